@@ -1,0 +1,49 @@
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+STAMP := $(VENV)/.coincide-installed
+WITH_JAVA = JAVA_HOME=$$(scripts/find-java.sh) && export JAVA_HOME &&
+
+.PHONY: help demo test lint bench venv java lock clean
+
+help: ## List the commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(STAMP) ## Join a small sample on Spark, and say what was found and how fast
+	@$(WITH_JAVA) $(VENV)/bin/coincide demo
+
+test: $(STAMP) ## Run all tests; ARGS="-k name" goes to pytest
+	@$(WITH_JAVA) $(PYTHON) -m pytest $(ARGS)
+
+lint: $(STAMP) ## Check style, types and which package imports which
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+
+bench: $(STAMP) ## Run the benchmarks; ARGS go to them
+	@$(WITH_JAVA) $(PYTHON) -m bench $(ARGS)
+
+venv: $(STAMP) ## Make .venv with the versions of requirements.lock
+
+java: ## Find a Java for Spark, or install one, and print where it is
+	@scripts/find-java.sh
+
+lock: $(STAMP) ## Write the versions installed in .venv to requirements.lock
+	{ sed '/^[^#]/,$$d' requirements.lock; $(PYTHON) -m pip freeze --exclude-editable; } > $(STAMP).lock
+	mv $(STAMP).lock requirements.lock
+	touch $(STAMP)
+
+clean: ## Remove what building and testing left; .venv stays
+	rm -rf build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf artifacts derby.log metastore_db spark-warehouse
+	find . -path ./$(VENV) -prune -o -type d -name __pycache__ -print0 | xargs -0 rm -rf
+
+$(STAMP): pyproject.toml requirements.lock
+	@scripts/make-venv.sh $(VENV)
+	@echo "Installing what requirements.lock names into $(VENV); the first time this takes minutes"
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[dev,bench]"
+	@touch $@
