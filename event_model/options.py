@@ -1,0 +1,96 @@
+"""How a join is run. Nothing here changes which pairs it finds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from event_model.errors import ConditionError
+from event_model.length_classes import MAX_CLASSES
+from event_model.units import Duration, unit_name
+
+How = Literal["inner", "left", "semi", "anti"]
+Emit = Literal["pairs", "lists", "counts", "best"]
+Invalid = Literal["raise", "drop"]
+Backend = Literal["auto", "cpu", "gpu"]
+
+
+@dataclass(frozen=True)
+class CorrelateOptions:
+    """Options of `correlate` and `correlate_tables`.
+
+    Parameters
+    ----------
+    unit : str or None
+        What a number in the time columns counts: ``"ns"``, ``"us"``, ``"ms"``, ``"s"``, ... Needed
+        for float columns, and for integer columns when durations are given as strings. Timestamp
+        columns need none.
+    invalid : {"raise", "drop"}
+        What to do with rows whose time is no time (min > max, NaN, infinity, out of range, longer
+        than a declared longest length): an error, or leave them out and count them.
+    left_longest, right_longest : int, str or None
+        Declared longest length of a timestamp (the papers' pi) of each side. A longer one is invalid.
+    time_range : (int, int) or None
+        Declared first and last time of the left side, in ticks. With both longest lengths it spares
+        the pass over the data that plans the slices; slices are then of equal duration.
+    slices : int or None
+        Number of time slices, hence of Spark tasks; None: from the data and the cluster.
+    slice_rows : int
+        Rows a slice should hold when `slices` is None; bounds the memory of a worker.
+    max_replication : float
+        How many copies of a right event slices may hold on average.
+    batch_pairs : int
+        Pairs in one output batch; a batch exceeds it only by the matches of one event.
+    classes : int or None
+        Length classes a side (K); None: chosen from the data. 1 is the papers' lazy algorithm.
+    threads : int or None
+        Threads of one process; None: every core in a single process, one in a Spark worker.
+    """
+
+    unit: str | None = None
+    invalid: Invalid = "raise"
+    left_longest: Duration | None = None
+    right_longest: Duration | None = None
+    time_range: tuple[int, int] | None = None
+    slices: int | None = None
+    slice_rows: int = 1_000_000
+    max_replication: float = 4.0
+    batch_pairs: int = 1_000_000
+    classes: int | None = None
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.unit is not None:
+            object.__setattr__(self, "unit", unit_name(self.unit))
+        check_choice("invalid", self.invalid, get_args(Invalid))
+        for name in ("slices", "slice_rows", "batch_pairs", "classes", "threads"):
+            _check_count(name, getattr(self, name))
+        if self.classes is not None and self.classes > MAX_CLASSES:
+            raise ConditionError(f"classes must be at most {MAX_CLASSES}; found {self.classes}")
+        if not self.max_replication >= 1.0:
+            raise ConditionError(
+                f"max_replication must be at least 1; found {self.max_replication}"
+            )
+        if self.time_range is not None:
+            first, last = self.time_range
+            if first > last:
+                raise ConditionError(f"time_range is empty: {first} is after {last}")
+
+
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    """Refuse a value that is none of the choices.
+
+    Raises
+    ------
+    ConditionError
+        Naming the argument and its choices.
+    """
+    if value not in choices:
+        raise ConditionError(f"{name} must be one of {', '.join(choices)}; found {value!r}")
+
+
+def _check_count(name: str, value: int | None) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ConditionError(f"{name} must be an int of at least 1; found {value!r}")

@@ -1,0 +1,57 @@
+"""Options are checked when they are made."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from typing import Any
+
+import pytest
+
+from event_model import CorrelateOptions
+from event_model.errors import ConditionError
+from event_model.length_classes import MAX_CLASSES
+
+
+def test_defaults_are_valid_and_values() -> None:
+    assert CorrelateOptions() == CorrelateOptions()
+    assert pickle.loads(pickle.dumps(CorrelateOptions(unit="us"))) == CorrelateOptions(unit="us")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        CorrelateOptions().classes = 3
+
+
+def test_units_get_their_canonical_name() -> None:
+    assert CorrelateOptions(unit="µs").unit == "us"
+    assert CorrelateOptions(unit="m").unit == "min"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"unit": "fortnight"},
+        {"invalid": "ignore"},
+        {"invalid": None},
+        {"classes": 0},
+        {"classes": MAX_CLASSES + 1},
+        {"classes": 1.0},
+        {"classes": True},
+        {"threads": 0},
+        {"threads": -1},
+        {"threads": "2"},
+        {"batch_pairs": 0},
+        {"slices": 0},
+        {"slice_rows": 0},
+        {"max_replication": 0.9},
+        {"max_replication": float("nan")},
+        {"time_range": (1, 0)},
+    ],
+)
+def test_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ConditionError) as caught:
+        CorrelateOptions(**options)
+    name = next(iter(options))
+    assert name in str(caught.value)
+
+
+def test_allowed_extremes() -> None:
+    CorrelateOptions(classes=MAX_CLASSES, threads=1, batch_pairs=1, slices=1, time_range=(5, 5))
