@@ -1,0 +1,220 @@
+"""The interval join on the CPU: sort once, count, scan, fill in chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from cpu_fallback import kernels
+from cpu_fallback.buffers import base_buffer, by_midpoint, target_buffer
+from event_model.bands import band_table
+from event_model.class_choice import choose_classes
+from event_model.condition import Window
+from event_model.results import JoinCounters
+from event_model.timestamps import IntervalEvents
+
+_BLOCKS_PER_THREAD = 4
+_SMALLEST_BLOCK = 4096
+
+
+class IntervalJoin:
+    """A join of two sides, sorted and ready to be counted and filled.
+
+    Nothing is evaluated before it is asked for; `counts` is evaluated once.
+
+    Parameters
+    ----------
+    left, right : IntervalEvents
+        Base and target events. Their groups are codes of the same keys.
+    window : Window
+        The timing condition, ticks.
+    classes : int or None
+        Length classes a side; None: chosen from the data (`event_model.class_choice`).
+    threads : int
+        Threads that share the blocks of base events.
+    """
+
+    def __init__(
+        self,
+        left: IntervalEvents,
+        right: IntervalEvents,
+        window: Window,
+        *,
+        classes: int | None = None,
+        threads: int = 1,
+    ) -> None:
+        self.window = window
+        self.threads = threads
+        left_order, right_order = self._run([lambda: by_midpoint(left), lambda: by_midpoint(right)])
+        k1, k2 = choose_classes(left, right, left_order, right_order, window, classes)
+        self.bands = band_table(k1, k2, window)
+        self.base, self.targets = self._run(
+            [
+                lambda: base_buffer(left, left_order, k1),
+                lambda: target_buffer(right, right_order, k2),
+            ]
+        )
+
+    @property
+    def left_order(self) -> np.ndarray:
+        """Left row at each base position: int64 array, shape (n_left,)."""
+        return self.base.order
+
+    @property
+    def right_order(self) -> np.ndarray:
+        """Right row at each target position: int64 array, shape (n_right,)."""
+        return self.targets.order
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Matches of each base position: int64 array, shape (n_left,)."""
+        return self._counted[0]
+
+    @property
+    def counters(self) -> JoinCounters:
+        """What the join looked at and found."""
+        sure, probed, probed_pairs = self._counted[1]
+        return JoinCounters(candidates=sure + probed, probed=probed, pairs=sure + probed_pairs)
+
+    @cached_property
+    def offsets(self) -> np.ndarray:
+        """Exclusive scan of the counts: int64 array, shape (n_left + 1,)."""
+        offsets = np.zeros(self.counts.size + 1, np.int64)
+        np.cumsum(self.counts, out=offsets[1:])
+        return offsets
+
+    @cached_property
+    def _counted(self) -> tuple[np.ndarray, tuple[int, int, int]]:
+        """The counts, and the tally of all blocks."""
+        counts = np.empty(self.base.order.size, np.int64)
+        tallies = self._run(
+            [
+                lambda a=a, b=b: kernels.count_block(a, b, *self._work, counts)  # type: ignore[misc]
+                for a, b in self._blocks(0, counts.size)
+            ]
+        )
+        sure, probed, probed_pairs = (sum(int(t[k]) for t in tallies) for k in range(3))
+        return counts, (sure, probed, probed_pairs)
+
+    def chunks(self, batch_pairs: int) -> Iterator[tuple[int, int]]:
+        """Cut the base positions into runs of about `batch_pairs` matches.
+
+        Yields
+        ------
+        (int, int)
+            Start and stop. A run has more matches than `batch_pairs` only if it is one event, and at
+            most `batch_pairs` events.
+        """
+        offsets = self.offsets
+        start, n = 0, self.counts.size
+        while start < n:
+            stop = int(np.searchsorted(offsets, offsets[start] + batch_pairs, side="right")) - 1
+            stop = min(max(stop, start + 1), start + batch_pairs, n)
+            yield start, stop
+            start = stop
+
+    def pairs(
+        self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The matches of the base positions start ... stop.
+
+        Parameters
+        ----------
+        start, stop : int
+        left_values, right_values : int64 arrays
+            What to write for an event, by base and target position. `left_order` and `right_order`
+            give the rows.
+
+        Returns
+        -------
+        two int64 arrays, shape (matches,)
+        """
+        return self._fill(start, stop, left_values, right_values, True)
+
+    def partners(self, start: int, stop: int, right_values: np.ndarray) -> np.ndarray:
+        """As `pairs`, the right side only: int64 array, shape (matches,)."""
+        return self._fill(start, stop, right_values[:0], right_values, False)[1]
+
+    def best(self, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The most probable partner of each base position.
+
+        Parameters
+        ----------
+        ranks : int64 array, shape (n_right,)
+            Order of the right rows for ties of probability and midpoint distance.
+
+        Returns
+        -------
+        int64 array, shape (n_left,)
+            Target position, -1 for none.
+        float64 array, shape (n_left,)
+            Its satisfaction probability, NaN for none.
+        """
+        n = self.base.order.size
+        best, probabilities = np.empty(n, np.int64), np.empty(n, np.float64)
+        ranks = ranks[self.targets.order]
+        self._run(
+            [
+                lambda a=a, b=b: kernels.best_block(a, b, *self._work, ranks, best, probabilities)  # type: ignore[misc]
+                for a, b in self._blocks(0, n)
+            ]
+        )
+        return best, probabilities
+
+    @property
+    def _work(self) -> tuple[Any, ...]:
+        window = self.window
+        return self.base, self.targets, self.bands, window.lo, window.hi, window.confidence
+
+    def _fill(
+        self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray, both: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        offsets = self.offsets
+        origin = int(offsets[start])
+        matches = int(offsets[stop]) - origin
+        left_out = np.empty(matches if both else 0, np.int64)
+        right_out = np.empty(matches, np.int64)
+        values = (left_values, right_values, left_out, right_out)
+        self._run(
+            [
+                lambda a=a, b=b: kernels.fill_block(a, b, *self._work, offsets, origin, *values)  # type: ignore[misc]
+                for a, b in self._blocks(start, stop)
+            ]
+        )
+        return left_out, right_out
+
+    def _blocks(self, start: int, stop: int) -> list[tuple[int, int]]:
+        """Disjoint blocks of base positions, several per thread so that dense stretches even out."""
+        most = self.threads * _BLOCKS_PER_THREAD if self.threads > 1 else 1
+        blocks = max(1, min(most, (stop - start) // _SMALLEST_BLOCK))
+        edges = [start + (stop - start) * k // blocks for k in range(blocks + 1)]
+        return [(a, b) for a, b in pairwise(edges) if a < b]
+
+    def _run(self, tasks: list[Callable[[], Any]]) -> list[Any]:
+        if self.threads == 1 or len(tasks) < 2:
+            return [task() for task in tasks]
+        with ThreadPoolExecutor(self.threads) as pool:
+            return [future.result() for future in [pool.submit(task) for task in tasks]]
+
+
+def pair_probabilities(
+    left: IntervalEvents,
+    left_rows: np.ndarray,
+    right: IntervalEvents,
+    right_rows: np.ndarray,
+    window: Window,
+) -> np.ndarray:
+    """Satisfaction probabilities of given pairs: float64 array, shape (n,)."""
+    return kernels.pair_probabilities(
+        left.min_time[left_rows],
+        left.max_time[left_rows],
+        right.min_time[right_rows],
+        right.max_time[right_rows],
+        window.lo,
+        window.hi,
+    )
