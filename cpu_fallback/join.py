@@ -36,7 +36,8 @@ class IntervalJoin:
     classes : int or None
         Length classes a side; None: chosen from the data (`event_model.class_choice`).
     threads : int
-        Threads that share the blocks of base events.
+        Threads that share sorting, counting and `best`. Runs of base positions are filled by the
+        caller's threads: `pairs` and `partners` may be called at the same time.
     """
 
     def __init__(
@@ -174,18 +175,12 @@ class IntervalJoin:
     def _fill(
         self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray, both: bool
     ) -> tuple[np.ndarray, np.ndarray]:
-        offsets = self.offsets
-        origin = int(offsets[start])
-        matches = int(offsets[stop]) - origin
+        origin = int(self.offsets[start])
+        matches = int(self.offsets[stop]) - origin
         left_out = np.empty(matches if both else 0, np.int64)
         right_out = np.empty(matches, np.int64)
         values = (left_values, right_values, left_out, right_out)
-        self._run(
-            [
-                lambda a=a, b=b: kernels.fill_block(a, b, *self._work, offsets, origin, *values)  # type: ignore[misc]
-                for a, b in self._blocks(start, stop)
-            ]
-        )
+        kernels.fill_block(start, stop, *self._work, self.offsets, origin, *values)
         return left_out, right_out
 
     def _blocks(self, start: int, stop: int) -> list[tuple[int, int]]:

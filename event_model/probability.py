@@ -15,7 +15,7 @@ DECISION_SLACK = 2.0**-50
 The formula's error, about 2e-16 at usual lengths, is less than this."""
 
 
-@compiled
+@compiled(forceinline=True)
 def trapezoid_cdf(z: int, l1: int, l2: int) -> float:
     """P((T_right - max_right) - (T_left - max_left) <= z).
 
@@ -45,7 +45,7 @@ def trapezoid_cdf(z: int, l1: int, l2: int) -> float:
     return 1.0 - float(v) * float(v) / (2.0 * (float(l1) * float(l2)))
 
 
-@compiled
+@compiled(forceinline=True)
 def window_probability(s: int, l1: int, l2: int, lo: int, hi: int) -> float:
     """P(lo <= T_right - T_left <= hi).
 

@@ -1,0 +1,20 @@
+"""Coincide on Spark: the DataFrame API, the planner, the Arrow worker and the command line.
+
+Names are loaded when first used, so that the worker half never needs pyspark.
+"""
+
+from importlib import import_module
+from typing import Any
+
+_HOMES = {
+    "correlate": "spark_plugin.correlation",
+    "correlate_tables": "spark_plugin.worker",
+}
+
+__all__ = ["correlate", "correlate_tables"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,161 @@
+"""From the words on the command line to the arguments of a join; all checks that need no data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from event_model.condition import TimingCondition
+from event_model.options import CorrelateOptions, check_choice
+from event_model.predicates import Within, mutual_deadline, within
+from event_model.units import Duration
+from spark_plugin.command_line.inputs import FORMATS
+from spark_plugin.command_line.problems import Problem
+from spark_plugin.worker import check_arguments
+
+_SPARK_ONLY = ("master", "conf", "slices")
+
+
+@dataclass(frozen=True)
+class JoinRequest:
+    """One `coincide join`.
+
+    Parameters
+    ----------
+    left, right, output : str
+        Paths, globs or URIs.
+    condition : TimingCondition
+    arguments : dict
+        Keyword arguments of `correlate` and `correlate_tables`.
+    overwrite : bool
+    file_format : str or None
+    engine : {"spark", "local"}
+    master : str or None
+    conf : dict of str to str
+        Spark settings.
+    debug : bool
+    """
+
+    left: str
+    right: str
+    output: str
+    condition: TimingCondition
+    arguments: dict[str, Any]
+    overwrite: bool = False
+    file_format: str | None = None
+    engine: str = "spark"
+    master: str | None = None
+    conf: dict[str, str] = field(default_factory=dict)
+    debug: bool = False
+
+    @property
+    def columns(self) -> tuple[list[str], list[str]]:
+        """The columns that the join needs, of both sides."""
+        given = self.arguments
+        left, right = (
+            [*given[f"{side}_time"], *given["by"], *given[f"{side}_columns"]]
+            for side in ("left", "right")
+        )
+        return list(dict.fromkeys(left)), list(dict.fromkeys(right))
+
+
+def join_request(**words: Any) -> JoinRequest:
+    """Check what was typed and make a request of it. Keywords are the options of `coincide join`.
+
+    Raises
+    ------
+    CoincideError
+        If an option makes no sense.
+    """
+    check_choice("--engine", words["engine"], ("spark", "local"))
+    if words["file_format"] is not None:
+        check_choice("--format", words["file_format"], tuple(FORMATS))
+    _check_spark_only(words)
+    predicate = _predicate(words["within"], words["mutual_deadline"])
+    condition = TimingCondition(predicate, _confidence(words["confidence"]))
+    arguments = {
+        "left_time": _times("--left-time", words["left_time"]),
+        "right_time": _times("--right-time", words["right_time"]),
+        "by": names(words["by"]),
+        "left_columns": names(words["left_columns"] or ["id"]),
+        "right_columns": names(words["right_columns"] or ["id"]),
+        "options": _options(words),
+    }
+    plain = {name: words[name] for name in ("how", "emit", "probability", "backend")}
+    check_arguments(condition, **plain)
+    rest = ("left", "right", "output", "overwrite", "file_format", "engine", "master", "debug")
+    return JoinRequest(
+        condition=condition,
+        arguments=arguments | plain,
+        conf=_settings(words["conf"]),
+        **{name: words[name] for name in rest},
+    )
+
+
+def names(words: Sequence[str] | None) -> list[str]:
+    """Column names, separated by commas or in several options."""
+    return [name.strip() for word in words or () for name in word.split(",") if name.strip()]
+
+
+def duration(text: str) -> Duration:
+    """A duration: a whole number counts ticks, anything else has a unit."""
+    try:
+        return int(text)
+    except ValueError:
+        return text
+
+
+def _times(option: str, text: str) -> tuple[str, str]:
+    columns = names([text])
+    if len(columns) not in (1, 2):
+        raise Problem(
+            f"{option} takes the columns MIN,MAX, or one column of exact times; found {text!r}"
+        )
+    return columns[0], columns[-1]
+
+
+def _predicate(window: tuple[str, str] | None, deadline: str | None) -> Within:
+    if (window is None) == (deadline is None):
+        found = "neither" if window is None else "both"
+        raise Problem(
+            "say what the times must meet, with one of --within LO HI and --mutual-deadline D;"
+            f" found {found}"
+        )
+    if window is None:
+        assert deadline is not None
+        return mutual_deadline(duration(deadline))
+    return within(*map(duration, window))
+
+
+def _confidence(confidence: float | None) -> float:
+    if confidence is None:
+        raise Problem(
+            "say how probable a pair must be, with --confidence; 0.5 asks for pairs that are more"
+            " likely than not"
+        )
+    return confidence
+
+
+def _options(words: dict[str, Any]) -> CorrelateOptions:
+    longest: dict[str, Any] = {
+        name: None if words[name] is None else duration(words[name])
+        for name in ("left_longest", "right_longest")
+    }
+    plain = ("unit", "invalid", "slices", "batch_pairs", "classes", "threads")
+    chosen: dict[str, Any] = {name: words[name] for name in plain}
+    return CorrelateOptions(**longest, **chosen)
+
+
+def _check_spark_only(words: dict[str, Any]) -> None:
+    given = [f"--{name}" for name in _SPARK_ONLY if words[name]]
+    if words["engine"] == "local" and given:
+        raise Problem(f"{' and '.join(given)} mean nothing with --engine local; leave them out")
+
+
+def _settings(words: Sequence[str] | None) -> dict[str, str]:
+    pairs = [word.partition("=") for word in words or ()]
+    wrong = [key for key, sign, _ in pairs if not sign or not key]
+    if wrong:
+        raise Problem(f"--conf takes KEY=VALUE; found {wrong[0]!r}")
+    return {key: value for key, _, value in pairs}

@@ -1,0 +1,255 @@
+"""`coincide demo`: a sample with known truth, joined and marked."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from rich.console import Console
+from rich.table import Table
+
+from event_model.condition import TimingCondition
+from event_model.options import CorrelateOptions, check_choice
+from event_model.predicates import within
+from spark_plugin.command_line.arguments import JoinRequest
+from spark_plugin.command_line.join import run_join
+from spark_plugin.command_line.sample import WINDOW_SECONDS, Sample, make_sample
+from spark_plugin.command_line.summary import Summary
+from spark_plugin.worker import correlate_tables
+
+_ASKED = 0.1
+_SHOWN = (0.1, 0.5, 0.9)
+_TICKS_PER_SECOND = 1_000_000
+_LO, _HI = (f"{seconds}s" for seconds in WINDOW_SECONDS)
+
+
+@dataclass(frozen=True, eq=False)
+class Marked:
+    """The joins' pairs, as badge id * n + door id, and the truth.
+
+    Parameters
+    ----------
+    n : int
+        Events a side.
+    right, planted, plain : int64 arrays
+        Pairs whose true times meet the condition; pairs that belong together; pairs whose middles
+        meet it.
+    found : int64 array
+    probability : float64 array
+        Of each found pair.
+    """
+
+    n: int
+    right: np.ndarray
+    planted: np.ndarray
+    plain: np.ndarray
+    found: np.ndarray
+    probability: np.ndarray
+
+
+def run_demo(rows: int, seed: int, keep: bool, engine: str, debug: bool) -> None:
+    """Make the sample, join it, and print what was found.
+
+    Parameters
+    ----------
+    rows : int
+        Events a side.
+    seed : int
+    keep : bool
+        Leave the sample and the result on disk.
+    engine : {"spark", "local"}
+    debug : bool
+    """
+    check_choice("--engine", engine, ("spark", "local"))
+    console = Console(highlight=False)
+    sample = make_sample(rows, seed)
+    with _folder(keep) as folder:
+        paths = [os.path.join(folder, f"{name}.parquet") for name in ("badges", "doors")]
+        for path, table in zip(paths, (sample.badges, sample.doors), strict=True):
+            pq.write_table(table, path)
+        console.print(
+            f"[b]The sample[/b]: {rows:,} badge events, stamped by clocks that are off by up to"
+            f" 1.2 s, and {rows:,} door openings, seen by sensors that are asked every 0.25 to 4 s."
+            f" Which door opened within {WINDOW_SECONDS[1]} s of which badge?\n"
+        )
+        exact = _exact_joins(sample)  # also compiles what the workers will load
+        output = os.path.join(folder, "pairs.parquet")
+        summary = run_join(_request(paths, output, engine, debug))
+        marked = _marked(sample, exact, output)
+        _print_speed(console, rows, summary)
+        _print_marks(console, marked)
+        _print_examples(console, sample, marked)
+        _print_next(console, paths, output, keep)
+
+
+def _request(paths: list[str], output: str, engine: str, debug: bool) -> JoinRequest:
+    times = ("min_time", "max_time")
+    arguments = {
+        "left_time": times,
+        "right_time": times,
+        "by": ["door"],
+        "left_columns": ["id"],
+        "right_columns": ["id"],
+        "how": "inner",
+        "emit": "pairs",
+        "probability": True,
+        "backend": "auto",
+        "options": CorrelateOptions(),
+    }
+    condition = TimingCondition(within(_LO, _HI), _ASKED)
+    return JoinRequest(paths[0], paths[1], output, condition, arguments, engine=engine, debug=debug)
+
+
+def _exact_joins(sample: Sample) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs by the true times, and by the middles of the timestamps: joins of exact instants."""
+    condition = TimingCondition(within(_LO, _HI), 1.0)
+    pairs = []
+    for times in (
+        (sample.badge_times, sample.door_times),
+        map(_middles, (sample.badges, sample.doors)),
+    ):
+        sides = [
+            side.append_column("time", pa.array(time).cast(pa.timestamp("us")))
+            for side, time in zip((sample.badges, sample.doors), times, strict=True)
+        ]
+        found = correlate_tables(
+            sides[0], sides[1], condition, left_time="time", right_time="time", by="door"
+        )
+        pairs.append(_codes(found, len(sample.badge_times)))
+    return pairs[0], pairs[1]
+
+
+def _marked(sample: Sample, exact: tuple[np.ndarray, np.ndarray], output: str) -> Marked:
+    n = len(sample.badge_times)
+    found = ds.dataset(output, format="parquet").to_table()
+    planted = sample.planted[:, 0] * n + sample.planted[:, 1]
+    return Marked(n, exact[0], planted, exact[1], _codes(found, n), found["probability"].to_numpy())
+
+
+def _codes(pairs: pa.Table, n: int) -> np.ndarray:
+    return pairs["left_id"].to_numpy() * n + pairs["right_id"].to_numpy()
+
+
+def _middles(side: pa.Table) -> np.ndarray:
+    lowest, highest = (side[name].cast(pa.int64()).to_numpy() for name in ("min_time", "max_time"))
+    return (lowest + highest) // 2
+
+
+def _print_speed(console: Console, rows: int, summary: Summary) -> None:
+    where = "Spark, local\\[*]" if summary.engine == "spark" else "one process"
+    started = (
+        ""
+        if summary.start_seconds is None
+        else f", just after Spark had started, which took {summary.start_seconds:.1f} s"
+    )
+    console.print(
+        f"[b]The join[/b] on {where}: {summary.counters.pairs:,} pairs in {summary.seconds:.1f} s,"
+        f" {2 * rows / summary.seconds:,.0f} events a second{started}."
+        f" Of {summary.counters.candidates:,} candidates {summary.counters.probed:,} were probed.\n"
+    )
+
+
+def _print_marks(console: Console, marked: Marked) -> None:
+    table = Table(title="What each join found", title_justify="left")
+    table.add_column("join")
+    for name in ("pairs", "planted found", "right pairs missed", "wrong pairs"):
+        table.add_column(name, justify="right")
+    table.add_row("plain, on the middles of the timestamps", *_marks(marked, marked.plain))
+    table.add_section()
+    for confidence in _SHOWN:
+        found = marked.found[marked.probability >= confidence - 2.0**-50]
+        table.add_row(f"coincide, confidence {confidence}", *_marks(marked, found))
+    console.print(table)
+    console.print(
+        "A wrong pair is one whose true times, which no join saw, do not meet the condition. The"
+        " plain join has one answer, close to ours at 0.5. With a confidence you say whether to"
+        " miss little or to be sure.\n"
+    )
+
+
+def _marks(marked: Marked, found: np.ndarray) -> list[str]:
+    planted = np.isin(marked.planted, found, assume_unique=True).mean()
+    right = int(np.isin(found, marked.right, assume_unique=True).sum())
+    wrong = found.size - right
+    return [
+        f"{found.size:,}",
+        f"{planted:.1%}",
+        f"{marked.right.size - right:,}",
+        f"{wrong:,} ({wrong / max(1, found.size):.1%})",
+    ]
+
+
+def _print_examples(console: Console, sample: Sample, marked: Marked) -> None:
+    in_plain = np.isin(marked.found, marked.plain)
+    is_right = np.isin(marked.found, marked.right)
+    kinds = {
+        "missed by the plain join": ~in_plain & is_right,
+        "wrong, in the plain join": in_plain & ~is_right,
+        "found by both": in_plain & is_right & (marked.probability > 0.9),
+    }
+    table = Table(title="Some pairs", title_justify="left")
+    for name in ("door", "badge between", "door opened between", "probability", "truly after", ""):
+        table.add_column(
+            name, justify="right" if name in ("probability", "truly after") else "left"
+        )
+    for kind, mask in kinds.items():
+        rows = np.flatnonzero(mask)
+        for row in rows[:: max(1, rows.size // 2)][:2]:
+            table.add_row(*_example(sample, marked, int(row)), kind)
+    console.print(table)
+
+
+def _example(sample: Sample, marked: Marked, row: int) -> list[str]:
+    badge, door = divmod(int(marked.found[row]), marked.n)
+    after = (sample.door_times[door] - sample.badge_times[badge]) / _TICKS_PER_SECOND
+    return [
+        sample.badges["door"][badge].as_py(),
+        _interval(sample.badges, badge),
+        _interval(sample.doors, door),
+        f"{marked.probability[row]:.2f}",
+        f"{after:.2f} s",
+    ]
+
+
+def _interval(side: pa.Table, row: int) -> str:
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    ends = [
+        epoch + timedelta(microseconds=side[name][row].cast(pa.int64()).as_py())
+        for name in ("min_time", "max_time")
+    ]
+    return " – ".join(f"{end:%H:%M:%S}.{end.microsecond // 10_000:02d}" for end in ends)
+
+
+def _print_next(console: Console, paths: list[str], output: str, keep: bool) -> None:
+    left, right, out = (paths[0], paths[1], output) if keep else ("LEFT", "RIGHT", "OUT")
+    intro = "The same from the command line" if keep else "On your own files"
+    again = " --overwrite" if keep else ""
+    by = "door" if keep else "KEY"
+    print(
+        f"\n{intro}:\n  coincide join {left} {right} -o {out} --by {by} --within {_LO} {_HI}"
+        f" --confidence {_ASKED} --probability{again}"
+    )
+    if not keep:
+        print("coincide join --help explains it; coincide demo --keep leaves this sample to try.")
+
+
+@contextmanager
+def _folder(keep: bool) -> Iterator[str]:
+    folder = tempfile.mkdtemp(prefix="coincide-demo-")
+    try:
+        yield folder
+    except BaseException:
+        keep = False
+        raise
+    finally:
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,242 @@
+"""`coincide doctor`: what is here, and what to do about what is missing."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from spark_plugin.session import Java, look_for_java
+
+_OK, _MISSING, _ABSENT = "ok", "MISSING", "none"
+_SMI = ("nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader")
+_SMI_SECONDS = 20
+_OLDEST_PYTHON = (3, 11)
+_RAPIDS_JAR = "com.nvidia:rapids-4-spark_2.13:26.08.1"
+_RAPIDS_PLUGIN = "com.nvidia.spark.SQLPlugin"
+_GPU_PACKAGES = "pip install 'coincide[gpu]'"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check found.
+
+    Parameters
+    ----------
+    name : str
+    state : {"ok", "MISSING", "none"}
+        ``MISSING`` is needed, ``none`` is not there but can be done without.
+    found : str
+    advice : str
+        What to do, empty where nothing needs doing.
+    """
+
+    name: str
+    state: str
+    found: str
+    advice: str = ""
+
+
+def run_doctor() -> int:
+    """Print what is here; 0 if joins run on the CPU, on Spark and in one process, else 1."""
+    findings = [check() for check in CHECKS]
+    name_width = max(len(finding.name) for finding in findings)
+    for finding in findings:
+        print(f"{finding.state:<7}  {finding.name:<{name_width}}  {finding.found}")
+        if finding.advice:
+            print(f"{'':<7}  {'':<{name_width}}  → {finding.advice}")
+    missing = [finding.name for finding in findings if finding.state == _MISSING]
+    gpu = any(finding.name == "backend gpu" and finding.state == _OK for finding in findings)
+    print()
+    if missing:
+        print(f"Not ready: {', '.join(missing)}.")
+        return 1
+    print("Ready: joins run on the CPU" + (" and on the GPU." if gpu else "; a GPU is not used."))
+    return 0
+
+
+def check_python() -> Finding:
+    """The interpreter, which Spark's workers run too."""
+    found = f"{platform.python_version()} ({sys.executable})"
+    if sys.version_info < _OLDEST_PYTHON:
+        return Finding("Python", _MISSING, found, "use Python 3.11 or newer")
+    workers = os.environ.get("PYSPARK_PYTHON")
+    if workers and workers != sys.executable:
+        found += f"; Spark's workers: {workers}, as PYSPARK_PYTHON says"
+    return Finding("Python", _OK, found)
+
+
+def check_java() -> Finding:
+    """The Java that a Spark session would start."""
+    java = look_for_java()
+    if not isinstance(java, Java):
+        return Finding("Java", _MISSING, *java)
+    how = "JAVA_HOME" if os.environ.get("JAVA_HOME") else "found; JAVA_HOME is not set"
+    return Finding("Java", _OK, f"{java.version} in {java.home} ({how})")
+
+
+def check_spark() -> Finding:
+    """PySpark, which brings Spark."""
+    found, error = _imported("pyspark", "pyspark")
+    if error:
+        return Finding("Spark", _MISSING, error, "pip install 'pyspark>=4.0.1,<4.3'")
+    home = os.environ.get("SPARK_HOME")
+    return Finding("Spark", _OK, found + (f"; SPARK_HOME={home}" if home else ""))
+
+
+def check_arrow() -> Finding:
+    """PyArrow."""
+    found, error = _imported("pyarrow", "pyarrow")
+    if error:
+        return Finding("PyArrow", _MISSING, error, "pip install pyarrow")
+    return Finding("PyArrow", _OK, found)
+
+
+def check_numba() -> Finding:
+    """Numba and where it caches what it compiled."""
+    found, error = _imported("numba", "numba")
+    if error:
+        return Finding("Numba", _MISSING, error, "pip install numba")
+    folder = _cache_folder()
+    if folder is None:
+        return Finding(
+            "Numba", _OK, f"{found}; no cache folder can be written, so each process compiles anew",
+            "set NUMBA_CACHE_DIR to a folder that can be written",
+        )  # fmt: skip
+    return Finding("Numba", _OK, f"{found}; cache in {folder}")
+
+
+def check_cpu_backend() -> Finding:
+    """The CPU kernels, by a join of two events."""
+    try:
+        _join_two_events("cpu")
+    except Exception as error:
+        return Finding("backend cpu", _MISSING, _short(error), "see the lines above")
+    return Finding("backend cpu", _OK, "joined two events")
+
+
+def check_gpu() -> Finding:
+    """The GPU and its driver."""
+    try:
+        answer = subprocess.run(
+            _SMI, capture_output=True, text=True, timeout=_SMI_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return Finding("GPU", _ABSENT, "no nvidia-smi, so no NVIDIA driver")
+    lines = [line.strip() for line in answer.stdout.splitlines() if line.strip()]
+    if answer.returncode or not lines:
+        said = (answer.stdout + answer.stderr).strip().splitlines()
+        return Finding("GPU", _ABSENT, said[0] if said else "nvidia-smi names no GPU")
+    return Finding(
+        "GPU", _OK, "; ".join(f"{name}, driver {d}, {m}" for name, d, m in map(_fields, lines))
+    )
+
+
+def check_numba_cuda() -> Finding:
+    """Numba-CUDA, which compiles the GPU kernels."""
+    return _optional("Numba-CUDA", "numba_cuda", "numba-cuda")
+
+
+def check_cupy() -> Finding:
+    """CuPy, which sorts and searches on the GPU."""
+    return _optional("CuPy", "cupy", "cupy-cuda13x", "cupy-cuda12x", "cupy")
+
+
+def check_gpu_backend() -> Finding:
+    """The GPU kernels, by a join of two events."""
+    try:
+        _join_two_events("gpu")
+    except Exception as error:
+        if type(error).__name__ == "BackendError":
+            return Finding("backend gpu", _ABSENT, str(error).split(";")[0])
+        return Finding(
+            "backend gpu", _ABSENT, _short(error), f"with an NVIDIA GPU: {_GPU_PACKAGES}"
+        )
+    return Finding("backend gpu", _OK, "joined two events")
+
+
+def check_rapids() -> Finding:
+    """The RAPIDS Accelerator; no part of us, and found only by Spark."""
+    if check_gpu().state != _OK:
+        return Finding("RAPIDS", _ABSENT, "needs a GPU")
+    advice = (
+        "to run Spark's own steps on the GPU too: coincide join …"
+        f" --conf spark.jars.packages={_RAPIDS_JAR} --conf spark.plugins={_RAPIDS_PLUGIN}"
+    )
+    return Finding("RAPIDS", _ABSENT, "Spark loads it when told to", advice)
+
+
+CHECKS: tuple[Callable[[], Finding], ...] = (
+    check_python,
+    check_java,
+    check_spark,
+    check_arrow,
+    check_numba,
+    check_cpu_backend,
+    check_gpu,
+    check_numba_cuda,
+    check_cupy,
+    check_gpu_backend,
+    check_rapids,
+)
+
+
+def _imported(module: str, *distributions: str) -> tuple[str, str]:
+    """Version of a package that can be imported, or else why it cannot."""
+    try:
+        found: Any = importlib.import_module(module)
+    except Exception as error:
+        return "", _short(error)
+    for distribution in distributions:
+        try:
+            return version(distribution), ""
+        except PackageNotFoundError:
+            continue
+    return str(getattr(found, "__version__", "unknown version")), ""
+
+
+def _optional(name: str, module: str, *distributions: str) -> Finding:
+    found, error = _imported(module, *distributions)
+    if not error:
+        return Finding(name, _OK, found)
+    return Finding(name, _ABSENT, error, f"with an NVIDIA GPU: {_GPU_PACKAGES}")
+
+
+def _cache_folder() -> str | None:
+    """Where Numba keeps one of our kernels; None if nowhere."""
+    try:
+        from event_model.probability import trapezoid_cdf
+    except Exception:
+        return None
+    folder = getattr(getattr(trapezoid_cdf, "_cache", None), "cache_path", None)
+    if folder is None:
+        return None
+    os.makedirs(folder, exist_ok=True)
+    return folder if os.access(folder, os.W_OK) else None
+
+
+def _join_two_events(backend: Any) -> None:
+    import pyarrow as pa
+
+    from event_model import TimingCondition, within
+    from spark_plugin.worker import correlate_tables
+
+    event = pa.table({"id": [1], "min_time": [0], "max_time": [10]})
+    found = correlate_tables(event, event, TimingCondition(within(-5, 5), 0.5), backend=backend)
+    if found.num_rows != 1:
+        raise RuntimeError(f"a join of two equal events found {found.num_rows} pairs instead of 1")
+
+
+def _fields(line: str) -> tuple[str, str, str]:
+    name, driver, memory = (part.strip() for part in line.split(",")[:3])
+    return name, driver, memory
+
+
+def _short(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0]

@@ -1,0 +1,155 @@
+"""Where the inputs are and what they are: files, folders, globs and URIs."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+
+from spark_plugin.command_line.problems import Problem, first_line
+
+FORMATS = {
+    "parquet": (".parquet", ".parq", ".pq"),
+    "csv": (".csv",),
+    "arrow": (".arrow", ".arrows", ".feather", ".ipc"),
+}
+_COMPRESSED = (".gz", ".bz2", ".zst")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+@dataclass(frozen=True)
+class Source:
+    """One input.
+
+    Parameters
+    ----------
+    side : str
+        ``"left"`` or ``"right"``, for messages.
+    text : str
+        As the user wrote it.
+    file_format : str
+        A key of `FORMATS`.
+    files : tuple of str
+        Absolute paths on this machine; empty for a URI.
+    folder : str or None
+        The folder that was given, if it was one.
+    """
+
+    side: str
+    text: str
+    file_format: str
+    files: tuple[str, ...] = ()
+    folder: str | None = None
+
+    @property
+    def is_uri(self) -> bool:
+        """Whether the input lies elsewhere."""
+        return not self.files
+
+    @property
+    def paths(self) -> list[str]:
+        """What to open: the folder, the files, or the URI."""
+        if self.folder is not None:
+            return [self.folder]
+        return list(self.files) or [self.text]
+
+
+def find_source(side: str, text: str, file_format: str | None = None) -> Source:
+    """Look up what an input word names.
+
+    Parameters
+    ----------
+    side : str
+    text : str
+        A path, a glob, or a URI with a scheme.
+    file_format : str or None
+        A key of `FORMATS`; None: from the names of the files.
+
+    Raises
+    ------
+    Problem
+        If nothing is there, or its format cannot be told.
+    """
+    path = local_path(text)
+    if path is None:
+        return Source(side, text, file_format or _guess(side, text, [text.rstrip("/*")]))
+    folder, files = _files(side, text, path)
+    return Source(side, text, file_format or _guess(side, text, files), tuple(files), folder)
+
+
+def local_path(text: str) -> str | None:
+    """Absolute path of a word that names something on this machine; None for other URIs."""
+    if text.startswith("file:"):
+        return os.path.abspath(unquote(urlsplit(text).path))
+    if _SCHEME.match(text):
+        return None
+    return os.path.abspath(os.path.expanduser(text))
+
+
+def visible_files(folder: str) -> list[str]:
+    """Files in a folder and below, in order, without those that Spark hides (`_` and `.`)."""
+    found = []
+    for root, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(("_", ".")))
+        found += [os.path.join(root, name) for name in names if not name.startswith(("_", "."))]
+    return sorted(found)
+
+
+@contextmanager
+def reading(source: Source) -> Iterator[None]:
+    """Turn failures to read into a `Problem` that names the input."""
+    try:
+        yield
+    except PermissionError as error:
+        raise Problem(
+            f"{source.side}: no permission to read {error.filename or source.text}"
+        ) from error
+    except (pa.ArrowException, OSError, UnicodeError) as error:
+        raise Problem(
+            f"{source.side}: cannot read {source.text} as {source.file_format}: {first_line(error)}"
+        ) from error
+
+
+def _files(side: str, text: str, path: str) -> tuple[str | None, list[str]]:
+    if os.path.isdir(path):
+        files = visible_files(path)
+        if not files:
+            raise Problem(f"{side}: the folder {text} holds no files")
+        return path, files
+    if os.path.lexists(path):
+        return None, [path]
+    if glob.has_magic(path):
+        found = sorted(glob.glob(path, recursive=True))
+        files = [
+            file for one in found for file in (visible_files(one) if os.path.isdir(one) else [one])
+        ]
+        if files:
+            return None, files
+        raise Problem(f"{side}: no file matches {text}")
+    raise Problem(f"{side}: {text} does not exist")
+
+
+def _guess(side: str, text: str, files: Sequence[str]) -> str:
+    found = {_format_of(file) for file in files}
+    if len(found) == 1 and None not in found:
+        return str(found.pop())
+    known = ", ".join(ending for endings in FORMATS.values() for ending in endings)
+    what = "is of unknown format" if found == {None} else "holds files of several formats"
+    raise Problem(
+        f"{side}: {text} {what}; names that end in {known} are understood. Say --format, or"
+        " name the files with a glob"
+    )
+
+
+def _format_of(file: str) -> str | None:
+    name = file.lower()
+    for ending in _COMPRESSED:
+        if name.endswith(".csv" + ending):
+            return "csv"
+    return next((name_ for name_, endings in FORMATS.items() if name.endswith(endings)), None)

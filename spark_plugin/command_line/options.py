@@ -1,0 +1,138 @@
+"""The options of `coincide join` with their help, as annotated types."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+import typer
+
+_data = partial(typer.Option, rich_help_panel="Data")
+_meaning = partial(typer.Option, rich_help_panel="Condition")
+_result = partial(typer.Option, rich_help_panel="Result")
+_running = partial(typer.Option, rich_help_panel="How it runs")
+
+Left = Annotated[
+    str, typer.Argument(metavar="LEFT", help="Events: a file, a folder, a glob or a URI.")
+]
+Right = Annotated[str, typer.Argument(metavar="RIGHT", help="The other events.")]
+
+Output = Annotated[
+    str,
+    _data("-o", "--output", metavar="OUT", help="Parquet: a folder (Spark) or a file (local)."),
+]
+Overwrite = Annotated[bool, _data("--overwrite", help="Replace OUT, once the new one stands.")]
+FileFormat = Annotated[
+    str | None,
+    _data(
+        "-f",
+        "--format",
+        metavar="parquet|csv|arrow",
+        help="What the inputs are, where their names do not say.",
+    ),
+]
+LeftTime = Annotated[
+    str,
+    _data(
+        metavar="MIN,MAX",
+        help="Columns with the ends of the timestamps; one column: exact times.",
+    ),
+]
+RightTime = Annotated[str, _data(metavar="MIN,MAX", help="The same, of RIGHT.")]
+Unit = Annotated[
+    str | None,
+    _data(
+        metavar="ns|us|ms|s|min|h|d",
+        help="What a number in the time columns counts. Timestamp columns need none.",
+    ),
+]
+Invalid = Annotated[
+    str,
+    _data(
+        metavar="raise|drop",
+        help="Rows whose time cannot be one: an error, or left out and counted.",
+    ),
+]
+
+WithinBounds = Annotated[
+    tuple[str, str] | None,
+    _meaning(
+        "--within",
+        metavar="LO HI",
+        help="LO ≤ T_right − T_left ≤ HI. Durations such as [cyan]-250ms 1.5s[/cyan], or ticks.",
+    ),
+]
+MutualDeadline = Annotated[
+    str | None, _meaning(metavar="D", help="Short for [cyan]--within -D D[/cyan].")
+]
+Confidence = Annotated[
+    float | None,
+    _meaning(
+        metavar="CT",
+        help="How probable a pair must be, 0 < CT ≤ 1. 0.5: more likely than not.",
+    ),
+]
+By = Annotated[
+    list[str] | None, _meaning(metavar="A,B,…", help="Columns that must be equal on both sides.")
+]
+
+How = Annotated[
+    str,
+    _result(
+        metavar="inner|left|semi|anti",
+        help="Pairs; pairs and left events without a partner; left events that have a partner;"
+        " left events that have none.",
+    ),
+]
+Emit = Annotated[
+    str,
+    _result(
+        metavar="pairs|lists|counts|best",
+        help="A row is a pair; or a left event with arrays of its partners, with their number,"
+        " or with the most probable one.",
+    ),
+]
+Probability = Annotated[bool, _result("--probability", help="Add the probability of each pair.")]
+LeftColumns = Annotated[
+    list[str] | None, _result(metavar="A,B,…", help="Columns of LEFT to hand out. Default: id.")
+]
+RightColumns = Annotated[
+    list[str] | None, _result(metavar="A,B,…", help="Columns of RIGHT to hand out. Default: id.")
+]
+
+Engine = Annotated[
+    str,
+    _running(
+        metavar="spark|local",
+        help="On Spark, or in this process, without Java, if both inputs fit its memory.",
+    ),
+]
+Master = Annotated[
+    str | None,
+    _running(help="Spark master. Default: what Spark's configuration says, else local[*]."),
+]
+Conf = Annotated[
+    list[str] | None, _running(metavar="KEY=VALUE", help="A Spark setting; repeatable.")
+]
+Backend = Annotated[
+    str,
+    _running(
+        metavar="auto|cpu|gpu",
+        help="auto takes a GPU where a worker has one. The answer is the same.",
+    ),
+]
+Slices = Annotated[
+    int | None, _running(help="Time slices, hence Spark tasks. Default: from the data.")
+]
+Classes = Annotated[int | None, _running(help="Length classes a side. Default: from the data.")]
+LeftLongest = Annotated[
+    str | None,
+    _running(metavar="D", help="Declare the longest timestamp of LEFT; a longer one is invalid."),
+]
+RightLongest = Annotated[str | None, _running(metavar="D", help="The same, of RIGHT.")]
+BatchPairs = Annotated[int, _running(help="Pairs in one batch; bounds memory.")]
+Threads = Annotated[
+    int | None, _running(help="Threads of a process. Default: all cores; on Spark one.")
+]
+AsJson = Annotated[bool, _running("--json", help="Print the summary as one JSON object.")]
+Debug = Annotated[bool, _running("--debug", help="Show tracebacks and what Spark logs.")]

@@ -1,0 +1,418 @@
+"""`correlate`: the probability join of two DataFrames."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from event_model.bands import OUTER_HI, OUTER_LO, band_table
+from event_model.condition import TimingCondition, Window
+from event_model.length_classes import LengthClasses
+from event_model.options import Backend, CorrelateOptions, Emit, How
+from event_model.results import JoinCounters
+from event_model.units import Tick
+from spark_plugin import dataframes as frames
+from spark_plugin.emission import JoinSpec, check_output_names
+from spark_plugin.events import EventFrame
+from spark_plugin.slice_columns import LABEL, label_left, label_right
+from spark_plugin.slice_task import SliceTask
+from spark_plugin.slices import PAIR_WORK, Reach, Sample, SlicePlan, plan_slices, uniform_plan
+from spark_plugin.statistics import SideStatistics, measure, refuse_invalid
+from spark_plugin.tables import SideCounts, check_keys
+from spark_plugin.time_columns import resolve_tick, scale_of, time_names
+from spark_plugin.wire import CODED, METRICS, TIME, UNMATCHED, WireLayout, wire_layout
+from spark_plugin.worker import check_arguments, declared_lengths, names_of
+
+_log = logging.getLogger("coincide")
+_FARTHEST = 2**62
+
+
+def correlate(
+    left: DataFrame,
+    right: DataFrame,
+    condition: TimingCondition,
+    *,
+    left_time: str | Sequence[str] = ("min_time", "max_time"),
+    right_time: str | Sequence[str] = ("min_time", "max_time"),
+    by: str | Sequence[str] = (),
+    left_columns: str | Sequence[str] = ("id",),
+    right_columns: str | Sequence[str] = ("id",),
+    how: How = "inner",
+    emit: Emit = "pairs",
+    probability: bool = False,
+    backend: Backend = "auto",
+    options: CorrelateOptions = CorrelateOptions(),
+) -> DataFrame:
+    """Join two DataFrames of events by satisfaction probability.
+
+    A pair qualifies when P(lo <= T_right - T_left <= hi) reaches the confidence threshold, each
+    timestamp being uniform on its interval, independently of the other.
+
+    One small Spark job runs at once, to measure both sides and refuse invalid rows; the join itself
+    runs when the result is used.
+
+    Parameters
+    ----------
+    left, right : DataFrame
+        Events: time columns (timestamp, timestamp_ntz, integers or floats), key columns, columns to
+        hand out.
+    condition : TimingCondition
+        The window on T_right - T_left and the confidence that it must reach.
+    left_time, right_time : str or (str, str)
+        The min and max column of the interval timestamps; one name for exact instants.
+    by : str or sequence of str
+        Columns that must be equal on both sides. A null equals nothing.
+    left_columns, right_columns : str or sequence of str
+        Columns to hand out, as ``left_<name>`` and ``right_<name>``.
+    how : {"inner", "left", "semi", "anti"}
+        ``left`` keeps left events without a partner, ``semi`` and ``anti`` give one row per left event
+        that has, or lacks, a partner.
+    emit : {"pairs", "lists", "counts", "best"}
+        One row a pair; or one row per left event with arrays (in no particular order), with the number
+        of its ``matches``, or with its most probable partner. With ``how="inner"`` events without a
+        partner are left out, with ``how="left"`` they have empty arrays, 0, or nulls.
+    probability : bool
+        Add the satisfaction probability (double), a column or an array.
+    backend : {"auto", "cpu", "gpu"}
+    options : CorrelateOptions
+
+    Returns
+    -------
+    DataFrame
+        Columns `by`, ``left_...``, ``right_...`` (or ``matches``), ``probability``.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing or of a type that cannot serve.
+    ConditionError
+        If the condition or an argument makes no sense.
+    DataError
+        If rows are invalid and ``options.invalid`` is ``"raise"``.
+    BackendError
+        If the backend is not here.
+    """
+    return plan_correlation(
+        left, right, condition, left_time=left_time, right_time=right_time, by=by,
+        left_columns=left_columns, right_columns=right_columns, how=how, emit=emit,
+        probability=probability, backend=backend, options=options,
+    ).dataframe  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """A planned join.
+
+    Parameters
+    ----------
+    dataframe : DataFrame
+        The result, not yet computed.
+    left, right : SideCounts or None
+        What the rows were; None where declared statistics spared the look.
+    plan : SlicePlan
+    observation : Observation or None
+        Collects the counters, if asked for.
+    """
+
+    dataframe: DataFrame
+    left: SideCounts | None
+    right: SideCounts | None
+    plan: SlicePlan
+    observation: Observation | None = None
+
+    @property
+    def slices(self) -> int:
+        """Number of slices, hence of tasks."""
+        return self.plan.count
+
+    @property
+    def replication(self) -> float:
+        """Estimated copies per right event."""
+        return self.plan.replication
+
+    def counters(self) -> JoinCounters:
+        """What the workers looked at and found. Waits for an action on the DataFrame."""
+        if self.observation is None:
+            raise RuntimeError("the correlation was planned without observe=True")
+        found = self.observation.get
+        return JoinCounters(*(int(found[name] or 0) for name in ("candidates", "probed", "pairs")))
+
+
+def plan_correlation(
+    left: DataFrame,
+    right: DataFrame,
+    condition: TimingCondition,
+    *,
+    left_time: str | Sequence[str] = ("min_time", "max_time"),
+    right_time: str | Sequence[str] = ("min_time", "max_time"),
+    by: str | Sequence[str] = (),
+    left_columns: str | Sequence[str] = ("id",),
+    right_columns: str | Sequence[str] = ("id",),
+    how: How = "inner",
+    emit: Emit = "pairs",
+    probability: bool = False,
+    backend: Backend = "auto",
+    options: CorrelateOptions = CorrelateOptions(),
+    observe: bool = False,
+) -> Correlation:
+    """As `correlate`, with the plan and, if `observe`, the workers' counters."""
+    check_arguments(condition, how, emit, probability, backend)
+    keys = names_of(by)
+    _check_keys(left, right, keys)
+    names = time_names("left", left_time), time_names("right", right_time)
+    sides, tick = _event_frames(
+        (left, right), names, keys, (names_of(left_columns), names_of(right_columns)), options
+    )
+    spec = JoinSpec(
+        condition.window(tick), how, emit, probability, backend, options.classes,
+        options.threads or 1, options.batch_pairs,
+    )  # fmt: skip
+    result = _Result(sides, spec)
+    counts, plan = _plan(sides, spec, options)
+    _log.info("correlate: %s", plan.describe())
+    declared = counts is None
+    wire = _exchanged(sides, spec, result.layout, plan, declared and options.invalid == "raise")
+    task = SliceTask(spec, result.layout, observe)
+    pairs = wire.mapInArrow(task, result.wire_schema(observe))
+    observation = None
+    if observe:
+        observation = Observation("coincide")
+        pairs = _observed(pairs, observation)
+    left_counts, right_counts = counts or (None, None)
+    return Correlation(result.decoded(pairs), left_counts, right_counts, plan, observation)
+
+
+def _check_keys(left: DataFrame, right: DataFrame, by: list[str]) -> None:
+    check_keys(by, frames.key_kinds(left, "left", by), frames.key_kinds(right, "right", by))
+
+
+def _event_frames(
+    sources: tuple[DataFrame, DataFrame],
+    names: tuple[tuple[str, str], tuple[str, str]],
+    by: list[str],
+    payload: tuple[list[str], list[str]],
+    options: CorrelateOptions,
+) -> tuple[tuple[EventFrame, EventFrame], Tick]:
+    columns = [
+        frames.spark_time_column(side, frames.field_of(source, side, name))
+        for side, source, pair in zip(("left", "right"), sources, names, strict=True)
+        for name in pair
+    ]
+    tick = resolve_tick(columns, options.unit)
+    scales = [scale_of(column, tick, options.unit) for column in columns]
+    longest = declared_lengths(options, tick)
+    sides = [
+        EventFrame(side, sources[i], (scales[2 * i], scales[2 * i + 1]), by, payload[i], longest[i])
+        for i, side in enumerate(("left", "right"))
+    ]
+    return (sides[0], sides[1]), tick
+
+
+def _plan(
+    sides: tuple[EventFrame, EventFrame], spec: JoinSpec, options: CorrelateOptions
+) -> tuple[tuple[SideCounts, SideCounts] | None, SlicePlan]:
+    parallelism = _parallelism(sides[0].source.sparkSession)
+    left, right = sides
+    if left.longest is not None and right.longest is not None and options.time_range is not None:
+        first, last = options.time_range
+        reach = _reach(spec.window, (0, left.longest), (0, right.longest))
+        slices = options.slices or 4 * parallelism
+        return None, uniform_plan(2 * first, 2 * last, reach, slices)
+    statistics = measure(left, right)
+    if options.invalid == "raise":
+        refuse_invalid(sides, statistics)
+    reach = _reach(spec.window, *((s.shortest, s.longest) for s in statistics))
+    plan = plan_slices(
+        _sample(statistics[0]),
+        _sample(statistics[1]),
+        reach,
+        parallelism=parallelism,
+        slices=options.slices,
+        slice_rows=options.slice_rows,
+        max_replication=options.max_replication,
+        pair_work=PAIR_WORK[spec.emit],
+        keyed=bool(left.by),
+    )
+    return (statistics[0].counts, statistics[1].counts), plan
+
+
+def _sample(side: SideStatistics) -> Sample:
+    return Sample(side.midpoints, side.weights, side.hashes, side.matchable)
+
+
+def _reach(window: Window, left: tuple[int, int], right: tuple[int, int]) -> Reach:
+    """The outer range of D over all lengths."""
+    band = band_table(LengthClasses.one(*left), LengthClasses.one(*right), window)[0, 0]
+    return Reach(int(band[OUTER_LO]), int(band[OUTER_HI]))
+
+
+def _parallelism(spark: SparkSession) -> int:
+    """Tasks at once; where the session cannot say (Spark Connect), what its settings say."""
+    context = getattr(spark, "sparkContext", None)
+    if context is not None:
+        return max(1, context.defaultParallelism)
+    fallback = spark.conf.get("spark.sql.shuffle.partitions", "200") or "200"
+    return max(1, int(spark.conf.get("spark.sql.leafNodeDefaultParallelism", None) or fallback))
+
+
+def _exchanged(
+    sides: tuple[EventFrame, EventFrame],
+    spec: JoinSpec,
+    layout: WireLayout,
+    plan: SlicePlan,
+    raise_invalid: bool,
+) -> DataFrame:
+    """Events of both sides on the wire, each slice in a partition of its own."""
+    left, right = (_wire_rows(side, layout, spec.keeps_unmatched, raise_invalid) for side in sides)
+    salt = F.xxhash64(*(F.col(name) for name in layout.columns))
+    midpoint, key_hash = F.col("midpoint"), F.col("key_hash")
+    left = label_left(left, plan, midpoint, key_hash, salt)
+    right = label_right(right, plan, midpoint, key_hash)
+    columns = [LABEL, *layout.columns]
+    rows = left.select(*columns).unionAll(right.select(*columns))
+    return rows.repartition(plan.count, LABEL).select(*layout.columns)
+
+
+def _wire_rows(
+    side: EventFrame, layout: WireLayout, keeps_unmatched: bool, raise_invalid: bool
+) -> DataFrame:
+    """Wire columns of one side, with `midpoint` and `key_hash` for the slice labels."""
+    is_left = side.side == "left"
+    payload = layout.left if is_left else layout.right
+    columns = {**_encoded(side, layout.keys, side.by), **_encoded(side, payload, side.payload)}
+    rows = side.source.select(
+        side.min_ticks.alias("low"),
+        side.max_ticks.alias("high"),
+        side.has_null_key.alias("null_key"),
+        side.key_hash.alias("key_hash"),
+        *(value.alias(name) for name, value in columns.items()),
+    )
+    low, high, null_key = F.col("low"), F.col("high"), F.col("null_key")
+    rows = _kept(side, rows, is_left and keeps_unmatched, raise_invalid)
+    length = high - low if is_left else low - high - 1
+    midpoint: Column = low + high
+    if is_left and keeps_unmatched:
+        ok = side.is_ok(low, high, null_key)
+        high = F.coalesce(F.when(ok, high), F.lit(0))
+        length = F.coalesce(F.when(ok, length), F.lit(UNMATCHED))
+        midpoint = F.when(ok, midpoint)
+    absent = {name: F.lit(None) for name in layout.columns[2:] if name not in columns}
+    return rows.select(
+        high.alias(TIME),
+        length.alias(CODED),
+        *columns,
+        *(value.alias(name) for name, value in absent.items()),
+        midpoint.alias("midpoint"),
+        "key_hash",
+    )
+
+
+def _kept(side: EventFrame, rows: DataFrame, with_null: bool, raise_invalid: bool) -> DataFrame:
+    """The rows that go on: events that can match, and with_null those of no time or key."""
+    ends = F.col("low"), F.col("high"), F.col("null_key")
+    if not with_null and not raise_invalid:
+        return rows.filter(side.is_ok(*ends))
+    reason = side.reason(*ends)
+    keep = reason <= 1 if with_null else reason == 0
+    if raise_invalid:
+        text = f"{side.side}: invalid times in a row; run without declared statistics to see which"
+        keep = F.when(reason > 1, F.raise_error(F.lit(text)).cast("boolean")).otherwise(keep)
+    return rows.filter(keep)
+
+
+def _encoded(side: EventFrame, wire_names: Sequence[str], names: list[str]) -> dict[str, Column]:
+    return {
+        wire: frames.encode(
+            frames.column(side.source, name),
+            frames.field_of(side.source, side.side, name).dataType,
+        )
+        for wire, name in zip(wire_names, names, strict=True)
+    }
+
+
+def _observed(pairs: DataFrame, observation: Observation) -> DataFrame:
+    """Sum the metrics rows of all tasks on their way, and leave them out."""
+    metrics = F.col(METRICS)
+    totals = [
+        F.sum(metrics[i]).alias(name) for i, name in enumerate(("candidates", "probed", "pairs"))
+    ]
+    return pairs.observe(observation, *totals).filter(metrics.isNull()).drop(METRICS)
+
+
+class _Result:
+    """The output columns: their names, their types, and how they cross the wire."""
+
+    def __init__(self, sides: tuple[EventFrame, EventFrame], spec: JoinSpec) -> None:
+        left, right = sides
+        self._spec = spec
+        self._keys = [frames.field_of(left.source, "left", name) for name in left.by]
+        self._left = [frames.field_of(left.source, "left", name) for name in left.payload]
+        self._right = [frames.field_of(right.source, "right", name) for name in right.payload]
+        self.layout = wire_layout(
+            len(self._keys),
+            *(
+                [frames.crosses_as_int64(f.dataType) for f in side]
+                for side in (self._left, self._right)
+            ),
+        )
+
+        check_output_names([column.name for column in self._columns()])
+
+    def wire_schema(self, with_metrics: bool) -> T.StructType:
+        """What the worker yields."""
+        fields = [(column.wire, column.wire_kind) for column in self._columns()]
+        if with_metrics:
+            fields.append((METRICS, T.ArrayType(T.LongType())))
+        return T.StructType([T.StructField(name, kind) for name, kind in fields])
+
+    def decoded(self, pairs: DataFrame) -> DataFrame:
+        """The worker's columns under their own names and types."""
+        return pairs.select(*(column.decoded() for column in self._columns()))
+
+    def _columns(self) -> list[_OutputColumn]:
+        spec = self._spec
+        columns = [_OutputColumn(f"by{i}", f.name, f.dataType) for i, f in enumerate(self._keys)]
+        columns += [
+            _OutputColumn(f"left{i}", f"left_{f.name}", f.dataType)
+            for i, f in enumerate(self._left)
+        ]
+        if spec.one_row_per_event:
+            return columns
+        if spec.emit == "counts":
+            return [*columns, _OutputColumn("matches", "matches", T.LongType())]
+        in_lists = spec.emit == "lists"
+        columns += [
+            _OutputColumn(f"right{i}", f"right_{f.name}", f.dataType, in_lists)
+            for i, f in enumerate(self._right)
+        ]
+        if spec.probability:
+            columns.append(_OutputColumn("probability", "probability", T.DoubleType(), in_lists))
+        return columns
+
+
+@dataclass(frozen=True)
+class _OutputColumn:
+    """A column of the result: its name on the wire, its own name and type, and whether in arrays."""
+
+    wire: str
+    name: str
+    kind: T.DataType
+    in_lists: bool = False
+
+    @property
+    def wire_kind(self) -> T.DataType:
+        kind = frames.wire_type(self.kind)
+        return T.ArrayType(kind) if self.in_lists else kind
+
+    def decoded(self) -> Column:
+        column = F.col(self.wire)
+        if self.in_lists and frames.wire_type(self.kind) != self.kind:
+            return F.transform(column, lambda value: frames.decode(value, self.kind)).alias(
+                self.name
+            )
+        return (column if self.in_lists else frames.decode(column, self.kind)).alias(self.name)

@@ -1,0 +1,253 @@
+"""The slice planner: cuts the time axis so that slices hold about equal work. NumPy only, no Spark.
+
+Each left event goes to exactly one slice and each right event to every slice that it can reach, so
+each pair is found exactly once, whatever the cuts. A slice is one task. Where time alone cannot even
+out the work, keys are dealt to buckets within a time slice, and the left events of a cell that is
+still too heavy (a burst, a hot key) are dealt to several slices, each of which gets the cell's right
+events whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+MOST_TIME_SLICES = 2048
+_SMALLEST_SLICE_WORK = 100_000.0
+"""Below this much work, in rows, a task of its own does not pay."""
+_HEAVY = 1.5
+"""A cell is split when its work exceeds the mean by this factor."""
+PAIR_WORK = {"pairs": 0.3, "lists": 0.1, "counts": 0.02, "best": 0.1}
+"""Work of a pair, in rows that cross to the worker, by emit."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A weighted sample of one side, ascending by midpoint.
+
+    Parameters
+    ----------
+    midpoints : int64 array
+        Doubled midpoints, half ticks.
+    weights : float64 array
+        Events for which each sample stands.
+    hashes : int64 array
+        Hash of the keys, 0 without keys.
+    rows : int
+        Events on the side.
+    """
+
+    midpoints: np.ndarray
+    weights: np.ndarray
+    hashes: np.ndarray
+    rows: int
+
+
+@dataclass(frozen=True)
+class Reach:
+    """A pair can qualify only if first <= D <= last, D the difference of doubled midpoints."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, eq=False)
+class SlicePlan:
+    """Which slice an event goes to.
+
+    Parameters
+    ----------
+    cuts : int64 array, shape (T - 1,), ascending
+        Left events at or above cuts[t] (doubled midpoints) are in a time slice after t.
+    buckets : int
+        Key buckets per time slice, B.
+    splits : int64 array, shape (T * B,)
+        Slices that share the left events of each cell (time slice t, bucket b), cell = t * B + b.
+    reach : Reach
+    replication : float
+        Estimated copies per right event.
+    """
+
+    cuts: np.ndarray
+    buckets: int
+    splits: np.ndarray
+    reach: Reach
+    replication: float
+
+    @cached_property
+    def first_slices(self) -> np.ndarray:
+        """First slice of each cell: int64 array, shape (T * B,)."""
+        return np.cumsum(self.splits) - self.splits
+
+    @property
+    def count(self) -> int:
+        """Number of slices."""
+        return int(self.splits.sum())
+
+    @property
+    def is_split(self) -> bool:
+        """Whether some cell is shared by several slices."""
+        return bool((self.splits > 1).any())
+
+    def describe(self) -> str:
+        """The plan in one line, for the log."""
+        parts = [f"{self.count} slices", f"{self.cuts.size + 1} in time"]
+        if self.buckets > 1:
+            parts.append(f"{self.buckets} key buckets")
+        if self.is_split:
+            parts.append(f"{int((self.splits > 1).sum())} heavy cells split")
+        return f"{', '.join(parts)}, {self.replication:.2f} copies of a right event"
+
+
+def plan_slices(
+    left: Sample,
+    right: Sample,
+    reach: Reach,
+    *,
+    parallelism: int,
+    slices: int | None,
+    slice_rows: int,
+    max_replication: float,
+    pair_work: float,
+    keyed: bool,
+) -> SlicePlan:
+    """Cut the time axis.
+
+    Parameters
+    ----------
+    left, right : Sample
+    reach : Reach
+    parallelism : int
+        Tasks that the cluster runs at once.
+    slices : int or None
+        Slices asked for; None: chosen from the work.
+    slice_rows : int
+        Rows that a slice should hold.
+    max_replication : float
+        Most copies per right event, on average. Copies of less than `slice_rows` rows in all are
+        always allowed.
+    pair_work : float
+        Work of a pair in rows, from `PAIR_WORK`.
+    keyed : bool
+        Whether events have keys.
+    """
+    work = _Work(left, right, reach, pair_work)
+    wanted = slices or _slices_for(work, parallelism, slice_rows)
+    allowed = max(max_replication, slice_rows / max(right.rows, 1))
+    for time_slices, buckets, most_splits in _shapes(wanted, keyed):
+        plan = work.plan(time_slices, buckets, wanted, most_splits)
+        if plan.replication <= allowed:
+            break
+    return plan
+
+
+def uniform_plan(first: int, last: int, reach: Reach, slices: int) -> SlicePlan:
+    """Slices of equal duration over doubled midpoints first ... last, for declared statistics."""
+    edges = [first + (last - first) * i // slices for i in range(1, slices)]
+    cuts = np.unique(np.array(edges, np.int64))
+    return SlicePlan(cuts, 1, np.ones(cuts.size + 1, np.int64), reach, float("nan"))
+
+
+def _slices_for(work: _Work, parallelism: int, slice_rows: int) -> int:
+    by_memory = -(-work.rows // slice_rows)
+    by_work = min(parallelism, int(work.total // _SMALLEST_SLICE_WORK))
+    slices = max(1, by_memory, by_work)
+    if slices > parallelism:
+        # Whole waves of tasks, so that no core idles in the last one.
+        slices = -(-slices // parallelism) * parallelism
+    return min(slices, MOST_TIME_SLICES)
+
+
+def _shapes(slices: int, keyed: bool) -> Iterator[tuple[int, int, int]]:
+    """Plans to try, from the one that spreads best to the one that copies least."""
+    time_slices = min(slices, MOST_TIME_SLICES)
+    while True:
+        buckets = max(1, slices // time_slices) if keyed else 1
+        yield time_slices, buckets, slices
+        if time_slices == 1:
+            break
+        time_slices = (time_slices + 1) // 2
+    for most_splits in (max(1, slices // 2**k) for k in range(1, 12)):
+        yield 1, slices if keyed else 1, most_splits
+
+
+class _Work:
+    """Estimated work along the time axis, from the samples."""
+
+    def __init__(self, left: Sample, right: Sample, reach: Reach, pair_work: float) -> None:
+        self.left, self.right, self.reach = left, right, reach
+        self.rows = left.rows + right.rows
+        middle = (reach.first + reach.last) // 2
+        self._seen_from_left = right.midpoints - middle
+        self._left_work = left.weights * (1.0 + pair_work * self._partners())
+        self._positions = np.concatenate([left.midpoints, self._seen_from_left])
+        work = np.concatenate([self._left_work, right.weights])
+        order = np.argsort(self._positions, kind="stable")
+        self._positions, self._cumulated = self._positions[order], np.cumsum(work[order])
+        self.total = float(self._cumulated[-1]) if self._cumulated.size else 0.0
+
+    def _partners(self) -> np.ndarray:
+        """Right events of the same keys that each left sample can reach, estimated."""
+        partners = np.zeros(self.left.midpoints.size)
+        # One pass per distinct key would be slow; heavy keys are those that the sample shows often.
+        for key in _frequent(self.left.hashes):
+            mine, theirs = self.left.hashes == key, self.right.hashes == key
+            partners[mine] = _weight_between(
+                self.right.midpoints[theirs], self.right.weights[theirs],
+                self.left.midpoints[mine], self.reach,
+            )  # fmt: skip
+        return partners
+
+    def plan(self, time_slices: int, buckets: int, wanted: int, most_splits: int) -> SlicePlan:
+        """Cut into time slices of equal work, then split the cells that stay too heavy."""
+        cuts = self._cuts(time_slices)
+        cells = np.searchsorted(cuts, self.left.midpoints, side="right") * buckets
+        cells += self.left.hashes % buckets
+        right_cells = np.searchsorted(cuts, self._seen_from_left, side="right") * buckets
+        right_cells += self.right.hashes % buckets
+        count = (cuts.size + 1) * buckets
+        left_work = np.bincount(cells, self._left_work, count)
+        load = left_work + np.bincount(right_cells, self.right.weights, count)
+        share = max(self.total / wanted, _SMALLEST_SLICE_WORK)
+        heavy = (load > _HEAVY * share) & (left_work > 0)
+        splits = np.where(heavy, np.ceil(left_work / share), 1).astype(np.int64)
+        splits = np.clip(splits, 1, most_splits)
+        return SlicePlan(
+            cuts, buckets, splits, self.reach, self._replication(cuts, buckets, splits)
+        )
+
+    def _cuts(self, time_slices: int) -> np.ndarray:
+        targets = self.total * np.arange(1, time_slices) / time_slices
+        places = np.searchsorted(self._cumulated, targets)
+        # A burst at one instant draws several cuts to the same place: they are one.
+        return np.unique(self._positions[places]) if places.size else np.empty(0, np.int64)
+
+    def _replication(self, cuts: np.ndarray, buckets: int, splits: np.ndarray) -> float:
+        if not self.right.midpoints.size:
+            return 1.0
+        first = np.searchsorted(cuts, self.right.midpoints - self.reach.last, side="right")
+        last = np.searchsorted(cuts, self.right.midpoints - self.reach.first, side="right")
+        grid = splits.reshape(-1, buckets)
+        above = np.concatenate([np.zeros((1, buckets), np.int64), np.cumsum(grid, axis=0)])
+        bucket = self.right.hashes % buckets
+        copies = above[last + 1, bucket] - above[first, bucket]
+        return float((copies * self.right.weights).sum() / self.right.weights.sum())
+
+
+def _frequent(hashes: np.ndarray, most: int = 64) -> np.ndarray:
+    """The hashes that occur most often."""
+    values, counts = np.unique(hashes, return_counts=True)
+    return values[np.argsort(-counts, kind="stable")[:most]]
+
+
+def _weight_between(
+    midpoints: np.ndarray, weights: np.ndarray, base: np.ndarray, reach: Reach
+) -> np.ndarray:
+    """Weight of the sorted midpoints within reach of each base midpoint."""
+    cumulated = np.concatenate([[0.0], np.cumsum(weights)])
+    last = np.searchsorted(midpoints, base + reach.last, side="right")
+    first = np.searchsorted(midpoints, base + reach.first, side="left")
+    return cumulated[last] - cumulated[first]

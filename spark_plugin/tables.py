@@ -1,0 +1,299 @@
+"""From Arrow tables to sides: schema checks, times to ticks, invalid rows found and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from event_model.errors import DataError, SchemaError
+from event_model.options import Invalid
+from event_model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT
+from spark_plugin.sides import Side
+from spark_plugin.time_columns import INVALID_REASONS, TimeColumn, TimeScale, describe_invalid
+
+_EXAMPLE_WIDTH = 200
+
+
+@dataclass(frozen=True)
+class SideCounts:
+    """What the rows of one side were.
+
+    Parameters
+    ----------
+    rows : int
+        Rows in.
+    unmatchable : int
+        Rows with a null time or key: they match nothing.
+    invalid : dict of str to int
+        Rows left out, by reason (`spark_plugin.time_columns.INVALID_REASONS`).
+    """
+
+    rows: int = 0
+    unmatchable: int = 0
+    invalid: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def dropped(self) -> int:
+        """Rows left out in all."""
+        return sum(self.invalid.values())
+
+
+def column_of(table: pa.Table, side: str, name: str) -> pa.ChunkedArray:
+    """A column by name.
+
+    Raises
+    ------
+    SchemaError
+        If it is missing or stands twice.
+    """
+    check_name(side, name, table.column_names)
+    return table.column(name)
+
+
+def check_name(side: str, name: str, names: Sequence[str]) -> None:
+    """Refuse a column that is missing or stands twice.
+
+    Raises
+    ------
+    SchemaError
+    """
+    found = list(names).count(name)
+    if found == 0:
+        raise SchemaError(f"{side} has no column {name!r}; it has {', '.join(names) or 'none'}")
+    if found > 1:
+        raise SchemaError(f"{side} has {found} columns called {name!r}; rename all but one")
+
+
+def arrow_time_column(side: str, name: str, kind: pa.DataType) -> TimeColumn:
+    """What a column of an Arrow type means as a time.
+
+    Raises
+    ------
+    SchemaError
+        If the type is no time.
+    """
+    if pa.types.is_timestamp(kind):
+        family = "timestamp" if kind.tz is not None else "timestamp_ntz"
+        return TimeColumn(side, name, family, NANOSECONDS_PER_UNIT[kind.unit])  # type: ignore[arg-type]
+    if pa.types.is_integer(kind) and not pa.types.is_uint64(kind):
+        return TimeColumn(side, name, "integer")
+    if pa.types.is_floating(kind) and not pa.types.is_float16(kind):
+        return TimeColumn(side, name, "float")
+    raise SchemaError(
+        f"{side}.{name} is {kind}; a time column must be a timestamp, an integer or a float. Cast it"
+    )
+
+
+def check_keys(
+    by: Sequence[str], left: Sequence[tuple[str, bool]], right: Sequence[tuple[str, bool]]
+) -> None:
+    """Refuse keys that cannot be compared exactly.
+
+    Parameters
+    ----------
+    by : sequence of str
+    left, right : sequences of (str, bool)
+        Type of each key, in words, and whether it can be a key.
+
+    Raises
+    ------
+    SchemaError
+        If a key differs in type between the sides, or is a float or nested.
+    """
+    for name, (left_kind, left_able), (right_kind, right_able) in zip(by, left, right, strict=True):
+        if left_kind != right_kind:
+            raise SchemaError(
+                f"the key {name!r} is {left_kind} on the left and {right_kind} on the right; cast one so"
+                " that both are the same"
+            )
+        if not (left_able and right_able):
+            raise SchemaError(
+                f"the key {name!r} is {left_kind}, which cannot be compared exactly; cast it to a string"
+                " or an integer"
+            )
+
+
+def can_be_key(kind: pa.DataType) -> bool:
+    """Whether equality on an Arrow type is exact."""
+    return not (pa.types.is_floating(kind) or pa.types.is_nested(kind) or pa.types.is_null(kind))
+
+
+def read_side(
+    table: pa.Table,
+    scales: tuple[TimeScale, TimeScale],
+    by: Sequence[str],
+    payload: Sequence[str],
+    invalid: Invalid,
+    longest: int | None,
+) -> tuple[Side, SideCounts]:
+    """Arrays of one side, its invalid rows refused or left out.
+
+    Parameters
+    ----------
+    table : pa.Table
+    scales : (TimeScale, TimeScale)
+        Of the min and the max column.
+    by, payload : sequences of str
+        Names of the key columns and of the columns to hand out.
+    invalid : {"raise", "drop"}
+    longest : int or None
+        Declared longest length, ticks.
+
+    Raises
+    ------
+    DataError
+        If there are invalid rows and `invalid` is ``"raise"``.
+    """
+    side = scales[0].column.side
+    lower, upper = (_Ticks(column_of(table, side, scale.column.name), scale) for scale in scales)
+    keys = [_one_array(column_of(table, side, name)) for name in by]
+    null = lower.null | upper.null
+    for key in keys:
+        null |= pc.is_null(key).to_numpy(zero_copy_only=False)
+    reasons = _invalid_rows(lower, upper, longest)
+    if reasons and invalid == "raise":
+        raise DataError(_describe(table, side, reasons, scales))
+    counts = SideCounts(
+        table.num_rows, int(null.sum()), {k: int(v.sum()) for k, v in reasons.items()}
+    )
+    matchable = ~null if counts.unmatchable else None
+    columns = [_one_array(column_of(table, side, name)) for name in payload]
+    result = Side(lower.ticks, upper.ticks, matchable, keys, columns)
+    if reasons:
+        result = result.rows(np.flatnonzero(~np.logical_or.reduce(list(reasons.values()))))
+    return _harmless(result), counts
+
+
+def _harmless(side: Side) -> Side:
+    """Null times hold whatever the buffer held: put 0 in their place."""
+    if side.matchable is None:
+        return side
+    min_time, max_time = (np.where(side.matchable, t, 0) for t in (side.min_time, side.max_time))
+    return replace(side, min_time=min_time, max_time=max_time)
+
+
+class _Ticks:
+    """A time column as int64 ticks, with masks of what is null, not finite or out of range."""
+
+    def __init__(self, column: pa.ChunkedArray, scale: TimeScale) -> None:
+        self.null = pc.is_null(column).to_numpy().astype(bool)
+        if scale.column.family == "float":
+            self._from_floats(column, scale)
+        else:
+            self._from_integers(column, scale)
+
+    def _from_floats(self, column: pa.ChunkedArray, scale: TimeScale) -> None:
+        values = column.cast(pa.float64()).to_numpy()
+        self.not_finite = ~np.isfinite(values) & ~self.null
+        with np.errstate(over="ignore"):
+            ticks = np.rint(np.where(np.isfinite(values), values, 0.0) * float(scale.factor))
+        self.out_of_range = np.abs(ticks) >= TIME_LIMIT
+        self.ticks = np.where(self.out_of_range, 0.0, ticks).astype(np.int64)
+
+    def _from_integers(self, column: pa.ChunkedArray, scale: TimeScale) -> None:
+        if scale.column.family == "integer":
+            column = column.cast(pa.int64())
+        array = _one_array(column)
+        values = pc.fill_null(array, pa.scalar(0, array.type)) if array.null_count else array
+        ticks = values.view(pa.int64()).to_numpy()
+        self.not_finite = np.zeros(0, bool)
+        if scale.factor.denominator != 1:
+            _check_whole(ticks, scale)
+            ticks = ticks // scale.factor.denominator
+        self.out_of_range = (ticks >= scale.limit) | (ticks <= -scale.limit)
+        if scale.factor.numerator != 1:
+            ticks = np.where(self.out_of_range, 0, ticks) * scale.factor.numerator
+        self.ticks = ticks
+
+
+def _check_whole(values: np.ndarray, scale: TimeScale) -> None:
+    """Timestamps finer than a tick would lose time."""
+    if np.any(values % scale.factor.denominator):
+        column = scale.column
+        raise DataError(
+            f"{column.side}.{column.name} has timestamps finer than 1 us; pass unit='ns' (--unit ns) to"
+            " count in nanoseconds, or round them"
+        )
+
+
+def _invalid_rows(lower: _Ticks, upper: _Ticks, longest: int | None) -> dict[str, np.ndarray]:
+    """Masks of invalid rows by reason; each row under its first reason only."""
+    null = lower.null | upper.null
+    tests = {
+        "not_finite": lambda: _either(lower.not_finite, upper.not_finite, null.size),
+        "range": lambda: lower.out_of_range | upper.out_of_range,
+        "order": lambda: lower.ticks > upper.ticks,
+        "length": lambda: (
+            np.zeros(null.size, bool) if longest is None else upper.ticks - lower.ticks > longest
+        ),
+    }
+    assert list(tests) == list(INVALID_REASONS)
+    found: dict[str, np.ndarray] = {}
+    seen = null.copy()
+    for reason, test in tests.items():
+        mask = test() & ~seen
+        if mask.any():
+            found[reason] = mask
+            seen |= mask
+    return found
+
+
+def _either(a: np.ndarray, b: np.ndarray, n: int) -> np.ndarray:
+    mask = np.zeros(n, bool)
+    for part in (a, b):
+        if part.size:
+            mask |= part
+    return mask
+
+
+def _describe(
+    table: pa.Table, side: str, reasons: dict[str, np.ndarray], scales: tuple[TimeScale, TimeScale]
+) -> str:
+    messages = []
+    for reason, mask in reasons.items():
+        columns = table.slice(int(np.argmax(mask)), 1).columns
+        row = {n: _readable(c[0]) for n, c in zip(table.column_names, columns, strict=True)}
+        messages.append(describe_invalid(side, reason, int(mask.sum()), scales, example_row(row)))
+    return "; ".join(messages)
+
+
+def _readable(value: pa.Scalar) -> object:
+    """What a scalar holds; the bare number of a time for which Python has no date."""
+    try:
+        return value.as_py()
+    except (ValueError, OverflowError, KeyError):
+        return getattr(value, "value", "...")
+
+
+def example_row(row: dict[str, object]) -> str:
+    """A row in words, on one line, cut to a readable width."""
+    text = " ".join(", ".join(f"{name}={value}" for name, value in row.items()).splitlines())
+    return text if len(text) <= _EXAMPLE_WIDTH else text[:_EXAMPLE_WIDTH] + " ..."
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """Dictionaries and views are encodings, not types that results should depend on."""
+    if pa.types.is_dictionary(kind):
+        return plain_type(kind.value_type)
+    if pa.types.is_string_view(kind):
+        return pa.string()
+    return pa.binary() if pa.types.is_binary_view(kind) else kind
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    """One contiguous array of a plain type; strings widen where 32-bit offsets would not do."""
+    column = column.cast(plain_type(column.type))
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    if column.nbytes >= 2**31 and pa.types.is_string(column.type):
+        column = column.cast(pa.large_string())
+    combined = column.combine_chunks()
+    if isinstance(combined, pa.ChunkedArray):
+        combined = (
+            pa.concat_arrays(combined.chunks) if combined.num_chunks else pa.array([], column.type)
+        )
+    return combined

@@ -1,0 +1,73 @@
+"""How events cross from the JVM to the Python worker and pairs cross back: int64 wherever possible.
+
+One column type keeps Spark's Arrow writer fast. Both sides share the columns: an event is its max_time,
+its length coded together with its side, its keys, and slots that hold the left columns in left rows
+and the right columns in right rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+TIME, CODED = "time", "coded"
+METRICS = "metrics"
+"""Name of the extra output column that carries a task's counters in one last row, if asked for."""
+
+UNMATCHED = -(2**63)
+"""Coded length of a left event that matches nothing: its time or a key is null."""
+
+
+@dataclass(frozen=True)
+class WireLayout:
+    """Names of the columns on the wire.
+
+    Parameters
+    ----------
+    keys, left, right : tuples of str
+        Wire column of each key, left column and right column. Left and right may share.
+    """
+
+    keys: tuple[str, ...]
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns in wire order."""
+        return tuple(dict.fromkeys((TIME, CODED, *self.keys, *self.left, *self.right)))
+
+
+def wire_layout(keys: int, left: Sequence[bool], right: Sequence[bool]) -> WireLayout:
+    """Assign wire columns.
+
+    Parameters
+    ----------
+    keys : int
+        Number of key columns.
+    left, right : sequences of bool
+        For each column to hand out, whether it crosses as int64 and so can share a slot.
+    """
+    return WireLayout(
+        tuple(f"key{i}" for i in range(keys)), _slots("left", left), _slots("right", right)
+    )
+
+
+def _slots(side: str, shareable: Sequence[bool]) -> tuple[str, ...]:
+    names, shared = [], 0
+    for i, can_share in enumerate(shareable):
+        names.append(f"slot{shared}" if can_share else f"{side}{i}")
+        shared += can_share
+    return tuple(names)
+
+
+def is_left(coded: np.ndarray) -> np.ndarray:
+    """Which coded lengths are of left events: those >= 0, and `UNMATCHED`."""
+    return (coded >= 0) | (coded == UNMATCHED)
+
+
+def right_lengths(coded: np.ndarray) -> np.ndarray:
+    """Lengths of right events: they cross as -1 - length."""
+    return -1 - coded

@@ -1,0 +1,710 @@
+"""`coincide`: what it prints, what it writes, and how it fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from event_model import DataError, MemoryBudgetError, TimingCondition, within
+from spark_plugin.command_line import run
+from spark_plugin.command_line.problems import explain
+from spark_plugin.worker import correlate_tables
+
+ROOT = Path(__file__).resolve().parent.parent
+WINDOW = ("--within", "-3", "5", "--confidence", "0.5")
+
+
+def events(**changes: list) -> pa.Table:
+    columns = {
+        "id": [0, 1, 2, 3],
+        "min_time": [0, 10, 20, 30],
+        "max_time": [4, 14, 24, 34],
+        "key": ["a", "a", "b", "b"],
+    }
+    return pa.table({**columns, **changes})
+
+
+class Workplace:
+    """A folder with two inputs and room for an output."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder, self._capsys = folder, capsys
+        self.left = self.write("left.parquet", events())
+        self.right = self.write(
+            "right.parquet", events(min_time=[1, 11, 21, 90], max_time=[5, 15, 25, 94])
+        )
+        self.output = folder / "results" / "out.parquet"
+        self.output.parent.mkdir()
+
+    def write(self, name: str, table: pa.Table) -> Path:
+        path = self.folder / name
+        pq.write_table(table, path)
+        return path
+
+    def join(self, *options: str, engine: str = "local") -> tuple[int, str, str]:
+        """Exit code, stdout and stderr of a join of the two inputs."""
+        words = [
+            "join",
+            str(self.left),
+            str(self.right),
+            "-o",
+            str(self.output),
+            "--engine",
+            engine,
+        ]
+        code = run([*words, *options])
+        said = self._capsys.readouterr()
+        return code, said.out, said.err
+
+    def refused(self, *options: str, engine: str = "local") -> str:
+        """The one line with which a join fails as bad usage or bad data, nothing left behind."""
+        before = sorted(self.output.parent.iterdir())
+        code, out, err = self.join(*options, engine=engine)
+        assert (code, out) == (2, ""), err
+        assert err.startswith("coincide: ")
+        assert len(err.splitlines()) == 1
+        assert "Traceback" not in err
+        assert sorted(self.output.parent.iterdir()) == before
+        return err
+
+    def result(self) -> pa.Table:
+        return ds.dataset(str(self.output), format="parquet").to_table()
+
+    def expected(
+        self, lo: int = -3, hi: int = 5, confidence: float = 0.5, **more: object
+    ) -> pa.Table:
+        tables = pq.read_table(self.left), pq.read_table(self.right)
+        return correlate_tables(*tables, TimingCondition(within(lo, hi), confidence), **more)
+
+
+@pytest.fixture
+def work(tmp_path, capsys):
+    return Workplace(tmp_path, capsys)
+
+
+def rows(table: pa.Table) -> list[tuple]:
+    return sorted((tuple(row.values()) for row in table.to_pylist()), key=repr)
+
+
+# What it does
+
+
+def test_join_writes_the_pairs_of_the_worker(work):
+    code, out, err = work.join(*WINDOW, "--by", "key", "--probability")
+    assert (code, err) == (0, "")
+    expected = work.expected(by="key", probability=True)
+    assert expected.num_rows == 3
+    assert work.result().equals(expected)
+    assert [path.name for path in work.output.parent.iterdir()] == ["out.parquet"]
+    assert "pairs" in out
+    assert str(work.output) in out
+
+
+@pytest.mark.parametrize(
+    "window",
+    [
+        ("--within", "-3", "5"),
+        ("--within=-3", "5"),
+    ],
+    ids=" ".join,
+)
+def test_a_window_may_begin_with_a_minus(work, window):
+    assert work.join(*window, "--confidence", "0.5")[0] == 0
+    assert rows(work.result()) == rows(work.expected())
+
+
+def test_durations_with_a_unit_before_or_after_other_options(work):
+    assert work.join("--unit", "ms", "--confidence", "0.5", "--within", "-3ms", "0.005s")[0] == 0
+    assert rows(work.result()) == rows(work.expected())
+
+
+def test_mutual_deadline(work):
+    assert work.join("--mutual-deadline", "4", "--confidence", "0.5")[0] == 0
+    assert rows(work.result()) == rows(work.expected(-4, 4))
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "semi", "anti"])
+@pytest.mark.parametrize("emit", ["pairs", "lists", "counts", "best"])
+def test_how_and_emit(work, how, emit):
+    if how in ("semi", "anti") and emit != "pairs":
+        assert "leave emit out" in work.refused(*WINDOW, "--how", how, "--emit", emit)
+        return
+    assert work.join(*WINDOW, "--how", how, "--emit", emit)[0] == 0
+    assert rows(work.result()) == rows(work.expected(how=how, emit=emit))
+
+
+def test_columns_to_hand_out_and_exact_times(work):
+    options = ("--left-time", "min_time", "--left-columns", "key,min_time", "--right-columns", "id")
+    assert work.join(*WINDOW, *options, "--right-columns", "max_time")[0] == 0
+    assert work.result().column_names == [
+        "left_key", "left_min_time", "right_id", "right_max_time"
+    ]  # fmt: skip
+    expected = work.expected(
+        left_time="min_time", left_columns=["key", "min_time"], right_columns=["id", "max_time"]
+    )
+    assert rows(work.result()) == rows(expected)
+
+
+def test_json_summary(work):
+    work.write("left.parquet", events(min_time=[0, None, 99, 30]))
+    code, out, _ = work.join(*WINDOW, "--invalid", "drop", "--json")
+    assert code == 0
+    summary = json.loads(out)
+    assert summary["left"] == {"rows": 4, "unmatchable": 1, "invalid": {"order": 1}}
+    assert summary["right"] == {"rows": 4, "unmatchable": 0, "invalid": {}}
+    assert summary["pairs"] == summary["rows"] == work.result().num_rows
+    assert {"candidates", "probed", "seconds", "output", "engine"} <= summary.keys()
+
+
+def test_summary_counts_what_was_left_out(work):
+    work.write("left.parquet", events(min_time=[0, None, 99, 30]))
+    _, out, _ = work.join(*WINDOW, "--invalid", "drop")
+    assert "4 rows; 1 without time or key; 1 invalid, left out (1 min above max)" in out
+
+
+def test_empty_inputs_give_an_empty_file(work):
+    work.write("left.parquet", events().slice(0, 0))
+    assert work.join(*WINDOW)[0] == 0
+    assert work.result().num_rows == 0
+    assert work.result().column_names == ["left_id", "right_id"]
+
+
+def test_small_batches_are_gathered_into_row_groups(work):
+    many = {"id": list(range(500)), "min_time": list(range(500)), "max_time": list(range(500))}
+    for name in ("left.parquet", "right.parquet"):
+        work.write(name, pa.table(many))
+    assert work.join("--mutual-deadline", "3", "--confidence", "1", "--batch-pairs", "10")[0] == 0
+    assert work.result().num_rows == 500 * 7 - 12
+    assert pq.read_metadata(work.output).num_row_groups == 1
+
+
+def test_overwrite_replaces_a_file(work):
+    work.output.write_text("old")
+    assert work.join(*WINDOW, "--overwrite")[0] == 0
+    assert work.result().num_rows == work.expected().num_rows
+
+
+def test_overwrite_replaces_a_folder_of_parquet(work):
+    work.output.mkdir()
+    pq.write_table(events(), work.output / "part-0.parquet")
+    (work.output / "_SUCCESS").touch()
+    assert work.join(*WINDOW, "--overwrite")[0] == 0
+    assert work.output.is_file()
+    assert [path.name for path in work.output.parent.iterdir()] == ["out.parquet"]
+
+
+def test_a_failure_keeps_the_old_output(work):
+    work.output.write_text("old")
+    work.write("left.parquet", events(min_time=[9, 10, 20, 30]))
+    work.refused(*WINDOW, "--overwrite")
+    assert work.output.read_text() == "old"
+
+
+# How it fails: bad usage
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--confidence", "0.5"], "one of --within LO HI and --mutual-deadline D; found neither"),
+        ([*WINDOW, "--mutual-deadline", "5"], "found both"),
+        (["--within", "5", "-3", "--confidence", "0.5"], "lo (5) is above hi (-3)"),
+        (["--within", "-3", "5"], "--confidence"),
+        (["--within", "-3"], "--within"),
+        (["--within", "-3ms", "5ms", "--confidence", "0.5"], "--unit us"),
+        (["--within", "a", "b", "--confidence", "0.5"], "cannot read the duration 'a'"),
+        ([*WINDOW, "--confidence", "0"], "must lie in (0, 1]; found 0.0"),
+        ([*WINDOW, "--confidence", "-0.1"], "must lie in (0, 1]"),
+        ([*WINDOW, "--confidence", "1.1"], "must lie in (0, 1]; found 1.1"),
+        ([*WINDOW, "--confidence", "nan"], "must lie in (0, 1]; found nan"),
+        ([*WINDOW, "--confidence", "half"], "--confidence"),
+        ([*WINDOW, "--how", "outer"], "how must be one of inner, left, semi, anti; found 'outer'"),
+        ([*WINDOW, "--emit", "rows"], "emit must be one of"),
+        ([*WINDOW, "--engine", "dask"], "--engine must be one of spark, local"),
+        ([*WINDOW, "--backend", "tpu"], "backend must be one of"),
+        ([*WINDOW, "--invalid", "keep"], "invalid must be one of"),
+        ([*WINDOW, "--unit", "week"], "unknown unit 'week'"),
+        ([*WINDOW, "--format", "json"], "--format must be one of"),
+        ([*WINDOW, "--classes", "0"], "classes must be an int of at least 1"),
+        ([*WINDOW, "--threads", "0"], "threads must be"),
+        ([*WINDOW, "--left-time", "a,b,c"], "--left-time takes the columns MIN,MAX"),
+        ([*WINDOW, "--master", "local[2]"], "--master mean nothing with --engine local"),
+        ([*WINDOW, "--conf", "a=b"], "--conf"),
+        ([*WINDOW, "--slices", "4"], "--slices"),
+        ([*WINDOW, "--nonsense"], "--nonsense"),
+        ([*WINDOW, "another.parquet"], "another.parquet"),
+        (
+            [*WINDOW, "--by", "nothing"],
+            "left has no column 'nothing'; it has id, min_time, max_time",
+        ),
+        ([*WINDOW, "--left-time", "key"], "left.key is string; a time column must be"),
+        ([*WINDOW, "--right-columns", "nothing"], "right has no column 'nothing'"),
+        ([*WINDOW, "--left-longest", "x"], "cannot read the duration 'x'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_usage(work, options, words):
+    assert words in work.refused(*options)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["join"], ["join", "a"], ["nothing"], ["--nothing"]], ids=" ".join
+)
+def test_incomplete_usage(arguments, capsys):
+    assert run(arguments) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("coincide: ")
+    assert len(said.err.splitlines()) == 1
+
+
+# How it fails: bad data
+
+BIG = 2**61
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "words"),
+    [
+        (
+            {"min_time": [0, 99, 20, 30]},
+            [],
+            "left: min above max in min_time and max_time in 1 row",
+        ),
+        ({"max_time": [4, 14, 24, BIG]}, [], "left: times that reach 2^61 ticks"),
+        ({"min_time": [0, 10, 20, -BIG]}, [], "left: times that reach 2^61 ticks"),
+        ({"max_time": [4.0, 14.0, float("nan"), 34.0]}, ["--unit", "s"], "left: NaN or infinity"),
+        ({"max_time": [4.0, 14.0, float("inf"), 34.0]}, ["--unit", "s"], "left: NaN or infinity"),
+        (
+            {"max_time": [4.0, 14.0, 24.0, 34.0]},
+            [],
+            "float time columns need a unit: left.max_time",
+        ),
+        ({}, ["--left-longest", "3"], "left: timestamps longer than the declared longest length"),
+        (
+            {"key": [1, 2, 3, 4]},
+            ["--by", "key"],
+            "'key' is int64 on the left and string on the right",
+        ),
+        ({"key": [[1], [2], [3], [4]]}, ["--left-time", "key"], "left.key is list"),
+    ],
+    ids=lambda value: "",
+)
+def test_bad_data(work, changes, options, words):
+    work.write("left.parquet", events(**changes))
+    line = work.refused(*WINDOW, *options)
+    assert words in line
+
+
+def test_bad_data_of_the_right_side_shows_a_row(work):
+    work.write("right.parquet", events(min_time=[0, 99, 20, 30], key=["a\nb", "c\nd", "e", "f"]))
+    line = work.refused(*WINDOW, "--by", "key")
+    assert "right: min above max" in line
+    assert "min_time=99" in line
+    assert "--invalid drop" in line
+
+
+def test_keys_of_unlike_text_types_are_the_same(work):
+    encoded = pa.array(["a", "a", "b", "b"]).dictionary_encode()
+    work.write("left.parquet", events(key=encoded))
+    work.write("right.parquet", events(key=pa.array(["a", "a", "b", "c"], pa.large_string())))
+    assert work.join(*WINDOW, "--by", "key")[0] == 0
+    assert [row[0] for row in rows(work.result())] == ["a", "a", "b"]
+
+
+# How it fails: files
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("empty.parquet", b"", "cannot read"),
+        ("empty.csv", b"", "cannot read"),
+        ("empty.arrow", b"", "cannot read"),
+        ("corrupt.parquet", b"PAR1 this is no Parquet PAR1", "as parquet"),
+        ("text.parquet", b"id,min_time,max_time\n1,2,3\n", "as parquet"),
+        ("corrupt.arrow", b"ARROW1 this is no Arrow", "as arrow"),
+        ("corrupt.ipc", b"nor is this", "as arrow"),
+        ("ragged.csv", b"id,min_time,max_time\n1,2,3\n1,2\n", "as csv"),
+        ("late.csv", b"id,min_time,max_time\n" + b"1,2,3\n" * 4_000_000 + b"x,2,3\n", "as csv"),
+        ("headless.csv", b"1,2,3\n", "left has no column 'min_time'"),
+        ("header.csv", b"id,min_time,max_time\n", "a time column must be"),
+        ("strange.txt", b"id\n", "is of unknown format"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and "." in value else "",
+)
+def test_unreadable_input(work, name, content, words):
+    work.left = work.folder / name
+    work.left.write_bytes(content)
+    assert words in work.refused(*WINDOW)
+
+
+def test_missing_input(work):
+    work.right = work.folder / "nowhere.parquet"
+    assert "right: " in work.refused(*WINDOW)
+    assert "does not exist" in work.refused(*WINDOW)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_input_without_permission(work):
+    work.left.chmod(0)
+    assert "no permission" in work.refused(*WINDOW)
+
+
+def test_input_without_permission_is_bad_use(capsys):
+    from spark_plugin.command_line.problems import report
+
+    assert report(PermissionError(13, "Permission denied", "a.parquet"), debug=False) == 2
+    assert capsys.readouterr().err == "coincide: no permission: a.parquet\n"
+
+
+def test_output_that_exists(work):
+    work.output.write_text("mine")
+    assert "exists already" in work.refused(*WINDOW)
+    assert work.output.read_text() == "mine"
+
+
+def test_output_over_a_folder_of_other_things(work):
+    work.output.mkdir()
+    (work.output / "letters.txt").write_text("mine")
+    assert "holds letters.txt" in work.refused(*WINDOW, "--overwrite")
+
+
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [
+        ("left.parquet", "is the left input"),
+        ("nowhere/out.parquet", "does not exist"),
+        ("out.csv", "is Parquet"),
+    ],
+)
+def test_impossible_output(work, output, words):
+    work.output = work.folder / output
+    if work.output.parent.exists():
+        assert words in work.refused(*WINDOW, "--overwrite")
+    else:
+        code, _, err = work.join(*WINDOW)
+        assert code == 2
+        assert words in err
+        assert not work.output.parent.exists()
+
+
+def test_output_in_an_input_folder_or_around_it(work):
+    inside = work.folder / "inputs" / "deep"
+    inside.mkdir(parents=True)
+    pq.write_table(events(), inside / "a.parquet")
+    work.left = inside.parent
+    work.output = inside / "out.parquet"
+    assert "lies inside the left input" in work.refused(*WINDOW)
+    work.left = inside / "a.parquet"
+    work.output = inside.parent
+    assert "the left input lies inside the output" in work.refused(*WINDOW, "--overwrite")
+
+
+def test_output_that_a_glob_would_take_in(work):
+    work.left = work.folder / "*.parquet"
+    work.output = work.folder / "out.parquet"
+    assert "matches the left input" in work.refused(*WINDOW)
+
+
+def test_a_bug_is_our_failure(work, monkeypatch):
+    def broken(*_: object) -> None:
+        raise KeyError("some\nthing")
+
+    monkeypatch.setattr("spark_plugin.command_line.join.with_like_keys", broken)
+    code, out, err = work.join(*WINDOW)
+    assert (code, out) == (1, "")
+    assert err.startswith("coincide: KeyError")
+    assert len(err.splitlines()) == 1
+    assert list(work.output.parent.iterdir()) == []
+    code, _, err = work.join(*WINDOW, "--debug")
+    assert code == 1
+    assert "Traceback" in err
+
+
+def test_interrupted_in_the_middle(work, monkeypatch):
+    def interrupted(*_: object) -> None:
+        assert len(list(work.output.parent.iterdir())) == 1
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("spark_plugin.command_line.outputs.RowGroups.write", interrupted)
+    code, out, err = work.join(*WINDOW)
+    assert (code, out) == (130, "")
+    assert len(err.splitlines()) == 1
+    assert list(work.output.parent.iterdir()) == []
+
+
+# As a process
+
+
+def coincide(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "spark_plugin.command_line", *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True, text=True, timeout=280, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["--help"], ["join", "--help"], ["demo", "-h"], ["doctor", "-h"]]
+)
+def test_help(arguments):
+    answer = coincide(*arguments, COLUMNS="120")
+    assert answer.returncode == 0
+    assert "coincide" in answer.stdout
+    assert answer.stderr == ""
+    if arguments[:1] == ["join"]:
+        for word in ("--within -250ms 250ms", "--how anti", "--unit ms", "130 interrupted"):
+            assert word in answer.stdout
+
+
+def test_version():
+    assert coincide("--version").stdout.startswith("coincide")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "absent"),
+    [
+        (["--help"], ("pyspark", "pyarrow", "numba")),
+        (["join", "--help"], ("pyspark", "pyarrow", "numba")),
+        (["--version"], ("pyspark", "pyarrow", "numba")),
+        (None, ("pyspark", "py4j")),
+    ],
+    ids=["help", "join help", "version", "local join"],
+)
+def test_imports_no_more_than_it_needs(work, arguments, absent):
+    if arguments is None:
+        arguments = ["join", str(work.left), str(work.right), "-o", str(work.output), *WINDOW]
+        arguments += ["--engine", "local"]
+    script = (
+        "import sys; from spark_plugin.command_line import run; code = run(sys.argv[1:]);"
+        f"print([m for m in {absent!r} if m in sys.modules], file=sys.stderr); sys.exit(code)"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert answer.stderr == "[]\n"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_leave_no_output(work, number, code):
+    many = {"id": list(range(3000)), "min_time": [0] * 3000, "max_time": [10] * 3000}
+    for name in ("left.parquet", "right.parquet"):
+        work.write(name, pa.table(many))
+    words = ["join", str(work.left), str(work.right), "-o", str(work.output), *WINDOW]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "spark_plugin.command_line", *words, "--engine", "local"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 120
+    while not list(work.output.parent.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert "Traceback" not in err
+    assert list(work.output.parent.iterdir()) == []
+
+
+def test_demo_in_one_process():
+    answer = coincide("demo", "--engine", "local", "--rows", "5000", COLUMNS="140")
+    assert answer.returncode == 0, answer.stderr
+    for words in ("plain, on the middles", "confidence 0.9", "planted found", "coincide join"):
+        assert words in answer.stdout
+
+
+def test_demo_keeps_its_sample(tmp_path):
+    answer = coincide("demo", "--engine", "local", "--rows", "500", "--keep", TMPDIR=str(tmp_path))
+    (folder,) = tmp_path.glob("coincide-demo-*")
+    assert {path.name for path in folder.iterdir()} >= {"badges.parquet", "doors.parquet"}
+    again = next(line for line in answer.stdout.splitlines() if line.startswith("  coincide join"))
+    assert coincide(*again.split()[1:], "--engine", "local").returncode == 0
+
+
+# On Spark
+
+
+@pytest.fixture(scope="module")
+def spark():
+    from spark_plugin.session import local_session
+
+    return local_session("local[2]", "coincide-tests")
+
+
+@pytest.mark.spark
+def test_spark_writes_the_same_rows(work, spark):
+    code, out, err = work.join(*WINDOW, "--by", "key", "--probability", "--json", engine="spark")
+    assert (code, err) == (0, "")
+    expected = work.expected(by="key", probability=True)
+    assert work.output.is_dir()
+    assert rows(work.result()) == rows(expected)
+    summary = json.loads(out)
+    assert summary["pairs"] == summary["rows"] == expected.num_rows
+    assert summary["left"] == {"rows": 4, "unmatchable": 0, "invalid": {}}
+    assert [path.name for path in work.output.parent.iterdir()] == ["out.parquet"]
+
+
+@pytest.mark.spark
+def test_spark_replaces_a_folder_and_finds_its_way_through_odd_names(work, spark):
+    work.output = work.output.parent / "a b[c]{d},%20é"
+    for overwrite in ([], ["--overwrite"]):
+        assert work.join(*WINDOW, *overwrite, engine="spark")[0] == 0
+    expected = work.expected().num_rows
+    work.left = work.output
+    work.output = work.output.parent / "second"
+    options = ("--left-columns", "left_id", "--left-time", "left_id", "--right-time", "min_time")
+    code, _, err = work.join("--within", "-99", "99", "--confidence", "1", *options, engine="spark")
+    assert code == 0, err
+    assert work.result().num_rows == 4 * expected
+
+
+@pytest.mark.spark
+def test_spark_writes_an_empty_result(work, spark):
+    assert work.join("--within", "500", "600", "--confidence", "1", engine="spark")[0] == 0
+    assert work.result().num_rows == 0
+    assert work.result().column_names == ["left_id", "right_id"]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("changes", "options", "words"),
+    [
+        (
+            {"min_time": [0, 99, 20, 30]},
+            [],
+            "left: min above max in min_time and max_time in 1 row",
+        ),
+        ({"max_time": [4, 14, 24, BIG]}, [], "left: times that reach 2^61 ticks"),
+        ({"max_time": [4.0, 14.0, float("nan"), 34.0]}, ["--unit", "s"], "left: NaN or infinity"),
+        ({"max_time": [4.0, 14.0, float("inf"), 34.0]}, ["--unit", "s"], "left: NaN or infinity"),
+        (
+            {"max_time": [4.0, 14.0, 24.0, 34.0]},
+            [],
+            "float time columns need a unit: left.max_time",
+        ),
+        ({}, ["--left-longest", "3"], "left: timestamps longer than the declared longest length"),
+        ({}, ["--left-time", "key"], "left.key is string; a time column must be"),
+        ({}, ["--by", "nothing"], "left has no column 'nothing'"),
+        ({}, ["--unit", "ms", "--within", "-3us", "5us"], "not a whole number"),
+        ({"key": [1, 2, 3, 4]}, ["--by", "key"], "the key 'key' is"),
+    ],
+    ids=lambda value: "",
+)
+def test_spark_refuses_bad_data(work, spark, changes, options, words):
+    work.write("left.parquet", events(**changes))
+    assert words in work.refused(*WINDOW, *options, engine="spark")
+
+
+@pytest.mark.spark
+def test_spark_finds_one_corrupt_file_among_many(work, spark):
+    work.left = work.folder / "many"
+    work.left.mkdir()
+    pq.write_table(events(), work.left / "a.parquet")
+    (work.left / "b.parquet").write_bytes(b"PAR1 no PAR1")
+    assert "b.parquet" in work.refused(*WINDOW, engine="spark")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (DataError("left: one line"), 2, "left: one line"),
+        (MemoryBudgetError("too much"), 2, "too much"),
+        (KeyError("a bug"), 1, "KeyError"),
+    ],
+    ids=["data", "memory", "bug"],
+)
+def test_errors_of_workers(spark, error, code, words):
+    def fail(batches):
+        raise error
+
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - whatever Spark makes of it
+        spark.range(1).mapInArrow(fail, "id long").collect()
+    found, message = explain(caught.value)
+    assert found == code
+    assert message == words if code == 2 else words in message
+
+
+@pytest.mark.spark
+def test_spark_drops_invalid_rows(work, spark):
+    work.write("left.parquet", events(min_time=[0, None, 99, 30]))
+    code, out, _ = work.join(*WINDOW, "--invalid", "drop", "--json", engine="spark")
+    assert code == 0
+    assert json.loads(out)["left"] == {"rows": 4, "unmatchable": 1, "invalid": {"order": 1}}
+
+
+@pytest.mark.spark
+def test_spark_as_a_process_says_nothing_but_the_summary(work):
+    words = [str(work.left), str(work.right), "-o", str(work.output), *WINDOW]
+    answer = coincide("join", *words, "--master", "local[1]", TMPDIR=str(work.folder))
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stderr == ""
+    assert [line.split()[0] for line in answer.stdout.splitlines()] == [
+        "left", "right", "candidates", "probed", "pairs", "slices", "seconds", "output"
+    ]  # fmt: skip
+    assert rows(work.result()) == rows(work.expected())
+    assert not list(work.folder.glob("coincide-spark-*"))
+
+
+@pytest.mark.spark
+def test_spark_interrupted(work):
+    many = {"id": list(range(30_000)), "min_time": [0] * 30_000, "max_time": [10] * 30_000}
+    for name in ("left.parquet", "right.parquet"):
+        work.write(name, pa.table(many))
+    words = [
+        str(work.left),
+        str(work.right),
+        "-o",
+        str(work.output),
+        *WINDOW,
+        "--master",
+        "local[1]",
+    ]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "spark_plugin.command_line", "join", *words],
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 200
+    while not list(work.output.parent.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=100)
+    assert process.returncode == 130
+    assert err == "coincide: interrupted; no output was left\n"
+    assert list(work.output.parent.iterdir()) == []
+
+
+@pytest.mark.spark
+def test_demo_on_spark():
+    answer = coincide("demo", "--rows", "2000", COLUMNS="140")
+    assert answer.returncode == 0, answer.stderr
+    assert "Spark, local[*]" in answer.stdout
+    assert answer.stderr == ""
+
+
+@pytest.mark.parametrize("version", ["25", None])
+def test_spark_without_a_java_that_it_runs_on(work, version):
+    home = work.folder / "java"
+    (home / "bin").mkdir(parents=True)
+    java = home / "bin" / "java"
+    if version:
+        answer = f"    java.home = {home}\n    java.specification.version = {version}\n"
+        java.write_text(f"#!/bin/sh\ncat >&2 <<END\n{answer}END\n")
+        java.chmod(0o755)
+    words = [str(work.left), str(work.right), "-o", str(work.output), *WINDOW]
+    answer = coincide("join", *words, JAVA_HOME=str(home), COINCIDE_JVM_ROOT=str(work.folder))
+    assert answer.returncode == 2
+    assert len(answer.stderr.splitlines()) == 1
+    assert answer.stderr.startswith("coincide: Spark needs Java 17 or 21, but JAVA_HOME=")
+    assert list(work.output.parent.iterdir()) == []
