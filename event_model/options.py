@@ -39,8 +39,9 @@ class CorrelateOptions:
         Rows a slice should hold when `slices` is None; bounds the memory of a worker.
     max_replication : float
         How many copies of a right event slices may hold on average.
-    batch_pairs : int
-        Pairs in one output batch; a batch exceeds it only by the matches of one event.
+    batch_pairs : int or None
+        Pairs in one output batch; None: 65,536 in a Spark worker, 1,000,000 elsewhere. A batch exceeds
+        it only by the matches of one event.
     classes : int or None
         Length classes a side (K); None: chosen from the data. 1 is the papers' lazy algorithm.
     threads : int or None
@@ -55,7 +56,7 @@ class CorrelateOptions:
     slices: int | None = None
     slice_rows: int = 1_000_000
     max_replication: float = 4.0
-    batch_pairs: int = 1_000_000
+    batch_pairs: int | None = None
     classes: int | None = None
     threads: int | None = None
 

@@ -29,7 +29,8 @@ from spark_plugin.wire import CODED, METRICS, TIME, UNMATCHED, WireLayout, wire_
 from spark_plugin.worker import check_arguments, declared_lengths, names_of
 
 _log = logging.getLogger("coincide")
-_FARTHEST = 2**62
+_BATCH_PAIRS = 1 << 16
+"""Pairs of an output batch: small ones let the JVM read one while the worker fills the next."""
 
 
 def correlate(
@@ -170,14 +171,14 @@ def plan_correlation(
     )
     spec = JoinSpec(
         condition.window(tick), how, emit, probability, backend, options.classes,
-        options.threads or 1, options.batch_pairs,
+        options.threads or 1, options.batch_pairs or _BATCH_PAIRS,
     )  # fmt: skip
     result = _Result(sides, spec)
     counts, plan = _plan(sides, spec, options)
     _log.info("correlate: %s", plan.describe())
     declared = counts is None
     wire = _exchanged(sides, spec, result.layout, plan, declared and options.invalid == "raise")
-    task = SliceTask(spec, result.layout, observe)
+    task = SliceTask(spec, result.layout, result.names, observe)
     pairs = wire.mapInArrow(task, result.wire_schema(observe))
     observation = None
     if observe:
@@ -269,7 +270,8 @@ def _exchanged(
 ) -> DataFrame:
     """Events of both sides on the wire, each slice in a partition of its own."""
     left, right = (_wire_rows(side, layout, spec.keeps_unmatched, raise_invalid) for side in sides)
-    salt = F.xxhash64(*(F.col(name) for name in layout.columns))
+    hashed = [f.name for f in left.schema.fields if frames.can_be_hashed(f.dataType)]
+    salt = F.xxhash64(*(F.col(name) for name in layout.columns if name in hashed))
     midpoint, key_hash = F.col("midpoint"), F.col("key_hash")
     left = label_left(left, plan, midpoint, key_hash, salt)
     right = label_right(right, plan, midpoint, key_hash)
@@ -361,45 +363,48 @@ class _Result:
             ),
         )
 
-        check_output_names([column.name for column in self._columns()])
+        check_output_names(list(self.names))
+        self.wire_schema(with_metrics=False)  # refuses types that Arrow cannot carry
 
     def wire_schema(self, with_metrics: bool) -> T.StructType:
         """What the worker yields."""
-        fields = [(column.wire, column.wire_kind) for column in self._columns()]
+        fields = [(column.name, column.wire_kind) for column in self._columns()]
         if with_metrics:
             fields.append((METRICS, T.ArrayType(T.LongType())))
         return T.StructType([T.StructField(name, kind) for name, kind in fields])
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the output columns, on the wire and off it."""
+        return tuple(column.name for column in self._columns())
+
     def decoded(self, pairs: DataFrame) -> DataFrame:
-        """The worker's columns under their own names and types."""
-        return pairs.select(*(column.decoded() for column in self._columns()))
+        """The worker's columns in their own types."""
+        columns = self._columns()
+        if all(column.crosses_as_is for column in columns):
+            # Spared, since even a projection of nothing copies every row.
+            return pairs
+        return pairs.select(*(column.decoded() for column in columns))
 
     def _columns(self) -> list[_OutputColumn]:
         spec = self._spec
-        columns = [_OutputColumn(f"by{i}", f.name, f.dataType) for i, f in enumerate(self._keys)]
-        columns += [
-            _OutputColumn(f"left{i}", f"left_{f.name}", f.dataType)
-            for i, f in enumerate(self._left)
-        ]
+        columns = [_OutputColumn(f.name, f.dataType) for f in self._keys]
+        columns += [_OutputColumn(f"left_{f.name}", f.dataType) for f in self._left]
         if spec.one_row_per_event:
             return columns
         if spec.emit == "counts":
-            return [*columns, _OutputColumn("matches", "matches", T.LongType())]
+            return [*columns, _OutputColumn("matches", T.LongType())]
         in_lists = spec.emit == "lists"
-        columns += [
-            _OutputColumn(f"right{i}", f"right_{f.name}", f.dataType, in_lists)
-            for i, f in enumerate(self._right)
-        ]
+        columns += [_OutputColumn(f"right_{f.name}", f.dataType, in_lists) for f in self._right]
         if spec.probability:
-            columns.append(_OutputColumn("probability", "probability", T.DoubleType(), in_lists))
+            columns.append(_OutputColumn("probability", T.DoubleType(), in_lists))
         return columns
 
 
 @dataclass(frozen=True)
 class _OutputColumn:
-    """A column of the result: its name on the wire, its own name and type, and whether in arrays."""
+    """A column of the result: its name, its type, and whether in arrays."""
 
-    wire: str
     name: str
     kind: T.DataType
     in_lists: bool = False
@@ -409,10 +414,16 @@ class _OutputColumn:
         kind = frames.wire_type(self.kind)
         return T.ArrayType(kind) if self.in_lists else kind
 
+    @property
+    def crosses_as_is(self) -> bool:
+        return frames.wire_type(self.kind) == self.kind
+
     def decoded(self) -> Column:
-        column = F.col(self.wire)
-        if self.in_lists and frames.wire_type(self.kind) != self.kind:
-            return F.transform(column, lambda value: frames.decode(value, self.kind)).alias(
-                self.name
-            )
-        return (column if self.in_lists else frames.decode(column, self.kind)).alias(self.name)
+        column = F.col("`" + self.name.replace("`", "``") + "`")
+        if self.crosses_as_is:
+            return column
+        if self.in_lists:
+            column = F.transform(column, lambda value: frames.decode(value, self.kind))
+        else:
+            column = frames.decode(column, self.kind)
+        return column.alias(self.name)

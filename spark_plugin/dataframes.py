@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
+from pyspark.sql.pandas.types import to_arrow_type
 
 from event_model.errors import SchemaError
 from event_model.units import TIME_LIMIT
@@ -28,6 +30,11 @@ def field_of(frame: DataFrame, side: str, name: str) -> T.StructField:
         If it is missing or stands twice.
     """
     check_name(side, name, frame.columns)
+    alike = [other for other in frame.columns if other.lower() == name.lower()]
+    if len(alike) > 1 and frame.sparkSession.conf.get("spark.sql.caseSensitive") != "true":
+        raise SchemaError(
+            f"{side} has columns that Spark cannot tell apart: {', '.join(alike)}; rename all but one"
+        )
     return next(field for field in frame.schema.fields if field.name == name)
 
 
@@ -110,7 +117,25 @@ def wire_type(kind: T.DataType) -> T.DataType:
     SchemaError
         If Spark's Arrow cannot carry it.
     """
-    return T.LongType() if crosses_as_int64(kind) else kind
+    if crosses_as_int64(kind):
+        return T.LongType()
+    try:
+        to_arrow_type(kind)
+    except PySparkException as error:
+        raise SchemaError(
+            f"columns of type {kind.simpleString()} cannot go through Spark's Arrow; cast them, for"
+            " example to a string"
+        ) from error
+    return kind
+
+
+def can_be_hashed(kind: T.DataType) -> bool:
+    """Whether Spark's hash functions take a type."""
+    if isinstance(kind, T.ArrayType):
+        return can_be_hashed(kind.elementType)
+    if isinstance(kind, T.StructType):
+        return all(can_be_hashed(field.dataType) for field in kind.fields)
+    return not isinstance(kind, (T.MapType, T.VariantType))
 
 
 def encode(value: Column, kind: T.DataType) -> Column:

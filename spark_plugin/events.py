@@ -66,15 +66,20 @@ class EventFrame:
         return F.xxhash64(*(column(self.source, name) for name in self.by))
 
     def reason(self, low: Column, high: Column, has_null_key: Column) -> Column:
-        """Index in `REASONS`, from `min_ticks` and `max_ticks`: int, never null."""
+        """Index in `REASONS`, from `min_ticks` and `max_ticks`: int, never null.
+
+        A null key does not excuse an invalid time.
+        """
+        null = low.isNull() | high.isNull()
         return (
             F.when(self.is_ok(low, high, has_null_key), 0)
-            .when(low.isNull() | high.isNull() | has_null_key, 1)
+            .when(null, 1)
             .when((low == NOT_FINITE) | (high == NOT_FINITE), self._finiteness)
             .when((low <= -TIME_LIMIT) | (low >= TIME_LIMIT), 3)
             .when((high <= -TIME_LIMIT) | (high >= TIME_LIMIT), 3)
             .when(low > high, 4)
-            .otherwise(5)
+            .when(self._is_too_long(low, high), 5)
+            .otherwise(1)
         )
 
     def is_ok(self, low: Column, high: Column, has_null_key: Column) -> Column:
@@ -84,6 +89,9 @@ class EventFrame:
         if self.by:
             ok &= ~has_null_key
         return ok if self.longest is None else ok & (high - low <= self.longest)
+
+    def _is_too_long(self, low: Column, high: Column) -> Column:
+        return F.lit(False) if self.longest is None else high - low > self.longest
 
     @property
     def _finiteness(self) -> int:

@@ -15,6 +15,7 @@ LABEL = "label"
 _TIME_SLICE, _CELL, _SLICE = "time_slice", "cell", "slice"
 _LARGEST_TREE = 64
 """Leaves of a tree of comparisons; larger ones would be too much code for the JVM to compile."""
+_BEYOND = np.iinfo(np.int64).max
 
 
 def label_left(
@@ -50,8 +51,9 @@ def label_right(frame: DataFrame, plan: SlicePlan, midpoint: Column, key_hash: C
     if plan.count == 1:
         return frame.withColumn(LABEL, F.lit(int(labels[0])))
     steps = np.arange(plan.cuts.size + 1)
-    frame = _stepped(frame, "first", midpoint - F.lit(plan.reach.last), plan.cuts, steps)
-    frame = _stepped(frame, "last", midpoint - F.lit(plan.reach.first), plan.cuts, steps)
+    first_cuts, last_cuts = plan.seen_cuts
+    frame = _stepped(frame, "first", midpoint, first_cuts, steps)
+    frame = _stepped(frame, "last", midpoint, last_cuts, steps)
     frame = frame.withColumn(_TIME_SLICE, F.explode(F.sequence("first", "last"))).drop(
         "first", "last"
     )
@@ -76,30 +78,25 @@ def _stepped(
     """Add the column ``values[number of cuts <= value]``; null counts as below every cut."""
     if cuts.size < _LARGEST_TREE:
         return frame.withColumn(name, _tree(value, cuts, _literals(values)))
-    # Two levels: a tree over every 64th cut, then a tree of look-ups among the cuts that follow it.
-    block = np.arange(0, cuts.size, _LARGEST_TREE)
-    frame = frame.withColumn("stepped", value)
-    frame = frame.withColumn("block", _tree(F.col("stepped"), cuts[block[1:]], _literals(block)))
-    padded = np.concatenate([cuts, np.full(_LARGEST_TREE, np.iinfo(np.int64).max)])
-    inside = [_looked_up(F.col("block") + i, padded) for i in range(_LARGEST_TREE)]
-    offsets = _literals(np.arange(_LARGEST_TREE + 1))
-    index = F.col("block") + _tree(F.col("stepped"), inside, offsets)
-    return frame.withColumn(name, _looked_up(index, values)).drop("stepped", "block")
+    # Binary search, one projection a step: little code and small plans, whatever the number of cuts.
+    depth = int(cuts.size).bit_length()
+    bounds = np.concatenate([cuts, np.full(2**depth - 1 - cuts.size, _BEYOND)])
+    frame = frame.withColumn("below", F.lit(0).cast("bigint"))
+    for step in (2**k for k in reversed(range(depth))):
+        bound = _looked_up(F.col("below") + (step - 1), bounds)
+        found = F.when(value >= bound, step).otherwise(0)
+        frame = frame.withColumn("below", F.col("below") + found)
+    return frame.withColumn(name, _looked_up(F.col("below"), values)).drop("below")
 
 
-def _tree(
-    value: Column, cuts: Sequence[int | Column] | np.ndarray, leaves: Sequence[Column]
-) -> Column:
+def _tree(value: Column, cuts: np.ndarray, leaves: Sequence[Column]) -> Column:
     """A balanced tree of comparisons: ``leaves[number of cuts <= value]``."""
     if len(leaves) == 1:
         return leaves[0]
     middle = len(leaves) // 2
-    cut = cuts[middle - 1]
-    bound = cut if isinstance(cut, Column) else F.lit(int(cut))
     upper = _tree(value, cuts[middle:], leaves[middle:])
-    return F.when(value >= bound, upper).otherwise(
-        _tree(value, cuts[: middle - 1], leaves[:middle])
-    )
+    lower = _tree(value, cuts[: middle - 1], leaves[:middle])
+    return F.when(value >= F.lit(int(cuts[middle - 1])), upper).otherwise(lower)
 
 
 def _literals(values: np.ndarray) -> list[Column]:
@@ -112,4 +109,6 @@ def _looked_up(index: Column, values: np.ndarray) -> Column:
         return F.lit(int(values[0])).cast("bigint")
     if np.array_equal(values, np.arange(values.size)):
         return index.cast("bigint")
-    return F.element_at(F.array(*_literals(values)), (index + 1).cast("int"))
+    # Spelled out in one string: thousands of literals would each be a call into the JVM.
+    spelled = F.split(F.lit(",".join(map(str, values.tolist()))), ",")
+    return F.element_at(spelled.cast("array<bigint>"), (index + 1).cast("int"))

@@ -26,12 +26,15 @@ class SliceTask:
     ----------
     spec : JoinSpec
     layout : WireLayout
+    names : tuple of str
+        Names of the output columns: keys, left columns, right columns and what follows them.
     with_metrics : bool
         Add the column `METRICS`, null but in one last row: candidates, probed, pairs.
     """
 
     spec: JoinSpec
     layout: WireLayout
+    names: tuple[str, ...]
     with_metrics: bool = False
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -52,7 +55,8 @@ class SliceTask:
         del table
         emission = Emission(left, right, self.spec, schema, load_backend(self.spec.backend))
         for batch in emission:
-            yield self._with_null_metrics(batch) if self.with_metrics else batch
+            named = batch.rename_columns(list(self.names))
+            yield self._with_null_metrics(named) if self.with_metrics else named
         if self.with_metrics:
             yield self._metrics_row(schema, emission.counters)
 
@@ -108,4 +112,4 @@ class SliceTask:
         values = [counters.candidates, counters.probed, counters.pairs]
         arrays = [pa.nulls(1, field.type) for field in schema]
         metrics = pa.array([values], pa.list_(pa.int64()))
-        return pa.RecordBatch.from_arrays([*arrays, metrics], names=[*schema.names, METRICS])
+        return pa.RecordBatch.from_arrays([*arrays, metrics], names=[*self.names, METRICS])

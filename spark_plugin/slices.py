@@ -20,6 +20,8 @@ _SMALLEST_SLICE_WORK = 100_000.0
 """Below this much work, in rows, a task of its own does not pay."""
 _HEAVY = 1.5
 """A cell is split when its work exceeds the mean by this factor."""
+_FARTHEST = 2**62
+"""No doubled midpoint lies further out."""
 PAIR_WORK = {"pairs": 0.3, "lists": 0.1, "counts": 0.02, "best": 0.1}
 """Work of a pair, in rows that cross to the worker, by emit."""
 
@@ -92,6 +94,15 @@ class SlicePlan:
         """Whether some cell is shared by several slices."""
         return bool((self.splits > 1).any())
 
+    @property
+    def seen_cuts(self) -> tuple[np.ndarray, np.ndarray]:
+        """The cuts as right events see them: two int64 arrays, shape (T - 1,).
+
+        A right event at m reaches the time slices from the number of first cuts <= m up to the number
+        of second cuts <= m, both included. The cuts move rather than m: no sum can overflow.
+        """
+        return shifted(self.cuts, self.reach.last), shifted(self.cuts, self.reach.first)
+
     def describe(self) -> str:
         """The plan in one line, for the log."""
         parts = [f"{self.count} slices", f"{self.cuts.size + 1} in time"]
@@ -147,7 +158,7 @@ def plan_slices(
 def uniform_plan(first: int, last: int, reach: Reach, slices: int) -> SlicePlan:
     """Slices of equal duration over doubled midpoints first ... last, for declared statistics."""
     edges = [first + (last - first) * i // slices for i in range(1, slices)]
-    cuts = np.unique(np.array(edges, np.int64))
+    cuts = np.unique(np.array([max(-_FARTHEST, min(_FARTHEST, e)) for e in edges], np.int64))
     return SlicePlan(cuts, 1, np.ones(cuts.size + 1, np.int64), reach, float("nan"))
 
 
@@ -222,19 +233,31 @@ class _Work:
     def _cuts(self, time_slices: int) -> np.ndarray:
         targets = self.total * np.arange(1, time_slices) / time_slices
         places = np.searchsorted(self._cumulated, targets)
+        if not places.size or not self._positions.size:
+            return np.empty(0, np.int64)
         # A burst at one instant draws several cuts to the same place: they are one.
-        return np.unique(self._positions[places]) if places.size else np.empty(0, np.int64)
+        return np.unique(self._positions[places])
 
     def _replication(self, cuts: np.ndarray, buckets: int, splits: np.ndarray) -> float:
         if not self.right.midpoints.size:
             return 1.0
-        first = np.searchsorted(cuts, self.right.midpoints - self.reach.last, side="right")
-        last = np.searchsorted(cuts, self.right.midpoints - self.reach.first, side="right")
+        first, last = (
+            np.searchsorted(shifted(cuts, end), self.right.midpoints, side="right")
+            for end in (self.reach.last, self.reach.first)
+        )
         grid = splits.reshape(-1, buckets)
         above = np.concatenate([np.zeros((1, buckets), np.int64), np.cumsum(grid, axis=0)])
         bucket = self.right.hashes % buckets
         copies = above[last + 1, bucket] - above[first, bucket]
         return float((copies * self.right.weights).sum() / self.right.weights.sum())
+
+
+def shifted(values: np.ndarray, by: int) -> np.ndarray:
+    """``values + by``, held at the ends of int64: beyond every midpoint."""
+    ends = np.iinfo(np.int64)
+    if by >= 0:
+        return np.where(values > ends.max - by, ends.max, values + np.int64(by))
+    return np.where(values < ends.min - by, ends.min, values + np.int64(by))
 
 
 def _frequent(hashes: np.ndarray, most: int = 64) -> np.ndarray:
@@ -248,6 +271,6 @@ def _weight_between(
 ) -> np.ndarray:
     """Weight of the sorted midpoints within reach of each base midpoint."""
     cumulated = np.concatenate([[0.0], np.cumsum(weights)])
-    last = np.searchsorted(midpoints, base + reach.last, side="right")
-    first = np.searchsorted(midpoints, base + reach.first, side="left")
+    last = np.searchsorted(midpoints, shifted(base, reach.last), side="right")
+    first = np.searchsorted(midpoints, shifted(base, reach.first), side="left")
     return cumulated[last] - cumulated[first]

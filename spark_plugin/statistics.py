@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -55,52 +53,45 @@ class SideStatistics:
 
 
 def measure(left: EventFrame, right: EventFrame) -> tuple[SideStatistics, SideStatistics]:
-    """Both sides in one Spark job. Runs eagerly.
+    """Both sides in one Spark job that looks at each row once. Runs eagerly.
 
-    Totals and sample are two branches of one query rather than one grouping, which costs more than
-    the second look; what the two have in common, such as an exchange upstream, Spark computes once.
+    One group per side and reason, and one per sampled event. The key is a single bigint, which keeps
+    the aggregate in Spark's fastest path: the reason, or for a sampled event its number above all
+    reasons; doubled, with the side as the last bit.
     """
-    sides = [_rows(side) for side in (left, right)]
-    parts = [
-        part(rows, side)
-        for side, rows in zip((left, right), sides, strict=True)
-        for part in (_totals, _sample)
+    wanted = [
+        F.count(F.lit(1)).alias("rows"),
+        F.min("length").alias("shortest"),
+        F.max("length").alias("longest"),
+        F.max("sample").alias("midpoint"),
     ]
-    table = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts).toArrow()
-    return _of_side(table, "left"), _of_side(table, "right")
+    if left.by:
+        wanted.append(F.max("hash").alias("hash"))
+    rows = _keyed(left, 0).unionAll(_keyed(right, 1))
+    table = rows.groupBy("group").agg(*wanted).toArrow()
+    return _of_side(table, 0), _of_side(table, 1)
 
 
-def _rows(events: EventFrame) -> DataFrame:
-    return events.source.select(
+def _keyed(events: EventFrame, side: int) -> DataFrame:
+    """Per row its group, its length, and if it is in the sample its midpoint and its keys' hash."""
+    low, high, null_key = F.col("low"), F.col("high"), F.col("null_key")
+    rows = events.source.select(
         events.min_ticks.alias("low"),
         events.max_ticks.alias("high"),
         events.has_null_key.alias("null_key"),
         events.key_hash.alias("hash"),
+        F.monotonically_increasing_id().alias("number"),
     )
-
-
-def _totals(rows: DataFrame, events: EventFrame) -> DataFrame:
-    """One row: how many rows for each reason, and the shortest and longest length."""
-    low, high, null_key = F.col("low"), F.col("high"), F.col("null_key")
-    length = F.when(events.is_ok(low, high, null_key), high - low)
-    reasons = rows.select(
-        events.reason(low, high, null_key).alias("reason"), length.alias("length")
-    )
-    return reasons.agg(
-        *(F.count(F.when(F.col("reason") == i, 1)).alias(name) for i, name in enumerate(REASONS)),
-        F.min("length").alias("shortest"),
-        F.max("length").alias("longest"),
-    ).withColumn("side", F.lit(events.side))
-
-
-def _sample(rows: DataFrame, events: EventFrame) -> DataFrame:
-    """One row per sampled event: its number in its partition, its midpoint and its keys' hash."""
-    low, high, null_key = F.col("low"), F.col("high"), F.col("null_key")
-    number = F.monotonically_increasing_id().bitwiseAND(F.lit(_ROW_MASK))
-    numbered = rows.withColumn("number", number)
-    chosen = numbered.filter(_is_sampled(F.col("number")) & events.is_ok(low, high, null_key))
-    return chosen.select(
-        F.lit(events.side).alias("side"), "number", (low + high).alias("midpoint"), "hash"
+    ok = events.is_ok(low, high, null_key)
+    row = F.col("number").bitwiseAND(F.lit(_ROW_MASK))
+    chosen = _is_sampled(row) & ok
+    reason = events.reason(low, high, null_key)
+    group = F.when(chosen, F.col("number") + len(REASONS)).otherwise(reason)
+    return rows.select(
+        (group * 2 + side).alias("group"),
+        F.when(ok, high - low).alias("length"),
+        F.when(chosen, low + high).alias("sample"),
+        F.when(chosen, F.col("hash")).alias("hash"),
     )
 
 
@@ -118,23 +109,43 @@ def _strides(row: np.ndarray) -> np.ndarray:
     return np.select(tiers, [float(stride) for _, stride in _SAMPLE_TIERS], float(_LAST_STRIDE))
 
 
-def _of_side(table: pa.Table, side: str) -> SideStatistics:
-    mine = table.filter(pc.equal(table["side"], side))
-    sample = mine.filter(pc.is_valid(mine["number"])).sort_by("midpoint")
-    totals = mine.filter(pc.is_null(mine["number"])).to_pylist()[0]
-    counts = SideCounts(
-        rows=sum(totals[reason] for reason in REASONS),
-        unmatchable=totals["null"],
-        invalid={reason: totals[reason] for reason in INVALID_REASONS if totals[reason]},
-    )
+def _of_side(table: pa.Table, side: int) -> SideStatistics:
+    data = {name: _numbers(table, name) for name in table.column_names}
+    mine = data["group"] % 2 == side
+    data = {name: values[mine] for name, values in data.items()}
+    group = data["group"] // 2
+    sampled = group >= len(REASONS)
+    reasons = np.where(sampled, REASONS.index("ok"), group)
+    rows = np.zeros(len(REASONS), np.int64)
+    np.add.at(rows, reasons, data["rows"])
+    of_reason = dict(zip(REASONS, rows.tolist(), strict=True))
+    ok = reasons == REASONS.index("ok")
+    order = np.flatnonzero(sampled)
+    order = order[np.argsort(data["midpoint"][order], kind="stable")]
     return SideStatistics(
-        counts,
-        shortest=totals["shortest"] or 0,
-        longest=totals["longest"] or 0,
-        midpoints=sample["midpoint"].to_numpy(),
-        weights=_strides(sample["number"].to_numpy()),
-        hashes=sample["hash"].to_numpy(),
+        SideCounts(
+            rows=sum(of_reason.values()),
+            unmatchable=of_reason["null"],
+            invalid={reason: of_reason[reason] for reason in INVALID_REASONS if of_reason[reason]},
+        ),
+        shortest=int(data["shortest"][ok].min()) if ok.any() else 0,
+        longest=int(data["longest"][ok].max(initial=0)),
+        midpoints=data["midpoint"][order],
+        weights=_strides((group[order] - len(REASONS)) & _ROW_MASK),
+        hashes=data["hash"][order] if "hash" in data else np.zeros(order.size, np.int64),
     )
+
+
+def _numbers(table: pa.Table, name: str) -> np.ndarray:
+    return table.column(name).combine_chunks().fill_null(0).to_numpy(zero_copy_only=False)
+
+
+def _example(names: Sequence[str], bad: DataFrame) -> str:
+    """The first row in words. Spark spells it: Python has no dates beyond the year 9999."""
+    plain = bad.toDF(*(f"column{i}" for i in range(len(names))))
+    spelled = plain.select(*(F.col(name).cast("string") for name in plain.columns))
+    rows = spelled.limit(1).collect()
+    return example_row(dict(zip(names, rows[0], strict=True))) if rows else "none"
 
 
 def refuse_invalid(sides: Sequence[EventFrame], statistics: Sequence[SideStatistics]) -> None:
@@ -149,8 +160,7 @@ def refuse_invalid(sides: Sequence[EventFrame], statistics: Sequence[SideStatist
         for reason, count in found.counts.invalid.items():
             found_reason = events.reason(events.min_ticks, events.max_ticks, events.has_null_key)
             bad = events.source.filter(found_reason == REASONS.index(reason))
-            row = bad.limit(1).collect()
-            example = example_row(row[0].asDict()) if row else "none"
+            example = _example(events.source.columns, bad)
             messages.append(describe_invalid(events.side, reason, count, events.scales, example))
     if messages:
         raise DataError("; ".join(messages))

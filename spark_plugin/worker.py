@@ -28,6 +28,8 @@ from spark_plugin.tables import (
 )
 from spark_plugin.time_columns import TimeScale, resolve_tick, scale_of, time_names
 
+_BATCH_PAIRS = 1_000_000
+
 
 @dataclass(frozen=True)
 class JoinSummary:
@@ -148,7 +150,7 @@ class TableJoin:
         self._longest = declared_lengths(options, tick)
         self._spec = JoinSpec(
             condition.window(tick), how, emit, probability, backend, options.classes,
-            options.threads or len(os.sched_getaffinity(0)), options.batch_pairs,
+            options.threads or len(os.sched_getaffinity(0)), options.batch_pairs or _BATCH_PAIRS,
         )  # fmt: skip
         self.schema = output_schema(self._spec, *self._fields())
         self.summary: JoinSummary | None = None

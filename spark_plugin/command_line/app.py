@@ -112,7 +112,7 @@ def join(
     classes: o.Classes = None,
     left_longest: o.LeftLongest = None,
     right_longest: o.RightLongest = None,
-    batch_pairs: o.BatchPairs = 1_000_000,
+    batch_pairs: o.BatchPairs = None,
     threads: o.Threads = None,
     as_json: o.AsJson = False,
     debug: o.Debug = False,

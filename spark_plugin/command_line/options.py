@@ -130,7 +130,10 @@ LeftLongest = Annotated[
     _running(metavar="D", help="Declare the longest timestamp of LEFT; a longer one is invalid."),
 ]
 RightLongest = Annotated[str | None, _running(metavar="D", help="The same, of RIGHT.")]
-BatchPairs = Annotated[int, _running(help="Pairs in one batch; bounds memory.")]
+BatchPairs = Annotated[
+    int | None,
+    _running(help="Pairs in one batch; bounds memory. Default: 65,536 on Spark, 1,000,000 else."),
+]
 Threads = Annotated[
     int | None, _running(help="Threads of a process. Default: all cores; on Spark one.")
 ]
