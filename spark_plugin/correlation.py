@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -18,7 +18,7 @@ from event_model.results import JoinCounters
 from event_model.units import Tick
 from spark_plugin import dataframes as frames
 from spark_plugin.emission import JoinSpec, check_output_names
-from spark_plugin.events import EventFrame
+from spark_plugin.events import REASONS, EventFrame
 from spark_plugin.slice_columns import LABEL, label_left, label_right
 from spark_plugin.slice_task import SliceTask
 from spark_plugin.slices import PAIR_WORK, Reach, Sample, SlicePlan, plan_slices, uniform_plan
@@ -270,13 +270,9 @@ def _exchanged(
 ) -> DataFrame:
     """Events of both sides on the wire, each slice in a partition of its own."""
     left, right = (_wire_rows(side, layout, spec.keeps_unmatched, raise_invalid) for side in sides)
-    hashed = [f.name for f in left.schema.fields if frames.can_be_hashed(f.dataType)]
-    salt = F.xxhash64(*(F.col(name) for name in layout.columns if name in hashed))
-    midpoint, key_hash = F.col("midpoint"), F.col("key_hash")
-    left = label_left(left, plan, midpoint, key_hash, salt)
-    right = label_right(right, plan, midpoint, key_hash)
     columns = [LABEL, *layout.columns]
-    rows = left.select(*columns).unionAll(right.select(*columns))
+    left = label_left(left, plan, f"xxhash64({', '.join(layout.columns)})").select(*columns)
+    rows = left.unionAll(label_right(right, plan).select(*columns))
     return rows.repartition(plan.count, LABEL).select(*layout.columns)
 
 
@@ -287,51 +283,41 @@ def _wire_rows(
     is_left = side.side == "left"
     payload = layout.left if is_left else layout.right
     columns = {**_encoded(side, layout.keys, side.by), **_encoded(side, payload, side.payload)}
-    rows = side.source.select(
-        side.min_ticks.alias("low"),
-        side.max_ticks.alias("high"),
-        side.has_null_key.alias("null_key"),
-        side.key_hash.alias("key_hash"),
-        *(value.alias(name) for name, value in columns.items()),
+    rows = side.source.selectExpr(
+        *side.columns, *(f"{value} AS {name}" for name, value in columns.items())
     )
-    low, high, null_key = F.col("low"), F.col("high"), F.col("null_key")
-    rows = _kept(side, rows, is_left and keeps_unmatched, raise_invalid)
-    length = high - low if is_left else low - high - 1
-    midpoint: Column = low + high
-    if is_left and keeps_unmatched:
-        ok = side.is_ok(low, high, null_key)
-        high = F.coalesce(F.when(ok, high), F.lit(0))
-        length = F.coalesce(F.when(ok, length), F.lit(UNMATCHED))
-        midpoint = F.when(ok, midpoint)
-    absent = {name: F.lit(None) for name in layout.columns[2:] if name not in columns}
-    return rows.select(
-        high.alias(TIME),
-        length.alias(CODED),
-        *columns,
-        *(value.alias(name) for name, value in absent.items()),
-        midpoint.alias("midpoint"),
-        "key_hash",
+    with_null = is_left and keeps_unmatched
+    rows = rows.where(_kept(side, with_null, raise_invalid))
+    time, coded = "high", "high - low" if is_left else "low - high - 1L"
+    midpoint = "low + high"
+    if with_null:
+        time, coded, midpoint = (
+            f"CASE WHEN {side.is_ok} THEN {x} END" for x in (time, coded, midpoint)
+        )
+        time, coded = f"coalesce({time}, 0L)", f"coalesce({coded}, {frames.literal(UNMATCHED)})"
+    slots = [name if name in columns else f"NULL AS {name}" for name in layout.columns[2:]]
+    return rows.selectExpr(
+        f"{time} AS {TIME}", f"{coded} AS {CODED}", *slots, f"{midpoint} AS midpoint", "key_hash"
     )
 
 
-def _kept(side: EventFrame, rows: DataFrame, with_null: bool, raise_invalid: bool) -> DataFrame:
-    """The rows that go on: events that can match, and with_null those of no time or key."""
-    ends = F.col("low"), F.col("high"), F.col("null_key")
+def _kept(side: EventFrame, with_null: bool, raise_invalid: bool) -> str:
+    """Which rows go on: events that can match, and with_null those of no time or key."""
     if not with_null and not raise_invalid:
-        return rows.filter(side.is_ok(*ends))
-    reason = side.reason(*ends)
-    keep = reason <= 1 if with_null else reason == 0
-    if raise_invalid:
-        text = f"{side.side}: invalid times in a row; run without declared statistics to see which"
-        keep = F.when(reason > 1, F.raise_error(F.lit(text)).cast("boolean")).otherwise(keep)
-    return rows.filter(keep)
+        return side.is_ok
+    last = REASONS.index("null" if with_null else "ok")
+    keep = f"{side.reason} <= {last}"
+    if not raise_invalid:
+        return keep
+    text = f"{side.side}: invalid times in a row; run without declared statistics to see which"
+    raised = f"CAST(raise_error('{text}') AS BOOLEAN)"
+    return f"CASE WHEN {side.reason} > {REASONS.index('null')} THEN {raised} ELSE {keep} END"
 
 
-def _encoded(side: EventFrame, wire_names: Sequence[str], names: list[str]) -> dict[str, Column]:
+def _encoded(side: EventFrame, wire_names: Sequence[str], names: list[str]) -> dict[str, str]:
     return {
         wire: frames.encode(
-            frames.column(side.source, name),
-            frames.field_of(side.source, side.side, name).dataType,
+            frames.quoted(name), frames.field_of(side.source, side.side, name).dataType
         )
         for wire, name in zip(wire_names, names, strict=True)
     }
@@ -339,11 +325,11 @@ def _encoded(side: EventFrame, wire_names: Sequence[str], names: list[str]) -> d
 
 def _observed(pairs: DataFrame, observation: Observation) -> DataFrame:
     """Sum the metrics rows of all tasks on their way, and leave them out."""
-    metrics = F.col(METRICS)
     totals = [
-        F.sum(metrics[i]).alias(name) for i, name in enumerate(("candidates", "probed", "pairs"))
+        F.expr(f"sum({METRICS}[{i}])").alias(name)
+        for i, name in enumerate(("candidates", "probed", "pairs"))
     ]
-    return pairs.observe(observation, *totals).filter(metrics.isNull()).drop(METRICS)
+    return pairs.observe(observation, *totals).where(f"{METRICS} IS NULL").drop(METRICS)
 
 
 class _Result:
@@ -384,7 +370,7 @@ class _Result:
         if all(column.crosses_as_is for column in columns):
             # Spared, since even a projection of nothing copies every row.
             return pairs
-        return pairs.select(*(column.decoded() for column in columns))
+        return pairs.selectExpr(*(column.decoded() for column in columns))
 
     def _columns(self) -> list[_OutputColumn]:
         spec = self._spec
@@ -418,12 +404,10 @@ class _OutputColumn:
     def crosses_as_is(self) -> bool:
         return frames.wire_type(self.kind) == self.kind
 
-    def decoded(self) -> Column:
-        column = F.col("`" + self.name.replace("`", "``") + "`")
+    def decoded(self) -> str:
+        name = frames.quoted(self.name)
         if self.crosses_as_is:
-            return column
+            return name
         if self.in_lists:
-            column = F.transform(column, lambda value: frames.decode(value, self.kind))
-        else:
-            column = frames.decode(column, self.kind)
-        return column.alias(self.name)
+            return f"transform({name}, value -> {frames.decode('value', self.kind)}) AS {name}"
+        return f"{frames.decode(name, self.kind)} AS {name}"

@@ -1,12 +1,16 @@
-"""Spark columns: schema checks, times to ticks, and every other column to int64 and back."""
+"""Spark columns: schema checks, times to ticks, and every other column to int64 and back.
+
+Expressions are SQL text: a Column is built by a call to the JVM for each of its parts, which for a plan
+of this size would take longer than a small join.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import SupportsIndex
 
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_type
 
@@ -38,9 +42,9 @@ def field_of(frame: DataFrame, side: str, name: str) -> T.StructField:
     return next(field for field in frame.schema.fields if field.name == name)
 
 
-def column(frame: DataFrame, name: str) -> Column:
-    """A top-level column by name, dots and all."""
-    return frame["`" + name.replace("`", "``") + "`"]
+def quoted(name: str) -> str:
+    """A column's name in SQL, dots and all."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def spark_time_column(side: str, field: T.StructField) -> TimeColumn:
@@ -73,35 +77,43 @@ def can_be_key(kind: T.DataType) -> bool:
     return not isinstance(kind, (*inexact, T.VariantType)) and not collated
 
 
-def ticks(value: Column, scale: TimeScale) -> Column:
+def ticks(scale: TimeScale) -> str:
     """A time column in ticks: bigint, null where the value is null.
 
     What is no time comes out of range: `NOT_FINITE` for NaN and infinities, the largest bigint for
     values whose ticks a bigint cannot hold. Guarded, since ANSI mode would raise on their overflow.
     """
+    value = quoted(scale.column.name)
     if scale.column.family == "float":
-        number = value.cast("double")
-        scaled = F.rint(number * float(scale.factor))
+        number = f"CAST({value} AS DOUBLE)"
+        scaled = f"rint({number} * {float(scale.factor)!r}D)"
+        infinite = f"isnan({number}) OR abs({number}) = double('Infinity')"
         return (
-            F.when(F.abs(scaled) < float(TIME_LIMIT), scaled.cast("bigint"))
-            .when(F.isnan(number) | (F.abs(number) == float("inf")), NOT_FINITE)
-            .when(number.isNotNull(), _TOO_LARGE)
+            f"CASE WHEN abs({scaled}) < {float(TIME_LIMIT)!r}D THEN CAST({scaled} AS BIGINT)"
+            f" WHEN {infinite} THEN {literal(NOT_FINITE)}"
+            f" WHEN {value} IS NOT NULL THEN {literal(_TOO_LARGE)} END"
         )
     whole = to_int64(value, scale.column.family)
     if scale.factor == 1:
         return whole
-    fits = whole.between(1 - scale.limit, scale.limit - 1)
-    return F.when(fits, whole * int(scale.factor)).when(whole.isNotNull(), _TOO_LARGE)
+    fits = f"{whole} BETWEEN {literal(1 - scale.limit)} AND {literal(scale.limit - 1)}"
+    scaled = f"{whole} * {literal(int(scale.factor))}"
+    return f"CASE WHEN {fits} THEN {scaled} WHEN {value} IS NOT NULL THEN {literal(_TOO_LARGE)} END"
 
 
-def to_int64(value: Column, family: str) -> Column:
+def literal(number: SupportsIndex) -> str:
+    """A bigint in SQL."""
+    return f"{number.__index__()}L"
+
+
+def to_int64(value: str, family: str) -> str:
     """A timestamp in microseconds, or an integer, as bigint; the session time zone has no say."""
     if family == "timestamp":
-        return F.unix_micros(value)
+        return f"unix_micros({value})"
     if family == "timestamp_ntz":
         # Differences of wall-clock times are taken without a zone: no daylight saving in between.
-        return F.call_function("div", value - F.expr(_NTZ_EPOCH), F.expr(_MICROSECOND))
-    return value.cast("bigint")
+        return f"(({value} - {_NTZ_EPOCH}) div {_MICROSECOND})"
+    return f"CAST({value} AS BIGINT)"
 
 
 def crosses_as_int64(kind: T.DataType) -> bool:
@@ -138,36 +150,30 @@ def can_be_hashed(kind: T.DataType) -> bool:
     return not isinstance(kind, (T.MapType, T.VariantType))
 
 
-def encode(value: Column, kind: T.DataType) -> Column:
-    """A column in its wire type."""
+def encode(value: str, kind: T.DataType) -> str:
+    """A column in its wire type, in SQL."""
     codec = _codec(kind)
-    return value if codec is None else codec[0](value)
+    return value if codec is None else codec[0].format(value)
 
 
-def decode(value: Column, kind: T.DataType) -> Column:
-    """A wire column in its own type."""
+def decode(value: str, kind: T.DataType) -> str:
+    """A wire column in its own type, in SQL."""
     codec = _codec(kind)
-    return value if codec is None else codec[1](value)
+    return value if codec is None else codec[1].format(value)
 
 
-_Codec = tuple[Callable[[Column], Column], Callable[[Column], Column]]
-
-
-def _codec(kind: T.DataType) -> _Codec | None:
+def _codec(kind: T.DataType) -> tuple[str, str] | None:
+    """SQL that takes a value to a bigint and back; None for types that cross as they are."""
     if isinstance(kind, T.LongType):
-        return (lambda c: c), (lambda c: c)
+        return "{}", "{}"
     if isinstance(kind, (*_INTEGERS, T.BooleanType)):
-        return (lambda c: c.cast("bigint")), (lambda c: c.cast(kind))
+        return "CAST({} AS BIGINT)", f"CAST({{}} AS {kind.simpleString()})"
     if isinstance(kind, T.DateType):
-        return (lambda c: F.unix_date(c).cast("bigint")), (
-            lambda c: F.date_from_unix_date(c.cast("int"))
-        )
+        return "CAST(unix_date({}) AS BIGINT)", "date_from_unix_date(CAST({} AS INT))"
     if isinstance(kind, T.TimestampType):
-        return F.unix_micros, F.timestamp_micros
+        return "unix_micros({})", "timestamp_micros({})"
     if isinstance(kind, T.TimestampNTZType):
-        return (lambda c: to_int64(c, "timestamp_ntz")), (
-            lambda c: F.expr(_NTZ_EPOCH) + c * F.expr(_MICROSECOND)
-        )
+        return to_int64("{}", "timestamp_ntz"), f"({_NTZ_EPOCH} + {{}} * {_MICROSECOND})"
     return None
 
 

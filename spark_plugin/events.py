@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
-from operator import or_
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 
 from event_model.units import TIME_LIMIT
-from spark_plugin.dataframes import column, ticks
+from spark_plugin.dataframes import literal, quoted, ticks
 from spark_plugin.time_columns import INVALID_REASONS, NOT_FINITE, TimeScale
 
 REASONS = ("ok", "null", *INVALID_REASONS)
@@ -43,61 +40,55 @@ class EventFrame:
     longest: int | None
 
     @property
-    def min_ticks(self) -> Column:
-        """min_time in ticks: bigint, null for a null; out of range for what is no time."""
-        return self._ticks(0)
+    def columns(self) -> list[str]:
+        """What other expressions refer to, as select expressions over the source.
 
-    @property
-    def max_ticks(self) -> Column:
-        """max_time in ticks, as `min_ticks`."""
-        return self._ticks(1)
-
-    @property
-    def has_null_key(self) -> Column:
-        """Whether a key is null: boolean, never null."""
-        nulls = [column(self.source, name).isNull() for name in self.by]
-        return reduce(or_, nulls, F.lit(False))
-
-    @property
-    def key_hash(self) -> Column:
-        """Hash of the keys: bigint; 0 without keys."""
-        if not self.by:
-            return F.lit(0).cast("bigint")
-        return F.xxhash64(*(column(self.source, name) for name in self.by))
-
-    def reason(self, low: Column, high: Column, has_null_key: Column) -> Column:
-        """Index in `REASONS`, from `min_ticks` and `max_ticks`: int, never null.
-
-        A null key does not excuse an invalid time.
+        ``low`` and ``high``: min_time and max_time in ticks, bigint, null for a null, out of range for
+        what is no time. ``null_key``: whether a key is null, boolean. ``key_hash``: bigint, 0 without
+        keys.
         """
-        null = low.isNull() | high.isNull()
-        return (
-            F.when(self.is_ok(low, high, has_null_key), 0)
-            .when(null, 1)
-            .when((low == NOT_FINITE) | (high == NOT_FINITE), self._finiteness)
-            .when((low <= -TIME_LIMIT) | (low >= TIME_LIMIT), 3)
-            .when((high <= -TIME_LIMIT) | (high >= TIME_LIMIT), 3)
-            .when(low > high, 4)
-            .when(self._is_too_long(low, high), 5)
-            .otherwise(1)
-        )
+        names = [quoted(name) for name in self.by]
+        null_key = " OR ".join(f"{name} IS NULL" for name in names) or "false"
+        key_hash = f"xxhash64({', '.join(names)})" if names else "0L"
+        return [
+            f"{ticks(self.scales[0])} AS low",
+            f"{ticks(self.scales[1])} AS high",
+            f"({null_key}) AS null_key",
+            f"{key_hash} AS key_hash",
+        ]
 
-    def is_ok(self, low: Column, high: Column, has_null_key: Column) -> Column:
+    @property
+    def is_ok(self) -> str:
         """Whether a row is an event that can match: boolean, null counts as no."""
         # Of ordered ends only the outer sides can be out of range.
-        ok = (low <= high) & (low > -TIME_LIMIT) & (high < TIME_LIMIT)
+        ok = f"low <= high AND low > {literal(-TIME_LIMIT)} AND high < {literal(TIME_LIMIT)}"
         if self.by:
-            ok &= ~has_null_key
-        return ok if self.longest is None else ok & (high - low <= self.longest)
-
-    def _is_too_long(self, low: Column, high: Column) -> Column:
-        return F.lit(False) if self.longest is None else high - low > self.longest
+            ok += " AND NOT null_key"
+        return ok if self.longest is None else f"{ok} AND high - low <= {literal(self.longest)}"
 
     @property
-    def _finiteness(self) -> int:
-        floats = any(scale.column.family == "float" for scale in self.scales)
-        return REASONS.index("not_finite" if floats else "range")
+    def reason(self) -> str:
+        """Index in `REASONS`: int, never null."""
+        not_finite = f"{literal(NOT_FINITE)} IN (low, high)"
+        return (
+            f"CASE WHEN {self.is_ok} THEN {REASONS.index('ok')}"
+            f" WHEN low IS NULL OR high IS NULL OR null_key THEN {REASONS.index('null')}"
+            f" WHEN {not_finite} THEN {REASONS.index(self._finiteness)}"
+            f" WHEN NOT ({_in_range('low')} AND {_in_range('high')}) THEN {REASONS.index('range')}"
+            f" WHEN low > high THEN {REASONS.index('order')}"
+            f" ELSE {REASONS.index('length')} END"
+        )
 
-    def _ticks(self, i: int) -> Column:
-        scale = self.scales[i]
-        return ticks(column(self.source, scale.column.name), scale)
+    def rows_of(self, reason: str) -> DataFrame:
+        """The source's rows of one of the `REASONS`."""
+        found = self.source.selectExpr("struct(*) AS source_row", *self.columns)
+        return found.where(f"{self.reason} = {REASONS.index(reason)}").select("source_row.*")
+
+    @property
+    def _finiteness(self) -> str:
+        floats = any(scale.column.family == "float" for scale in self.scales)
+        return "not_finite" if floats else "range"
+
+
+def _in_range(name: str) -> str:
+    return f"{name} > {literal(-TIME_LIMIT)} AND {name} < {literal(TIME_LIMIT)}"

@@ -235,8 +235,11 @@ class _Work:
         places = np.searchsorted(self._cumulated, targets)
         if not places.size or not self._positions.size:
             return np.empty(0, np.int64)
-        # A burst at one instant draws several cuts to the same place: they are one.
-        return np.unique(self._positions[places])
+        cuts, drawn = np.unique(self._positions[places], return_counts=True)
+        # A burst at one instant draws several cuts to the same place: it gets a cell of its own, up to
+        # the next place, so that only its partners are copied when the cell is split.
+        after = np.searchsorted(self._positions, cuts[drawn > 1], side="right")
+        return np.union1d(cuts, self._positions[after[after < self._positions.size]])
 
     def _replication(self, cuts: np.ndarray, buckets: int, splits: np.ndarray) -> float:
         if not self.right.midpoints.size:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from event_model.errors import DataError
@@ -59,48 +59,32 @@ def measure(left: EventFrame, right: EventFrame) -> tuple[SideStatistics, SideSt
     the aggregate in Spark's fastest path: the reason, or for a sampled event its number above all
     reasons; doubled, with the side as the last bit.
     """
-    wanted = [
-        F.count(F.lit(1)).alias("rows"),
-        F.min("length").alias("shortest"),
-        F.max("length").alias("longest"),
-        F.max("sample").alias("midpoint"),
-    ]
-    if left.by:
-        wanted.append(F.max("hash").alias("hash"))
+    wanted = ["count(1) AS rows", "min(length) AS shortest", "max(length) AS longest"]
+    wanted += ["max(midpoint) AS midpoint", *(["max(hash) AS hash"] if left.by else [])]
     rows = _keyed(left, 0).unionAll(_keyed(right, 1))
-    table = rows.groupBy("group").agg(*wanted).toArrow()
+    table = rows.groupBy("code").agg(*map(F.expr, wanted)).toArrow()
     return _of_side(table, 0), _of_side(table, 1)
 
 
 def _keyed(events: EventFrame, side: int) -> DataFrame:
     """Per row its group, its length, and if it is in the sample its midpoint and its keys' hash."""
-    low, high, null_key = F.col("low"), F.col("high"), F.col("null_key")
-    rows = events.source.select(
-        events.min_ticks.alias("low"),
-        events.max_ticks.alias("high"),
-        events.has_null_key.alias("null_key"),
-        events.key_hash.alias("hash"),
-        F.monotonically_increasing_id().alias("number"),
-    )
-    ok = events.is_ok(low, high, null_key)
-    row = F.col("number").bitwiseAND(F.lit(_ROW_MASK))
-    chosen = _is_sampled(row) & ok
-    reason = events.reason(low, high, null_key)
-    group = F.when(chosen, F.col("number") + len(REASONS)).otherwise(reason)
-    return rows.select(
-        (group * 2 + side).alias("group"),
-        F.when(ok, high - low).alias("length"),
-        F.when(chosen, low + high).alias("sample"),
-        F.when(chosen, F.col("hash")).alias("hash"),
+    rows = events.source.selectExpr(*events.columns, "monotonically_increasing_id() AS number")
+    chosen = f"({_is_sampled(f'(number & {_ROW_MASK}L)')}) AND {events.is_ok}"
+    group = f"CASE WHEN {chosen} THEN number + {len(REASONS)} ELSE {events.reason} END"
+    return rows.selectExpr(
+        f"({group}) * 2 + {side} AS code",
+        f"CASE WHEN {events.is_ok} THEN high - low END AS length",
+        f"CASE WHEN {chosen} THEN low + high END AS midpoint",
+        f"CASE WHEN {chosen} THEN key_hash END AS hash",
     )
 
 
-def _is_sampled(row: Column) -> Column:
+def _is_sampled(row: str) -> str:
     """Whether a row is in the sample, by its number in its partition."""
-    rest = row % _LAST_STRIDE == 0
-    for limit, stride in reversed(_SAMPLE_TIERS):
-        rest = F.when(row < limit, row % stride == 0).otherwise(rest)
-    return rest
+    tiers = " ".join(
+        f"WHEN {row} < {limit} THEN {row} % {stride} = 0" for limit, stride in _SAMPLE_TIERS
+    )
+    return f"CASE {tiers} ELSE {row} % {_LAST_STRIDE} = 0 END"
 
 
 def _strides(row: np.ndarray) -> np.ndarray:
@@ -111,9 +95,9 @@ def _strides(row: np.ndarray) -> np.ndarray:
 
 def _of_side(table: pa.Table, side: int) -> SideStatistics:
     data = {name: _numbers(table, name) for name in table.column_names}
-    mine = data["group"] % 2 == side
+    mine = data["code"] % 2 == side
     data = {name: values[mine] for name, values in data.items()}
-    group = data["group"] // 2
+    group = data["code"] // 2
     sampled = group >= len(REASONS)
     reasons = np.where(sampled, REASONS.index("ok"), group)
     rows = np.zeros(len(REASONS), np.int64)
@@ -158,9 +142,8 @@ def refuse_invalid(sides: Sequence[EventFrame], statistics: Sequence[SideStatist
     messages = []
     for events, found in zip(sides, statistics, strict=True):
         for reason, count in found.counts.invalid.items():
-            found_reason = events.reason(events.min_ticks, events.max_ticks, events.has_null_key)
-            bad = events.source.filter(found_reason == REASONS.index(reason))
-            example = _example(events.source.columns, bad)
+            rows = events.rows_of(reason).limit(1).collect()
+            example = example_row(rows[0].asDict()) if rows else "none"
             messages.append(describe_invalid(events.side, reason, count, events.scales, example))
     if messages:
         raise DataError("; ".join(messages))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-TIME, CODED = "time", "coded"
+TIME, CODED = "max_time", "coded"
 METRICS = "metrics"
 """Name of the extra output column that carries a task's counters in one last row, if asked for."""
 
