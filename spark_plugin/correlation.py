@@ -178,12 +178,13 @@ def plan_correlation(
     _log.info("correlate: %s", plan.describe())
     declared = counts is None
     wire = _exchanged(sides, spec, result.layout, plan, declared and options.invalid == "raise")
-    task = SliceTask(spec, result.layout, result.names, observe)
-    pairs = wire.mapInArrow(task, result.wire_schema(observe))
+    metrics = result.metrics_name if observe else None
+    task = SliceTask(spec, result.layout, result.names, metrics)
+    pairs = wire.mapInArrow(task, result.wire_schema(metrics))
     observation = None
-    if observe:
+    if metrics is not None:
         observation = Observation("coincide")
-        pairs = _observed(pairs, observation)
+        pairs = _observed(pairs, observation, metrics)
     left_counts, right_counts = counts or (None, None)
     return Correlation(result.decoded(pairs), left_counts, right_counts, plan, observation)
 
@@ -271,9 +272,18 @@ def _exchanged(
     """Events of both sides on the wire, each slice in a partition of its own."""
     left, right = (_wire_rows(side, layout, spec.keeps_unmatched, raise_invalid) for side in sides)
     columns = [LABEL, *layout.columns]
-    left = label_left(left, plan, f"xxhash64({', '.join(layout.columns)})").select(*columns)
+    left = label_left(left, plan, _salt(sides[0], layout)).select(*columns)
     rows = left.unionAll(label_right(right, plan).select(*columns))
     return rows.repartition(plan.count, LABEL).select(*layout.columns)
+
+
+def _salt(left: EventFrame, layout: WireLayout) -> str:
+    """SQL that tells left events of one instant apart, to deal them to several slices."""
+    kinds = [frames.field_of(left.source, "left", name).dataType for name in left.payload]
+    hashable = [
+        wire for wire, kind in zip(layout.left, kinds, strict=True) if frames.can_be_hashed(kind)
+    ]
+    return f"xxhash64({', '.join([TIME, CODED, *layout.keys, *hashable])})"
 
 
 def _wire_rows(
@@ -323,13 +333,13 @@ def _encoded(side: EventFrame, wire_names: Sequence[str], names: list[str]) -> d
     }
 
 
-def _observed(pairs: DataFrame, observation: Observation) -> DataFrame:
+def _observed(pairs: DataFrame, observation: Observation, metrics: str) -> DataFrame:
     """Sum the metrics rows of all tasks on their way, and leave them out."""
     totals = [
-        F.expr(f"sum({METRICS}[{i}])").alias(name)
+        F.expr(f"sum({metrics}[{i}])").alias(name)
         for i, name in enumerate(("candidates", "probed", "pairs"))
     ]
-    return pairs.observe(observation, *totals).where(f"{METRICS} IS NULL").drop(METRICS)
+    return pairs.observe(observation, *totals).where(f"{metrics} IS NULL").drop(metrics)
 
 
 class _Result:
@@ -350,13 +360,21 @@ class _Result:
         )
 
         check_output_names(list(self.names))
-        self.wire_schema(with_metrics=False)  # refuses types that Arrow cannot carry
+        self.wire_schema(None)  # refuses types that Arrow cannot carry
 
-    def wire_schema(self, with_metrics: bool) -> T.StructType:
+    @property
+    def metrics_name(self) -> str:
+        """A name for the column of counters that no output column has."""
+        name = METRICS
+        while name in (other.lower() for other in self.names):
+            name += "_"
+        return name
+
+    def wire_schema(self, metrics: str | None) -> T.StructType:
         """What the worker yields."""
         fields = [(column.name, column.wire_kind) for column in self._columns()]
-        if with_metrics:
-            fields.append((METRICS, T.ArrayType(T.LongType())))
+        if metrics is not None:
+            fields.append((metrics, T.ArrayType(T.LongType())))
         return T.StructType([T.StructField(name, kind) for name, kind in fields])
 
     @property

@@ -69,20 +69,32 @@ class EventFrame:
     @property
     def reason(self) -> str:
         """Index in `REASONS`: int, never null."""
-        not_finite = f"{literal(NOT_FINITE)} IN (low, high)"
+        index = {reason: i for i, reason in enumerate(REASONS)}
+        too_long = "false" if self.longest is None else f"high - low > {literal(self.longest)}"
+        # A null key comes last: it does not excuse an invalid time.
         return (
-            f"CASE WHEN {self.is_ok} THEN {REASONS.index('ok')}"
-            f" WHEN low IS NULL OR high IS NULL OR null_key THEN {REASONS.index('null')}"
-            f" WHEN {not_finite} THEN {REASONS.index(self._finiteness)}"
-            f" WHEN NOT ({_in_range('low')} AND {_in_range('high')}) THEN {REASONS.index('range')}"
-            f" WHEN low > high THEN {REASONS.index('order')}"
-            f" ELSE {REASONS.index('length')} END"
+            f"CASE WHEN {self.is_ok} THEN {index['ok']}"
+            f" WHEN low IS NULL OR high IS NULL THEN {index['null']}"
+            f" WHEN {literal(NOT_FINITE)} IN (low, high) THEN {index[self._finiteness]}"
+            f" WHEN NOT ({_in_range('low')} AND {_in_range('high')}) THEN {index['range']}"
+            f" WHEN low > high THEN {index['order']}"
+            f" WHEN {too_long} THEN {index['length']}"
+            f" ELSE {index['null']} END"
         )
 
     def rows_of(self, reason: str) -> DataFrame:
-        """The source's rows of one of the `REASONS`."""
+        """The source's rows of one of the `REASONS`, as text: Python has no date for every time."""
         found = self.source.selectExpr("struct(*) AS source_row", *self.columns)
-        return found.where(f"{self.reason} = {REASONS.index(reason)}").select("source_row.*")
+        return found.where(f"{self.reason} = {REASONS.index(reason)}").selectExpr(
+            *(
+                f"CAST(source_row.{quoted(name)} AS STRING) AS {quoted(name)}"
+                for name in dict.fromkeys([*self._time_names, *self.by, *self.payload])
+            )
+        )
+
+    @property
+    def _time_names(self) -> list[str]:
+        return [scale.column.name for scale in self.scales]
 
     @property
     def _finiteness(self) -> str:

@@ -55,8 +55,8 @@ def label_right(frame: DataFrame, plan: SlicePlan) -> DataFrame:
     if plan.count == 1:
         return frame.selectExpr("*", f"{literal(labels[0])} AS {LABEL}")
     steps = np.arange(plan.cuts.size + 1)
-    for name, end in (("first_slice", plan.reach.last), ("last_slice", plan.reach.first)):
-        frame = _stepped(frame, name, f"(midpoint - {literal(end)})", plan.cuts, steps)
+    for name, cuts in zip(("first_slice", "last_slice"), plan.seen_cuts, strict=True):
+        frame = _stepped(frame, name, "midpoint", cuts, steps)
     frame = frame.selectExpr("*", f"explode(sequence(first_slice, last_slice)) AS {_TIME_SLICE}")
     frame = frame.selectExpr("*", f"{_cell(plan)} AS {_CELL}")
     slice_ = _looked_up(_CELL, plan.first_slices)
@@ -81,14 +81,13 @@ def _stepped(
     if cuts.size < _LARGEST_TREE:
         tree = _tree(value, [literal(cut) for cut in cuts], [literal(v) for v in values])
         return frame.selectExpr("*", f"{tree} AS {name}")
-    # Two levels: a tree over every 64th cut, then a tree of look-ups among the cuts that follow it.
+    # Two levels: a tree over every 64th cut, then those of the 64 that follow it are counted.
     block = np.arange(0, cuts.size, _LARGEST_TREE)
-    tree = _tree("stepped", [literal(cut) for cut in cuts[block[1:]]], [literal(b) for b in block])
-    frame = frame.selectExpr("*", f"{value} AS stepped").selectExpr("*", f"{tree} AS block")
-    padded = np.concatenate([cuts, np.full(_LARGEST_TREE, np.iinfo(np.int64).max)])
-    inside = [_looked_up(f"block + {i}", padded) for i in range(_LARGEST_TREE)]
-    index = _tree("stepped", inside, [f"block + {i}L" for i in range(_LARGEST_TREE + 1)])
-    return frame.selectExpr("*", f"{_looked_up(index, values)} AS {name}").drop("stepped", "block")
+    tree = _tree(value, [literal(cut) for cut in cuts[block[1:]]], [literal(b) for b in block])
+    near = f"slice({_array(cuts)}, CAST(block AS INT) + 1, {_LARGEST_TREE})"
+    index = f"(block + size(filter({near}, cut -> cut <= {value})))"
+    frame = frame.selectExpr("*", f"{tree} AS block")
+    return frame.selectExpr("*", f"{_looked_up(index, values)} AS {name}").drop("block")
 
 
 def _tree(value: str, cuts: Sequence[str], leaves: Sequence[str]) -> str:
@@ -107,5 +106,8 @@ def _looked_up(index: str, values: np.ndarray) -> str:
         return literal(values[0])
     if np.array_equal(values, np.arange(values.size)):
         return index
-    listed = ", ".join(literal(value) for value in values)
-    return f"element_at(array({listed}), CAST({index} + 1 AS INT))"
+    return f"element_at({_array(values)}, CAST({index} + 1 AS INT))"
+
+
+def _array(values: np.ndarray) -> str:
+    return f"array({', '.join(literal(value) for value in values)})"

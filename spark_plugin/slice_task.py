@@ -12,7 +12,7 @@ from event_model.results import JoinCounters
 from spark_plugin.backends import load_backend
 from spark_plugin.emission import Emission, JoinSpec, output_schema
 from spark_plugin.sides import Side
-from spark_plugin.wire import CODED, METRICS, TIME, UNMATCHED, WireLayout, is_left, right_lengths
+from spark_plugin.wire import CODED, TIME, UNMATCHED, WireLayout, is_left, right_lengths
 
 
 @dataclass(frozen=True)
@@ -28,14 +28,14 @@ class SliceTask:
     layout : WireLayout
     names : tuple of str
         Names of the output columns: keys, left columns, right columns and what follows them.
-    with_metrics : bool
-        Add the column `METRICS`, null but in one last row: candidates, probed, pairs.
+    metrics : str or None
+        Name of a column to add, null but in one last row: candidates, probed, pairs.
     """
 
     spec: JoinSpec
     layout: WireLayout
     names: tuple[str, ...]
-    with_metrics: bool = False
+    metrics: str | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Join the rows of one partition.
@@ -56,8 +56,8 @@ class SliceTask:
         emission = Emission(left, right, self.spec, schema, load_backend(self.spec.backend))
         for batch in emission:
             named = batch.rename_columns(list(self.names))
-            yield self._with_null_metrics(named) if self.with_metrics else named
-        if self.with_metrics:
+            yield named if self.metrics is None else self._with_null_metrics(named)
+        if self.metrics is not None:
             yield self._metrics_row(schema, emission.counters)
 
     def _schema(self, wire: pa.Schema) -> pa.Schema:
@@ -105,11 +105,11 @@ class SliceTask:
     def _with_null_metrics(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         nulls = pa.nulls(batch.num_rows, pa.list_(pa.int64()))
         return pa.RecordBatch.from_arrays(
-            [*batch.columns, nulls], names=[*batch.schema.names, METRICS]
+            [*batch.columns, nulls], names=[*batch.schema.names, self.metrics]
         )
 
     def _metrics_row(self, schema: pa.Schema, counters: JoinCounters) -> pa.RecordBatch:
         values = [counters.candidates, counters.probed, counters.pairs]
         arrays = [pa.nulls(1, field.type) for field in schema]
         metrics = pa.array([values], pa.list_(pa.int64()))
-        return pa.RecordBatch.from_arrays([*arrays, metrics], names=[*self.names, METRICS])
+        return pa.RecordBatch.from_arrays([*arrays, metrics], names=[*self.names, self.metrics])

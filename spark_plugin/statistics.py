@@ -142,8 +142,7 @@ def refuse_invalid(sides: Sequence[EventFrame], statistics: Sequence[SideStatist
     messages = []
     for events, found in zip(sides, statistics, strict=True):
         for reason, count in found.counts.invalid.items():
-            rows = events.rows_of(reason).limit(1).collect()
-            example = example_row(rows[0].asDict()) if rows else "none"
+            example = _example(events.source.columns, events.rows_of(reason))
             messages.append(describe_invalid(events.side, reason, count, events.scales, example))
     if messages:
         raise DataError("; ".join(messages))

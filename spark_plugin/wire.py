@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 TIME, CODED = "max_time", "coded"
-METRICS = "metrics"
+METRICS = "coincide_metrics"
 """Name of the extra output column that carries a task's counters in one last row, if asked for."""
 
 UNMATCHED = -(2**63)

@@ -1,16 +1,21 @@
-"""What all tests share: where Numba caches, how Hypothesis runs, and the seismic picks."""
+"""What all tests share: Numba's cache, Hypothesis' profile, the seismic picks, Spark."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPILED_PACKAGES = ("event_model", "cpu_fallback", "spark_plugin", "gpu_kernels")
@@ -49,3 +54,44 @@ def seismic() -> SeismicPicks:
     if missing:
         pytest.skip(f"the seismic picks are not here: {', '.join(missing)}")
     return SeismicPicks(*(pq.read_table(file) for file in files))
+
+
+SPARK_SETTINGS = {
+    # What could go unseen shows here: wall clocks that jump, checked arithmetic, many batches.
+    "spark.sql.session.timeZone": "Europe/Rome",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
+    "spark.sql.shuffle.partitions": "2",
+}
+
+
+@pytest.fixture(scope="session")
+def java_home() -> str:
+    """Where Spark's Java is. Skips only if there is none at all."""
+    from spark_plugin.session import Java, installed_java, look_for_java
+
+    java = look_for_java()
+    if not isinstance(java, Java):
+        why, java = java, installed_java()
+        if java is None:
+            pytest.skip(f"Spark needs Java 17 or 21, but {': '.join(why)}")
+    return java.home
+
+
+@pytest.fixture(scope="session")
+def _spark_session(java_home: str) -> Iterator[SparkSession]:
+    from spark_plugin.session import local_session
+
+    os.environ["JAVA_HOME"] = java_home
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    started = local_session("local[2]", "coincide-tests")
+    yield started.newSession()
+    started.stop()
+
+
+@pytest.fixture
+def spark(_spark_session: SparkSession) -> SparkSession:
+    """A session of its own settings, set again for each test; shares its JVM with all others."""
+    for name, value in SPARK_SETTINGS.items():
+        _spark_session.conf.set(name, value)
+    return _spark_session

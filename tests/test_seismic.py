@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,6 +12,9 @@ import pytest
 from event_model import CorrelateOptions, TimingCondition, within
 from spark_plugin.worker import correlate_tables
 from tests.conftest import SeismicPicks
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.seismic
 
@@ -59,3 +64,40 @@ def test_classes_and_batches_do_not_matter(seismic: SeismicPicks, classes: int) 
     plain = correlate_tables(*seismic, condition, by=KEYS)
     ids = pair_keys(found["left_id"], found["right_id"])
     assert np.array_equal(ids, pair_keys(plain["left_id"], plain["right_id"]))
+
+
+# On Spark
+
+
+@pytest.fixture(scope="module")
+def frames(seismic: SeismicPicks, _spark_session: SparkSession) -> tuple[DataFrame, DataFrame]:
+    left, right = (_spark_session.createDataFrame(picks) for picks in seismic)
+    return left, right
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("lo", "hi", "confidence", "pairs"), COUNTS)
+def test_counts_on_spark(
+    seismic: SeismicPicks, spark: SparkSession, frames: tuple[DataFrame, DataFrame],
+    lo: str, hi: str, confidence: float, pairs: int,
+) -> None:  # fmt: skip
+    from spark_plugin import correlate
+
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100000")
+    condition = TimingCondition(within(lo, hi), confidence)
+    # Every other count from slices asked for, the others as planned from the data.
+    options = CorrelateOptions(slices=5 if confidence in (0.5, 1.0) else None)
+    found = correlate(*frames, condition, by=KEYS, options=options).toArrow()
+    assert found.num_rows == pairs
+    plain = correlate_tables(*seismic, condition, by=KEYS)
+    ids = pair_keys(found["left_id"], found["right_id"])
+    assert np.array_equal(ids, pair_keys(plain["left_id"], plain["right_id"]))
+
+
+@pytest.mark.spark
+def test_exact_ties_on_spark(spark: SparkSession, frames: tuple[DataFrame, DataFrame]) -> None:
+    from spark_plugin import correlate
+
+    condition = TimingCondition(within("-250ms", "250ms"), 0.5)
+    found = correlate(*frames, condition, by=KEYS, probability=True)
+    assert found.filter("abs(probability - 0.5) < 1e-15").count() == 116

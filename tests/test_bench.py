@@ -1,0 +1,216 @@
+"""The benchmarks run, agree on their answers, and write results that can be read later."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip("duckdb")
+pytest.importorskip("psutil")
+
+from bench.catalogue import experiments
+from bench.command_line import app
+from bench.events import LONGEST_US, SHORTEST_US, Load, stream, with_timestamps
+from bench.experiment import Bench, CheckFailedError, Experiment
+from bench.experiments.classes import fit
+from bench.experiments.growth import exponent
+from bench.joins import local_join
+from bench.machine import ROOT
+from bench.peers.naive_kernel import naive_counts, naive_pairs
+from bench.processes import PeakMemory
+from bench.report import Check, Figure, Report
+from bench.timing import Timing, alternate
+
+FIELDS = {
+    "experiment": str,
+    "quick": bool,
+    "date": str,
+    "commit": str,
+    "machine": dict,
+    "versions": dict,
+    "settings": dict,
+    "timings": dict,
+    "figures": list,
+    "checks": list,
+}
+FIGURE_FIELDS = {"name", "value", "low", "high", "unit", "bar", "at_least", "reached"}
+WITHOUT_SPARK = {"local": 3, "growth": 0, "startup": 0, "classes": 0}
+WITH_SPARK = {"spark": 3, "memory": 2, "growth": 0}
+"""How many checks of equal answers each experiment makes."""
+
+
+def assert_results(folder, name, checks):
+    results = json.loads((folder / f"{name}-quick.json").read_text(encoding="utf-8"))
+    assert {field: type(value) for field, value in results.items()} == FIELDS
+    assert (results["experiment"], results["quick"]) == (name, True)
+    assert {"cores", "cpu", "memory_gib"} <= results["machine"].keys()
+    assert {"numpy", "numba", "pyarrow"} <= results["versions"].keys()
+    assert results["figures"]
+    for figure in results["figures"]:
+        assert figure.keys() == FIGURE_FIELDS
+        assert figure["low"] <= figure["value"] <= figure["high"]
+        assert figure["reached"] is None, "quick runs are not judged"
+    for timing in results["timings"].values():
+        assert timing["low"] <= timing["median"] <= timing["high"]
+    assert len(results["checks"]) == checks
+    assert all(check["passed"] and len(check["answers"]) >= 2 for check in results["checks"])
+    return results
+
+
+def test_list_names_every_experiment():
+    done = CliRunner().invoke(app, ["list"])
+    assert done.exit_code == 0
+    assert {"local", "spark", "growth", "memory", "startup", "classes"} <= experiments().keys()
+    assert all(name in done.output for name in experiments())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WITHOUT_SPARK)
+def test_experiment_in_one_process(name, tmp_path):
+    done = CliRunner().invoke(app, ["run", name, "--quick", "--out", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert_results(tmp_path, name, WITHOUT_SPARK[name])
+
+
+@pytest.mark.slow
+def test_local_with_polars(tmp_path):
+    pytest.importorskip("polars")
+    arguments = ["run", "local", "--quick", "--polars", "--out", str(tmp_path)]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    results = assert_results(tmp_path, "local", WITHOUT_SPARK["local"])
+    assert "Polars" in results["checks"][0]["answers"]
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("name", WITH_SPARK)
+def test_experiment_on_spark(name, tmp_path):
+    # A process of its own: a session's settings stand from its start.
+    flags = ["--spark"] if "spark" in experiments()[name].flags else []
+    command = [sys.executable, "-m", "bench", "run", name, "--quick", "--out", str(tmp_path)]
+    done = subprocess.run([*command, *flags], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert_results(tmp_path, name, WITH_SPARK[name])
+
+
+def test_unknown_experiment_is_bad_usage():
+    assert CliRunner().invoke(app, ["run", "nothing"]).exit_code == 2
+
+
+def test_disagreement_ends_with_exit_code_1(monkeypatch, tmp_path):
+    def disagree(bench):
+        bench.check_equal("pairs", {"ours": 1, "theirs": 2})
+
+    monkeypatch.setitem(experiments(), "local", Experiment("", disagree))
+    done = CliRunner().invoke(app, ["run", "local", "--quick", "--out", str(tmp_path)])
+    assert done.exit_code == 1
+    assert "differ" in done.output
+    assert not list(tmp_path.iterdir())
+
+
+def test_check_notes_equal_answers_and_refuses_others():
+    bench = Bench(Report("some"))
+    bench.check_equal("pairs", {"ours": 3, "theirs": 3})
+    with pytest.raises(CheckFailedError, match="differ"):
+        bench.check_equal("pairs", {"ours": 3, "theirs": 4})
+    assert [check.passed for check in bench.report.checks] == [True, False]
+    assert Check("rows", {"ours": (1, 2), "theirs": (1, 2)}).passed
+
+
+def test_ratio_is_of_medians_and_spreads_over_rounds():
+    bench = Bench(Report("some"))
+    bench.ratio("peer", Timing((2.0, 6.0, 4.0)), Timing((1.0, 2.0, 4.0)), bar=2.0)
+    (figure,) = bench.report.figures
+    assert (figure.value, figure.low, figure.high) == (2.0, 1.0, 3.0)
+    assert figure.reached
+
+
+@pytest.mark.parametrize(
+    ("value", "bar", "at_least", "judged", "reached"),
+    [
+        (2.0, 1.8, True, True, True),
+        (1.7, 1.8, True, True, False),
+        (1.7, 1.8, False, True, True),
+        (2.0, 1.8, False, True, False),
+        (2.0, None, True, True, None),
+        (2.0, 1.8, True, False, None),
+    ],
+)
+def test_bars(value, bar, at_least, judged, reached):
+    figure = Figure("some", value, value, value, "x", bar, at_least, judged)
+    assert figure.reached is reached
+
+
+def test_rounds_alternate_after_warming_up():
+    order = []
+    contestants = {name: lambda name=name: order.append(name) for name in "ab"}
+    timings = alternate(contestants, rounds=2, warmups=1)
+    assert order == list("ababab")
+    assert [len(timing.seconds) for timing in timings.values()] == [2, 2]
+
+
+def test_streams_are_seeded_and_ordered():
+    table = stream(1_000, 100.0, seed=1)
+    assert table.equals(stream(1_000, 100.0, seed=1))
+    assert not table.equals(stream(1_000, 100.0, seed=2))
+    begin, end = table["min_time"].to_numpy(), table["max_time"].to_numpy()
+    assert (np.diff(begin) >= 0).all()
+    assert ((end - begin >= SHORTEST_US) & (end - begin <= LONGEST_US)).all()
+    assert begin.max() < 10_000_000
+
+
+def test_timestamps_keep_the_lengths():
+    table = stream(100, 100.0, seed=1)
+    stamped = with_timestamps(table)
+    assert stamped["min_time"].type == pa.timestamp("us", tz="UTC")
+    for name in ("min_time", "max_time"):
+        moved = stamped[name].cast(pa.int64()).to_numpy() - table[name].to_numpy()
+        assert np.unique(moved).size == 1
+
+
+@pytest.mark.parametrize("events", [1, 7, 500])
+def test_naive_kernel_finds_the_same_pairs(events):
+    left, right = Load(events, 50.0).tables()
+    pairs = local_join(left, right, "pairs", 1).num_rows
+    assert naive_pairs(left, right, 2) == naive_counts(left, right, 2) == pairs
+
+
+def test_every_duckdb_plan_finds_the_same_pairs():
+    from bench.peers.duckdb_join import DuckDBJoin
+
+    left, right = Load(500, 50.0).tables()
+    pairs = local_join(left, right, "pairs", 1).num_rows
+    events = local_join(left, right, "counts", 1).num_rows
+    duck = DuckDBJoin(left, right, 1)
+    for plan in duck.variants:
+        assert (duck.pairs(plan), duck.count(plan), duck.counts(plan)) == (pairs, pairs, events)
+
+
+def test_exponent_of_squares_is_two():
+    sizes = [1, 2, 4]
+    value, (low, high) = exponent(sizes, [Timing((n**2.0, 3 * n**2.0)) for n in sizes])
+    assert (value, low, high) == pytest.approx((2.0, 2.0, 2.0))
+
+
+def test_fit_finds_costs_and_lets_none_be_negative():
+    amounts = np.array([[1.0, 1.0, 0.0], [1.0, 2.0, 5.0], [1.0, 4.0, 1.0], [1.0, 8.0, 3.0]])
+    np.testing.assert_allclose(fit(amounts, amounts @ [3.0, 2.0, 1.0]), [3.0, 2.0, 1.0])
+    assert (fit(amounts, amounts @ [3.0, 2.0, -0.1]) >= 0.0).all()
+
+
+def test_peak_memory_sees_a_child_process():
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        peak = PeakMemory()
+        peak.sample()
+        assert child.pid in peak.workers
+        assert peak.worker >= peak.workers[child.pid]
+    finally:
+        child.communicate(b"\n")

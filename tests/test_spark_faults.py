@@ -1,0 +1,102 @@
+"""A Python worker dies in the middle of its task: the task runs again and the answer stays."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from event_model import CorrelateOptions, TimingCondition, within
+from spark_plugin.slice_task import SliceTask
+from spark_plugin.worker import correlate_tables
+
+ROOT = Path(__file__).resolve().parent.parent
+CONDITION = TimingCondition(within(-40, 60), 0.5)
+MARKER = "COINCIDE_TEST_MARKER"
+MASTERS = ["local-cluster[2,1,1024]", "local[2,4]"]
+
+
+def stream(seed: int, n: int = 2000) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    low = rng.integers(0, 40_000, n)
+    return pa.table({"min_time": low, "max_time": low + rng.integers(0, 90, n), "id": range(n)})
+
+
+class DiesOnce(SliceTask):
+    """As its base, but the first worker that has handed out a batch is killed."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        marker = Path(os.environ[MARKER])
+        for batch in super().__call__(batches):
+            yield batch
+            try:
+                marker.touch(exist_ok=False)
+            except FileExistsError:
+                continue
+            marker.write_text(str(os.getpid()))
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def run(master: str) -> None:
+    """In a process of its own: join, and print the pairs and the counters."""
+    import spark_plugin.correlation as correlation
+    from spark_plugin.session import local_session
+
+    correlation.SliceTask = DiesOnce  # type: ignore[misc]
+    environment = {
+        f"spark.executorEnv.{name}": os.environ[name]
+        for name in (MARKER, "PYTHONPATH", "NUMBA_CACHE_DIR")
+    }
+    spark = local_session(master, "coincide-faults", **environment)
+    planned = correlation.plan_correlation(
+        spark.createDataFrame(stream(1)),
+        spark.createDataFrame(stream(2)),
+        CONDITION,
+        observe=True,
+        options=CorrelateOptions(slices=4, batch_pairs=50),
+    )
+    found = planned.dataframe.toArrow()
+    executors = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()
+    answer = {
+        "pairs": sorted(zip(*(found[n].to_pylist() for n in found.column_names), strict=True)),
+        "counted": planned.counters().pairs,
+        "slices": planned.slices,
+        "executors": executors,
+    }
+    spark.stop()
+    print("answer", json.dumps(answer))
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("master", MASTERS)
+def test_a_killed_worker_changes_nothing(master: str, java_home: str, tmp_path: Path) -> None:
+    marker = tmp_path / "killed"
+    environment = {
+        **os.environ, "JAVA_HOME": java_home, "PYTHONPATH": str(ROOT), MARKER: str(marker),
+        "PYSPARK_PYTHON": sys.executable,
+    }  # fmt: skip
+    code = f"from tests.test_spark_faults import run; run({master!r})"
+    finished = subprocess.run(
+        [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True,
+        text=True, timeout=240, check=False,
+    )  # fmt: skip
+    assert finished.returncode == 0, finished.stderr[-3000:]
+    assert int(marker.read_text()) > 0
+    told = next(line for line in finished.stdout.splitlines() if line.startswith("answer "))
+    answer = json.loads(told.removeprefix("answer "))
+    expected = correlate_tables(stream(1), stream(2), CONDITION)
+    pairs = sorted(zip(*(expected[n].to_pylist() for n in expected.column_names), strict=True))
+    assert len(pairs) > 5000
+    assert [tuple(pair) for pair in answer["pairs"]] == pairs
+    assert answer["counted"] == len(pairs)
+    assert answer["slices"] == 4
+    assert answer["executors"] == (3 if "cluster" in master else 1)
