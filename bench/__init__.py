@@ -1,0 +1,1 @@
+"""Benchmarks: one experiment a file in `bench.experiments`, run by ``python -m bench run NAME``."""

@@ -1,0 +1,109 @@
+"""The command line: ``python -m bench list`` and ``python -m bench run NAME``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import Parameter, Signature
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from bench.catalogue import experiments
+from bench.experiment import Bench, CheckFailedError, Experiment
+from bench.report import Report
+
+RESULTS = Path(__file__).parent / "results"
+
+OPTIONS: dict[str, tuple[Any, Any]] = {
+    "quick": (
+        Annotated[bool, typer.Option("--quick", help="Tiny sizes: does it run, not how fast.")],
+        False,
+    ),
+    "rounds": (
+        Annotated[int | None, typer.Option(min=1, help="Rounds to take the median of.")],
+        None,
+    ),
+    "cores": (Annotated[int, typer.Option(min=1, help="Cores of every engine.")], 2),
+    "out": (
+        Annotated[Path, typer.Option(help="Folder for NAME.json.", show_default="bench/results")],
+        RESULTS,
+    ),
+}
+"""What every experiment takes: annotation and default."""
+
+app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
+run_app = typer.Typer(
+    help="Run an experiment; it reports, whatever the figures.", no_args_is_help=True
+)
+
+
+@app.command("list")
+def list_experiments() -> None:
+    """Name the experiments and what each measures."""
+    table = Table("name", "measures", "needs", "flags", box=None)
+    for name, experiment in experiments().items():
+        flags = " ".join(f"--{flag}" for flag in experiment.flags)
+        table.add_row(name, experiment.summary, experiment.needs, flags)
+    Console().print(table)
+
+
+def run_experiment(
+    name: str, *, quick: bool, rounds: int | None, cores: int, out: Path, **flags: bool
+) -> Report:
+    """Run one experiment, write ``NAME.json`` and print its table.
+
+    Raises
+    ------
+    typer.Exit
+        With code 1 if contestants disagree about the answer.
+    """
+    console = Console()
+    chosen = frozenset(flag for flag, value in flags.items() if value)
+    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(f"{name}: starting")
+        bench = Bench(
+            Report(name, quick),
+            cores=cores,
+            rounds=rounds,
+            flags=chosen,
+            say=lambda text: progress.update(task, description=f"{name}: {text}"),
+        )
+        try:
+            experiments()[name].run(bench)
+        except CheckFailedError as error:
+            console.print(f"[red]{name}: {error}[/red]")
+            raise typer.Exit(1) from error
+    path = bench.report.write(out)
+    console.print(*bench.report.tables())
+    console.print(f"written to {path}", soft_wrap=True)
+    return bench.report
+
+
+def _command(name: str, experiment: Experiment) -> Callable[..., None]:
+    """A command whose options are those of all experiments and the flags of this one."""
+    options = dict(OPTIONS)
+    for flag, text in experiment.flags.items():
+        options[flag] = Annotated[bool, typer.Option(f"--{flag}", help=text)], False
+
+    def command(**given: Any) -> None:
+        run_experiment(name, **given)
+
+    command.__doc__ = experiment.summary
+    command.__annotations__ = {option: kind for option, (kind, _) in options.items()}
+    command.__signature__ = Signature(  # type: ignore[attr-defined]
+        [
+            Parameter(option, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+            for option, (kind, default) in options.items()
+        ]
+    )
+    return command
+
+
+for _name, _experiment in experiments().items():
+    run_app.command(_name)(_command(_name, _experiment))
+app.add_typer(run_app, name="run")

@@ -1,0 +1,148 @@
+"""What an experiment is, and what it is given: timing, figures and checks, noted in a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from bench.report import Check, Figure, Report
+from bench.timing import Timing, alternate
+
+T = TypeVar("T")
+
+
+class CheckFailedError(AssertionError):
+    """Contestants disagree about the answer, so their times cannot be compared."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One experiment.
+
+    Parameters
+    ----------
+    summary : str
+        One line for ``list``.
+    run : callable
+        Takes a `Bench`. Imports of engines belong inside, so that listing stays quick.
+    needs : str
+        What must be installed besides the library, for ``list``.
+    flags : mapping of str to str
+        Optional parts, each with its help text.
+    """
+
+    summary: str
+    run: Callable[[Bench], None]
+    needs: str = ""
+    flags: Mapping[str, str] = field(default_factory=dict)
+
+
+class Bench:
+    """What an experiment works with.
+
+    Parameters
+    ----------
+    report : Report
+        Where everything measured is noted.
+    cores : int
+        Cores that every engine may use.
+    rounds : int or None
+        Rounds of every timing; None: the experiment's choice.
+    flags : frozenset of str
+        Optional parts asked for.
+    say : callable
+        Shows what is going on.
+    """
+
+    def __init__(
+        self,
+        report: Report,
+        *,
+        cores: int = 2,
+        rounds: int | None = None,
+        flags: frozenset[str] = frozenset(),
+        say: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        self.report, self.cores, self.flags, self.say = report, cores, flags, say
+        self._rounds = rounds
+        self.note(cores=cores)
+
+    @property
+    def quick(self) -> bool:
+        """Whether sizes must be tiny."""
+        return self.report.quick
+
+    def pick(self, full: T, quick: T) -> T:
+        """A size for full or quick runs."""
+        return quick if self.quick else full
+
+    def rounds(self, full: int) -> int:
+        """Rounds to time: as asked for on the command line, else as given, 1 in quick runs."""
+        return self._rounds or self.pick(full, 1)
+
+    def note(self, **settings: Any) -> None:
+        """Keep what the figures depend on: sizes, rates, the variant of a peer."""
+        self.report.settings.update(settings)
+
+    def alternate(
+        self,
+        label: str,
+        contestants: Mapping[str, Callable[[], Any]],
+        *,
+        rounds: int = 5,
+        warmups: int = 1,
+    ) -> dict[str, Timing]:
+        """Time contestants in alternating rounds; a timing is noted as ``label: contestant``."""
+        rounds, warmups = self.rounds(rounds), self.pick(warmups, 0)
+        timings = alternate(contestants, rounds, warmups, lambda text: self.say(f"{label}, {text}"))
+        self.report.timings.update({f"{label}: {name}": timing for name, timing in timings.items()})
+        return timings
+
+    def fastest(
+        self,
+        label: str,
+        contestants: Mapping[str, Callable[[], Any]],
+        *,
+        rounds: int = 2,
+        warmups: int = 1,
+    ) -> str:
+        """The name of the fastest of several variants, by its best round; the times are noted."""
+        rounds, warmups = self.pick((rounds, warmups), (1, 0))
+        timings = alternate(contestants, rounds, warmups, lambda text: self.say(f"{label}, {text}"))
+        self.note(**{label: {name: round(timing.low, 4) for name, timing in timings.items()}})
+        return min(timings, key=lambda name: timings[name].low)
+
+    def ratio(self, name: str, peer: Timing, ours: Timing, bar: float | None = None) -> None:
+        """Note how many times as long as ours the peer took; the spread is over single rounds."""
+        each = [a / b for a, b in zip(peer.seconds, ours.seconds, strict=True)]
+        self.figure(name, peer.median / ours.median, "x", bar, spread=(min(each), max(each)))
+
+    def figure(
+        self,
+        name: str,
+        value: float,
+        unit: str,
+        bar: float | None = None,
+        *,
+        at_least: bool = True,
+        spread: tuple[float, float] | None = None,
+    ) -> None:
+        """Note a figure, and the bar that it should reach (or stay below, if not `at_least`)."""
+        low, high = spread or (value, value)
+        self.report.figures.append(
+            Figure(name, value, low, high, unit, bar, at_least, judged=not self.quick)
+        )
+
+    def check_equal(self, name: str, answers: Mapping[str, Any]) -> None:
+        """Note that all contestants gave the same answer.
+
+        Raises
+        ------
+        CheckFailedError
+            If they did not.
+        """
+        check = Check(name, dict(answers))
+        self.report.checks.append(check)
+        if not check.passed:
+            raise CheckFailedError(f"{name} differ: {check.answers}")

@@ -1,0 +1,1 @@
+"""The experiments. Each file holds an `EXPERIMENT`; a file dropped in here is found by its name."""

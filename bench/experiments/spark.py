@@ -1,0 +1,119 @@
+"""Spark: `correlate` against the best hand-written Spark SQL, in one session, planning included."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bench.events import Load
+from bench.experiment import Bench, Experiment
+from bench.joins import spark_join
+from bench.sessions import consume, parquet_frames, rows_and_pairs, spark_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from event_model.options import Emit
+
+
+@dataclass(frozen=True)
+class Case:
+    """A load, the shapes of output to time on it, and the bar of each.
+
+    Parameters
+    ----------
+    name : str
+    load, quick_load : Load
+    bars : dict of str to float
+        By `emit`.
+    rounds : int
+    broadcast : bool
+        Whether a side is small enough for the peer to broadcast it.
+    trials : dict of str to int
+        Rounds by which the peer's variant is chosen, as `Bench.fastest` takes them.
+    """
+
+    name: str
+    load: Load
+    quick_load: Load
+    bars: dict[Emit, float]
+    rounds: int
+    broadcast: bool
+    trials: dict[str, int] = field(default_factory=dict)
+
+
+CASES = (
+    Case(
+        "200 k dense",
+        Load(200_000, 100.0),
+        Load(2_000, 100.0),
+        {"pairs": 1.8, "counts": 4.0, "lists": 5.0},
+        rounds=5,
+        broadcast=True,
+    ),
+    Case(
+        "4 M sparse",
+        Load(4_000_000, 4.0),
+        Load(4_000, 4.0),
+        {"pairs": 1.1, "counts": 1.4},
+        rounds=3,
+        broadcast=False,
+        # By now everything is compiled and warm.
+        trials={"rounds": 1, "warmups": 0},
+    ),
+)
+
+
+def run(bench: Bench) -> None:
+    """Time every case and shape; both contestants must find the same rows and pairs."""
+    with spark_session(bench) as spark:
+        for case in bench.pick(CASES, CASES[:1]):
+            load = bench.pick(case.load, case.quick_load)
+            bench.note(**{case.name: {"events": load.events, "rate": load.rate}})
+            with parquet_frames(bench, spark, load) as (left, right):
+                for emit in case.bars:
+                    _compare(bench, case, emit, left, right)
+
+
+def _compare(bench: Bench, case: Case, emit: Emit, left: DataFrame, right: DataFrame) -> None:
+    from bench.peers.spark_join import sql_join
+
+    label = f"{case.name}, {emit}"
+    variant = _fastest_variant(bench, case, emit, left, right)
+    bench.say(f"{label}, checking")
+    bench.check_equal(
+        f"{label}: rows and pairs",
+        {
+            "Coincide": rows_and_pairs(spark_join(left, right, emit), emit),
+            "Spark SQL": rows_and_pairs(sql_join(left, right, emit, variant), emit),
+        },
+    )
+    ours, peer = bench.alternate(
+        label,
+        {
+            "Coincide": lambda: consume(spark_join(left, right, emit)),
+            f"Spark SQL, {variant}": lambda: consume(sql_join(left, right, emit, variant)),
+        },
+        rounds=case.rounds,
+    ).values()
+    bench.ratio(f"{label}: Spark SQL", peer, ours, case.bars[emit])
+
+
+def _fastest_variant(
+    bench: Bench, case: Case, emit: Emit, left: DataFrame, right: DataFrame
+) -> str:
+    from bench.peers.spark_join import sql_join, variants
+
+    names = variants(broadcast=case.broadcast)
+    works = {
+        name: lambda name=name: consume(sql_join(left, right, emit, name))  # type: ignore[misc]
+        for name in bench.pick(names, names[:1])
+    }
+    return bench.fastest(f"Spark SQL, {case.name}, {emit}", works, **case.trials)
+
+
+EXPERIMENT = Experiment(
+    summary="Spark against the best hand-written Spark SQL",
+    run=run,
+    needs="Java",
+)

@@ -1,0 +1,1 @@
+"""The same join as others would write it: DuckDB, Spark SQL, Polars, and a naive kernel."""

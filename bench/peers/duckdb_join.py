@@ -1,0 +1,104 @@
+"""The join in DuckDB: a range join or an equi-join on time buckets, then the closed form."""
+
+from __future__ import annotations
+
+import duckdb
+import pyarrow as pa
+
+from bench.events import CONFIDENCE, DEADLINE_US, LONGEST_US
+
+CDF = """
+CREATE MACRO cdf(z, l1, l2) AS CASE
+    WHEN z <= -l2 THEN 0.0::DOUBLE
+    WHEN z >= l1 THEN 1.0::DOUBLE
+    WHEN z + l2 <= least(l1, l2) THEN (z + l2) * (z + l2) / (2.0::DOUBLE * (l1 * l2))
+    WHEN z + l2 <= greatest(l1, l2)
+        THEN (2.0::DOUBLE * (z + l2) - least(l1, l2)) / (2.0::DOUBLE * greatest(l1, l2))
+    ELSE 1.0::DOUBLE - (l1 - z) * (l1 - z) / (2.0::DOUBLE * (l1 * l2))
+END
+"""
+"""The trapezoid; all arguments are whole doubles below 2**53, so each difference is exact.
+
+Not for two exact instants, which no stream of the benchmarks has.
+"""
+
+_EVENTS = """(
+    SELECT id, min_time, max_time, (max_time - min_time)::DOUBLE AS length FROM {table}
+)"""
+_NEAR = f"r.min_time <= l.max_time + {DEADLINE_US} AND r.max_time >= l.min_time - {DEADLINE_US}"
+_SHIFT = "(r.max_time - l.max_time)::DOUBLE"
+_QUALIFIES = (
+    f"cdf({DEADLINE_US}::DOUBLE - {_SHIFT}, l.length, r.length)"
+    f" - cdf({-DEADLINE_US}::DOUBLE - {_SHIFT}, l.length, r.length)"
+    f" >= {CONFIDENCE}::DOUBLE - pow(2.0::DOUBLE, -50)"
+)
+_REACH = DEADLINE_US + LONGEST_US
+
+
+class DuckDBJoin:
+    """A database in memory that holds both streams, as tables and as registered Arrow.
+
+    Parameters
+    ----------
+    left, right : pa.Table
+        ``id``, ``min_time``, ``max_time``: int64, microseconds.
+    threads : int
+    """
+
+    def __init__(self, left: pa.Table, right: pa.Table, threads: int) -> None:
+        self._connection = duckdb.connect()
+        self._connection.execute(f"SET threads = {threads}")
+        self._connection.execute("SET preserve_insertion_order = false")
+        self._connection.execute(CDF)
+        for name, table in (("left", left), ("right", right)):
+            self._connection.register(f"{name}_arrow", table)
+            self._connection.execute(f"CREATE TABLE {name}_table AS FROM {name}_arrow")
+        self._plans = {
+            f"{join}, {source}": plan
+            for source in ("table", "arrow")
+            for join, plan in _plans(source).items()
+        }
+
+    @property
+    def variants(self) -> list[str]:
+        """Names of the ways to write the join."""
+        return list(self._plans)
+
+    def pairs(self, variant: str) -> int:
+        """Write all pairs of ids into a table; their number."""
+        return self._number("CREATE OR REPLACE TABLE pairs AS SELECT l.id AS a, r.id AS b", variant)
+
+    def count(self, variant: str) -> int:
+        """The number of pairs."""
+        return self._number("SELECT count(*)", variant)
+
+    def counts(self, variant: str) -> int:
+        """Write the number of pairs of each left event into a table; the number of such events."""
+        select = "CREATE OR REPLACE TABLE counts AS SELECT l.id AS a, count(*) AS matches"
+        return self._number(select, variant, "GROUP BY l.id")
+
+    def _number(self, select: str, variant: str, end: str = "") -> int:
+        row = self._connection.execute(f"{select} {self._plans[variant]} {end}").fetchone()
+        assert row is not None
+        return int(row[0])
+
+
+def _plans(source: str) -> dict[str, str]:
+    left, right = (_EVENTS.format(table=f"{name}_{source}") for name in ("left", "right"))
+    return {
+        "range join": f"FROM {left} l JOIN {right} r ON {_NEAR} WHERE {_QUALIFIES}",
+        **{
+            f"{2 * reach + 1} buckets": _bucket_plan(left, right, _REACH // reach, reach)
+            for reach in (1, 2, 4)
+        },
+    }
+
+
+def _bucket_plan(left: str, right: str, width: int, reach: int) -> str:
+    """An equi-join on time buckets, each right event copied to all buckets within reach."""
+    copies = f"max_time // {width} + unnest(range({-reach}, {reach + 1}))"
+    return (
+        f"FROM (SELECT *, max_time // {width} AS bucket FROM {left}) l"
+        f" JOIN (SELECT *, {copies} AS bucket FROM {right}) r ON l.bucket = r.bucket"
+        f" WHERE {_NEAR} AND {_QUALIFIES}"
+    )

@@ -1,0 +1,86 @@
+"""The join in hand-written Spark SQL: an equi-join on time buckets, then the closed form."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bench.events import CONFIDENCE, DEADLINE_US, LONGEST_US
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from event_model.options import Emit
+
+_REACH = DEADLINE_US + LONGEST_US
+_SHIFT = "CAST(r.latest - l.latest AS DOUBLE)"
+_ENOUGH = f"{CONFIDENCE}D - power(2D, -50)"
+_HINTS = {
+    "planner's choice": None,
+    "shuffled hash join": "shuffle_hash",
+    "sort-merge join": "merge",
+    "broadcast join": "broadcast",
+}
+
+
+def _cdf(z: str) -> str:
+    """The trapezoid as a SQL expression; all values are whole doubles below 2**53."""
+    l1, l2 = "l.length", "r.length"
+    u, v = f"({z} + {l2})", f"({l1} - {z})"
+    shorter, longer = f"least({l1}, {l2})", f"greatest({l1}, {l2})"
+    return f"""CASE
+        WHEN {z} <= -{l2} THEN 0D
+        WHEN {z} >= {l1} THEN 1D
+        WHEN {u} <= {shorter} THEN {u} * {u} / (2D * ({l1} * {l2}))
+        WHEN {u} <= {longer} THEN (2D * {u} - {shorter}) / (2D * {longer})
+        ELSE 1D - {v} * {v} / (2D * ({l1} * {l2}))
+    END"""
+
+
+_UPPER = _cdf(f"({DEADLINE_US}D - {_SHIFT})")
+_LOWER = _cdf(f"({-DEADLINE_US}D - {_SHIFT})")
+_CONDITIONS = {
+    "closed form": f"{_UPPER} - {_LOWER} >= {_ENOUGH}",
+    # The window is wider than both timestamps together: one of the two terms is always 0 or 1.
+    "one tail": f"CASE WHEN {_SHIFT} > 0D THEN {_UPPER} ELSE 1D - {_LOWER} END >= {_ENOUGH}",
+}
+
+
+def variants(*, broadcast: bool) -> list[str]:
+    """Names of the ways to write the join; broadcasts only where a side is small."""
+    hints = [name for name in _HINTS if broadcast or name != "broadcast join"]
+    return [f"{hint}, {condition}" for hint in hints for condition in _CONDITIONS]
+
+
+def sql_join(left: DataFrame, right: DataFrame, emit: Emit, variant: str) -> DataFrame:
+    """The join, with the columns that `correlate` gives.
+
+    Parameters
+    ----------
+    left, right : DataFrame
+        ``id``, and timestamps ``min_time`` and ``max_time``.
+    emit : {"pairs", "counts", "lists"}
+    variant : str
+        One of `variants`.
+    """
+    from pyspark.sql import functions as F
+
+    hint, condition = variant.split(", ")
+    base = _events(left).selectExpr("*", f"latest div {_REACH} AS bucket")
+    copies = f"explode(array({', '.join(f'latest div {_REACH} + {i}' for i in (-1, 0, 1))}))"
+    targets = _events(right).selectExpr("*", f"{copies} AS bucket")
+    if _HINTS[hint]:
+        targets = targets.hint(_HINTS[hint])
+    on = F.expr(f"l.bucket = r.bucket AND {_CONDITIONS[condition]}")
+    pairs = base.alias("l").join(targets.alias("r"), on)
+    pairs = pairs.selectExpr("l.id AS left_id", "r.id AS right_id")
+    if emit == "counts":
+        return pairs.groupBy("left_id").agg(F.count("*").alias("matches"))
+    if emit == "lists":
+        return pairs.groupBy("left_id").agg(F.collect_list("right_id").alias("right_id"))
+    return pairs
+
+
+def _events(frame: DataFrame) -> DataFrame:
+    latest = "unix_micros(max_time)"
+    length = f"CAST({latest} - unix_micros(min_time) AS DOUBLE) AS length"
+    return frame.selectExpr("id", f"{latest} AS latest", length)

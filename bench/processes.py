@@ -1,0 +1,63 @@
+"""Memory of the processes that an experiment starts."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import psutil
+
+_INTERVAL_S = 0.05
+
+
+@dataclass
+class PeakMemory:
+    """Largest resident set of each process below this one, in bytes.
+
+    Parameters
+    ----------
+    workers : dict of int to int
+        Of Spark's Python processes, by process id.
+    jvm : int
+        Of the JVM.
+    """
+
+    workers: dict[int, int] = field(default_factory=dict)
+    jvm: int = 0
+
+    @property
+    def worker(self) -> int:
+        """Of the largest worker."""
+        return max(self.workers.values(), default=0)
+
+    def sample(self) -> None:
+        """Look once."""
+        for process in psutil.Process().children(recursive=True):
+            try:
+                name, resident = process.name(), process.memory_info().rss
+            except psutil.Error:
+                continue
+            if name == "java":
+                self.jvm = max(self.jvm, resident)
+            elif name.startswith("python"):
+                self.workers[process.pid] = max(self.workers.get(process.pid, 0), resident)
+
+
+@contextmanager
+def peak_memory() -> Iterator[PeakMemory]:
+    """Watch the processes below this one, 20 times a second, while the block runs."""
+    peak, done = PeakMemory(), threading.Event()
+
+    def watch() -> None:
+        while not done.wait(_INTERVAL_S):
+            peak.sample()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield peak
+    finally:
+        done.set()
+        watcher.join()

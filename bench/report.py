@@ -1,0 +1,141 @@
+"""What an experiment found, as JSON and as tables."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from bench.machine import commit, machine, now, versions
+from bench.timing import Timing
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure with its spread and the bar set for it.
+
+    Parameters
+    ----------
+    name : str
+    value, low, high : float
+        The figure, and the smallest and largest over the rounds.
+    unit : str
+        ``"x"`` for ratios.
+    bar : float or None
+    at_least : bool
+        Whether the bar is a lower limit.
+    judged : bool
+        False in quick runs, whose sizes say nothing.
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+    unit: str
+    bar: float | None = None
+    at_least: bool = True
+    judged: bool = True
+
+    @property
+    def reached(self) -> bool | None:
+        """Whether the bar was reached; None where there is none to judge by."""
+        if self.bar is None or not self.judged:
+            return None
+        return self.value >= self.bar if self.at_least else self.value <= self.bar
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        fields = asdict(self)
+        del fields["judged"]
+        return {**fields, "reached": self.reached}
+
+
+@dataclass(frozen=True)
+class Check:
+    """Answers of all contestants, which must be equal."""
+
+    name: str
+    answers: dict[str, Any]
+
+    @property
+    def passed(self) -> bool:
+        """Whether they are."""
+        return len({repr(answer) for answer in self.answers.values()}) == 1
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"name": self.name, "answers": self.answers, "passed": self.passed}
+
+
+@dataclass
+class Report:
+    """Everything that one run of an experiment found."""
+
+    experiment: str
+    quick: bool = False
+    settings: dict[str, Any] = field(default_factory=dict)
+    timings: dict[str, Timing] = field(default_factory=dict)
+    figures: list[Figure] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON, with what is needed to judge it later: commit, date, machine, versions."""
+        return {
+            "experiment": self.experiment,
+            "quick": self.quick,
+            "date": now(),
+            "commit": commit(),
+            "machine": machine(),
+            "versions": versions(),
+            "settings": self.settings,
+            "timings": {name: timing.as_dict() for name, timing in self.timings.items()},
+            "figures": [figure.as_dict() for figure in self.figures],
+            "checks": [check.as_dict() for check in self.checks],
+        }
+
+    def write(self, folder: Path) -> Path:
+        """Write ``NAME.json`` into a folder (``NAME-quick.json`` after a quick run)."""
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{self.experiment}{'-quick' if self.quick else ''}.json"
+        path.write_text(json.dumps(self.as_dict(), indent=2) + "\n", encoding="utf-8")
+        return path
+
+    def tables(self) -> list[Table]:
+        """The timings and the figures for people."""
+        return [table for table in (self._timing_table(), self._figure_table()) if table.row_count]
+
+    def _timing_table(self) -> Table:
+        table = Table(title=self._title("seconds"), title_justify="left")
+        table.add_column("what")
+        for name in ("median", "lowest", "highest"):
+            table.add_column(name, justify="right")
+        for name, timing in self.timings.items():
+            table.add_row(name, *(f"{s:.3f}" for s in (timing.median, timing.low, timing.high)))
+        return table
+
+    def _figure_table(self) -> Table:
+        table = Table(title=self._title("figures"), title_justify="left")
+        for name in ("figure", "value", "spread", "bar", "reached"):
+            table.add_column(name, justify="left" if name == "figure" else "right")
+        for figure in self.figures:
+            table.add_row(figure.name, *_cells(figure))
+        return table
+
+    def _title(self, text: str) -> str:
+        return f"{self.experiment}: {text}" + (" (quick: too small to judge)" * self.quick)
+
+
+def _cells(figure: Figure) -> tuple[str, str, str, str]:
+    value = f"{_short(figure.value)} {figure.unit}"
+    spread = "" if figure.low == figure.high else f"{_short(figure.low)} … {_short(figure.high)}"
+    bar = "" if figure.bar is None else f"{'≥' if figure.at_least else '≤'} {_short(figure.bar)}"
+    reached = {None: "", True: "[green]yes[/green]", False: "[red]no[/red]"}[figure.reached]
+    return value, spread, bar, reached
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

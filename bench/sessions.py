@@ -1,0 +1,64 @@
+"""Spark sessions for experiments, and what to do with a frame in them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.events import Load
+from bench.experiment import Bench
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from event_model.options import Emit
+
+SETTINGS = {
+    "spark.driver.memory": "4g",
+    "spark.sql.shuffle.partitions": "8",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+}
+"""The same for every contestant; the rest is Spark's defaults, adaptive execution among them."""
+
+
+@contextmanager
+def spark_session(bench: Bench) -> Iterator[SparkSession]:
+    """A local session, stopped afterwards; its settings are noted."""
+    from spark_plugin.session import local_session
+
+    master = f"local[{bench.cores}]"
+    bench.say("starting Spark")
+    bench.note(master=master, spark=SETTINGS)
+    spark = local_session(master, "bench", log=os.devnull, **SETTINGS)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+@contextmanager
+def parquet_frames(
+    bench: Bench, spark: SparkSession, load: Load
+) -> Iterator[tuple[DataFrame, DataFrame]]:
+    """Both streams of a load as frames that read Parquet files ordered by time."""
+    with tempfile.TemporaryDirectory(prefix="coincide-bench-") as folder:
+        bench.say(f"writing {load.events:,} events a side")
+        left, right = load.write(Path(folder))
+        yield spark.read.parquet(str(left)), spark.read.parquet(str(right))
+
+
+def consume(frame: DataFrame) -> None:
+    """Compute all rows and drop them: Spark's ``noop`` sink."""
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def rows_and_pairs(frame: DataFrame, emit: Emit) -> tuple[int, int]:
+    """Number of rows of a join's output, and of the pairs that they stand for."""
+    pairs = {"pairs": "count(*)", "counts": "sum(matches)", "lists": "sum(size(right_id))"}[emit]
+    row = frame.selectExpr("count(*) AS n", f"coalesce({pairs}, 0) AS pairs").head()
+    assert row is not None
+    return row["n"], row["pairs"]
