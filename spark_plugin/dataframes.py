@@ -34,6 +34,10 @@ def field_of(frame: DataFrame, side: str, name: str) -> T.StructField:
         If it is missing or stands twice.
     """
     check_name(side, name, frame.columns)
+    if "${" in name:
+        raise SchemaError(
+            f"{side} has the column {name!r}, in which Spark would replace what follows ${{; rename it"
+        )
     alike = [other for other in frame.columns if other.lower() == name.lower()]
     if len(alike) > 1 and frame.sparkSession.conf.get("spark.sql.caseSensitive") != "true":
         raise SchemaError(

@@ -124,14 +124,6 @@ def _numbers(table: pa.Table, name: str) -> np.ndarray:
     return table.column(name).combine_chunks().fill_null(0).to_numpy(zero_copy_only=False)
 
 
-def _example(names: Sequence[str], bad: DataFrame) -> str:
-    """The first row in words. Spark spells it: Python has no dates beyond the year 9999."""
-    plain = bad.toDF(*(f"column{i}" for i in range(len(names))))
-    spelled = plain.select(*(F.col(name).cast("string") for name in plain.columns))
-    rows = spelled.limit(1).collect()
-    return example_row(dict(zip(names, rows[0], strict=True))) if rows else "none"
-
-
 def refuse_invalid(sides: Sequence[EventFrame], statistics: Sequence[SideStatistics]) -> None:
     """Raise if rows are invalid, with the count and one example.
 
@@ -142,7 +134,8 @@ def refuse_invalid(sides: Sequence[EventFrame], statistics: Sequence[SideStatist
     messages = []
     for events, found in zip(sides, statistics, strict=True):
         for reason, count in found.counts.invalid.items():
-            example = _example(events.source.columns, events.rows_of(reason))
+            rows = events.rows_of(reason).limit(1).collect()
+            example = example_row(rows[0].asDict()) if rows else "none"
             messages.append(describe_invalid(events.side, reason, count, events.scales, example))
     if messages:
         raise DataError("; ".join(messages))

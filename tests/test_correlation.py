@@ -339,6 +339,7 @@ def test_plan_errors_run_nothing(spark: SparkSession) -> None:
     walls = stamps.withColumn("min_time", F.col("min_time").cast("timestamp_ntz"))
     number = right.withColumn("key", F.lit(1))
     doubled = left.select("*", F.lit(1).alias("ID"))
+    variable = left.withColumnRenamed("key", "${spark.app.name}")
     with_months = left.withColumn("x", F.expr("make_ym_interval(1, 2)"))
     refused: list[tuple[type[CoincideError], str, tuple[DataFrame, DataFrame], dict[str, Any]]] = [
         (SchemaError, "left has no column 'id'", (left.drop("id"), right), {}),
@@ -348,6 +349,7 @@ def test_plan_errors_run_nothing(spark: SparkSession) -> None:
         (SchemaError, "right has no column 'nope'", (left, right), {"right_columns": "nope"}),
         (SchemaError, "2 columns called 'id'", (left.select("*", "id"), right), {}),
         (SchemaError, "cannot tell apart: id, ID", (doubled, right), {}),
+        (SchemaError, "rename", (variable, right), {"left_columns": "${spark.app.name}"}),
         (SchemaError, "left.min_time is string", (text, right), {}),
         (SchemaError, "right.min_time is string", (left, text), {}),
         (SchemaError, "left.key is string", (left, right), {"left_time": "key"}),
@@ -687,7 +689,7 @@ def test_a_burst_of_columns_without_a_hash(spark: SparkSession) -> None:
 
 def test_odd_column_names(spark: SparkSession) -> None:
     names = {
-        "min_time": "t.min", "max_time": "max time", "id": "id`s.x", "key": "ключ ${spark.app.name}",
+        "min_time": "t.min", "max_time": "max time", "id": "id`s.x", "key": "ключ {}",
         "metrics": "metrics", "time": "time", "label": "label",
     }  # fmt: skip
     left, right = (
@@ -697,7 +699,7 @@ def test_odd_column_names(spark: SparkSession) -> None:
     left, right = (t.rename_columns([names[n] for n in t.column_names]) for t in (left, right))
     times = ("t.min", "max time")
     arguments: dict[str, Any] = {
-        "left_time": times, "right_time": times, "by": ["ключ ${spark.app.name}"], "how": "left",
+        "left_time": times, "right_time": times, "by": ["ключ {}"], "how": "left",
         "left_columns": ["id`s.x", "t.min", "metrics"], "right_columns": ["id`s.x", "time", "label"],
     }  # fmt: skip
     expected = correlate_tables(left, right, CONDITION, **arguments)
