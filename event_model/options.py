@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal, get_args
 
 from event_model.errors import ConditionError
 from event_model.length_classes import MAX_CLASSES
-from event_model.units import Duration, unit_name
+from event_model.units import TIME_LIMIT, Duration, unit_name
 
 How = Literal["inner", "left", "semi", "anti"]
 Emit = Literal["pairs", "lists", "counts", "best"]
@@ -68,14 +69,12 @@ class CorrelateOptions:
             _check_count(name, getattr(self, name))
         if self.classes is not None and self.classes > MAX_CLASSES:
             raise ConditionError(f"classes must be at most {MAX_CLASSES}; found {self.classes}")
-        if not self.max_replication >= 1.0:
+        if not isinstance(self.max_replication, Real) or not self.max_replication >= 1.0:
             raise ConditionError(
-                f"max_replication must be at least 1; found {self.max_replication}"
+                f"max_replication must be at least 1; found {self.max_replication!r}"
             )
         if self.time_range is not None:
-            first, last = self.time_range
-            if first > last:
-                raise ConditionError(f"time_range is empty: {first} is after {last}")
+            _check_time_range(self.time_range)
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
@@ -88,6 +87,16 @@ def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     """
     if value not in choices:
         raise ConditionError(f"{name} must be one of {', '.join(choices)}; found {value!r}")
+
+
+def _check_time_range(time_range: object) -> None:
+    ends = tuple(time_range) if isinstance(time_range, (tuple, list)) else ()
+    if len(ends) != 2 or not all(isinstance(end, int) and abs(end) < TIME_LIMIT for end in ends):
+        raise ConditionError(
+            f"time_range must be two ints below 2^61, in ticks; found {time_range!r}"
+        )
+    if ends[0] > ends[1]:
+        raise ConditionError(f"time_range is empty: {ends[0]} is after {ends[1]}")
 
 
 def _check_count(name: str, value: int | None) -> None:

@@ -6,6 +6,7 @@ Lee & Lee (2010), section 3, speak of deadlines, delays and mutual deadlines; ea
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import index
 
 from event_model.errors import ConditionError
 from event_model.units import Duration, Tick, parse_duration
@@ -84,7 +85,7 @@ def delay(d: Duration) -> Within:
 
 def _negated(bound: Duration | None) -> Duration | None:
     if not isinstance(bound, str):
-        return None if bound is None else -bound
+        return None if bound is None else -index(bound)
     text = bound.strip()
     if text.startswith("-"):
         return text[1:].strip()

@@ -12,6 +12,7 @@ from pyspark.sql import types as T
 
 from event_model.bands import OUTER_HI, OUTER_LO, band_table
 from event_model.condition import TimingCondition, Window
+from event_model.errors import ConditionError
 from event_model.length_classes import LengthClasses
 from event_model.options import Backend, CorrelateOptions, Emit, How
 from event_model.results import JoinCounters
@@ -223,15 +224,20 @@ def _plan(
     if left.longest is not None and right.longest is not None and options.time_range is not None:
         first, last = options.time_range
         reach = _reach(spec.window, (0, left.longest), (0, right.longest))
+        if options.invalid == "drop":
+            raise ConditionError(
+                "invalid='drop' must count what it drops, which needs the look at the data that declared"
+                " lengths and time_range spare; leave one of them out, or use invalid='raise'"
+            )
         slices = options.slices or 4 * parallelism
-        return None, uniform_plan(2 * first, 2 * last, reach, slices)
+        return None, uniform_plan(2 * first, 2 * last, reach, slices, options.max_replication)
     statistics = measure(left, right)
     if options.invalid == "raise":
         refuse_invalid(sides, statistics)
     reach = _reach(spec.window, *((s.shortest, s.longest) for s in statistics))
     plan = plan_slices(
-        _sample(statistics[0]),
-        _sample(statistics[1]),
+        _sample(statistics[0], spec.keeps_unmatched),
+        _sample(statistics[1], False),
         reach,
         parallelism=parallelism,
         slices=options.slices,
@@ -243,8 +249,9 @@ def _plan(
     return (statistics[0].counts, statistics[1].counts), plan
 
 
-def _sample(side: SideStatistics) -> Sample:
-    return Sample(side.midpoints, side.weights, side.hashes, side.matchable)
+def _sample(side: SideStatistics, with_unmatchable: bool) -> Sample:
+    rows = side.matchable + (side.counts.unmatchable if with_unmatchable else 0)
+    return Sample(side.midpoints, side.weights, side.hashes, rows)
 
 
 def _reach(window: Window, left: tuple[int, int], right: tuple[int, int]) -> Reach:

@@ -146,9 +146,16 @@ class Emission:
             return
         yield from in_order(
             lambda run: list(self._chunk(*run)),
-            self.join.chunks(self._batch_pairs),
+            self._runs(),
             self._spec.threads,
         )
+
+    def _runs(self) -> Iterable[tuple[int, int]]:
+        """Runs of base positions, a batch each."""
+        if self._spec.one_row_per_event or self._spec.emit == "counts":
+            n, step = self.join.counts.size, self._spec.batch_pairs
+            return ((start, min(start + step, n)) for start in range(0, n, step))
+        return self.join.chunks(self._batch_pairs)
 
     @property
     def _batch_pairs(self) -> int:

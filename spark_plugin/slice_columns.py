@@ -24,22 +24,26 @@ def label_left(frame: DataFrame, plan: SlicePlan, salt: str) -> DataFrame:
     Parameters
     ----------
     frame : DataFrame
-        With ``midpoint`` (doubled, bigint; null goes to the first slice) and ``key_hash``.
+        With ``midpoint`` (doubled, bigint) and ``key_hash``. Rows of no midpoint match nothing:
+        they are spread over all slices.
     plan : SlicePlan
     salt : str
         SQL of a bigint that spreads the rows of a cell evenly.
     """
     labels = partition_labels(plan.count)
+    anywhere = _looked_up(f"pmod({salt}, {literal(plan.count)})", labels)
     if plan.buckets == 1 and not plan.is_split:
-        return _stepped(frame, LABEL, "midpoint", plan.cuts, labels)
+        frame = _stepped(frame, _SLICE, "midpoint", plan.cuts, labels)
+        label = f"IF(midpoint IS NULL, {anywhere}, {_SLICE})"
+        return frame.selectExpr("*", f"{label} AS {LABEL}").drop(_SLICE)
     steps = np.arange(plan.cuts.size + 1)
     frame = _stepped(frame, _TIME_SLICE, "midpoint", plan.cuts, steps)
     frame = frame.selectExpr("*", f"{_cell(plan)} AS {_CELL}")
     slice_ = _looked_up(_CELL, plan.first_slices)
     if plan.is_split:
         slice_ += f" + pmod({salt}, {_looked_up(_CELL, plan.splits)})"
-    labelled = frame.selectExpr("*", f"{_looked_up(slice_, labels)} AS {LABEL}")
-    return labelled.drop(_TIME_SLICE, _CELL)
+    label = f"IF(midpoint IS NULL, {anywhere}, {_looked_up(slice_, labels)})"
+    return frame.selectExpr("*", f"{label} AS {LABEL}").drop(_TIME_SLICE, _CELL)
 
 
 def label_right(frame: DataFrame, plan: SlicePlan) -> DataFrame:

@@ -146,7 +146,7 @@ def plan_slices(
         Whether events have keys.
     """
     work = _Work(left, right, reach, pair_work)
-    wanted = slices or _slices_for(work, parallelism, slice_rows)
+    wanted = slices or _slices_for(work, parallelism, slice_rows, keyed)
     allowed = max(max_replication, slice_rows / max(right.rows, 1))
     for time_slices, buckets, most_splits in _shapes(wanted, keyed):
         plan = work.plan(time_slices, buckets, wanted, most_splits)
@@ -155,21 +155,30 @@ def plan_slices(
     return plan
 
 
-def uniform_plan(first: int, last: int, reach: Reach, slices: int) -> SlicePlan:
-    """Slices of equal duration over doubled midpoints first ... last, for declared statistics."""
+def uniform_plan(
+    first: int, last: int, reach: Reach, slices: int, max_replication: float
+) -> SlicePlan:
+    """Slices of equal duration over doubled midpoints first ... last, for declared statistics.
+
+    Fewer slices than asked for where more would copy right events too often.
+    """
+    copies_per_cut = (reach.last - reach.first) / max(last - first, 1)
+    slices = max(1, min(slices, int((max_replication - 1.0) / max(copies_per_cut, 1e-300))))
     edges = [first + (last - first) * i // slices for i in range(1, slices)]
     cuts = np.unique(np.array([max(-_FARTHEST, min(_FARTHEST, e)) for e in edges], np.int64))
-    return SlicePlan(cuts, 1, np.ones(cuts.size + 1, np.int64), reach, float("nan"))
+    replication = 1.0 + cuts.size * min(copies_per_cut, 1.0)
+    return SlicePlan(cuts, 1, np.ones(cuts.size + 1, np.int64), reach, replication)
 
 
-def _slices_for(work: _Work, parallelism: int, slice_rows: int) -> int:
+def _slices_for(work: _Work, parallelism: int, slice_rows: int, keyed: bool) -> int:
     by_memory = -(-work.rows // slice_rows)
     by_work = min(parallelism, int(work.total // _SMALLEST_SLICE_WORK))
     slices = max(1, by_memory, by_work)
     if slices > parallelism:
         # Whole waves of tasks, so that no core idles in the last one.
         slices = -(-slices // parallelism) * parallelism
-    return min(slices, MOST_TIME_SLICES)
+    # Beyond this time alone does not cut; buckets of keys do.
+    return slices if keyed else min(slices, MOST_TIME_SLICES)
 
 
 def _shapes(slices: int, keyed: bool) -> Iterator[tuple[int, int, int]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from event_model.condition import TimingCondition
-from event_model.errors import SchemaError
+from event_model.errors import ConditionError, SchemaError
 from event_model.options import Backend, CorrelateOptions, Emit, How, check_choice
 from event_model.results import JoinCounters
 from event_model.units import Tick
@@ -239,4 +239,7 @@ def declared_lengths(options: CorrelateOptions, tick: Tick) -> tuple[int | None,
         None if length is None else tick.count(length)
         for length in (options.left_longest, options.right_longest)
     )
+    for name, length in (("left_longest", left), ("right_longest", right)):
+        if length is not None and length < 0:
+            raise ConditionError(f"{name} is a length and cannot be negative; found {length} ticks")
     return left, right

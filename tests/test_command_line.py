@@ -499,7 +499,7 @@ def test_imports_no_more_than_it_needs(work, arguments, absent):
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_signals_leave_no_output(work, number, code):
-    many = {"id": list(range(3000)), "min_time": [0] * 3000, "max_time": [10] * 3000}
+    many = {"id": list(range(12_000)), "min_time": [0] * 12_000, "max_time": [10] * 12_000}
     for name in ("left.parquet", "right.parquet"):
         work.write(name, pa.table(many))
     words = ["join", str(work.left), str(work.right), "-o", str(work.output), *WINDOW]

@@ -555,10 +555,13 @@ def test_nanosecond_ticks_for_timestamps(spark: SparkSession) -> None:
 
 
 def test_fractions_of_seconds_are_rounded_to_microseconds(spark: SparkSession) -> None:
-    values = [1.4e9 + i * 1e-6 for i in range(10)]
-    table = pa.table({"t": values, "id": range(10)})
+    """To the nearest one: 0.4 us too early is no tick too early."""
+    early, exact = (
+        pa.table({"t": [1.5 + i * 1e-6 - noise for i in range(10)], "id": range(10)})
+        for noise in (4e-7, 0.0)
+    )
     found = correlate(
-        frame(spark, table), frame(spark, table), TimingCondition(within(1, 1), 1.0),
+        frame(spark, early), frame(spark, exact), TimingCondition(within(1, 1), 1.0),
         left_time="t", right_time=["t"], options=CorrelateOptions(unit="s"),
     )  # fmt: skip
     assert pair_ids(found) == [(i, i + 1) for i in range(9)]

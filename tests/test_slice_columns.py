@@ -81,8 +81,10 @@ def test_expressions_equal_the_plan(spark: SparkSession, shape: Shape) -> None:
         placed.setdefault((row["side"], row["id"]), []).append(slice_of[row[LABEL]])
 
     for row in table.to_pylist():
-        lowest = -(2**63) if row["midpoint"] is None else row["midpoint"]
-        mine = left_slice(plan, lowest, row["key_hash"], row["salt"])
+        if row["midpoint"] is None:
+            mine = row["salt"] % plan.count
+        else:
+            mine = left_slice(plan, row["midpoint"], row["key_hash"], row["salt"])
         assert placed.pop(("left", row["id"])) == [mine]
         if row["midpoint"] is not None:
             theirs = right_slices(plan, row["midpoint"], row["key_hash"])

@@ -124,7 +124,7 @@ def test_skew_in_time_is_cut_to_even_work(slices: int) -> None:
     assert plan.count == slices
     assert plan.replication < 1.05
     assert work.max() < 1.25 * work.mean()
-    even = uniform_plan(0, 10**9, plan.reach, slices)
+    even = uniform_plan(0, 10**9, plan.reach, slices, 1e9)
     if slices > 2:
         assert work.max() < 0.6 * work_of(even, left, right).max()
 
@@ -302,11 +302,11 @@ def test_the_number_of_slices_is_bounded() -> None:
 
 
 def test_uniform_plan() -> None:
-    plan = uniform_plan(0, 100, Reach(-5, 5), 4)
+    plan = uniform_plan(0, 100, Reach(-5, 5), 4, 4.0)
     assert plan.cuts.tolist() == [25, 50, 75]
     assert plan.count == 4
-    assert uniform_plan(7, 7, Reach(-5, 5), 4).count <= 2
-    wide = uniform_plan(-(2**63), 2**63, Reach(-5, 5), 4)
+    assert uniform_plan(7, 7, Reach(-5, 5), 4, 4.0).count <= 2
+    wide = uniform_plan(-(2**63), 2**63, Reach(-5, 5), 4, 4.0)
     assert wide.cuts.tolist() == [-(2**62), 0, 2**62]
 
 

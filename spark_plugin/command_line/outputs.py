@@ -201,6 +201,7 @@ class RowGroups:
         self._writer = pq.ParquetWriter(path, schema, filesystem=filesystem)
         self._schema = schema
         self._waiting: list[pa.RecordBatch] = []
+        self._waiting_rows = self._waiting_bytes = 0
         self.rows = 0
 
     def __enter__(self) -> RowGroups:
@@ -220,17 +221,16 @@ class RowGroups:
         """Take one batch."""
         self._waiting.append(batch)
         self.rows += batch.num_rows
-        if (
-            sum(b.num_rows for b in self._waiting) >= _ROWS_IN_GROUP
-            or sum(b.nbytes for b in self._waiting) >= _BYTES_IN_GROUP
-        ):
+        self._waiting_rows += batch.num_rows
+        self._waiting_bytes += batch.nbytes
+        if self._waiting_rows >= _ROWS_IN_GROUP or self._waiting_bytes >= _BYTES_IN_GROUP:
             self._flush()
 
     def _flush(self) -> None:
         if self._waiting:
             table = pa.Table.from_batches(self._waiting, schema=self._schema)
             self._writer.write_table(table, row_group_size=_ROWS_IN_GROUP)
-            self._waiting = []
+            self._waiting, self._waiting_rows, self._waiting_bytes = [], 0, 0
 
 
 def _check_name(text: str) -> None:
