@@ -163,7 +163,7 @@ def uniform_plan(
     Fewer slices than asked for where more would copy right events too often.
     """
     copies_per_cut = (reach.last - reach.first) / max(last - first, 1)
-    slices = max(1, min(slices, int((max_replication - 1.0) / max(copies_per_cut, 1e-300))))
+    slices = max(1, int(min(slices, (max_replication - 1.0) / max(copies_per_cut, 1e-300))))
     edges = [first + (last - first) * i // slices for i in range(1, slices)]
     cuts = np.unique(np.array([max(-_FARTHEST, min(_FARTHEST, e)) for e in edges], np.int64))
     replication = 1.0 + cuts.size * min(copies_per_cut, 1.0)

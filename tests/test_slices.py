@@ -310,6 +310,17 @@ def test_uniform_plan() -> None:
     assert wide.cuts.tolist() == [-(2**62), 0, 2**62]
 
 
+@pytest.mark.parametrize("most", [1.0, 1.5, 4.0, math.inf])
+def test_uniform_plans_copy_no_more_than_allowed(most: float) -> None:
+    rng = np.random.default_rng(11)
+    right = sample(rng.integers(0, 10**6, 500))
+    plan = uniform_plan(0, 10**6, Reach(-(10**5), 10**5), 50, most)
+    assert copies(plan, right) <= 1.05 * most
+    assert plan.replication == pytest.approx(copies(plan, right), rel=0.1)
+    if most > 1:
+        assert plan.count == min(50, int(5 * (most - 1) if most < math.inf else 50))
+
+
 # --- the ends of int64 ---
 
 FAR = 2**62 - 2
