@@ -12,6 +12,7 @@ from spark_plugin.command_line.arrow_inputs import ArrowInput
 from spark_plugin.command_line.csv_files import SPARK_OPTIONS, spark_schema
 from spark_plugin.command_line.inputs import Source, reading
 from spark_plugin.command_line.problems import Problem
+from spark_plugin.dataframes import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -82,17 +83,13 @@ def _microseconds(side: str, name: str, kind: pa.DataType) -> Column:
     """A column of nanoseconds since 1970 as a timestamp; an error where that would lose time."""
     from pyspark.sql import functions as F
 
-    value = F.col(_quoted(name))
+    value = F.col(quoted(name))
     refused = F.raise_error(F.lit(_too_fine(side, name))).cast("bigint")
-    micros = F.when(value % 1000 == 0, F.expr(f"{_quoted(name)} div 1000")).when(
+    micros = F.when(value % 1000 == 0, F.expr(f"{quoted(name)} div 1000")).when(
         value.isNotNull(), refused
     )
     instant = F.timestamp_micros(micros)
     return instant if kind.tz is not None else instant.cast("timestamp_ntz")
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _too_fine(side: str, name: str) -> str:
