@@ -38,6 +38,8 @@ class IntervalJoin:
     threads : int
         Threads that share sorting, counting and `best`. Runs of base positions are filled by the
         caller's threads: `pairs` and `partners` may be called at the same time.
+    empty : callable
+        From a size to an int64 array for the matches: a caller that has a pool of memory gives its own.
     """
 
     def __init__(
@@ -48,9 +50,11 @@ class IntervalJoin:
         *,
         classes: int | None = None,
         threads: int = 1,
+        empty: Callable[[int], np.ndarray] = lambda size: np.empty(size, np.int64),
     ) -> None:
         self.window = window
         self.threads = threads
+        self._empty = empty
         left_order, right_order = self._run([lambda: by_midpoint(left), lambda: by_midpoint(right)])
         k1, k2 = choose_classes(left, right, left_order, right_order, window, classes)
         self.bands = band_table(k1, k2, window)
@@ -177,8 +181,7 @@ class IntervalJoin:
     ) -> tuple[np.ndarray, np.ndarray]:
         origin = int(self.offsets[start])
         matches = int(self.offsets[stop]) - origin
-        left_out = np.empty(matches if both else 0, np.int64)
-        right_out = np.empty(matches, np.int64)
+        left_out, right_out = self._empty(matches if both else 0), self._empty(matches)
         values = (left_values, right_values, left_out, right_out)
         kernels.fill_block(start, stop, *self._work, self.offsets, origin, *values)
         return left_out, right_out

@@ -1,23 +1,22 @@
 """The kernels of the interval join: count, fill, best. Numba, one thread, no GIL.
 
-Each walks a block of base events in order. Per pair of length classes four cursors move through the
-sorted targets of the class: the ends of the outer and of the inner range (event_model.bands). Targets
-between the inner cursors qualify unseen; those in the shell are probed with the formula. This is
-Algorithm 5 of Lee & Lee (2010) with length classes; with one class it is theirs.
+Each walks a block of base events in order, a run of some hundred at a time. Per pair of length classes
+four cursors move through the sorted targets of the class: the ends of the outer and of the inner range
+(event_model.bands). Targets between the inner cursors qualify unseen; those in the shell are probed
+with the formula. This is Algorithm 5 of Lee & Lee (2010) with length classes; with one class it is
+theirs. How a run is placed among the targets is in `cpu_fallback.placement`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from event_model.bands import INNER_HI, INNER_LO, OUTER_HI, OUTER_LO
+from cpu_fallback.placement import group_of, new_scratch, next_group, place_run
 from event_model.compiled import compiled
 from event_model.probability import DECISION_SLACK, window_probability
 
 SURE, PROBED, PROBED_PAIRS = range(3)
 """Entries of a tally: pairs in inner ranges, targets probed, probed targets that qualified."""
-
-_STEPS_BEFORE_GALLOP = 8
 
 
 @compiled
@@ -45,34 +44,26 @@ def count_block(start, stop, base, targets, bands, lo, hi, confidence, counts):
         The tally of the block.
     """
     tally = np.zeros(3, np.int64)
-    cursors, opened = _new_cursors(bands)
-    group = _group_of(base, start)
-    for i in range(start, stop):
-        group = _next_group(base, group, i)
+    scratch = new_scratch(bands)
+    group, i = group_of(base, start), start
+    while i < stop:
+        group = next_group(base, group, i)
         if group == base.offsets.size - 1:
             counts[i:stop] = 0
             break
-        k1 = base.classes[i]
-        _open(cursors, opened, targets, k1, group)
-        sure = 0
-        probed_pairs = 0
-        for k2 in range(bands.shape[1]):
-            first, inner, shell, last = _locate(
-                cursors, targets, bands, k1, k2, group, base.midpoints[i]
-            )
-            sure += shell - inner
-            tally[PROBED] += inner - first + last - shell
-            for t in range(first, inner):
-                probed_pairs += (
-                    _pair_probability(base, targets, i, t, lo, hi) >= confidence - DECISION_SLACK
-                )
-            for t in range(shell, last):
-                probed_pairs += (
-                    _pair_probability(base, targets, i, t, lo, hi) >= confidence - DECISION_SLACK
-                )
-        tally[SURE] += sure
-        tally[PROBED_PAIRS] += probed_pairs
-        counts[i] = sure + probed_pairs
+        end = place_run(base, targets, bands, scratch, group, i, stop)
+        for e in range(i, end):
+            sure = qualified = np.int64(0)
+            for k2 in range(bands.shape[1]):
+                first, inner, shell, last = scratch.spans[e - i, k2]
+                sure += shell - inner
+                tally[PROBED] += inner - first + last - shell
+                qualified += _qualified(base, targets, e, first, inner, lo, hi, confidence)
+                qualified += _qualified(base, targets, e, shell, last, lo, hi, confidence)
+            tally[SURE] += sure
+            tally[PROBED_PAIRS] += qualified
+            counts[e] = sure + qualified
+        i = end
     return tally
 
 
@@ -96,32 +87,30 @@ def fill_block(
     base_out, target_out : int64 arrays, written
         One entry per match. `base_out` may be empty: then only targets are written.
     """
-    cursors, opened = _new_cursors(bands)
-    group = _group_of(base, start)
-    for i in range(start, stop):
-        if offsets[i + 1] == offsets[i]:
-            continue
-        group = _next_group(base, group, i)
-        k1 = base.classes[i]
-        _open(cursors, opened, targets, k1, group)
-        at = offsets[i] - origin
-        if base_out.size:
-            base_out[at : offsets[i + 1] - origin] = base_values[i]
-        for k2 in range(bands.shape[1]):
-            first, inner, shell, last = _locate(
-                cursors, targets, bands, k1, k2, group, base.midpoints[i]
-            )
-            for t in range(first, inner):
-                if _pair_probability(base, targets, i, t, lo, hi) >= confidence - DECISION_SLACK:
-                    target_out[at] = target_values[t]
-                    at += 1
-            for t in range(inner, shell):
-                target_out[at] = target_values[t]
-                at += 1
-            for t in range(shell, last):
-                if _pair_probability(base, targets, i, t, lo, hi) >= confidence - DECISION_SLACK:
-                    target_out[at] = target_values[t]
-                    at += 1
+    scratch = new_scratch(bands)
+    group, i = group_of(base, start), start
+    while i < stop:
+        group = next_group(base, group, i)
+        if group == base.offsets.size - 1:
+            break
+        end = place_run(base, targets, bands, scratch, group, i, stop)
+        for e in range(i, end):
+            at = offsets[e] - origin
+            if base_out.size:
+                base_out[at : offsets[e + 1] - origin] = base_values[e]
+            for k2 in range(bands.shape[1]):
+                first, inner, shell, last = scratch.spans[e - i, k2]
+                for t in range(first, inner):
+                    if _probability(base, targets, e, t, lo, hi) >= confidence - DECISION_SLACK:
+                        target_out[at] = target_values[t]
+                        at += 1
+                target_out[at : at + shell - inner] = target_values[inner:shell]
+                at += shell - inner
+                for t in range(shell, last):
+                    if _probability(base, targets, e, t, lo, hi) >= confidence - DECISION_SLACK:
+                        target_out[at] = target_values[t]
+                        at += 1
+        i = end
 
 
 @compiled
@@ -141,27 +130,28 @@ def best_block(start, stop, base, targets, bands, lo, hi, confidence, ranks, bes
     probabilities : float64 array, shape (n,), written
         Its satisfaction probability, NaN for none.
     """
-    cursors, opened = _new_cursors(bands)
-    group = _group_of(base, start)
-    for i in range(start, stop):
-        best[i] = -1
-        probabilities[i] = np.nan
-        group = _next_group(base, group, i)
+    best[start:stop] = -1
+    probabilities[start:stop] = np.nan
+    scratch = new_scratch(bands)
+    group, i = group_of(base, start), start
+    while i < stop:
+        group = next_group(base, group, i)
         if group == base.offsets.size - 1:
-            continue
-        k1 = base.classes[i]
-        _open(cursors, opened, targets, k1, group)
-        top = confidence - DECISION_SLACK
-        for k2 in range(bands.shape[1]):
-            first, _, _, last = _locate(cursors, targets, bands, k1, k2, group, base.midpoints[i])
-            for t in range(first, last):
-                p = _pair_probability(base, targets, i, t, lo, hi)
-                if p > top or (
-                    p == top and _precedes(base, targets, i, t, best[i], lo + hi, ranks)
-                ):
-                    top = p
-                    best[i] = t
-                    probabilities[i] = p
+            break
+        end = place_run(base, targets, bands, scratch, group, i, stop)
+        for e in range(i, end):
+            top = confidence - DECISION_SLACK
+            for k2 in range(bands.shape[1]):
+                first, _, _, last = scratch.spans[e - i, k2]
+                for t in range(first, last):
+                    p = _probability(base, targets, e, t, lo, hi)
+                    if p > top or (
+                        p == top and _precedes(base, targets, e, t, best[e], lo + hi, ranks)
+                    ):
+                        top = p
+                        best[e] = t
+                        probabilities[e] = p
+        i = end
 
 
 @compiled
@@ -191,84 +181,17 @@ def pair_probabilities(min_left, max_left, min_right, max_right, lo, hi):
     return out
 
 
-@compiled
-def _new_cursors(bands):
-    """Cursors per pair of classes, and the group for which those of each base class stand."""
-    return np.empty(bands.shape, np.int64), np.full(bands.shape[0], -1, np.int64)
-
-
-@compiled
-def _group_of(base, i):
-    return max(np.searchsorted(base.offsets, i, side="right") - 1, 0)
+@compiled(forceinline=True)
+def _qualified(base, targets, i, start, stop, lo, hi, confidence):
+    """How many of the targets start ... stop qualify with base event i."""
+    found = np.int64(0)
+    for t in range(start, stop):
+        found += _probability(base, targets, i, t, lo, hi) >= confidence - DECISION_SLACK
+    return found
 
 
 @compiled(forceinline=True)
-def _next_group(base, group, i):
-    """The group of base event i, at or after `group`; the number of groups for events of none."""
-    while group < base.offsets.size - 1 and base.offsets[group + 1] <= i:
-        group += 1
-    return group
-
-
-@compiled(forceinline=True)
-def _open(cursors, opened, targets, k1, group):
-    """Put the cursors of a base class at the start of a group."""
-    if opened[k1] != group:
-        opened[k1] = group
-        for k2 in range(cursors.shape[1]):
-            cursors[k1, k2, :] = targets.offsets[k2, group]
-
-
-@compiled(forceinline=True)
-def _locate(cursors, targets, bands, k1, k2, group, midpoint):
-    """Move four cursors to a base event: outer first, inner first, past inner, past outer."""
-    cursor = cursors[k1, k2]
-    band = bands[k1, k2]
-    end = targets.offsets[k2, group + 1]
-    mids = targets.midpoints
-    first = _advance(mids, cursor[0], end, midpoint, band[OUTER_LO])
-    inner = _advance(mids, max(first, cursor[1]), end, midpoint, band[INNER_LO])
-    shell = _advance(mids, max(inner, cursor[2]), end, midpoint, band[INNER_HI] + 1)
-    last = _advance(mids, max(shell, cursor[3]), end, midpoint, band[OUTER_HI] + 1)
-    cursor[0] = first
-    cursor[1] = inner
-    cursor[2] = shell
-    cursor[3] = last
-    return first, inner, shell, last
-
-
-@compiled(forceinline=True)
-def _advance(mids, position, end, midpoint, bound):
-    """First position at or after `position` whose midpoint - `midpoint` reaches `bound`.
-
-    The difference is compared, not a sum: differences of times below 2**61 cannot overflow.
-    """
-    # Mostly a cursor moves by no more than a few events: two steps without a branch to mispredict.
-    if position + 2 <= end:
-        step = mids[position] - midpoint < bound
-        position += step
-        position += step & (mids[position] - midpoint < bound)
-    stop = min(end, position + _STEPS_BEFORE_GALLOP)
-    while position < stop and mids[position] - midpoint < bound:
-        position += 1
-    if position < stop or position == end:
-        return position
-    step = np.int64(_STEPS_BEFORE_GALLOP)
-    while position + step < end and mids[position + step] - midpoint < bound:
-        position += step
-        step *= 2
-    low, high = position, min(end, position + step)
-    while low < high:
-        middle = (low + high) >> 1
-        if mids[middle] - midpoint < bound:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@compiled(forceinline=True)
-def _pair_probability(base, targets, i, t, lo, hi):
+def _probability(base, targets, i, t, lo, hi):
     l1 = base.lengths[i]
     l2 = targets.lengths[t]
     # max_right - max_left: a doubled midpoint and a length sum to the doubled max_time.

@@ -15,11 +15,13 @@ _SAMPLE = 512
 _TARGETS = 1 << 16
 
 # Measured with `python -m bench run classes`: nanoseconds on one core.
-_SCAN_COST = 12.0
-"""Moving the cursors of one class for one base event."""
-_STEP_COST = 1.0
+_SCAN_COST = 15.0
+"""Placing one base event among the targets of one class."""
+_STEP_COST = 2.8
 """One step of one cursor over one target."""
-_PROBE_COST = 5.0
+_MOST_STEPS = 8.0
+"""Steps for one base event and class beyond which a search is cheaper."""
+_PROBE_COST = 6.0
 """Evaluating one candidate."""
 _OPEN_COST = 3.0
 """Setting the cursors of one pair of classes at the start of a group."""
@@ -61,7 +63,7 @@ def choose_classes(
         probes = density * float(k1.share @ shell @ k2.share)
         return (
             _SCAN_COST * k2.count
-            + _STEP_COST * 4 * k1.count * per_base
+            + _STEP_COST * 4 * min(k1.count * per_base, _MOST_STEPS * k2.count)
             + _PROBE_COST * probes
             + _OPEN_COST * k1.count * k2.count * left.groups / len(left)
         )

@@ -136,6 +136,7 @@ class Emission:
             spec.window,
             classes=spec.classes,
             threads=spec.threads,
+            empty=_arrow_int64,
         )
         self._left_columns = [Gather(column) for column in (*left.keys, *left.payload)]
         self._right_columns = [Gather(column) for column in right.payload]
@@ -312,6 +313,11 @@ class Gather:
     def wrap(self, values: np.ndarray) -> pa.Array:
         """An int64 array as a column of this type, without a copy."""
         return pa.array(values).view(self.column.type)
+
+
+def _arrow_int64(size: int) -> np.ndarray:
+    """An int64 array in Arrow's pool, which keeps pages from one batch to the next."""
+    return np.frombuffer(pa.allocate_buffer(8 * size), np.int64)
 
 
 def _is_int64(kind: pa.DataType) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cpu_fallback.join as join_module
-from cpu_fallback import IntervalJoin, kernels, pair_probabilities, reference
+from cpu_fallback import IntervalJoin, pair_probabilities, reference
 from event_model import Window
 from event_model.timestamps import IntervalEvents
 from tests.comparison import (
@@ -127,19 +127,6 @@ def test_values_are_written_by_position() -> None:
     found = join.pairs(0, 3, *values)
     assert [v.tolist() for v in found] == [[0, 40, 90], [1, 400, 900]]
     assert join.partners(1, 3, values[1]).tolist() == [400, 900]
-
-
-@pytest.mark.parametrize("values", [1, 5, 20, 1000])
-@pytest.mark.parametrize("origin", [-(2**60), 0, 2**60])
-def test_cursors_advance_like_a_binary_search(values: int, origin: int) -> None:
-    """Few values make runs of equal midpoints, which a galloping cursor must not leap into."""
-    rng = np.random.default_rng(values)
-    for _ in range(200):
-        midpoints = np.sort(rng.integers(0, values, 200))
-        start, end = np.sort(rng.integers(0, 201, 2))
-        bound = rng.integers(-1, values + 1)
-        found = kernels._advance(midpoints + origin, start, end, np.int64(origin), bound)
-        assert found == start + np.searchsorted(midpoints[start:end], bound)
 
 
 def best_rows(join: IntervalJoin, ranks: np.ndarray) -> Iterator[tuple[int, int | None, float]]:
