@@ -153,7 +153,7 @@ def _reach(mids, position, end, midpoints, bound, reached):
     """
     n = midpoints.size
     final = _advance(mids, position, end, midpoints[n - 1], bound)
-    m = 0
+    m = np.int64(0)
     if final - position > _STEPS_BEFORE_GALLOP * n:
         for m in range(n):
             position = _advance(mids, position, final, midpoints[m], bound)

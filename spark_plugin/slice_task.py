@@ -11,6 +11,7 @@ import pyarrow as pa
 from event_model.results import JoinCounters
 from spark_plugin.backends import load_backend
 from spark_plugin.emission import Emission, JoinSpec, output_schema
+from spark_plugin.import_caches import forget_archive_finders
 from spark_plugin.sides import Side
 from spark_plugin.wire import CODED, TIME, UNMATCHED, WireLayout, is_left, right_lengths
 
@@ -45,6 +46,7 @@ class SliceTask:
         pa.RecordBatch
             Columns in wire types, in the order of `spark_plugin.emission.output_schema`.
         """
+        forget_archive_finders()
         gathered = list(batches)
         if not gathered:
             return
