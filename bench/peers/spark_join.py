@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 _REACH = DEADLINE_US + LONGEST_US
 _SHIFT = "CAST(r.latest - l.latest AS DOUBLE)"
 _ENOUGH = f"{CONFIDENCE}D - power(2D, -50)"
+PLAIN = "planner's choice"
+"""The variant without a hint."""
 _HINTS = {
-    "planner's choice": None,
+    PLAIN: None,
     "shuffled hash join": "shuffle_hash",
     "sort-merge join": "merge",
     "broadcast join": "broadcast",
@@ -38,17 +40,12 @@ def _cdf(z: str) -> str:
 
 _UPPER = _cdf(f"({DEADLINE_US}D - {_SHIFT})")
 _LOWER = _cdf(f"({-DEADLINE_US}D - {_SHIFT})")
-_CONDITIONS = {
-    "closed form": f"{_UPPER} - {_LOWER} >= {_ENOUGH}",
-    # The window is wider than both timestamps together: one of the two terms is always 0 or 1.
-    "one tail": f"CASE WHEN {_SHIFT} > 0D THEN {_UPPER} ELSE 1D - {_LOWER} END >= {_ENOUGH}",
-}
+_CLOSED_FORM = f"{_UPPER} - {_LOWER} >= {_ENOUGH}"
 
 
 def variants(*, broadcast: bool) -> list[str]:
     """Names of the ways to write the join; broadcasts only where a side is small."""
-    hints = [name for name in _HINTS if broadcast or name != "broadcast join"]
-    return [f"{hint}, {condition}" for hint in hints for condition in _CONDITIONS]
+    return [name for name in _HINTS if broadcast or name != "broadcast join"]
 
 
 def sql_join(left: DataFrame, right: DataFrame, emit: Emit, variant: str) -> DataFrame:
@@ -64,13 +61,13 @@ def sql_join(left: DataFrame, right: DataFrame, emit: Emit, variant: str) -> Dat
     """
     from pyspark.sql import functions as F
 
-    hint, condition = variant.split(", ")
     base = _events(left).selectExpr("*", f"latest div {_REACH} AS bucket")
     copies = f"explode(array({', '.join(f'latest div {_REACH} + {i}' for i in (-1, 0, 1))}))"
     targets = _events(right).selectExpr("*", f"{copies} AS bucket")
-    if _HINTS[hint]:
-        targets = targets.hint(_HINTS[hint])
-    on = F.expr(f"l.bucket = r.bucket AND {_CONDITIONS[condition]}")
+    hint = _HINTS[variant]
+    if hint:
+        targets = targets.hint(hint)
+    on = F.expr(f"l.bucket = r.bucket AND {_CLOSED_FORM}")
     pairs = base.alias("l").join(targets.alias("r"), on)
     pairs = pairs.selectExpr("l.id AS left_id", "r.id AS right_id")
     if emit == "counts":
