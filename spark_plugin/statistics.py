@@ -61,8 +61,12 @@ def measure(left: EventFrame, right: EventFrame) -> tuple[SideStatistics, SideSt
     """
     wanted = ["count(1) AS rows", "min(length) AS shortest", "max(length) AS longest"]
     wanted += ["max(midpoint) AS midpoint", *(["max(hash) AS hash"] if left.by else [])]
-    rows = _keyed(left, 0).unionAll(_keyed(right, 1))
-    table = rows.groupBy("code").agg(*map(F.expr, wanted)).toArrow()
+    # Grouped before the union, which would have every row written and read between two stages.
+    grouped = [
+        _keyed(events, side).groupBy("code").agg(*map(F.expr, wanted))
+        for side, events in enumerate((left, right))
+    ]
+    table = grouped[0].unionAll(grouped[1]).toArrow()
     return _of_side(table, 0), _of_side(table, 1)
 
 
