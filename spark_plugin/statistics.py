@@ -53,7 +53,7 @@ class SideStatistics:
 
 
 def measure(left: EventFrame, right: EventFrame) -> tuple[SideStatistics, SideStatistics]:
-    """Both sides in one Spark job that looks at each row once. Runs eagerly.
+    """Both sides in one query that looks at each row once. Runs eagerly.
 
     One group per side and reason, and one per sampled event. The key is a single bigint, which keeps
     the aggregate in Spark's fastest path: the reason, or for a sampled event its number above all

@@ -48,7 +48,8 @@ def test_few_rows_are_known_whole(spark: SparkSession) -> None:
             events("left", frame(spark, left).repartition(2), ["k"]),
             events("right", frame(spark, right), ["k"]),
         )
-    assert len(ran) <= 3
+    # One per exchange, of which one is the repartition's, and one that collects.
+    assert len(ran) <= 4
     assert found.counts == SideCounts(300, 0, {})
     lengths = left["max_time"].to_numpy() - low
     assert (found.shortest, found.longest) == (lengths.min(), lengths.max())
