@@ -20,6 +20,7 @@ from event_model.timestamps import IntervalEvents
 
 _BLOCKS_PER_THREAD = 4
 _SMALLEST_BLOCK = 4096
+_INTERRUPTIBLE_BLOCK = 1024
 
 
 class IntervalJoin:
@@ -36,8 +37,8 @@ class IntervalJoin:
     classes : int or None
         Length classes a side; None: chosen from the data (`event_model.class_choice`).
     threads : int
-        Threads that share sorting, counting and `best`. Runs of base positions are filled by the
-        caller's threads: `pairs` and `partners` may be called at the same time.
+        Threads that share sorting and counting. The rest is for the caller's threads: `pairs`,
+        `partners` and `best` of several runs of base positions may be called at the same time.
     empty : callable
         From a size to an int64 array for the matches: a caller that has a pool of memory gives its own.
     """
@@ -83,8 +84,7 @@ class IntervalJoin:
     @property
     def counters(self) -> JoinCounters:
         """What the join looked at and found."""
-        sure, probed, probed_pairs = self._counted[1]
-        return JoinCounters(candidates=sure + probed, probed=probed, pairs=sure + probed_pairs)
+        return _counters(self._counted[1])
 
     @cached_property
     def offsets(self) -> np.ndarray:
@@ -94,7 +94,7 @@ class IntervalJoin:
         return offsets
 
     @cached_property
-    def _counted(self) -> tuple[np.ndarray, tuple[int, int, int]]:
+    def _counted(self) -> tuple[np.ndarray, np.ndarray]:
         """The counts, and the tally of all blocks."""
         counts = np.empty(self.base.order.size, np.int64)
         tallies = self._run(
@@ -103,8 +103,7 @@ class IntervalJoin:
                 for a, b in self._blocks(0, counts.size)
             ]
         )
-        sure, probed, probed_pairs = (sum(int(t[k]) for t in tallies) for k in range(3))
-        return counts, (sure, probed, probed_pairs)
+        return counts, np.sum([np.zeros(3, np.int64), *tallies], axis=0)
 
     def chunks(self, batch_pairs: int) -> Iterator[tuple[int, int]]:
         """Cut the base positions into runs of about `batch_pairs` matches.
@@ -145,31 +144,34 @@ class IntervalJoin:
         """As `pairs`, the right side only: int64 array, shape (matches,)."""
         return self._fill(start, stop, right_values[:0], right_values, False)[1]
 
-    def best(self, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The most probable partner of each base position.
+    def best(
+        self, start: int, stop: int, ranks: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, JoinCounters]:
+        """The most probable partner of the base positions start ... stop. Needs no counts.
 
         Parameters
         ----------
+        start, stop : int
         ranks : int64 array, shape (n_right,)
-            Order of the right rows for ties of probability and midpoint distance.
+            Order for ties of probability and midpoint distance, by target position.
 
         Returns
         -------
-        int64 array, shape (n_left,)
+        int64 array, shape (stop - start,)
             Target position, -1 for none.
-        float64 array, shape (n_left,)
+        float64 array, shape (stop - start,)
             Its satisfaction probability, NaN for none.
+        JoinCounters
+            Of these positions.
         """
-        n = self.base.order.size
-        best, probabilities = np.empty(n, np.int64), np.empty(n, np.float64)
-        ranks = ranks[self.targets.order]
-        self._run(
-            [
-                lambda a=a, b=b: kernels.best_block(a, b, *self._work, ranks, best, probabilities)  # type: ignore[misc]
-                for a, b in self._blocks(0, n)
-            ]
-        )
-        return best, probabilities
+        best, probabilities = np.empty(stop - start, np.int64), np.empty(stop - start)
+        tally = np.zeros(3, np.int64)
+        # In blocks, between which Python can be interrupted: a burst has a great many candidates.
+        for a in range(start, stop, _INTERRUPTIBLE_BLOCK):
+            b = min(a + _INTERRUPTIBLE_BLOCK, stop)
+            found = best[a - start : b - start], probabilities[a - start : b - start]
+            tally += kernels.best_block(a, b, *self._work, ranks, *found)
+        return best, probabilities, _counters(tally)
 
     @property
     def _work(self) -> tuple[Any, ...]:
@@ -198,6 +200,11 @@ class IntervalJoin:
             return [task() for task in tasks]
         with ThreadPoolExecutor(self.threads) as pool:
             return [future.result() for future in [pool.submit(task) for task in tasks]]
+
+
+def _counters(tally: np.ndarray) -> JoinCounters:
+    sure, probed, probed_pairs = tally.tolist()
+    return JoinCounters(candidates=sure + probed, probed=probed, pairs=sure + probed_pairs)
 
 
 def pair_probabilities(

@@ -125,13 +125,20 @@ def best_block(start, stop, base, targets, bands, lo, hi, confidence, ranks, bes
         As `count_block`.
     ranks : int64 array, shape (targets,)
         Order among targets for ties, by position in the target buffer.
-    best : int64 array, shape (n,), written
+    best : int64 array, shape (stop - start,), written
         Position of the partner in the target buffer, -1 for none.
-    probabilities : float64 array, shape (n,), written
+    probabilities : float64 array, shape (stop - start,), written
         Its satisfaction probability, NaN for none.
+
+    Returns
+    -------
+    int64 array, shape (3,)
+        The tally of the block.
     """
-    best[start:stop] = -1
-    probabilities[start:stop] = np.nan
+    tally = np.zeros(3, np.int64)
+    best[:] = -1
+    probabilities[:] = np.nan
+    threshold = confidence - DECISION_SLACK
     scratch = new_scratch(bands)
     group, i = group_of(base, start), start
     while i < stop:
@@ -140,18 +147,24 @@ def best_block(start, stop, base, targets, bands, lo, hi, confidence, ranks, bes
             break
         end = place_run(base, targets, bands, scratch, group, i, stop)
         for e in range(i, end):
-            top = confidence - DECISION_SLACK
+            top = threshold
             for k2 in range(bands.shape[1]):
-                first, _, _, last = scratch.spans[e - i, k2]
+                first, inner, shell, last = scratch.spans[e - i, k2]
+                qualified = np.int64(0)
                 for t in range(first, last):
                     p = _probability(base, targets, e, t, lo, hi)
+                    qualified += p >= threshold
                     if p > top or (
-                        p == top and _precedes(base, targets, e, t, best[e], lo + hi, ranks)
+                        p == top and _precedes(base, targets, e, t, best[e - start], lo + hi, ranks)
                     ):
                         top = p
-                        best[e] = t
-                        probabilities[e] = p
+                        best[e - start] = t
+                        probabilities[e - start] = p
+                tally[SURE] += shell - inner
+                tally[PROBED] += inner - first + last - shell
+                tally[PROBED_PAIRS] += qualified - (shell - inner)
         i = end
+    return tally
 
 
 @compiled

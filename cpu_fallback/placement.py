@@ -155,9 +155,9 @@ def _reach(mids, position, end, midpoints, bound, reached):
     final = _advance(mids, position, end, midpoints[n - 1], bound)
     m = np.int64(0)
     if final - position > _STEPS_BEFORE_GALLOP * n:
-        for m in range(n):
-            position = _advance(mids, position, final, midpoints[m], bound)
-            reached[m] = position
+        for i in range(n):
+            position = _advance(mids, position, final, midpoints[i], bound)
+            reached[i] = position
         return final
     # A merge without a branch to mispredict: each step passes a target or places an event.
     while position < final:

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -22,6 +23,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 _BATCHES_PER_THREAD = 4
 _SMALLEST_BATCH = 1 << 16
+_BEST_ROWS = 1 << 14
 _LARGEST_LIST_OFFSET = 2**31 - 1
 
 
@@ -138,23 +140,23 @@ class Emission:
             threads=spec.threads,
             empty=_arrow_int64,
         )
+        self._best_counters: list[JoinCounters] = []
         self._left_columns = [Gather(column) for column in (*left.keys, *left.payload)]
         self._right_columns = [Gather(column) for column in right.payload]
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
+        make = self._chunk
         if self._spec.emit == "best":
-            yield from self._best()
-            return
-        yield from in_order(
-            lambda run: list(self._chunk(*run)),
-            self._runs(),
-            self._spec.threads,
-        )
+            make, _ = self._best, self._ranks  # ranked before threads share it
+        yield from in_order(lambda run: list(make(*run)), self._runs(), self._spec.threads)
 
     def _runs(self) -> Iterable[tuple[int, int]]:
         """Runs of base positions, a batch each."""
-        if self._spec.one_row_per_event or self._spec.emit == "counts":
-            n, step = self.join.counts.size, self._spec.batch_pairs
+        if self._spec.one_row_per_event or self._spec.emit in ("counts", "best"):
+            n, step = self.join.left_order.size, self._spec.batch_pairs
+            if self._spec.emit == "best":
+                # A burst has very many candidates: no thread works on one run for long.
+                step = min(step, _BEST_ROWS)
             return ((start, min(start + step, n)) for start in range(0, n, step))
         return self.join.chunks(self._batch_pairs)
 
@@ -170,6 +172,8 @@ class Emission:
     @property
     def counters(self) -> JoinCounters:
         """What the join looked at and found."""
+        if self._spec.emit == "best":
+            return sum(self._best_counters, JoinCounters())
         return self.join.counters
 
     def _chunk(self, start: int, stop: int) -> Iterator[pa.RecordBatch]:
@@ -260,18 +264,22 @@ class Emission:
         lists = [pa.ListArray.from_arrays(offsets, value) for value in values]
         yield from self._rows(start + kept, lists)
 
-    def _best(self) -> Iterator[pa.RecordBatch]:
+    def _best(self, start: int, stop: int) -> Iterator[pa.RecordBatch]:
         join, spec = self.join, self._spec
-        best, probabilities = join.best(tie_ranks(self._right))
-        for start in range(0, best.size, spec.batch_pairs):
-            part = best[start : start + spec.batch_pairs]
-            found = np.flatnonzero(part >= 0)
-            others = [column(join.right_order[part[found]]) for column in self._right_columns]
-            if spec.probability:
-                others.append(pa.array(probabilities[start + found]))
-            yield from self._rows(start + found, others)
-            if spec.how == "left":
-                yield from self._rows(start + np.flatnonzero(part < 0), self._no_partners)
+        best, probabilities, counters = join.best(start, stop, self._ranks)
+        self._best_counters.append(counters)
+        found = np.flatnonzero(best >= 0)
+        others = [column(join.right_order[best[found]]) for column in self._right_columns]
+        if spec.probability:
+            others.append(pa.array(probabilities[found]))
+        yield from self._rows(start + found, others)
+        if spec.how == "left":
+            yield from self._rows(start + np.flatnonzero(best < 0), self._no_partners)
+
+    @cached_property
+    def _ranks(self) -> np.ndarray:
+        """Order for ties, by target position."""
+        return tie_ranks(self._right)[self.join.right_order]
 
     def _probabilities(self, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
         return self._backend.pair_probabilities(

@@ -10,6 +10,7 @@ import pytest
 import cpu_fallback.join as join_module
 from cpu_fallback import IntervalJoin, pair_probabilities, reference
 from event_model import Window
+from event_model.results import JoinCounters
 from event_model.timestamps import IntervalEvents
 from tests.comparison import (
     PROBABILITY_TOLERANCE,
@@ -130,7 +131,11 @@ def test_values_are_written_by_position() -> None:
 
 
 def best_rows(join: IntervalJoin, ranks: np.ndarray) -> Iterator[tuple[int, int | None, float]]:
-    best, probabilities = join.best(ranks)
+    n = join.left_order.size
+    # In two runs, the second from the middle of a block.
+    runs = [join.best(a, b, ranks[join.right_order]) for a, b in ((0, n // 3), (n // 3, n))]
+    best, probabilities = (np.concatenate([run[i] for run in runs]) for i in range(2))
+    assert runs[0][2] + runs[1][2] == join.counters
     for row, target, p in zip(join.left_order, best, probabilities, strict=True):
         yield int(row), None if target < 0 else int(join.right_order[target]), float(p)
 
@@ -235,5 +240,6 @@ def test_empty_sides(sizes: tuple[int, int]) -> None:
     )
     join = IntervalJoin(left, right, Window(-5, 5, 0.5), threads=2)
     check_join(join, [], sizes[0])
-    best, _ = join.best(np.arange(sizes[1]))
+    best, _, counters = join.best(0, sizes[0], np.arange(sizes[1]))
+    assert counters == JoinCounters()
     assert best.tolist() == [-1] * sizes[0]
