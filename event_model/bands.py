@@ -25,7 +25,7 @@ GUARD = 2.0**-51
 
 At least twice the formula's error, since the pair decided and the corner searched both err. An error
 is at most 1.5 * 2**-53 where the product of the lengths is exact, 3.5 * 2**-53 where the lengths are,
-7.5 * 2**-53 beyond: `_guard` doubles the guard with each."""
+7.5 * 2**-53 beyond: `guard` doubles the guard with each."""
 
 _FAR = np.int64(2**63 - 2)
 _HALF_FAR = 2**62 - 2
@@ -77,14 +77,14 @@ def _band_table(low1, high1, low2, high2, lo, hi, confidence):
 def _fill_band(band, a1, b1, a2, b2, lo, hi, confidence):
     middle = lo + hi
     threshold = confidence - DECISION_SLACK
-    guard = _guard(b1, b2)
+    distance = guard(b1, b2)
     # Errors vanish as P nears 1, so a certain corner is certain: else nothing would be at ct = 1.
-    certain = min(threshold + guard, 1.0)
+    certain = min(threshold + distance, 1.0)
     inner_lo, inner_hi = _all_qualify(a1, b1, a2, b2, lo, hi, certain)
     if hi - lo - b1 >= b2 or (a1 == b1 and a2 == b2):
-        outer_lo, outer_hi = _corner_hull(a1, b1, a2, b2, lo, hi, threshold - guard, False)
+        outer_lo, outer_hi = _corner_hull(a1, b1, a2, b2, lo, hi, threshold - distance, False)
     else:
-        outer_lo, outer_hi = _narrow_hull(a1, b1, a2, b2, lo, hi, threshold - guard)
+        outer_lo, outer_hi = _narrow_hull(a1, b1, a2, b2, lo, hi, threshold - distance)
     if outer_lo > outer_hi:
         outer_lo, outer_hi = middle, middle - 1
     if inner_lo > inner_hi:
@@ -96,8 +96,8 @@ def _fill_band(band, a1, b1, a2, b2, lo, hi, confidence):
 
 
 @compiled
-def _guard(b1, b2):
-    """`GUARD`, wider where floats do not hold the longest lengths or their product."""
+def guard(b1, b2):
+    """`GUARD`, wider where floats do not hold the longest lengths, ticks, or their product."""
     if max(b1, b2) > 2**53:
         return 4.0 * GUARD
     return 2.0 * GUARD if float(b1) * float(b2) > 2.0**52 else GUARD

@@ -1,0 +1,19 @@
+"""Stream correlators: blocks of events in, final pairs out, in any order of arrival within a delay.
+
+Six algorithms behind one interface: the five of Lee & Lee (2010), section 4.2, and the lazy one with
+length classes. They find the same pairs and differ in what they look at to find them.
+"""
+
+from cpu_fallback.streams.correlator import StreamCorrelator
+from cpu_fallback.streams.factory import ALGORITHMS, stream_correlator
+from cpu_fallback.streams.results import LateEvents, Matches
+from cpu_fallback.streams.statistics import StreamStats
+
+__all__ = [
+    "ALGORITHMS",
+    "LateEvents",
+    "Matches",
+    "StreamCorrelator",
+    "StreamStats",
+    "stream_correlator",
+]

@@ -1,0 +1,92 @@
+"""The one way to make a stream correlator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import get_args
+
+from cpu_fallback.streams.correlator import StreamCorrelator
+from cpu_fallback.streams.deferred import ClassedCorrelator, LazyCorrelator
+from cpu_fallback.streams.immediate import Immediate, ImmediateCorrelator
+from cpu_fallback.streams.options import Emit, StreamOptions, side_limits, window_in_ticks
+from event_model.condition import TimingCondition, Window
+from event_model.options import check_choice
+
+_MAKERS: dict[str, Callable[[StreamOptions], StreamCorrelator]] = {
+    **{
+        name: lambda options, name=name: ImmediateCorrelator(options, name)  # type: ignore[misc]
+        for name in get_args(Immediate)
+    },
+    "lazy": LazyCorrelator,
+    "lookup": lambda options: LazyCorrelator(options, lookup=True),
+    "classes": ClassedCorrelator,
+}
+
+ALGORITHMS = tuple(_MAKERS)
+"""The papers' Simple, Simple-Sort, Eager, Lazy and Lazy with look-up; then lazy with length classes."""
+
+
+def stream_correlator(
+    algorithm: str,
+    condition: Window | TimingCondition,
+    *,
+    left_delay: int,
+    right_delay: int,
+    left_longest: int,
+    right_longest: int,
+    left_shortest: int = 0,
+    right_shortest: int = 0,
+    block: int | None = 1000,
+    every: int | None = None,
+    emit: Emit = "pairs",
+    classes: int | None = None,
+) -> StreamCorrelator:
+    """Make a stream correlator.
+
+    Parameters
+    ----------
+    algorithm : {"simple", "simple-sort", "eager", "lazy", "lookup", "classes"}
+        What is done to find the pairs; which pairs are found does not depend on it.
+    condition : Window or TimingCondition
+        On T_right - T_left; durations in ticks.
+    left_delay, right_delay : int
+        The papers' largest delay of each stream, ticks: how long after its max_time an event may
+        arrive.
+    left_longest, right_longest, left_shortest, right_shortest : int
+        The papers' pi and rho, ticks: limits of the lengths of each stream's timestamps.
+    block : int or None
+        The lazy algorithms re-evaluate once a side has this many unprocessed events.
+    every : int or None
+        They also re-evaluate when an event arrives this much stream time, ticks, after the last time.
+    emit : {"pairs", "counts"}
+        Whether pairs are given out, or only their number.
+    classes : int or None
+        Length classes a side, of "classes" only; None: a default.
+
+    Returns
+    -------
+    StreamCorrelator
+
+    Raises
+    ------
+    ConditionError
+        If the algorithm is unknown, the window is empty, a limit is negative, `block` or `every` is
+        less than 1, or both are None.
+
+    Notes
+    -----
+    Lee & Lee (2010), Algorithms 1 to 7. Nothing here assumes deadlines longer than timestamps.
+    """
+    check_choice("algorithm", algorithm, ALGORITHMS)
+    options = StreamOptions(
+        window=window_in_ticks(condition),
+        limits=(
+            side_limits("left", left_delay, left_shortest, left_longest),
+            side_limits("right", right_delay, right_shortest, right_longest),
+        ),
+        block=block,
+        every=every,
+        emit=emit,
+        classes=classes,
+    )
+    return _MAKERS[algorithm](options)

@@ -1,0 +1,52 @@
+"""The correlators that act on every arrival: Simple, Simple-Sort, Eager."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from cpu_fallback.streams.correlator import StreamCorrelator
+from cpu_fallback.streams.intake import Batch
+from cpu_fallback.streams.kernels.buffering import let_go
+from cpu_fallback.streams.kernels.eager import correlate_eagerly
+from cpu_fallback.streams.kernels.simple import correlate_simple, let_go_unsorted
+from cpu_fallback.streams.options import StreamOptions
+from cpu_fallback.streams.region_tables import impossible_regions, max_time_regions
+from cpu_fallback.streams.results import NO_MATCHES, Matches
+from cpu_fallback.streams.state import roomy_buffers
+
+Immediate = Literal["simple", "simple-sort", "eager"]
+
+
+class ImmediateCorrelator(StreamCorrelator):
+    """Correlates each event as it arrives, Lee & Lee (2010), Algorithms 1 to 3.
+
+    Parameters
+    ----------
+    options : StreamOptions
+        The re-evaluation condition is not used.
+    algorithm : {"simple", "simple-sort", "eager"}
+    """
+
+    def __init__(self, options: StreamOptions, algorithm: Immediate) -> None:
+        regions = max_time_regions if algorithm == "eager" else impossible_regions
+        super().__init__(options, regions(options))
+        self._algorithm = algorithm
+
+    def _take(self, batch: Batch, late: np.ndarray) -> list[Matches]:
+        self._buffers = roomy_buffers(self._buffers, batch.sides.size)
+        given = (batch, self._buffers, self._progress, self._regions, self._rules)
+        written = (self._tally, self._response, late, *self._space())
+        if self._algorithm == "eager":
+            return [self._result(*correlate_eagerly(*given, *written))]
+        ordered = self._algorithm == "simple-sort"
+        return [self._result(*correlate_simple(*given, ordered, *written))]
+
+    def _time_passed(self) -> Matches:
+        release = let_go_unsorted if self._algorithm == "simple" else let_go
+        release(self._buffers, self._progress, self._regions, self._rules, self._tally)
+        return NO_MATCHES
+
+    def _finish(self) -> Matches:
+        return NO_MATCHES

@@ -1,0 +1,183 @@
+"""Sorted buffers: putting events in, and taking obsolete ones out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cpu_fallback.streams.kernels.arrivals import base_limit
+from cpu_fallback.streams.kernels.searching import class_of, first_reaching
+from cpu_fallback.streams.sides import LEFT, RIGHT
+from cpu_fallback.streams.state import NEVER
+from cpu_fallback.streams.statistics import INVALIDATED
+from event_model.compiled import compiled
+
+_SHIFTS_PER_EVENT = 24
+_PLAIN = 16
+
+
+class Block(NamedTuple):
+    """The unprocessed events of one side, by class, ascending by key.
+
+    Parameters
+    ----------
+    keys, lengths, numbers : int64 arrays, shape (n,)
+        As in `Buffers`.
+    offsets : int64 array, shape (K + 1,)
+        First event of each class.
+    """
+
+    keys: np.ndarray
+    lengths: np.ndarray
+    numbers: np.ndarray
+    offsets: np.ndarray
+
+
+@compiled
+def sorted_block(side, waiting, progress, tops, by_midpoint):
+    """The events of a side that wait, as a Block.
+
+    Parameters
+    ----------
+    side : int
+    waiting : Waiting
+    progress : Progress
+    tops : int64 array, shape (K,)
+        Longest length of each class.
+    by_midpoint : bool
+        Whether keys are doubled midpoints; else doubled max_times.
+    """
+    count = progress.waiting[side]
+    lengths, numbers = waiting.lengths[side], waiting.numbers[side]
+    offsets = np.zeros(tops.size + 1, np.int64)
+    classes = np.empty(count, np.uint8)
+    for i in range(count):
+        classes[i] = class_of(lengths[i], tops)
+        offsets[classes[i] + 1] += 1
+    for k in range(tops.size):
+        offsets[k + 1] += offsets[k]
+    block = Block(
+        np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64), offsets
+    )
+    place = offsets.copy()
+    for i in range(count):
+        at = place[classes[i]]
+        place[classes[i]] += 1
+        block.keys[at] = 2 * waiting.max_times[side, i] - (lengths[i] if by_midpoint else 0)
+        block.lengths[at] = lengths[i]
+        block.numbers[at] = numbers[i]
+    for k in range(tops.size):
+        _sort_run(block, offsets[k], offsets[k + 1])
+    return block
+
+
+@compiled
+def _sort_run(block, start, stop):
+    """Sort by key, stably. Streams come nearly sorted: insertion, unless it takes too long."""
+    shifts = 0
+    most = _SHIFTS_PER_EVENT * (stop - start)
+    for i in range(start + 1, stop):
+        key, length, number = block.keys[i], block.lengths[i], block.numbers[i]
+        at = i
+        while at > start and block.keys[at - 1] > key:
+            block.keys[at] = block.keys[at - 1]
+            block.lengths[at] = block.lengths[at - 1]
+            block.numbers[at] = block.numbers[at - 1]
+            at -= 1
+        block.keys[at] = key
+        block.lengths[at] = length
+        block.numbers[at] = number
+        shifts += i - at
+        if shifts > most and stop - start > _PLAIN:
+            order = np.argsort(block.keys[start:stop], kind="mergesort")
+            block.keys[start:stop] = block.keys[start:stop][order]
+            block.lengths[start:stop] = block.lengths[start:stop][order]
+            block.numbers[start:stop] = block.numbers[start:stop][order]
+            return
+
+
+@compiled
+def merge_block(buffers, side, block):
+    """Merge a block into the buffers of its side, from the back: only what overlaps is moved."""
+    for k in range(buffers.ends.shape[1]):
+        if k + 1 >= block.offsets.size or block.offsets[k] == block.offsets[k + 1]:
+            continue
+        _merge_run(
+            buffers.keys[side, k],
+            buffers.lengths[side, k],
+            buffers.numbers[side, k],
+            buffers.ends[side, k],
+            block,
+            block.offsets[k],
+            block.offsets[k + 1],
+        )
+
+
+@compiled
+def _merge_run(keys, lengths, numbers, ends, block, start, stop):
+    old = ends[1] - 1
+    at = old + stop - start
+    ends[1] = at + 1
+    new = stop - 1
+    while new >= start:
+        if old >= ends[0] and keys[old] > block.keys[new]:
+            keys[at] = keys[old]
+            lengths[at] = lengths[old]
+            numbers[at] = numbers[old]
+            old -= 1
+        else:
+            keys[at] = block.keys[new]
+            lengths[at] = block.lengths[new]
+            numbers[at] = block.numbers[new]
+            new -= 1
+        at -= 1
+
+
+@compiled
+def block_of_one():
+    """Room for a Block of a single event."""
+    arrays = np.empty((3, 1), np.int64)
+    return Block(arrays[0], arrays[1], arrays[2], np.array([0, 1], np.int64))
+
+
+@compiled(forceinline=True)
+def load_event(block, i, batch, progress):
+    """Make event i of a batch, which has just arrived, the only one of a block."""
+    block.keys[0] = 2 * batch.max_time[i]
+    block.lengths[0] = batch.max_time[i] - batch.min_time[i]
+    block.numbers[0] = progress.arrived[batch.sides[i]] - 1
+
+
+@compiled
+def invalidate(buffers, side, limit, keep, tally):
+    """Let go of the obsolete events of a side, Lee & Lee (2010), Algorithm 2, line 8.
+
+    Parameters
+    ----------
+    buffers : Buffers, written
+        Sorted.
+    side : int
+        Of the targets.
+    limit : int64
+        Twice the smallest max_time that can still come on the base side.
+    keep : int64 array, shape (K,)
+        Per class of the targets: keys below limit + keep are obsolete.
+    tally : int64 array, written
+    """
+    for k in range(buffers.ends.shape[1]):
+        start, stop = buffers.ends[side, k]
+        if start == stop or buffers.keys[side, k, start] - limit >= keep[k]:
+            continue
+        first = first_reaching(buffers.keys[side, k], start, stop, limit, keep[k])
+        buffers.ends[side, k, 0] = first
+        tally[INVALIDATED + side] += first - start
+
+
+@compiled
+def let_go(buffers, progress, regions, rules, tally):
+    """Invalidate both sides, Lee & Lee (2010), Algorithm 5, lines 14 and 15."""
+    for side in (LEFT, RIGHT):
+        if progress.clock[1 - side] != NEVER:
+            limit = base_limit(progress, rules.delays, 1 - side)
+            invalidate(buffers, side, limit, regions.keep[1 - side], tally)

@@ -1,0 +1,17 @@
+"""Room for pairs that turn out to be more than expected."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from event_model.compiled import compiled
+
+
+@compiled
+def grown(array, used, needed):
+    """An array with room for `needed` entries: the same, or a larger copy of those used."""
+    if needed <= array.size:
+        return array
+    larger = np.empty(needed + needed // 2, np.int64)
+    larger[:used] = array[:used]
+    return larger

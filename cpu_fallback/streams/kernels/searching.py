@@ -1,0 +1,63 @@
+"""Finding positions and classes, and the decision on one pair: what every stream kernel calls."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cpu_fallback.streams.sides import LEFT
+from event_model.compiled import compiled
+from event_model.probability import window_probability
+
+
+@compiled(forceinline=True)
+def first_reaching(keys, start, stop, origin, bound):
+    """First of the ascending positions start ... stop whose key - origin reaches `bound`.
+
+    The difference is compared, not a sum: differences of times below 2**61 cannot overflow.
+    """
+    size = stop - start
+    if size <= 0:
+        return start
+    # Without a branch to mispredict: the answer lies in start ... start + size throughout.
+    while size > 1:
+        half = size >> 1
+        start += half * (keys[start + half - 1] - origin < bound)
+        size -= half
+    return start + (keys[start] - origin < bound)
+
+
+@compiled(forceinline=True)
+def advance(keys, position, stop, origin, bound):
+    """As `first_reaching`, from a cursor that has but few events to go."""
+    # Unsigned: an index that cannot be negative needs no check for it.
+    one, at, end = np.uint64(1), np.uint64(position), np.uint64(stop)
+    # Mostly it moves by no more than a few: two steps without a branch to mispredict.
+    if at + one < end:
+        step = np.uint64(keys[at] - origin < bound)
+        at += step
+        at += step & np.uint64(keys[at] - origin < bound)
+    while at < end and keys[at] - origin < bound:
+        at += one
+    return np.int64(at)
+
+
+@compiled(forceinline=True)
+def class_of(length, tops):
+    """The class of a length: the first whose longest length is not below it."""
+    start, size = 0, tops.size
+    while size > 1:
+        half = size >> 1
+        start += half * (tops[start + half - 1] < length)
+        size -= half
+    return start
+
+
+@compiled(forceinline=True)
+def pair_probability(side, base_max, base_length, target_max, target_length, lo, hi):
+    """P(lo <= T_right - T_left <= hi) of a base event on `side` and a target on the other.
+
+    Always with left and right in their places, so that the bits do not depend on who is the base.
+    """
+    if side == LEFT:
+        return window_probability(target_max - base_max, base_length, target_length, lo, hi)
+    return window_probability(base_max - target_max, target_length, base_length, lo, hi)

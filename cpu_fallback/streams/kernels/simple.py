@@ -1,0 +1,115 @@
+"""The simple algorithms: the formula for every live target of every arriving event."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cpu_fallback.streams.kernels.arrivals import (
+    admit,
+    base_limit,
+    live_events,
+    now_of,
+    sample_lengths,
+)
+from cpu_fallback.streams.kernels.buffering import block_of_one, invalidate, load_event, merge_block
+from cpu_fallback.streams.kernels.growth import grown
+from cpu_fallback.streams.kernels.ranges import new_ranges, ordered_targets
+from cpu_fallback.streams.kernels.runs import FIRST, INNER, probe_runs
+from cpu_fallback.streams.sides import LEFT, RIGHT
+from cpu_fallback.streams.state import NEVER
+from cpu_fallback.streams.statistics import INVALIDATED
+from event_model.compiled import compiled
+
+
+@compiled
+def correlate_simple(
+    batch, buffers, progress, regions, rules, ordered, tally, response, late, left_out, right_out
+):
+    """Simple and Simple-Sort timing correlation, Lee & Lee (2010), Algorithm 1.
+
+    Parameters
+    ----------
+    batch : Batch
+    buffers : Buffers, written
+        One class; with room for the batch.
+    progress : Progress, written
+    regions : Regions
+        Only ``keep`` is used.
+    rules : Rules
+    ordered : bool
+        Whether to keep buffers in order of max_time (Simple-Sort).
+    tally, response, late, left_out, right_out : arrays, written
+
+    Returns
+    -------
+    int64
+        Pairs found.
+    two int64 arrays
+        `left_out` and `right_out`, or larger ones.
+    """
+    at = 0
+    block, ranges = block_of_one(), new_ranges(1)
+    for i in range(batch.sides.size):
+        if not admit(i, batch, progress, rules.delays, tally, late):
+            continue
+        side = np.int64(batch.sides[i])
+        load_event(block, i, batch, progress)
+        targets = ordered_targets(buffers, 1 - side)
+        ranges[0, FIRST] = targets.start
+        ranges[0, INNER] = targets.stop
+        if rules.pairs:
+            left_out = grown(left_out, at, at + targets.stop - targets.start)
+            right_out = grown(right_out, at, at + targets.stop - targets.start)
+        at = probe_runs(
+            side, block, 0, 1, ranges, FIRST, targets, now_of(progress), rules, tally, response,
+            left_out, right_out, at,
+        )  # fmt: skip
+        limit = base_limit(progress, rules.delays, side)
+        if ordered:
+            invalidate(buffers, 1 - side, limit, regions.keep[side], tally)
+            merge_block(buffers, side, block)
+        else:
+            _remove_obsolete(buffers, 1 - side, limit, regions.keep[side, 0], tally)
+            _append_event(buffers, side, block)
+        sample_lengths(tally, live_events(buffers, LEFT), live_events(buffers, RIGHT))
+    return at, left_out, right_out
+
+
+@compiled
+def _remove_obsolete(buffers, side, limit, keep, tally):
+    """Let go of obsolete events of an unsorted buffer; the last event takes the place of each."""
+    keys, lengths, numbers = (
+        buffers.keys[side, 0],
+        buffers.lengths[side, 0],
+        buffers.numbers[side, 0],
+    )
+    t, stop = buffers.ends[side, 0]
+    before = stop
+    while t < stop:
+        if keys[t] - limit < keep:
+            stop -= 1
+            keys[t] = keys[stop]
+            lengths[t] = lengths[stop]
+            numbers[t] = numbers[stop]
+        else:
+            t += 1
+    buffers.ends[side, 0, 1] = stop
+    tally[INVALIDATED + side] += before - stop
+
+
+@compiled
+def _append_event(buffers, side, block):
+    at = buffers.ends[side, 0, 1]
+    buffers.keys[side, 0, at] = block.keys[0]
+    buffers.lengths[side, 0, at] = block.lengths[0]
+    buffers.numbers[side, 0, at] = block.numbers[0]
+    buffers.ends[side, 0, 1] = at + 1
+
+
+@compiled
+def let_go_unsorted(buffers, progress, regions, rules, tally):
+    """Let go of obsolete events on both sides of unsorted buffers."""
+    for side in (LEFT, RIGHT):
+        if progress.clock[1 - side] != NEVER:
+            limit = base_limit(progress, rules.delays, 1 - side)
+            _remove_obsolete(buffers, side, limit, regions.keep[1 - side, 0], tally)

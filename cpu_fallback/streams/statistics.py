@@ -1,0 +1,111 @@
+"""What a correlator reports about itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+(
+    EVALUATIONS,
+    SURE,
+    HITS,
+    PAIRS,
+    SAMPLES,
+    INVALIDATED,
+    LATE,
+    BUFFER_SUM,
+    BUFFER_MAX,
+) = (0, 1, 2, 3, 4, 5, 7, 9, 11)
+"""Entries of a tally. From INVALIDATED on, one for each side."""
+TALLY_SIZE = 13
+
+RESPONSE_SUM, RESPONSE_MAX = range(2)
+"""Entries of the response times."""
+
+
+@dataclass(frozen=True)
+class StreamStats:
+    """What a correlator has looked at, found and kept so far.
+
+    Parameters
+    ----------
+    pairs : int
+        Pairs found.
+    evaluations : int
+        Evaluations of the probability formula.
+    sure : int
+        Pairs admitted by the satisfaction region, without evaluation.
+    hits : int
+        Candidates in probe regions that the look-up table decided.
+    response_mean, response_max : float
+        Response time of the pairs, ticks: the clock at which a pair was found less the larger max_time
+        of its two events; Lee & Lee (2010), section 5.1. The clock is the stream's, so time spent in
+        computing is not in it. 0 if there are no pairs.
+    buffer_mean, buffer_max : (float, float), (int, int)
+        Events in the buffers, left and right, correlated or waiting: mean and maximum over the
+        arrivals of both sides, taken right after each.
+    invalidated : (int, int)
+        Events removed as obsolete, left and right.
+    late : (int, int)
+        Events that came later than the delay permits, left and right.
+    arrived : (int, int)
+        Events pushed, late ones included, left and right.
+    """
+
+    pairs: int
+    evaluations: int
+    sure: int
+    hits: int
+    response_mean: float
+    response_max: float
+    buffer_mean: tuple[float, float]
+    buffer_max: tuple[int, int]
+    invalidated: tuple[int, int]
+    late: tuple[int, int]
+    arrived: tuple[int, int]
+
+    @property
+    def probed(self) -> int:
+        """Candidates in probe regions: evaluated, or decided by the look-up table."""
+        return self.evaluations + self.hits
+
+    @property
+    def hit_ratio(self) -> float:
+        """hits / probed, Lee & Lee (2010), Figure 7; 0 if nothing was probed."""
+        return self.hits / self.probed if self.probed else 0.0
+
+
+def new_tally() -> np.ndarray:
+    """All zero: int64 array, shape (TALLY_SIZE,)."""
+    return np.zeros(TALLY_SIZE, np.int64)
+
+
+def stats_of(tally: np.ndarray, response: np.ndarray, arrived: np.ndarray) -> StreamStats:
+    """Put a tally into words.
+
+    Parameters
+    ----------
+    tally : int64 array, shape (TALLY_SIZE,)
+    response : float64 array, shape (2,)
+    arrived : int64 array, shape (2,)
+    """
+
+    def sides(entry: int) -> tuple[int, int]:
+        return int(tally[entry]), int(tally[entry + 1])
+
+    sums = sides(BUFFER_SUM)
+    samples, pairs = max(1, int(tally[SAMPLES])), int(tally[PAIRS])
+    return StreamStats(
+        pairs=pairs,
+        evaluations=int(tally[EVALUATIONS]),
+        sure=int(tally[SURE]),
+        hits=int(tally[HITS]),
+        response_mean=float(response[RESPONSE_SUM]) / max(1, pairs),
+        response_max=float(response[RESPONSE_MAX]),
+        buffer_mean=(sums[0] / samples, sums[1] / samples),
+        buffer_max=sides(BUFFER_MAX),
+        invalidated=sides(INVALIDATED),
+        late=sides(LATE),
+        arrived=(int(arrived[0]), int(arrived[1])),
+    )
