@@ -1,4 +1,4 @@
-"""The command line: ``python -m bench list`` and ``python -m bench run NAME``."""
+"""The command line: ``python -m bench list``, ``run NAME``, ``run all`` and ``report``."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from bench.catalogue import experiments
+from bench.documentation import write_report
 from bench.experiment import Bench, CheckFailedError, Experiment
+from bench.machine import ROOT
 from bench.report import Report
 
 RESULTS = Path(__file__).parent / "results"
+PAGE = ROOT / "docs" / "benchmarks.md"
 
 OPTIONS: dict[str, tuple[Any, Any]] = {
     "quick": (
@@ -49,6 +52,14 @@ def list_experiments() -> None:
         flags = " ".join(f"--{flag}" for flag in experiment.flags)
         table.add_row(name, experiment.summary, experiment.needs, flags)
     Console().print(table)
+
+
+@app.command("report")
+def write_page() -> None:
+    """Write docs/benchmarks.md from the results."""
+    missing = write_report(experiments(), RESULTS, PAGE)
+    note = f"; without a result: {', '.join(missing)}" if missing else ""
+    Console().print(f"written to {PAGE}{note}", soft_wrap=True)
 
 
 def run_experiment(
@@ -94,6 +105,13 @@ def _command(name: str, experiment: Experiment) -> Callable[..., None]:
         run_experiment(name, **given)
 
     command.__doc__ = experiment.summary
+    return _with_options(command, options)
+
+
+def _with_options(
+    command: Callable[..., None], options: dict[str, tuple[Any, Any]]
+) -> Callable[..., None]:
+    """Give a function of keywords the signature from which Typer reads its options."""
     command.__annotations__ = {option: kind for option, (kind, _) in options.items()}
     command.__signature__ = Signature(  # type: ignore[attr-defined]
         [
@@ -106,4 +124,21 @@ def _command(name: str, experiment: Experiment) -> Callable[..., None]:
 
 for _name, _experiment in experiments().items():
     run_app.command(_name)(_command(_name, _experiment))
+
+
+def _run_all(**given: Any) -> None:
+    """All experiments, one after the other, without their flags."""
+    failed = []
+    for name in experiments():
+        try:
+            run_experiment(name, **given)
+        except Exception as error:  # the others still run, and the end says which failed
+            Console().print(f"[red]{name} failed: {type(error).__name__}: {error}[/red]")
+            failed.append(name)
+    if failed:
+        Console().print(f"[red]failed: {', '.join(failed)}[/red]")
+        raise typer.Exit(1)
+
+
+run_app.command("all")(_with_options(_run_all, OPTIONS))
 app.add_typer(run_app, name="run")

@@ -21,6 +21,26 @@ _ROW_GROUPS = 8
 
 
 @dataclass(frozen=True)
+class Condition:
+    """What pairs must meet: |T_right - T_left| <= deadline with a confidence.
+
+    Parameters
+    ----------
+    deadline_us : int
+        Microseconds.
+    confidence : float
+    """
+
+    deadline_us: int = DEADLINE_US
+    confidence: float = CONFIDENCE
+
+    @property
+    def reach_us(self) -> int:
+        """No pair that meets it has max_times further apart."""
+        return self.deadline_us + LONGEST_US
+
+
+@dataclass(frozen=True)
 class Load:
     """Two streams of equal size and density, and the join of them.
 

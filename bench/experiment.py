@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from bench.report import Check, Figure, Report
+from bench.charts import Chart
+from bench.report import Check, Claim, Figure, Report
 from bench.timing import Timing, alternate
 
 T = TypeVar("T")
@@ -26,6 +27,8 @@ class Experiment:
         One line for ``list``.
     run : callable
         Takes a `Bench`. Imports of engines belong inside, so that listing stays quick.
+    title, about : str
+        Heading and text on the page of benchmarks.
     needs : str
         What must be installed besides the library, for ``list``.
     flags : mapping of str to str
@@ -34,6 +37,8 @@ class Experiment:
 
     summary: str
     run: Callable[[Bench], None]
+    title: str = ""
+    about: str = ""
     needs: str = ""
     flags: Mapping[str, str] = field(default_factory=dict)
 
@@ -146,3 +151,11 @@ class Bench:
         self.report.checks.append(check)
         if not check.passed:
             raise CheckFailedError(f"{name} differ: {check.answers}")
+
+    def chart(self, chart: Chart) -> None:
+        """Note a chart; it is drawn when the report is written."""
+        self.report.charts.append(chart)
+
+    def claim(self, claim: str, seen: str, agrees: bool) -> None:
+        """Note what the paper claims and what was seen; quick runs decide nothing."""
+        self.report.claims.append(Claim(claim, seen, None if self.quick else agrees))

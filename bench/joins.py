@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from bench.events import CONFIDENCE, DEADLINE_US
+from bench.events import Condition
 from event_model import CorrelateOptions, TimingCondition, mutual_deadline
 
 if TYPE_CHECKING:
@@ -14,19 +14,26 @@ if TYPE_CHECKING:
 
     from event_model.options import Emit
 
-CONDITION = TimingCondition(mutual_deadline(f"{DEADLINE_US}us"), CONFIDENCE)
+
+def timing_condition(condition: Condition) -> TimingCondition:
+    """A bench's condition as Coincide's."""
+    return TimingCondition(mutual_deadline(f"{condition.deadline_us}us"), condition.confidence)
 
 
-def local_join(left: pa.Table, right: pa.Table, emit: Emit, threads: int) -> pa.Table:
+def local_join(
+    left: pa.Table, right: pa.Table, emit: Emit, threads: int, condition: Condition = Condition()
+) -> pa.Table:
     """Join tables of int64 microseconds in this process."""
     from spark_plugin import correlate_tables
 
     options = CorrelateOptions(unit="us", threads=threads)
-    return correlate_tables(left, right, CONDITION, emit=emit, options=options)
+    return correlate_tables(left, right, timing_condition(condition), emit=emit, options=options)
 
 
-def spark_join(left: DataFrame, right: DataFrame, emit: Emit) -> DataFrame:
+def spark_join(
+    left: DataFrame, right: DataFrame, emit: Emit, condition: Condition = Condition()
+) -> DataFrame:
     """Join frames of timestamps on Spark, with the default options."""
     from spark_plugin import correlate
 
-    return correlate(left, right, CONDITION, emit=emit)
+    return correlate(left, right, timing_condition(condition), emit=emit)

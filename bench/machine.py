@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 PACKAGES = (
-    *("numpy", "numba", "pyarrow", "pyspark", "duckdb", "polars"),
+    *("numpy", "numba", "pyarrow", "pyspark", "duckdb", "polars", "ncls"),
     *("numba-cuda", "cupy-cuda13x"),
 )
 ROOT = Path(__file__).resolve().parent.parent

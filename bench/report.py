@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.table import Table
 
+from bench.charts import Chart
 from bench.machine import commit, machine, now, versions
 from bench.timing import Timing
 
@@ -71,6 +72,26 @@ class Check:
         return {"name": self.name, "answers": self.answers, "passed": self.passed}
 
 
+@dataclass(frozen=True)
+class Claim:
+    """What a paper claims, and what was seen here.
+
+    Parameters
+    ----------
+    claim, seen : str
+    agrees : bool or None
+        None where the measurement does not decide: a quick run, or a tie.
+    """
+
+    claim: str
+    seen: str
+    agrees: bool | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
 @dataclass
 class Report:
     """Everything that one run of an experiment found."""
@@ -81,6 +102,8 @@ class Report:
     timings: dict[str, Timing] = field(default_factory=dict)
     figures: list[Figure] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
+    charts: list[Chart] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON, with what is needed to judge it later: commit, date, machine, versions."""
@@ -95,18 +118,23 @@ class Report:
             "timings": {name: timing.as_dict() for name, timing in self.timings.items()},
             "figures": [figure.as_dict() for figure in self.figures],
             "checks": [check.as_dict() for check in self.checks],
+            "charts": [chart.as_dict() for chart in self.charts],
+            "claims": [claim.as_dict() for claim in self.claims],
         }
 
     def write(self, folder: Path) -> Path:
-        """Write ``NAME.json`` into a folder (``NAME-quick.json`` after a quick run)."""
+        """Write ``NAME.json`` into a folder (``NAME-quick.json`` after a quick run), and the charts."""
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{self.experiment}{'-quick' if self.quick else ''}.json"
+        for chart in self.charts:
+            chart.draw(path.with_name(f"{path.stem}-{chart.name}.png"))
         path.write_text(json.dumps(self.as_dict(), indent=2) + "\n", encoding="utf-8")
         return path
 
     def tables(self) -> list[Table]:
         """The timings and the figures for people."""
-        return [table for table in (self._timing_table(), self._figure_table()) if table.row_count]
+        tables = self._timing_table(), self._figure_table(), self._claim_table()
+        return [table for table in tables if table.row_count]
 
     def _timing_table(self) -> Table:
         table = Table(title=self._title("seconds"), title_justify="left")
@@ -125,17 +153,26 @@ class Report:
             table.add_row(figure.name, *_cells(figure))
         return table
 
+    def _claim_table(self) -> Table:
+        table = Table("the paper", "here", "agrees", title=self._title("claims"))
+        table.title_justify = "left"
+        for claim in self.claims:
+            agrees = {None: "open", True: "[green]yes[/green]", False: "[red]no[/red]"}
+            table.add_row(claim.claim, claim.seen, agrees[claim.agrees])
+        return table
+
     def _title(self, text: str) -> str:
         return f"{self.experiment}: {text}" + (" (quick: too small to judge)" * self.quick)
 
 
 def _cells(figure: Figure) -> tuple[str, str, str, str]:
-    value = f"{_short(figure.value)} {figure.unit}"
-    spread = "" if figure.low == figure.high else f"{_short(figure.low)} … {_short(figure.high)}"
-    bar = "" if figure.bar is None else f"{'≥' if figure.at_least else '≤'} {_short(figure.bar)}"
+    value = f"{short(figure.value)} {figure.unit}"
+    spread = "" if figure.low == figure.high else f"{short(figure.low)} … {short(figure.high)}"
+    bar = "" if figure.bar is None else f"{'≥' if figure.at_least else '≤'} {short(figure.bar)}"
     reached = {None: "", True: "[green]yes[/green]", False: "[red]no[/red]"}[figure.reached]
     return value, spread, bar, reached
 
 
-def _short(value: float) -> str:
+def short(value: float) -> str:
+    """A number with as many digits as a reader needs."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

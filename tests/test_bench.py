@@ -15,17 +15,22 @@ pytest.importorskip("duckdb")
 pytest.importorskip("psutil")
 
 from bench.catalogue import experiments
+from bench.charts import LABELS, Chart
 from bench.command_line import app
+from bench.documentation import write_report
 from bench.events import LONGEST_US, SHORTEST_US, Load, stream, with_timestamps
 from bench.experiment import Bench, CheckFailedError, Experiment
 from bench.experiments.classes import fit
 from bench.experiments.growth import exponent
+from bench.fingerprints import fingerprint, fingerprint_of_table
 from bench.joins import local_join
 from bench.machine import ROOT
 from bench.peers.naive_kernel import naive_counts, naive_pairs
 from bench.processes import PeakMemory
 from bench.report import Check, Figure, Report
+from bench.streams import StreamLoad, StreamRun, mutual_deadline_us
 from bench.timing import Timing, alternate
+from cpu_fallback import IntervalJoin
 
 FIELDS = {
     "experiment": str,
@@ -38,10 +43,15 @@ FIELDS = {
     "timings": dict,
     "figures": list,
     "checks": list,
+    "charts": list,
+    "claims": list,
 }
 FIGURE_FIELDS = {"name", "value", "low", "high", "unit", "bar", "at_least", "reached"}
-WITHOUT_SPARK = {"local": 3, "growth": 0, "startup": 0, "classes": 0}
-WITH_SPARK = {"spark": 3, "memory": 2, "growth": 0}
+WITHOUT_SPARK = {
+    **{"local": 3, "growth": 0, "startup": 0, "classes": 0},
+    **{"stream-rates": 3, "stream-blocks": 4, "stream-confidence": 4},
+}
+WITH_SPARK = {"spark": 3, "memory": 2, "growth": 0, "peers": 4}
 """How many checks of equal answers each experiment makes."""
 
 
@@ -51,7 +61,11 @@ def assert_results(folder, name, checks):
     assert (results["experiment"], results["quick"]) == (name, True)
     assert {"cores", "cpu", "memory_gib"} <= results["machine"].keys()
     assert {"numpy", "numba", "pyarrow"} <= results["versions"].keys()
-    assert results["figures"]
+    assert results["figures"] or results["charts"]
+    for chart in results["charts"]:
+        picture = folder / f"{name}-quick-{chart['name']}.png"
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        assert all(len(line) == len(chart["x"]) for line in chart["lines"].values())
     for figure in results["figures"]:
         assert figure.keys() == FIGURE_FIELDS
         assert figure["low"] <= figure["value"] <= figure["high"]
@@ -214,3 +228,82 @@ def test_peak_memory_sees_a_child_process():
         assert peak.worker >= peak.workers[child.pid]
     finally:
         child.communicate(b"\n")
+
+
+def test_fingerprints_tell_pairs_apart():
+    left, right = np.array([1, 2, 3]), np.array([4, 5, 6])
+    found = fingerprint(left, right)
+    assert found == (3, 6, 15, 32)
+    assert found == fingerprint(left[::-1], right[::-1])
+    assert found != fingerprint(left, right[::-1]), "the same ids, paired otherwise"
+    assert fingerprint_of_table(pa.table([left, right], names=["a", "b"])) == found
+    assert fingerprint(left[:0], right[:0]) == (0, 0, 0, 0)
+
+
+def test_streams_are_those_of_the_batch_join():
+    load = StreamLoad(100.0, 3.0)
+    arrivals = load.arrivals()
+    assert (np.diff(arrivals.arrival) >= 0).all()
+    late = arrivals.arrival - arrivals.max_time
+    assert late.min() >= 0
+    assert load.delay_us / 2 < late.max() <= load.delay_us
+    lengths = arrivals.max_time - arrivals.min_time
+    assert SHORTEST_US <= lengths.min() < lengths.max() <= LONGEST_US
+    window = mutual_deadline_us(500, 0.8)
+    expected = int(IntervalJoin(*load.events(), window).counts.sum())
+    assert expected > 0
+    assert {StreamRun(load, window, block=50)(name).pairs for name in LABELS} == {expected}
+    ordered = StreamLoad(100.0, 3.0, ordered=True).arrivals()
+    assert (ordered.arrival == ordered.max_time).all()
+
+
+def some_report(quick=False):
+    bench = Bench(Report("some", quick))
+    bench.chart(Chart("one", "A title", "x (s)", "y (ms)", [1.0, 2.0], {"Eager": [3.0, 4.0]}))
+    bench.claim("they say", "we | see", True)
+    bench.claim("they also say", "we see not", False)
+    for row in ("first", "second"):
+        for column in ("a", "b"):
+            bench.figure(f"{row}: {column}", 2.0, "x", spread=(1.5, 2.5))
+    return bench.report
+
+
+def test_report_draws_its_charts(tmp_path):
+    path = some_report().write(tmp_path)
+    results = json.loads(path.read_text(encoding="utf-8"))
+    assert results["charts"][0]["lines"] == {"Eager": [3.0, 4.0]}
+    assert [claim["agrees"] for claim in results["claims"]] == [True, False]
+    assert (tmp_path / "some-one.png").read_bytes().startswith(b"\x89PNG")
+    assert [claim.agrees for claim in some_report(quick=True).claims] == [None, None]
+
+
+def test_page_is_written_from_results(tmp_path):
+    some_report().write(tmp_path / "results")
+    page = tmp_path / "docs" / "page.md"
+    page.parent.mkdir()
+    catalogue = {
+        "some": Experiment("", lambda bench: None, title="Something", about="How it was done."),
+        "other": Experiment("", lambda bench: None),
+    }
+    assert write_report(catalogue, tmp_path / "results", page) == ["other"]
+    text = page.read_text(encoding="utf-8")
+    assert "## Something\n\nHow it was done.\n" in text
+    assert "![A title](../results/some-one.png)" in text
+    assert "| they say | we &#124; see | yes |" in text
+    assert "| they also say | we see not | **no** |" in text
+    assert "|  | a | b |" in text
+    assert "| second | 2 × (1.5 … 2.5) | 2 × (1.5 … 2.5) |" in text
+
+
+def test_run_all_goes_on_after_a_failure(monkeypatch, tmp_path):
+    def fail(bench):
+        raise OSError("no such disk")
+
+    for name in list(experiments()):
+        monkeypatch.delitem(experiments(), name)
+    monkeypatch.setitem(experiments(), "broken", Experiment("", fail))
+    monkeypatch.setitem(experiments(), "whole", Experiment("", lambda bench: None))
+    done = CliRunner().invoke(app, ["run", "all", "--quick", "--out", str(tmp_path)])
+    assert done.exit_code == 1
+    assert "broken failed: OSError: no such disk" in done.output
+    assert [path.name for path in tmp_path.iterdir()] == ["whole-quick.json"]

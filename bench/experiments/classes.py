@@ -138,7 +138,14 @@ def _events(n: int, seconds: float, lengths: int, groups: int, seed: int) -> Int
     return IntervalEvents(begin, begin + length, group, groups)
 
 
+ABOUT = """\
+The constants by which the number of length classes is chosen (`event_model/class_choice.py`), fitted to
+times of the counting kernel, beside those in use.
+"""
+
 EXPERIMENT = Experiment(
     summary="the cost constants by which length classes are chosen",
     run=run,
+    title="Cost of length classes",
+    about=ABOUT,
 )

@@ -64,8 +64,14 @@ def _slope(sizes: list[int], seconds: list[float] | tuple[float, ...]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
 
+ABOUT = """\
+Counting in one process at fixed density (4 events a second): the exponent of time over events.
+"""
+
 EXPERIMENT = Experiment(
     summary="exponent of time against the number of events",
     run=run,
+    title="Growth",
+    about=ABOUT,
     flags={"spark": "Fit it on Spark too; needs Java."},
 )

@@ -39,7 +39,7 @@ def _pairs(bench: Bench, left: pa.Table, right: pa.Table) -> None:
     if "polars" in bench.flags:
         from bench.peers.polars_join import polars_pairs
 
-        contestants["Polars"] = lambda: polars_pairs(left, right)
+        contestants["Polars"] = lambda: polars_pairs(left, right).height
     size = local_join(left, right, "pairs", bench.cores).num_rows
     floor = {"bare output": lambda: sum(np.full(size, side).size for side in (1, 2)) // 2}
     times = bench.alternate("pairs", contestants | floor)
@@ -86,9 +86,17 @@ def _events_and_pairs(counts: pa.Table) -> tuple[int, int]:
     return counts.num_rows, pc.sum(counts["matches"]).as_py() or 0
 
 
+ABOUT = """\
+200,000 events a side at 100 a second, lengths 20 to 200 ms, ±500 ms, confidence 0.8: 18.2 million pairs.
+Arrow in, Arrow out. DuckDB creates the same table from the closed form, by the best of its plans; the
+naive kernel is the obvious compiled loop; the bare output is writing two arrays of that size.
+"""
+
 EXPERIMENT = Experiment(
     summary="one process against DuckDB, a naive kernel and the bare output",
     run=run,
+    title="One process",
+    about=ABOUT,
     needs="duckdb",
     flags={"polars": "Time Polars' join_where too; it is slow."},
 )

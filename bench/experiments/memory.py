@@ -68,8 +68,14 @@ def _note(bench: Bench, label: str, peak: PeakMemory, seconds: float, bar: float
     bench.figure(f"{label}: time", seconds, "s")
 
 
+ABOUT = """\
+Largest resident set of a Python worker while Spark joins, and while it hands on more pairs than fit.
+"""
+
 EXPERIMENT = Experiment(
     summary="peak memory of Spark's Python workers",
     run=run,
+    title="Memory",
+    about=ABOUT,
     needs="Java",
 )

@@ -77,7 +77,14 @@ def _python(arguments: list[str], environment: dict[str, str]) -> None:
         raise RuntimeError(f"{' '.join(arguments)} failed: {done.stderr.strip()}")
 
 
+ABOUT = """\
+A 100-row `coincide join --engine local` in a new process: right after installation, when the kernels are
+compiled, and from then on.
+"""
+
 EXPERIMENT = Experiment(
     summary="wall time of a first join and of the next, compilation included",
     run=run,
+    title="Start-up",
+    about=ABOUT,
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import duckdb
 import pyarrow as pa
 
-from bench.events import CONFIDENCE, DEADLINE_US, LONGEST_US
+from bench.events import Condition
+from bench.fingerprints import sums
 
 CDF = """
 CREATE MACRO cdf(z, l1, l2) AS CASE
@@ -25,14 +26,7 @@ Not for two exact instants, which no stream of the benchmarks has.
 _EVENTS = """(
     SELECT id, min_time, max_time, (max_time - min_time)::DOUBLE AS length FROM {table}
 )"""
-_NEAR = f"r.min_time <= l.max_time + {DEADLINE_US} AND r.max_time >= l.min_time - {DEADLINE_US}"
 _SHIFT = "(r.max_time - l.max_time)::DOUBLE"
-_QUALIFIES = (
-    f"cdf({DEADLINE_US}::DOUBLE - {_SHIFT}, l.length, r.length)"
-    f" - cdf({-DEADLINE_US}::DOUBLE - {_SHIFT}, l.length, r.length)"
-    f" >= {CONFIDENCE}::DOUBLE - pow(2.0::DOUBLE, -50)"
-)
-_REACH = DEADLINE_US + LONGEST_US
 
 
 class DuckDBJoin:
@@ -43,9 +37,12 @@ class DuckDBJoin:
     left, right : pa.Table
         ``id``, ``min_time``, ``max_time``: int64, microseconds.
     threads : int
+    condition : Condition
     """
 
-    def __init__(self, left: pa.Table, right: pa.Table, threads: int) -> None:
+    def __init__(
+        self, left: pa.Table, right: pa.Table, threads: int, condition: Condition = Condition()
+    ) -> None:
         self._connection = duckdb.connect()
         self._connection.execute(f"SET threads = {threads}")
         self._connection.execute("SET preserve_insertion_order = false")
@@ -56,7 +53,7 @@ class DuckDBJoin:
         self._plans = {
             f"{join}, {source}": plan
             for source in ("table", "arrow")
-            for join, plan in _plans(source).items()
+            for join, plan in _plans(source, condition).items()
         }
 
     @property
@@ -67,6 +64,12 @@ class DuckDBJoin:
     def pairs(self, variant: str) -> int:
         """Write all pairs of ids into a table; their number."""
         return self._number("CREATE OR REPLACE TABLE pairs AS SELECT l.id AS a, r.id AS b", variant)
+
+    def fingerprint(self) -> tuple[int, ...]:
+        """Of the pairs written last: see `bench.fingerprints`."""
+        row = self._connection.execute(f"SELECT {sums('a', 'b')} FROM pairs").fetchone()
+        assert row is not None
+        return tuple(int(value or 0) for value in row)
 
     def count(self, variant: str) -> int:
         """The number of pairs."""
@@ -83,22 +86,37 @@ class DuckDBJoin:
         return int(row[0])
 
 
-def _plans(source: str) -> dict[str, str]:
+def _plans(source: str, condition: Condition) -> dict[str, str]:
     left, right = (_EVENTS.format(table=f"{name}_{source}") for name in ("left", "right"))
+    near = (
+        f"r.min_time <= l.max_time + {condition.deadline_us}"
+        f" AND r.max_time >= l.min_time - {condition.deadline_us}"
+    )
+    where = f"{near} AND {_qualifies(condition)}"
     return {
-        "range join": f"FROM {left} l JOIN {right} r ON {_NEAR} WHERE {_QUALIFIES}",
+        "range join": f"FROM {left} l JOIN {right} r ON {near} WHERE {_qualifies(condition)}",
         **{
-            f"{2 * reach + 1} buckets": _bucket_plan(left, right, _REACH // reach, reach)
+            f"{2 * reach + 1} buckets": _bucket_plan(
+                left, right, condition.reach_us // reach, reach, where
+            )
             for reach in (1, 2, 4)
         },
     }
 
 
-def _bucket_plan(left: str, right: str, width: int, reach: int) -> str:
+def _qualifies(condition: Condition) -> str:
+    upper, lower = (
+        f"cdf({bound}::DOUBLE - {_SHIFT}, l.length, r.length)"
+        for bound in (condition.deadline_us, -condition.deadline_us)
+    )
+    return f"{upper} - {lower} >= {condition.confidence}::DOUBLE - pow(2.0::DOUBLE, -50)"
+
+
+def _bucket_plan(left: str, right: str, width: int, reach: int, where: str) -> str:
     """An equi-join on time buckets, each right event copied to all buckets within reach."""
     copies = f"max_time // {width} + unnest(range({-reach}, {reach + 1}))"
     return (
         f"FROM (SELECT *, max_time // {width} AS bucket FROM {left}) l"
         f" JOIN (SELECT *, {copies} AS bucket FROM {right}) r ON l.bucket = r.bucket"
-        f" WHERE {_NEAR} AND {_QUALIFIES}"
+        f" WHERE {where}"
     )

@@ -5,23 +5,26 @@ from __future__ import annotations
 import polars as pl
 import pyarrow as pa
 
-from bench.events import CONFIDENCE, DEADLINE_US
+from bench.events import Condition
 
 
-def polars_pairs(left: pa.Table, right: pa.Table) -> int:
-    """Make all pairs of ids; their number.
+def polars_pairs(
+    left: pa.Table, right: pa.Table, condition: Condition = Condition()
+) -> pl.DataFrame:
+    """All pairs of ids.
 
     Parameters
     ----------
     left, right : pa.Table
         ``id``, ``min_time``, ``max_time``: int64, microseconds.
+    condition : Condition
     """
     near = (
-        pl.col("min_time_right") <= pl.col("max_time") + DEADLINE_US,
-        pl.col("max_time_right") >= pl.col("min_time") - DEADLINE_US,
+        pl.col("min_time_right") <= pl.col("max_time") + condition.deadline_us,
+        pl.col("max_time_right") >= pl.col("min_time") - condition.deadline_us,
     )
-    pairs = _events(left).join_where(_events(right), *near, suffix="_right").filter(_qualifies())
-    return pairs.select("id", "id_right").collect().height
+    candidates = _events(left).join_where(_events(right), *near, suffix="_right")
+    return candidates.filter(_qualifies(condition)).select("id", "id_right").collect()
 
 
 def _events(table: pa.Table) -> pl.LazyFrame:
@@ -29,9 +32,10 @@ def _events(table: pa.Table) -> pl.LazyFrame:
     return pl.DataFrame(table).lazy().with_columns(length)
 
 
-def _qualifies() -> pl.Expr:
+def _qualifies(condition: Condition) -> pl.Expr:
     shift = (pl.col("max_time_right") - pl.col("max_time")).cast(pl.Float64)
-    return _cdf(DEADLINE_US - shift) - _cdf(-DEADLINE_US - shift) >= CONFIDENCE - 2.0**-50
+    deadline = condition.deadline_us
+    return _cdf(deadline - shift) - _cdf(-deadline - shift) >= condition.confidence - 2.0**-50
 
 
 def _cdf(z: pl.Expr) -> pl.Expr:

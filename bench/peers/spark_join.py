@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench.events import CONFIDENCE, DEADLINE_US, LONGEST_US
+from bench.events import Condition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from event_model.options import Emit
 
-_REACH = DEADLINE_US + LONGEST_US
 _SHIFT = "CAST(r.latest - l.latest AS DOUBLE)"
-_ENOUGH = f"{CONFIDENCE}D - power(2D, -50)"
 PLAIN = "planner's choice"
 """The variant without a hint."""
 _HINTS = {
@@ -38,9 +36,11 @@ def _cdf(z: str) -> str:
     END"""
 
 
-_UPPER = _cdf(f"({DEADLINE_US}D - {_SHIFT})")
-_LOWER = _cdf(f"({-DEADLINE_US}D - {_SHIFT})")
-_CLOSED_FORM = f"{_UPPER} - {_LOWER} >= {_ENOUGH}"
+def _qualifies(condition: Condition) -> str:
+    upper, lower = (
+        _cdf(f"({bound}D - {_SHIFT})") for bound in (condition.deadline_us, -condition.deadline_us)
+    )
+    return f"{upper} - {lower} >= {condition.confidence}D - power(2D, -50)"
 
 
 def variants(*, broadcast: bool) -> list[str]:
@@ -48,7 +48,13 @@ def variants(*, broadcast: bool) -> list[str]:
     return [name for name in _HINTS if broadcast or name != "broadcast join"]
 
 
-def sql_join(left: DataFrame, right: DataFrame, emit: Emit, variant: str) -> DataFrame:
+def sql_join(
+    left: DataFrame,
+    right: DataFrame,
+    emit: Emit,
+    variant: str,
+    condition: Condition = Condition(),
+) -> DataFrame:
     """The join, with the columns that `correlate` gives.
 
     Parameters
@@ -58,16 +64,18 @@ def sql_join(left: DataFrame, right: DataFrame, emit: Emit, variant: str) -> Dat
     emit : {"pairs", "counts", "lists"}
     variant : str
         One of `variants`.
+    condition : Condition
     """
     from pyspark.sql import functions as F
 
-    base = _events(left).selectExpr("*", f"latest div {_REACH} AS bucket")
-    copies = f"explode(array({', '.join(f'latest div {_REACH} + {i}' for i in (-1, 0, 1))}))"
+    bucket = f"latest div {condition.reach_us}"
+    base = _events(left).selectExpr("*", f"{bucket} AS bucket")
+    copies = f"explode(array({', '.join(f'{bucket} + {i}' for i in (-1, 0, 1))}))"
     targets = _events(right).selectExpr("*", f"{copies} AS bucket")
     hint = _HINTS[variant]
     if hint:
         targets = targets.hint(hint)
-    on = F.expr(f"l.bucket = r.bucket AND {_CLOSED_FORM}")
+    on = F.expr(f"l.bucket = r.bucket AND {_qualifies(condition)}")
     pairs = base.alias("l").join(targets.alias("r"), on)
     pairs = pairs.selectExpr("l.id AS left_id", "r.id AS right_id")
     if emit == "counts":

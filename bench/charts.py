@@ -1,0 +1,87 @@
+"""Figures for people: lines over one quantity, drawn alike throughout."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+LABELS = {
+    "simple": "Simple",
+    "simple-sort": "Simple-Sort",
+    "eager": "Eager",
+    "lazy": "Lazy",
+    "lookup": "Lazy, look-up",
+    "classes": "Lazy, length classes",
+}
+"""Algorithms in the order in which legends list them."""
+
+# Okabe and Ito's palette, which colour-blind readers can tell apart; markers tell lines apart in grey.
+_STYLES = {
+    LABELS["simple"]: ("#999999", "s"),
+    LABELS["simple-sort"]: ("#E69F00", "D"),
+    LABELS["eager"]: ("#56B4E9", "^"),
+    LABELS["lazy"]: ("#009E73", "v"),
+    LABELS["lookup"]: ("#CC79A7", "P"),
+    LABELS["classes"]: ("#D55E00", "o"),
+}
+_OTHER_STYLES = (("#000000", "x"), ("#0072B2", "*"), ("#F0E442", "h"), ("#999999", "s"))
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Lines over one quantity.
+
+    Parameters
+    ----------
+    name : str
+        Last part of the file's name.
+    title, x_label, y_label : str
+        Labels with units.
+    x : list of float
+    lines : dict of str to list of float
+        One value for each of `x`.
+    log_x, log_y : bool
+    dashed : list of str
+        Lines drawn dashed.
+    """
+
+    name: str
+    title: str
+    x_label: str
+    y_label: str
+    x: list[float]
+    lines: dict[str, list[float]]
+    log_x: bool = False
+    log_y: bool = False
+    dashed: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+    def draw(self, path: Path) -> None:
+        """Write it as PNG."""
+        from matplotlib.figure import Figure
+        from matplotlib.ticker import NullFormatter, ScalarFormatter
+
+        figure = Figure(figsize=(7.0, 4.2), dpi=130, layout="constrained")
+        axes = figure.subplots()
+        others = iter(_OTHER_STYLES * len(self.lines))
+        for label, values in self.lines.items():
+            colour, marker = _STYLES.get(label) or next(others)
+            style = "--" if label in self.dashed else "-"
+            axes.plot(self.x, values, style, color=colour, marker=marker, markersize=5, label=label)
+        axes.set(title=self.title, xlabel=self.x_label, ylabel=self.y_label)
+        if self.log_x:
+            axes.set_xscale("log", base=2)
+            axes.set_xticks(self.x)
+            axes.xaxis.set_major_formatter(ScalarFormatter())
+            axes.xaxis.set_minor_formatter(NullFormatter())
+        if self.log_y:
+            axes.set_yscale("log")
+        else:
+            axes.set_ylim(bottom=0)
+        axes.grid(alpha=0.3, which="both" if self.log_y else "major")
+        axes.legend(frameon=False, fontsize=8)
+        figure.savefig(path, metadata={"Software": None})

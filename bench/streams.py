@@ -1,0 +1,156 @@
+"""The streams of Lee & Lee (2010), section 5, and a run of a correlator over one of them.
+
+The paper names the arrival rates (r12 ... r1600 of as many tuples a second), d, the confidence
+thresholds, the block size, and by its example lengths of 20 to 200 ms. It leaves open how long the
+streams are, how tuples are spread over time, and how late they come. Here a stream lasts a minute,
+events come at random with that rate on average (a Poisson process), lengths are uniform, and an event
+arrives up to 50 ms after its max_time, uniformly; in ``seq`` it arrives at its max_time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from bench.events import LONGEST_US, SHORTEST_US
+from cpu_fallback.streams import Matches, StreamStats, stream_correlator
+from event_model.condition import Window
+from event_model.timestamps import IntervalEvents
+
+RATES = (12, 24, 50, 100, 200, 400, 800, 1600)
+"""Arrival rates of the paper's streams, events per second."""
+BLOCK = 1000
+"""The paper's "enough" number of tuples."""
+_SECONDS = 60.0
+_DELAY_US = 50_000
+_PUSHED_TOGETHER = 1000
+
+
+class Arrivals(NamedTuple):
+    """Both streams as they arrive.
+
+    Parameters
+    ----------
+    sides : uint8 array, shape (n,)
+        0 for left, 1 for right.
+    min_time, max_time, arrival : int64 arrays, shape (n,)
+        Microseconds; ordered by `arrival`.
+    """
+
+    sides: np.ndarray
+    min_time: np.ndarray
+    max_time: np.ndarray
+    arrival: np.ndarray
+
+
+@dataclass(frozen=True)
+class StreamLoad:
+    """Two streams of one rate.
+
+    Parameters
+    ----------
+    rate : float
+        Events per second of each.
+    seconds : float
+        How long they last.
+    ordered : bool
+        Whether events arrive at their max_time, as in the paper's seq.dat.
+    """
+
+    rate: float
+    seconds: float = _SECONDS
+    ordered: bool = False
+
+    @property
+    def delay_us(self) -> int:
+        """The largest delay, microseconds."""
+        return 0 if self.ordered else _DELAY_US
+
+    def arrivals(self) -> Arrivals:
+        """The events, seeded."""
+        return _arrivals(self)
+
+    def events(self) -> tuple[IntervalEvents, IntervalEvents]:
+        """Left and right for a batch join, in order of arrival."""
+        arrivals = self.arrivals()
+        left, right = (
+            IntervalEvents(arrivals.min_time[mine], arrivals.max_time[mine], None, 1)
+            for mine in (arrivals.sides == 0, arrivals.sides == 1)
+        )
+        return left, right
+
+
+@cache
+def _arrivals(load: StreamLoad) -> Arrivals:
+    streams = [_stream(load, seed) for seed in (1, 2)]
+    sides = np.repeat(np.arange(2, dtype=np.uint8), [low.size for low, _, _ in streams])
+    low, high, arrival = (np.concatenate(parts) for parts in zip(*streams, strict=True))
+    order = np.argsort(arrival, kind="stable")
+    return Arrivals(sides[order], low[order], high[order], arrival[order])
+
+
+def _stream(load: StreamLoad, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """min_time, max_time and arrival of one side, by max_time."""
+    random = np.random.default_rng(seed)
+    n = max(1, round(load.rate * load.seconds))
+    high = LONGEST_US + np.sort(random.integers(0, int(load.seconds * 1e6), n))
+    length = random.integers(SHORTEST_US, LONGEST_US, n, endpoint=True)
+    late = random.integers(0, load.delay_us, n, endpoint=True)
+    return high - length, high, high + late
+
+
+def mutual_deadline_us(deadline_ms: int, confidence: float) -> Window:
+    """The paper's |T_right - T_left| <= d with its confidence threshold."""
+    return Window(-1000 * deadline_ms, 1000 * deadline_ms, confidence)
+
+
+@dataclass(frozen=True)
+class StreamRun:
+    """What a correlator is run on: everything but the algorithm.
+
+    Parameters
+    ----------
+    load : StreamLoad
+    window : Window
+        Microseconds.
+    block : int
+    emit : {"pairs", "counts"}
+    """
+
+    load: StreamLoad
+    window: Window
+    block: int = BLOCK
+    emit: str = "counts"
+
+    def __call__(self, algorithm: str) -> StreamStats:
+        """Push the streams through a new correlator, as they arrive; results are taken and dropped."""
+        arrivals, delay = self.load.arrivals(), self.load.delay_us
+        correlator = stream_correlator(
+            algorithm,
+            self.window,
+            left_delay=delay,
+            right_delay=delay,
+            left_longest=LONGEST_US,
+            right_longest=LONGEST_US,
+            left_shortest=SHORTEST_US,
+            right_shortest=SHORTEST_US,
+            block=self.block,
+            emit=self.emit,  # type: ignore[arg-type]
+        )
+        found = 0
+        for start in range(0, arrivals.sides.size, _PUSHED_TOGETHER):
+            sides, low, high, arrival = (
+                array[start : start + _PUSHED_TOGETHER] for array in arrivals
+            )
+            found += _count(correlator.push_mixed(sides, (low, high), arrival=arrival))
+        found += _count(correlator.flush())
+        stats = correlator.stats
+        assert stats.pairs == found
+        return stats
+
+
+def _count(matches: Matches) -> int:
+    return matches.count
