@@ -26,7 +26,7 @@ BLOCK = 1000
 """The paper's "enough" number of tuples."""
 _SECONDS = 60.0
 _DELAY_US = 50_000
-_PUSHED_TOGETHER = 1000
+_PUSHED_TOGETHER = 2000
 
 
 class Arrivals(NamedTuple):

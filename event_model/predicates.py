@@ -70,6 +70,11 @@ def within(lo: Duration, hi: Duration) -> Within:
 
 def mutual_deadline(d: Duration) -> Within:
     """|T_right - T_left| <= d, the mutual deadline of Lee & Lee (2010), section 3."""
+    Within(None, d)  # refuses what is no duration
+    if _comparable(d) < 0:  # type: ignore[operator]
+        raise ConditionError(
+            f"a mutual deadline must not be negative; found {d!r}. Leave out the minus"
+        )
     return Within(_negated(d), d)
 
 

@@ -27,7 +27,14 @@ from spark_plugin.statistics import SideStatistics, measure, refuse_invalid
 from spark_plugin.tables import SideCounts, check_keys
 from spark_plugin.time_columns import resolve_tick, scale_of, time_names
 from spark_plugin.wire import CODED, METRICS, TIME, UNMATCHED, WireLayout, wire_layout
-from spark_plugin.worker import check_arguments, declared_lengths, names_of
+from spark_plugin.worker import (
+    check_arguments,
+    check_names,
+    check_options,
+    check_sides,
+    declared_lengths,
+    names_of,
+)
 
 _log = logging.getLogger("coincide")
 _BATCH_PAIRS = 1 << 16
@@ -164,6 +171,12 @@ def plan_correlation(
 ) -> Correlation:
     """As `correlate`, with the plan and, if `observe`, the workers' counters."""
     check_arguments(condition, how, emit, probability, backend)
+    check_sides(left, right, DataFrame, "a Spark DataFrame")
+    check_names(
+        left_time=left_time, right_time=right_time, by=by,
+        left_columns=left_columns, right_columns=right_columns,
+    )  # fmt: skip
+    check_options(options)
     keys = names_of(by)
     _check_keys(left, right, keys)
     names = time_names("left", left_time), time_names("right", right_time)

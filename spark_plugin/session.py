@@ -189,6 +189,8 @@ def _session_settings() -> dict[str, str]:
     return {
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+        # Spark's default, INT96, names no zone: most other readers take it for wall-clock times.
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     }
 
 

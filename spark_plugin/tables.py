@@ -63,7 +63,9 @@ def check_name(side: str, name: str, names: Sequence[str]) -> None:
     """
     found = list(names).count(name)
     if found == 0:
-        raise SchemaError(f"{side} has no column {name!r}; it has {', '.join(names) or 'none'}")
+        # Quoted, so that blanks show, and headers that were split at the wrong character.
+        has = ", ".join(map(repr, names)) or "none"
+        raise SchemaError(f"{side} has no column {name!r}; it has {has}")
     if found > 1:
         raise SchemaError(f"{side} has {found} columns called {name!r}; rename all but one")
 
@@ -157,14 +159,15 @@ def read_side(
     reasons = _invalid_rows(lower, upper, longest)
     if reasons and invalid == "raise":
         raise DataError(_describe(table, side, reasons, scales))
-    counts = SideCounts(
-        table.num_rows, int(null.sum()), {k: int(v.sum()) for k, v in reasons.items()}
-    )
-    matchable = ~null if counts.unmatchable else None
+    wrong = np.logical_or.reduce([np.zeros(null.size, bool), *reasons.values()])
+    # A null key does not excuse an invalid time: such a row counts once, as invalid.
+    unmatchable = int((null & ~wrong).sum())
+    counts = SideCounts(table.num_rows, unmatchable, {k: int(v.sum()) for k, v in reasons.items()})
+    matchable = ~null if null.any() else None
     columns = [_one_array(column_of(table, side, name)) for name in payload]
     result = Side(lower.ticks, upper.ticks, matchable, keys, columns)
     if reasons:
-        result = result.rows(np.flatnonzero(~np.logical_or.reduce(list(reasons.values()))))
+        result = result.rows(np.flatnonzero(~wrong))
     return _harmless(result), counts
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -140,6 +140,12 @@ class TableJoin:
         options: CorrelateOptions = CorrelateOptions(),
     ) -> None:
         check_arguments(condition, how, emit, probability, backend)
+        check_sides(left, right, pa.Table, "a pyarrow.Table")
+        check_names(
+            left_time=left_time, right_time=right_time, by=by,
+            left_columns=left_columns, right_columns=right_columns,
+        )  # fmt: skip
+        check_options(options)
         self._tables = left, right
         self._by = names_of(by)
         self._payload = names_of(left_columns), names_of(right_columns)
@@ -226,6 +232,50 @@ def check_arguments(
     check_choice("emit", emit, ("pairs", "lists", "counts", "best"))
     check_emission(how, emit, probability)
     check_backend(backend)
+
+
+def check_sides(left: object, right: object, kind: type, words: str) -> None:
+    """Refuse what are no tables.
+
+    Raises
+    ------
+    SchemaError
+    """
+    for side, given in (("left", left), ("right", right)):
+        if not isinstance(given, kind):
+            raise SchemaError(f"{side} must be {words}; found {type(given).__name__}. Convert it")
+
+
+def check_names(**arguments: object) -> None:
+    """Refuse what are no names of columns.
+
+    Raises
+    ------
+    ConditionError
+    """
+    for argument, given in arguments.items():
+        if isinstance(given, str):
+            continue
+        is_time = argument.endswith("_time")  # whose length and names `time_names` checks
+        if not isinstance(given, Collection) or not (
+            is_time or all(isinstance(name, str) for name in given)
+        ):
+            words = "a (min, max) pair of names" if is_time else "a sequence of names"
+            none = "" if is_time else "; () means none"
+            raise ConditionError(
+                f"{argument} must be a column name or {words}{none}; found {given!r}"
+            )
+
+
+def check_options(options: object) -> None:
+    """Refuse what are no options.
+
+    Raises
+    ------
+    ConditionError
+    """
+    if not isinstance(options, CorrelateOptions):
+        raise ConditionError(f"options must be CorrelateOptions(...); found {options!r}")
 
 
 def names_of(columns: str | Sequence[str]) -> list[str]:

@@ -72,7 +72,12 @@ def test_missing_column(side: str, arguments: dict[str, Any]) -> None:
     arguments = {name.format(side): value for name, value in arguments.items()}
     other = "left" if side == "right" else "right"
     tables = {other: GOOD.append_column("start", GOOD["id"])}
-    refused(SchemaError, side, "'start'", "min_time, max_time, id", **tables, **arguments)
+    refused(SchemaError, side, "'start'", "'min_time', 'max_time', 'id'", **tables, **arguments)
+
+
+def test_blanks_in_names_show() -> None:
+    padded = GOOD.rename_columns([" min_time", "max_time", "id"])
+    refused(SchemaError, "it has ' min_time', 'max_time', 'id'", left=padded)
 
 
 def test_a_column_that_stands_twice() -> None:
@@ -226,6 +231,32 @@ def test_bounds_out_of_range() -> None:
 def test_not_a_condition() -> None:
     with pytest.raises(CoincideError, match="TimingCondition"):
         correlate_tables(GOOD, GOOD, within(0, 1))
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("given", [None, "a.parquet", {"id": [1]}], ids=repr)
+def test_not_a_table(side: str, given: Any) -> None:
+    refused(SchemaError, f"{side} must be a pyarrow.Table; found", **{side: given})
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"by": None},
+        {"by": [None]},
+        {"by": 1},
+        {"left_columns": None},
+        {"right_columns": [1]},
+        {"left_time": None},
+        {"right_time": 5},
+        {"options": {}},
+        {"options": None},
+    ],
+    ids=repr,
+)
+def test_arguments_of_a_wrong_type(arguments: dict[str, Any]) -> None:
+    ((name, value),) = arguments.items()
+    refused(ConditionError, f"{name} must be .*; found {re.escape(repr(value))}", **arguments)
 
 
 @pytest.mark.parametrize(

@@ -219,6 +219,7 @@ def test_a_failure_keeps_the_old_output(work):
         (["--confidence", "0.5"], "one of --within LO HI and --mutual-deadline D; found neither"),
         ([*WINDOW, "--mutual-deadline", "5"], "found both"),
         (["--within", "5", "-3", "--confidence", "0.5"], "lo (5) is above hi (-3)"),
+        (["--mutual-deadline", "-5", "--confidence", "0.5"], "deadline must not be negative"),
         (["--within", "-3", "5"], "--confidence"),
         (["--within", "-3"], "--within"),
         (["--within", "-3ms", "5ms", "--confidence", "0.5"], "--unit us"),
@@ -245,7 +246,7 @@ def test_a_failure_keeps_the_old_output(work):
         ([*WINDOW, "another.parquet"], "another.parquet"),
         (
             [*WINDOW, "--by", "nothing"],
-            "left has no column 'nothing'; it has id, min_time, max_time",
+            "left has no column 'nothing'; it has 'id', 'min_time', 'max_time'",
         ),
         ([*WINDOW, "--left-time", "key"], "left.key is string; a time column must be"),
         ([*WINDOW, "--right-columns", "nothing"], "right has no column 'nothing'"),
@@ -338,7 +339,7 @@ def test_keys_of_unlike_text_types_are_the_same(work):
         ("ragged.csv", b"id,min_time,max_time\n1,2,3\n1,2\n", "as csv"),
         ("late.csv", b"id,min_time,max_time\n" + b"1,2,3\n" * 4_000_000 + b"x,2,3\n", "as csv"),
         ("headless.csv", b"1,2,3\n", "left has no column 'min_time'"),
-        ("header.csv", b"id,min_time,max_time\n", "a time column must be"),
+        ("semicolons.csv", b"id;min_time;max_time\n", "it has 'id;min_time;max_time'"),
         ("strange.txt", b"id\n", "is of unknown format"),
     ],
     ids=lambda value: value if isinstance(value, str) and "." in value else "",
@@ -378,6 +379,65 @@ def test_output_over_a_folder_of_other_things(work):
     work.output.mkdir()
     (work.output / "letters.txt").write_text("mine")
     assert "holds letters.txt" in work.refused(*WINDOW, "--overwrite")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [".git/config", ".env", "_data/a.txt", "mydata.parquet", "part-1.csv", "deep/part-0.parquet"],
+)
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_overwrite_spares_what_no_join_wrote(work, name, engine):
+    pq.write_table(events(), work.folder / "part-0.parquet")
+    work.output.mkdir()
+    for ours in ("part-0.parquet", "_SUCCESS", "._SUCCESS.crc", ".part-0.parquet.crc"):
+        (work.output / ours).write_text("ours")
+    mine = work.output / name
+    mine.parent.mkdir(exist_ok=True)
+    mine.write_text("mine")
+    words = work.refused(*WINDOW, "--overwrite", engine=engine)
+    assert f"holds {name.split('/')[0]}, which is no output of a join" in words
+    assert mine.read_text() == "mine"
+
+
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_output_that_is_no_file(work, engine):
+    os.mkfifo(work.output)
+    for more in ([], ["--overwrite"]):
+        assert "neither a file nor a folder" in work.refused(*WINDOW, *more, engine=engine)
+    assert work.output.is_fifo()
+
+
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_output_that_is_a_hard_link_of_an_input(work, engine):
+    os.link(work.right, work.output)
+    assert "is the right input" in work.refused(*WINDOW, "--overwrite", engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["local", "spark"])
+@pytest.mark.parametrize("name", ["", " "])
+def test_output_without_a_name(work, name, engine):
+    words = ["join", str(work.left), str(work.right), "-o", name, *WINDOW, "--engine", engine]
+    assert run(words) == 2
+    assert work._capsys.readouterr().err.startswith("coincide: the output has no name")
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="no /proc")
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_output_in_a_folder_that_takes_no_files(work, engine):
+    words = ["join", str(work.left), str(work.right), *WINDOW, "--engine", engine]
+    assert run([*words, "-o", "/proc/x.parquet"]) == 2
+    err = work._capsys.readouterr().err
+    assert "write the output /proc/x.parquet" in err
+    assert len(err.splitlines()) == 1
+
+
+def test_columns_that_parquet_cannot_hold(work):
+    months = pa.array([(1, 2, 3)] * 4, pa.month_day_nano_interval())
+    work.left = work.folder / "left.arrow"
+    with pa.ipc.new_file(work.left, (table := events(key=months)).schema) as writer:
+        writer.write_table(table)
+    words = work.refused(*WINDOW, "--left-columns", "id,key")
+    assert "left_key is month_day_nano_interval, which Parquet cannot hold; cast it" in words
 
 
 @pytest.mark.parametrize(
@@ -634,6 +694,60 @@ def test_errors_of_workers(spark, error, code, words):
     found, message = explain(caught.value)
     assert found == code
     assert message == words if code == 2 else words in message
+
+
+@pytest.mark.spark
+def test_spark_writes_instants_that_others_read_as_instants(work, spark):
+    instants = pa.array([0, 10, 20, 30]).cast(pa.timestamp("us", "UTC"))
+    work.write("left.parquet", events(min_time=instants, max_time=instants))
+    work.write("right.parquet", events(min_time=instants, max_time=instants))
+    handed = ("--left-columns", "min_time")
+    assert (
+        work.join("--mutual-deadline", "0s", "--confidence", "1", *handed, engine="spark")[0] == 0
+    )
+    assert work.result().schema.field("left_min_time").type == pa.timestamp("us", "UTC")
+    assert sorted(work.result()["left_min_time"].cast(pa.int64()).to_pylist()) == [0, 10, 20, 30]
+
+
+@pytest.mark.spark
+def test_timestamps_may_be_written_otherwise(spark):
+    from spark_plugin.session import local_session
+
+    name = "spark.sql.parquet.outputTimestampType"
+    other = local_session("local[2]", "coincide-tests", **{name: "INT96"})
+    assert other.conf.get(name) == "INT96"
+    assert local_session("local[2]", "coincide-tests").conf.get(name) == "TIMESTAMP_MICROS"
+
+
+@pytest.mark.spark
+def test_spark_knows_not_every_file_system(work, spark):
+    work.left = "foo://x/l.parquet"
+    assert "Spark knows no file system foo://" in work.refused(*WINDOW, engine="spark")
+
+
+@pytest.mark.spark
+def test_spark_errors_are_not_printed_as_json(spark):
+    from pyspark.errors import AnalysisException
+    from pyspark.logger import PySparkLogger
+
+    from spark_plugin.command_line.spark_session import session
+
+    loggers = [
+        PySparkLogger.getLogger(name)
+        for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+    ]
+    said: list[object] = []
+    for logger in loggers:
+        logger.addFilter(said.append)  # whatever the handler's stream: it belongs to another test
+    try:
+        for debug in (False, True):
+            with session(None, {}, debug) as ours, pytest.raises(AnalysisException):
+                ours.range(1).selectExpr("nothing % 1000")
+            assert bool(said) == debug
+    finally:
+        for logger in loggers:
+            logger.removeFilter(said.append)
+    assert not any(logger.disabled for logger in loggers)
 
 
 @pytest.mark.spark

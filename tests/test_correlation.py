@@ -357,6 +357,12 @@ def test_plan_errors_run_nothing(spark: SparkSession) -> None:
         (SchemaError, "compared exactly", (floats, floats), {"by": "min_time"}),
         (SchemaError, "interval year to month.* cast", (with_months, right), {"left_columns": "x"}),
         (SchemaError, "TimingCondition", (left, right), {"condition": within(0, 1)}),
+        (SchemaError, "left must be a Spark DataFrame; found str", ("a.parquet", right), {}),
+        (SchemaError, "right must be a Spark DataFrame; found NoneType", (left, None), {}),
+        (ConditionError, "by must be .*; found None", (left, right), {"by": None}),
+        (ConditionError, "left_columns must be", (left, right), {"left_columns": None}),
+        (ConditionError, "left_time must be", (left, right), {"left_time": None}),
+        (ConditionError, "options must be", (left, right), {"options": {}}),
         (ConditionError, "both ends", (left, right), {"condition": TimingCondition(deadline(5), 0.5)}),
         (
             ConditionError, "unit of the columns", (left, right),

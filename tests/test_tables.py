@@ -13,6 +13,7 @@ import pytest
 import spark_plugin.emission as emission
 from event_model import CorrelateOptions, TimingCondition, within
 from event_model.errors import MemoryBudgetError
+from spark_plugin.tables import SideCounts
 from spark_plugin.worker import TableJoin, correlate_tables
 from tests.comparison import SHAPES, assert_answer, check_case, condition_of, ticks_of
 from tests.strategies import JoinCase, Row, random_cases
@@ -186,6 +187,18 @@ def test_nulls_and_invalid_rows_are_counted() -> None:
     assert summary.right.rows == 1
     assert summary.right.unmatchable == summary.right.dropped == 0
     assert summary.counters.pairs == 1
+
+
+def test_a_null_key_does_not_excuse_an_invalid_time() -> None:
+    left = pa.table({"min_time": [5, 0, 0], "max_time": [0, 0, 0], "k": [None, None, "a"]})
+    job = TableJoin(
+        left, left, TimingCondition(within(0, 0), 1.0), by=["k"], how="left",
+        left_columns=["k"], right_columns=["k"], options=CorrelateOptions(invalid="drop"),
+    )  # fmt: skip
+    rows = sum(batch.num_rows for batch in job.batches())
+    assert rows == 2
+    for counts in (job.summary.left, job.summary.right):
+        assert counts == SideCounts(rows=3, unmatchable=1, invalid={"order": 1})
 
 
 KEYS = {

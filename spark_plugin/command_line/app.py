@@ -25,7 +25,8 @@ _JOIN_HELP = (
     "Join two files of events by the probability of a timing condition.\n\n"
     "Inputs are Parquet, CSV with a header, or Arrow IPC. LEFT and RIGHT each need an id and the"
     " two ends of their timestamps; --left-time, --left-columns and so on say what these columns"
-    " are called."
+    " are called. On Spark, CSV and Arrow IPC pass through the memory of this process: make large"
+    " ones Parquet."
 )
 _JOIN_EXAMPLES = """
 [b]Examples[/b]

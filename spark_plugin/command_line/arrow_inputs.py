@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,11 +11,16 @@ import pyarrow.dataset as ds
 from pyarrow import fs
 
 from spark_plugin.command_line.csv_files import csv_schema, csv_table
-from spark_plugin.command_line.inputs import Source, reading
+from spark_plugin.command_line.inputs import HIDDEN, Source, reading
 from spark_plugin.command_line.problems import Problem
 from spark_plugin.tables import check_name
 
 _IPC_FILE_MAGIC = b"ARROW1"
+_INSTANT = pa.timestamp("us", "UTC")
+# Spark's INT96 covers years that nanoseconds cannot count.
+_PARQUET = ds.ParquetFileFormat(
+    read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us")
+)
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,7 @@ class ArrowInput:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """Names and types of all columns.
+        """Names and types of all columns, as the first file tells them.
 
         Raises
         ------
@@ -42,12 +48,9 @@ class ArrowInput:
         """
         with reading(self.source):
             if self.source.file_format == "parquet":
-                return self._dataset.schema
-            if self.source.file_format == "csv":
-                with self._open(self._files[0]) as stream:
-                    return csv_schema(stream, self.nanoseconds)
-            with self._open_ipc(self._files[0]) as reader:
-                return reader.schema
+                first = next(self._dataset.get_fragments(), None)
+                return _with_instants(self._dataset.schema, first)
+            return self._file_schema(self._files[0])
 
     def check_columns(self, columns: list[str]) -> None:
         """Refuse columns that are missing or stand twice.
@@ -59,8 +62,8 @@ class ArrowInput:
         for name in columns:
             check_name(self.source.side, name, self.schema.names)
 
-    def table(self, columns: list[str]) -> pa.Table:
-        """The rows, with some of the columns.
+    def told(self, columns: list[str]) -> pa.Schema:
+        """Names and types of some columns; null where no file tells the type.
 
         Raises
         ------
@@ -70,12 +73,56 @@ class ArrowInput:
             If a column is missing.
         """
         self.check_columns(columns)
+        schema = pa.schema([self.schema.field(name) for name in columns])
+        with reading(self.source):
+            later = self._later_schemas()
+            while pa.null() in schema.types and (found := next(later, None)) is not None:
+                schema = _filled(schema, found)
+        return schema
+
+    def typed(self, columns: list[str], types: Mapping[str, pa.DataType]) -> pa.Schema:
+        """As `told`, with types for the columns of which no file tells it; text without."""
+        schema = self.told(columns)
+        unknown = [field.name for field in schema if pa.types.is_null(field.type)]
+        return _with_types(schema, {name: types.get(name, pa.string()) for name in unknown})
+
+    def table(self, columns: list[str], types: Mapping[str, pa.DataType] | None = None) -> pa.Table:
+        """The rows, with some of the columns.
+
+        Parameters
+        ----------
+        columns : list of str
+        types : mapping of str to pa.DataType or None
+            For columns of which no file tells the type; None: text.
+
+        Raises
+        ------
+        Problem
+            If the input cannot be read.
+        SchemaError
+            If a column is missing.
+        """
+        schema = self.typed(columns, types or {})
         with reading(self.source):
             if self.source.file_format == "parquet":
-                return self._dataset.to_table(columns=columns)
+                return self._parquet_table(schema)
             one = self._csv_table if self.source.file_format == "csv" else self._ipc_table
-            tables = [one(file, columns) for file in self._files]
-            return pa.concat_tables(tables)
+            return pa.concat_tables([one(file, schema) for file in self._files])
+
+    @cached_property
+    def file_schemas(self) -> list[tuple[str, pa.Schema]]:
+        """Path and schema of each Parquet file, without the columns that stand in its path.
+
+        Raises
+        ------
+        Problem
+            If a file cannot be read.
+        """
+        with reading(self.source):
+            return [
+                (fragment.path, _with_instants(fragment.physical_schema, fragment))
+                for fragment in self._dataset.get_fragments()
+            ]
 
     @cached_property
     def _place(self) -> tuple[fs.FileSystem, list[str]]:
@@ -99,22 +146,37 @@ class ArrowInput:
         if info.is_file:
             return [path]
         found = filesystem.get_file_info(fs.FileSelector(path, recursive=True))
-        files = sorted(
-            f.path for f in found if f.is_file and not f.base_name.startswith(("_", "."))
-        )
+        files = sorted(f.path for f in found if f.is_file and not f.base_name.startswith(HIDDEN))
         if not files:
             raise FileNotFoundError(f"{self.source.text} holds no files")
         return files
 
     @cached_property
     def _dataset(self) -> ds.Dataset:
+        return self._dataset_of(None)
+
+    def _dataset_of(self, schema: pa.Schema | None) -> ds.Dataset:
         filesystem, paths = self._place
-        if len(paths) > 1:
-            return ds.dataset(paths, filesystem=filesystem, format="parquet")
-        partitioning = "hive" if self.source.is_uri or self.source.folder else None
+        # The paths of a folder's files may hold columns.
+        hive = len(paths) == 1 and (self.source.is_uri or self.source.folder is not None)
         return ds.dataset(
-            paths[0], filesystem=filesystem, format="parquet", partitioning=partitioning
-        )
+            paths[0] if len(paths) == 1 else paths, schema=schema, format=_PARQUET,
+            filesystem=filesystem, partitioning="hive" if hive else None,
+        )  # fmt: skip
+
+    def _later_schemas(self) -> Iterator[pa.Schema]:
+        """Of the files after the first one."""
+        if self.source.file_format == "parquet":
+            yield from (schema for _, schema in self.file_schemas[1:])
+        else:
+            yield from map(self._file_schema, self._files[1:])
+
+    def _file_schema(self, file: str) -> pa.Schema:
+        if self.source.file_format == "csv":
+            with self._open(file) as stream:
+                return csv_schema(stream, self.nanoseconds)
+        with self._open_ipc(file) as reader:
+            return reader.schema
 
     def _open(self, file: str) -> pa.NativeFile:
         return self._place[0].open_input_stream(file, compression="detect")
@@ -126,13 +188,49 @@ class ArrowInput:
         handle.seek(0)
         return pa.ipc.open_stream(handle)
 
-    def _csv_table(self, file: str, columns: list[str]) -> pa.Table:
-        with self._open(file) as stream:
-            return csv_table(stream, self.schema, columns)
+    def _parquet_table(self, schema: pa.Schema) -> pa.Table:
+        names, own = schema.names, self._dataset.schema
+        as_told = all(own.field(field.name).type == field.type for field in schema)
+        dataset = self._dataset if as_told else self._dataset_of(schema)
+        return dataset.to_table(columns=names)
 
-    def _ipc_table(self, file: str, columns: list[str]) -> pa.Table:
+    def _csv_table(self, file: str, schema: pa.Schema) -> pa.Table:
+        with self._open(file) as stream:
+            return csv_table(stream, schema)
+
+    def _ipc_table(self, file: str, schema: pa.Schema) -> pa.Table:
         with self._open_ipc(file) as reader:
-            return reader.read_all().select(columns)
+            table = reader.read_all().select(schema.names)
+        unknown = [field.name for field in table.schema if pa.types.is_null(field.type)]
+        return table.cast(
+            _with_types(table.schema, {name: schema.field(name).type for name in unknown})
+        )
+
+
+def _with_instants(schema: pa.Schema, fragment: ds.ParquetFileFragment | None) -> pa.Schema:
+    """A schema of a Parquet file, INT96 as what it is: an instant, though it names no zone."""
+    if fragment is None:
+        return schema
+    parquet = fragment.metadata.schema
+    columns = [parquet.column(i) for i in range(len(parquet))]
+    instants = {column.path for column in columns if column.physical_type == "INT96"}
+    return _with_types(
+        schema,
+        {f.name: _INSTANT for f in schema if f.name in instants and pa.types.is_timestamp(f.type)},
+    )
+
+
+def _with_types(schema: pa.Schema, types: Mapping[str, pa.DataType]) -> pa.Schema:
+    return pa.schema(
+        [field.with_type(types.get(field.name, field.type)) for field in schema],
+        metadata=schema.metadata,
+    )
+
+
+def _filled(schema: pa.Schema, other: pa.Schema) -> pa.Schema:
+    """A schema, what it does not know taken from another one."""
+    unknown = {field.name for field in schema if pa.types.is_null(field.type)}
+    return _with_types(schema, {f.name: f.type for f in other if f.name in unknown})
 
 
 def with_like_keys(left: pa.Table, right: pa.Table, by: list[str]) -> tuple[pa.Table, pa.Table]:

@@ -20,6 +20,8 @@ FORMATS = {
     "arrow": (".arrow", ".arrows", ".feather", ".ipc"),
 }
 _COMPRESSED = (".gz", ".bz2", ".zst")
+HIDDEN = ("_", ".")
+"""How names begin that Spark passes over in folders."""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -96,9 +98,23 @@ def visible_files(folder: str) -> list[str]:
     """Files in a folder and below, in order, without those that Spark hides (`_` and `.`)."""
     found = []
     for root, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith(("_", ".")))
-        found += [os.path.join(root, name) for name in names if not name.startswith(("_", "."))]
+        folders[:] = sorted(name for name in folders if not name.startswith(HIDDEN))
+        found += [os.path.join(root, name) for name in names if not name.startswith(HIDDEN)]
     return sorted(found)
+
+
+def path_keys(source: Source) -> dict[str, tuple[str, ...]]:
+    """For each file of a folder the columns that the names of its subfolders hold.
+
+    As in ``day=1/hour=2/a.parquet``; an empty text stands for a subfolder of a plain name.
+    """
+    keys = {}
+    for file in source.files if source.folder else ():
+        *folders, _ = os.path.relpath(file, source.folder).split(os.sep)
+        keys[file] = tuple(
+            key if sign else "" for key, sign, _ in (f.partition("=") for f in folders)
+        )
+    return keys
 
 
 @contextmanager

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _OTHER_FORMATS = (".csv", ".arrow", ".arrows", ".feather", ".ipc", ".json")
+_OURS = ("part-*.parquet", "_SUCCESS", ".*.crc")
+"""What Spark writes into the folder of an output; it makes no subfolders."""
 _ROWS_IN_GROUP = 1_000_000
 _BYTES_IN_GROUP = 128 << 20
 
@@ -60,6 +62,12 @@ class LocalOutput:
 
     def __enter__(self) -> LocalOutput:
         _remove(self.aside)
+        # Some folders take no files, whatever their permissions say.
+        try:
+            os.mkdir(self.aside)
+            os.rmdir(self.aside)
+        except OSError as error:
+            raise Problem(f"cannot write the output {self.text}: {error.strerror}") from error
         return self
 
     def __exit__(
@@ -198,6 +206,7 @@ class RowGroups:
 
     def __init__(self, output: LocalOutput | UriFile, schema: pa.Schema) -> None:
         filesystem, path = output.open()
+        _check_parquet(schema)
         self._writer = pq.ParquetWriter(path, schema, filesystem=filesystem)
         self._schema = schema
         self._waiting: list[pa.RecordBatch] = []
@@ -233,22 +242,50 @@ class RowGroups:
             self._waiting, self._waiting_rows, self._waiting_bytes = [], 0, 0
 
 
+def _check_parquet(schema: pa.Schema) -> None:
+    """Refuse columns that Parquet cannot hold."""
+    for field in schema:
+        try:
+            pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([field])).close()
+        except pa.ArrowNotImplementedError as error:
+            raise Problem(
+                f"the output column {field.name} is {field.type}, which Parquet cannot hold; cast it,"
+                " or leave it out"
+            ) from error
+
+
 def _check_name(text: str) -> None:
+    if not text.strip():
+        raise Problem("the output has no name; say where to write, with -o")
     if text.lower().endswith(_OTHER_FORMATS):
         raise Problem(f"the output is Parquet, but {text} is named otherwise; end it in .parquet")
 
 
 def _check_replaceable(text: str, path: str, overwrite: bool) -> None:
+    if not (os.path.isfile(path) or os.path.isdir(path)):
+        raise Problem(
+            f"the output {text} is there and is neither a file nor a folder; write elsewhere"
+        )
     if not overwrite:
         raise Problem(_exists(text))
     if os.path.isdir(path):
-        others = [file for file in visible_files(path) if not file.endswith(".parquet")]
-        if others:
-            raise Problem(
-                f"the output {text} is a folder that holds {os.path.basename(others[0])}, which"
-                " is no output of a join; --overwrite replaces only Parquet. Remove it yourself, or"
-                " write elsewhere"
-            )
+        _check_own(text, path)
+
+
+def _check_own(text: str, folder: str) -> None:
+    """Refuse to replace a folder with anything in it, hidden or below, that Spark did not write."""
+    with os.scandir(folder) as entries:
+        others = sorted(
+            entry.name
+            for entry in entries
+            if not (entry.is_file() and any(fnmatch.fnmatchcase(entry.name, p) for p in _OURS))
+        )
+    if others:
+        raise Problem(
+            f"the output {text} is a folder that holds {others[0]}, which is no output of a join;"
+            " --overwrite replaces only what Spark wrote (part-*.parquet, _SUCCESS). Remove it"
+            " yourself, or write elsewhere"
+        )
 
 
 def _exists(text: str) -> str:
@@ -261,7 +298,7 @@ def _check_inputs(text: str, path: str, sources: Sequence[Source]) -> None:
         if source.is_uri:
             continue
         given = [os.path.realpath(one) for one in (source.folder, *source.files) if one]
-        if out in given:
+        if out in given or any(_is_same(path, one) for one in given):
             raise Problem(f"the output {text} is the {source.side} input; write elsewhere")
         if source.folder and _inside(out, given[0]):
             raise Problem(f"the output {text} lies inside the {source.side} input; write elsewhere")
@@ -278,6 +315,11 @@ def _check_uri_inputs(text: str, sources: Sequence[Source]) -> None:
     for source in sources:
         if source.is_uri and _inside(text.rstrip("/"), source.text.rstrip("/*")):
             raise Problem(f"the output {text} lies inside the {source.side} input; write elsewhere")
+
+
+def _is_same(path: str, other: str) -> bool:
+    """Whether two names are of one file: links have no path in common."""
+    return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)
 
 
 def _inside(path: str, folder: str) -> bool:

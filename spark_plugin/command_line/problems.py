@@ -15,6 +15,7 @@ DEBUG_VARIABLE = "COINCIDE_DEBUG"
 _ERROR_FROM_WORKER = re.compile(r"event_model\.errors\.\w+: (.+)")
 _BUG_IN_WORKER = re.compile(r"^(?!org\.|java\.|py4j\.)[\w.]+(?:Error|Exception): .+$", re.MULTILINE)
 _SPARK_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ([^\n]*)")
+_NO_FILE_SYSTEM = re.compile(r"No FileSystem for scheme \"?([\w.+-]+)")
 _SQL_STATE = re.compile(r"\s*SQLSTATE: \w+\s*$")
 _BAD_DATA_CONDITIONS = (
     "CANNOT_READ_FILE_FOOTER",
@@ -66,6 +67,12 @@ def _explain_spark(error: BaseException) -> tuple[int, str]:
     raised = _ERROR_FROM_WORKER.findall(text)
     if raised:
         return BAD_USE, raised[-1]
+    unknown = _NO_FILE_SYSTEM.search(text)
+    if unknown:
+        return BAD_USE, (
+            f"Spark knows no file system {unknown[1]}://; name another, or add its library, for example"
+            " with --conf spark.jars.packages=..."
+        )
     conditions = [
         (name, _SQL_STATE.sub("", words)) for name, words in _SPARK_CONDITION.findall(text)
     ]

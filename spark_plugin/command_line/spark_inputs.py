@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -9,43 +10,47 @@ import pyarrow.compute as pc
 
 from event_model.errors import DataError
 from spark_plugin.command_line.arrow_inputs import ArrowInput
-from spark_plugin.command_line.csv_files import SPARK_OPTIONS, spark_schema
+from spark_plugin.command_line.input_checks import check_for_spark, has_plain_subfolders
 from spark_plugin.command_line.inputs import Source, reading
 from spark_plugin.command_line.problems import Problem
 from spark_plugin.dataframes import quoted
+from spark_plugin.tables import plain_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import DataType
 
 _GLOB_CHARACTERS = str.maketrans({character: "\\" + character for character in "\\{}[]*?,"})
+_LONGEST_DECIMAL = 38
 _NANOS_AS_LONG = "spark.sql.legacy.parquet.nanosAsLong"
 
 
-def spark_frame(spark: SparkSession, source: Source, columns: list[str]) -> DataFrame:
+def spark_frame(
+    spark: SparkSession,
+    given: ArrowInput,
+    columns: list[str],
+    types: Mapping[str, pa.DataType] | None = None,
+) -> DataFrame:
     """One input as a DataFrame.
 
     Parameters
     ----------
     spark : SparkSession
-    source : Source
+    given : ArrowInput
     columns : list of str
         The columns that will be needed.
+    types : mapping of str to pa.DataType or None
+        For columns of which no file tells the type.
 
     Raises
     ------
     Problem, CoincideError
         If the input cannot be read or lacks a column; for URIs Spark finds out itself.
     """
-    if source.file_format == "parquet":
-        return _parquet(spark, source, columns)
-    if source.is_uri:
-        raise Problem(
-            f"{source.side}: Spark reads {source.file_format} from this machine only; copy"
-            f" {source.text} here, or make it Parquet"
-        )
-    if source.file_format == "csv":
-        return _csv(spark, source, columns)
-    return _arrow(spark, source, columns)
+    check_for_spark(given, columns)
+    if given.source.file_format == "parquet":
+        return _parquet(spark, given, columns, types or {})
+    return _arrow(spark, given, columns, types or {})
 
 
 def _paths(source: Source) -> list[str]:
@@ -55,24 +60,31 @@ def _paths(source: Source) -> list[str]:
     return ["file://" + path.translate(_GLOB_CHARACTERS) for path in source.paths]
 
 
-def _parquet(spark: SparkSession, source: Source, columns: list[str]) -> DataFrame:
+def _parquet(
+    spark: SparkSession, given: ArrowInput, columns: list[str], types: Mapping[str, pa.DataType]
+) -> DataFrame:
+    source = given.source
     if source.is_uri:
-        return spark.read.parquet(*_paths(source))
-    given = ArrowInput(source)
-    given.check_columns(columns)
-    fine = {field.name: field.type for field in given.schema if _is_fine(field.type)}
-    if not fine:
         return spark.read.parquet(*_paths(source))
     # Spark has no nanoseconds: it reads such columns as integers, if it is told to.
     spark.conf.set(_NANOS_AS_LONG, "true")
-    frame = spark.read.parquet(*_paths(source))
+    subfolders = str(has_plain_subfolders(source)).lower()
+    frame = spark.read.option("recursiveFileLookup", subfolders).parquet(*_paths(source))
+    told = given.told(columns)
+    unknown = [
+        field for field in given.typed(columns, types) if field.type != told.field(field.name).type
+    ]
     return frame.withColumns(
-        {
-            name: _microseconds(source.side, name, kind)
-            for name, kind in fine.items()
-            if name in columns
-        }
+        {f.name: _microseconds(source.side, f.name, f.type) for f in told if _is_fine(f.type)}
+        | {field.name: _nothing(source.side, field) for field in unknown}
     )
+
+
+def _nothing(side: str, field: pa.Field) -> Column:
+    """Spark would take a column without a type for integers."""
+    from pyspark.sql import functions as F
+
+    return F.lit(None).cast(_spark_kind(side, field.with_type(_carried(field.type))))
 
 
 def _is_fine(kind: pa.DataType) -> bool:
@@ -99,30 +111,23 @@ def _too_fine(side: str, name: str) -> str:
     )
 
 
-def _csv(spark: SparkSession, source: Source, columns: list[str]) -> DataFrame:
-    given = ArrowInput(source)
-    given.check_columns(columns)
-    files = ["file://" + file.translate(_GLOB_CHARACTERS) for file in source.files]
-    return spark.read.options(**SPARK_OPTIONS).schema(spark_schema(given.schema)).csv(files)
+def _arrow(
+    spark: SparkSession, given: ArrowInput, columns: list[str], types: Mapping[str, pa.DataType]
+) -> DataFrame:
+    from pyspark.sql import types as T
 
-
-def _arrow(spark: SparkSession, source: Source, columns: list[str]) -> DataFrame:
-    table = ArrowInput(source).table(columns)
-    fields = [_spark_field(source.side, field, table.column(field.name)) for field in table.schema]
-    with reading(source):
-        table = table.cast(pa.schema(fields))
-    return spark.createDataFrame(table, schema=_struct(table.schema))
-
-
-def _spark_field(side: str, field: pa.Field, column: pa.ChunkedArray) -> pa.Field:
-    kind = field.type
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    if pa.types.is_timestamp(kind):
-        if _is_fine(kind) and pc.any(pc.not_equal(_rest(column), 0)).as_py():
+    side = given.source.side
+    schema = pa.schema(
+        [field.with_type(_carried(field.type)) for field in given.typed(columns, types)]
+    )
+    struct = T.StructType([T.StructField(field.name, _spark_kind(side, field)) for field in schema])
+    table = given.table(columns, types)
+    for field in table.schema:
+        if _is_fine(field.type) and pc.any(pc.not_equal(_rest(table[field.name]), 0)).as_py():
             raise DataError(_too_fine(side, field.name))
-        kind = pa.timestamp("us", kind.tz)
-    return field.with_type(_signed(kind)).with_nullable(True)
+    with reading(given.source):
+        table = table.cast(pa.schema([field.with_nullable(True) for field in schema]))
+    return spark.createDataFrame(table, schema=struct)
 
 
 def _rest(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -130,13 +135,28 @@ def _rest(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.subtract(ticks, pc.multiply(pc.divide(ticks, 1000), 1000))
 
 
-def _signed(kind: pa.DataType) -> pa.DataType:
+def _carried(kind: pa.DataType) -> pa.DataType:
+    """The type in which Spark takes a column over."""
+    kind = plain_type(kind)
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", kind.tz)
+    if pa.types.is_decimal(kind) and kind.precision <= _LONGEST_DECIMAL:
+        return pa.decimal128(kind.precision, kind.scale)
     wider = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64()}
     return wider.get(kind, pa.int64() if kind == pa.uint64() else kind)
 
 
-def _struct(schema: pa.Schema):  # type: ignore[no-untyped-def]
-    """Spark's types for a schema; timestamps without a zone stay wall-clock times."""
-    from pyspark.sql.pandas.types import from_arrow_schema
+def _spark_kind(side: str, field: pa.Field) -> DataType:
+    """Spark's type for a column; timestamps without a zone stay wall-clock times."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 
-    return from_arrow_schema(schema, prefer_timestamp_ntz=True)
+    try:
+        kind = from_arrow_type(field.type, prefer_timestamp_ntz=True)
+        to_arrow_type(kind)  # finds decimals that are too long
+    except (PySparkException, ValueError) as error:
+        raise Problem(
+            f"{side}.{field.name} is {field.type}, which Spark cannot take over; cast it, or use"
+            " --engine local"
+        ) from error
+    return kind

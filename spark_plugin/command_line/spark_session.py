@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _STOP_SECONDS = 30
+_ERROR_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 
 @contextmanager
@@ -29,7 +30,8 @@ def session(master: str | None, conf: dict[str, str], debug: bool) -> Iterator[S
     """
     there = active_session()
     if there is not None:
-        yield there
+        with _quiet(debug):
+            yield there
         return
     handle, log = tempfile.mkstemp(prefix="coincide-spark-", suffix=".log")
     os.close(handle)
@@ -37,7 +39,8 @@ def session(master: str | None, conf: dict[str, str], debug: bool) -> Iterator[S
     try:
         spark = local_session(master, "coincide", log=None if debug else log, **conf)
         _interrupt_plainly()
-        yield spark
+        with _quiet(debug):
+            yield spark
     except Exception as error:
         keep = explain(error)[0] == OUR_FAILURE and os.path.getsize(log) > 0
         if keep:
@@ -51,6 +54,23 @@ def session(master: str | None, conf: dict[str, str], debug: bool) -> Iterator[S
             stop(spark)
         if not keep:
             os.remove(log)
+
+
+@contextmanager
+def _quiet(debug: bool) -> Iterator[None]:
+    """Keep PySpark from printing the errors that it raises, with their stack, as JSON."""
+    from pyspark.logger import PySparkLogger
+
+    # Through PySpark's own class: a plain logger of the name would not take what PySpark says.
+    loggers = [PySparkLogger.getLogger(name) for name in _ERROR_LOGGERS]
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = logger.disabled or not debug
+    try:
+        yield
+    finally:
+        for logger, disabled in zip(loggers, before, strict=True):
+            logger.disabled = disabled
 
 
 def _interrupt_plainly() -> None:

@@ -1,0 +1,80 @@
+"""The types of columns that hold nothing: an empty side still gives a result of the right schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from event_model.errors import ConditionError
+from event_model.units import Tick
+from spark_plugin.command_line.arguments import JoinRequest
+from spark_plugin.tables import plain_type
+from spark_plugin.worker import declared_lengths
+
+Types = dict[str, pa.DataType]
+
+
+def unknown_types(
+    request: JoinRequest, schemas: tuple[pa.Schema, pa.Schema]
+) -> tuple[Types, Types]:
+    """Types for the time columns and keys of both sides of which no file tells the type.
+
+    A time is what the other times are; a key is what it is on the other side.
+
+    Parameters
+    ----------
+    request : JoinRequest
+    schemas : (pa.Schema, pa.Schema)
+        The needed columns, null where the type is not known.
+    """
+    given = request.arguments
+    times = tuple(given[f"{side}_time"] for side in ("left", "right"))
+    known = [_known_times(schema, names) for schema, names in zip(schemas, times, strict=True)]
+    found: tuple[Types, Types] = {}, {}
+    for i, schema in enumerate(schemas):
+        for name in times[i]:
+            if _is_unknown(schema, name):
+                found[i][name] = next(iter(known[i] + known[1 - i]), _time_of_nothing(request))
+    for name in given["by"]:
+        for i, schema in enumerate(schemas):
+            if _is_unknown(schema, name) and name not in found[i]:
+                found[i][name] = _other_key(schemas[1 - i], found[1 - i], name)
+    return found
+
+
+def _is_unknown(schema: pa.Schema, name: str) -> bool:
+    return name in schema.names and pa.types.is_null(schema.field(name).type)
+
+
+def _known_times(schema: pa.Schema, names: tuple[str, str]) -> list[pa.DataType]:
+    return [kind for kind in _kinds(schema, names) if _is_time(kind)]
+
+
+def _kinds(schema: pa.Schema, names: tuple[str, str]) -> Iterator[pa.DataType]:
+    return (plain_type(schema.field(name).type) for name in names if name in schema.names)
+
+
+def _is_time(kind: pa.DataType) -> bool:
+    types = pa.types
+    return types.is_timestamp(kind) or types.is_integer(kind) or types.is_floating(kind)
+
+
+def _time_of_nothing(request: JoinRequest) -> pa.DataType:
+    """Integers, unless the durations need to know how long a tick is."""
+    options = request.arguments["options"]
+    tick = Tick(options.unit)
+    try:
+        request.condition.window(tick)
+        declared_lengths(options, tick)
+    except ConditionError:
+        return pa.timestamp("us")
+    return pa.int64()
+
+
+def _other_key(schema: pa.Schema, found: Types, name: str) -> pa.DataType:
+    if name in found:
+        return found[name]
+    if name not in schema.names or _is_unknown(schema, name):
+        return pa.string()
+    return plain_type(schema.field(name).type)
