@@ -16,7 +16,7 @@ demo: $(STAMP) ## Join a small sample on Spark, and say what was found and how f
 	@$(WITH_JAVA) $(VENV)/bin/coincide demo
 
 test: $(STAMP) ## Run all tests; ARGS="-k name" goes to pytest
-	@$(WITH_JAVA) $(PYTHON) -m pytest $(ARGS)
+	@$(WITH_JAVA) $(PYTHON) -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
 
 lint: $(STAMP) ## Check style, types and which package imports which
 	$(VENV)/bin/ruff check .
