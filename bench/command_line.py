@@ -40,7 +40,8 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
 run_app = typer.Typer(
-    help="Run an experiment; it reports, whatever the figures.", no_args_is_help=True
+    help="Run an experiment (`bench list` names them); it reports, whatever the figures.",
+    no_args_is_help=True,
 )
 
 
@@ -55,11 +56,30 @@ def list_experiments() -> None:
 
 
 @app.command("report")
-def write_page() -> None:
+def write_page(
+    results: Annotated[
+        Path,
+        typer.Option(
+            help="Folder of the results.",
+            exists=True,
+            file_okay=False,
+            show_default="bench/results",
+        ),
+    ] = RESULTS,
+    page: Annotated[
+        Path,
+        typer.Option(
+            help="Page to write.", dir_okay=False, writable=True, show_default="docs/benchmarks.md"
+        ),
+    ] = PAGE,
+) -> None:
     """Write docs/benchmarks.md from the results."""
-    missing = write_report(experiments(), RESULTS, PAGE)
+    try:
+        missing = write_report(experiments(), results, page)
+    except (ValueError, OSError) as error:
+        raise typer.BadParameter(str(error)) from error
     note = f"; without a result: {', '.join(missing)}" if missing else ""
-    Console().print(f"written to {PAGE}{note}", soft_wrap=True)
+    Console().print(f"written to {page}{note}", soft_wrap=True)
 
 
 def run_experiment(
@@ -72,6 +92,11 @@ def run_experiment(
     typer.Exit
         With code 1 if contestants disagree about the answer.
     """
+    try:
+        # Before minutes of measuring, not after.
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise typer.BadParameter(f"cannot write to --out {out}: {error.strerror}") from error
     console = Console()
     chosen = frozenset(flag for flag, value in flags.items() if value)
     columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
@@ -89,8 +114,8 @@ def run_experiment(
         except CheckFailedError as error:
             console.print(f"[red]{name}: {error}[/red]")
             raise typer.Exit(1) from error
-    path = bench.report.write(out)
     console.print(*bench.report.tables())
+    path = bench.report.write(out)
     console.print(f"written to {path}", soft_wrap=True)
     return bench.report
 

@@ -12,6 +12,11 @@ from bench.report import short
 
 Result = dict[str, Any]
 
+FIELDS = (
+    *("quick", "date", "commit", "machine", "timings"),
+    *("figures", "checks", "charts", "claims"),
+)
+"""What a result must have to be shown."""
 INTRODUCTION = Path(__file__).with_name("introduction.md")
 
 
@@ -28,18 +33,39 @@ def write_report(catalogue: dict[str, Experiment], results: Path, page: Path) ->
     Returns
     -------
     list of str
-        Experiments without a result, which the page leaves out.
+        Experiments without a result, which the page names at its end.
+
+    Raises
+    ------
+    ValueError
+        If a result cannot be read; names the file and says what to do.
     """
     parts, missing = [INTRODUCTION.read_text(encoding="utf-8")], []
     for name, experiment in catalogue.items():
         path = results / f"{name}.json"
         if path.exists():
-            result = json.loads(path.read_text(encoding="utf-8"))
+            result = _read(path)
             parts.append("\n".join(_section(name, experiment, result, _link(results, page))))
         else:
             missing.append(name)
+    if missing:
+        parts.append(f"Not measured yet: {', '.join(f'`run {name}`' for name in missing)}.\n")
     page.write_text("\n".join(parts), encoding="utf-8")
     return missing
+
+
+def _read(path: Path) -> Result:
+    again = f"run `python -m bench run {path.stem}` again, or take the file away"
+    try:
+        result: Result = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is no JSON ({error}); {again}") from error
+    lacking = [key for key in FIELDS if key not in result] if isinstance(result, dict) else FIELDS
+    if lacking:
+        raise ValueError(f"{path} is of another version and lacks {', '.join(lacking)}; {again}")
+    if result["quick"]:
+        raise ValueError(f"{path} is of a quick run, whose figures say nothing; {again}")
+    return result
 
 
 def _link(results: Path, page: Path) -> str:

@@ -156,6 +156,6 @@ class Bench:
         """Note a chart; it is drawn when the report is written."""
         self.report.charts.append(chart)
 
-    def claim(self, claim: str, seen: str, agrees: bool) -> None:
-        """Note what the paper claims and what was seen; quick runs decide nothing."""
+    def claim(self, claim: str, seen: str, agrees: bool | None) -> None:
+        """Note what the paper claims and what was seen; None: not measured. Quick runs decide nothing."""
         self.report.claims.append(Claim(claim, seen, None if self.quick else agrees))

@@ -9,13 +9,17 @@ arrives up to 50 ms after its max_time, uniformly; in ``seq`` it arrives at its 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from bench.events import LONGEST_US, SHORTEST_US
+from bench.experiment import Bench
+from bench.fingerprints import fingerprint
+from cpu_fallback import IntervalJoin
 from cpu_fallback.streams import Matches, StreamStats, stream_correlator
 from event_model.condition import Window
 from event_model.timestamps import IntervalEvents
@@ -27,6 +31,7 @@ BLOCK = 1000
 _SECONDS = 60.0
 _DELAY_US = 50_000
 _PUSHED_TOGETHER = 2000
+_PAIRS_AT_ONCE = 1 << 20
 
 
 class Arrivals(NamedTuple):
@@ -127,6 +132,24 @@ class StreamRun:
 
     def __call__(self, algorithm: str) -> StreamStats:
         """Push the streams through a new correlator, as they arrive; results are taken and dropped."""
+        return self._run(algorithm, lambda matches: None)
+
+    def fingerprint(self, algorithm: str) -> tuple[int, ...]:
+        """Of the pairs that an algorithm finds, see `bench.fingerprints`; not for counts."""
+        sums: list[tuple[int, ...]] = []
+        self._run(algorithm, lambda m: sums.append(fingerprint(m.left, m.right)))
+        return tuple(map(sum, zip(*sums, strict=True)))
+
+    def fingerprint_of_join(self) -> tuple[int, ...]:
+        """Of the pairs of the batch join."""
+        join = IntervalJoin(*self.load.events(), self.window)
+        sums = [
+            fingerprint(*join.pairs(*run, join.left_order, join.right_order))
+            for run in join.chunks(_PAIRS_AT_ONCE)
+        ]
+        return tuple(map(sum, zip(*sums, strict=True)))
+
+    def _run(self, algorithm: str, take: Callable[[Matches], None]) -> StreamStats:
         arrivals, delay = self.load.arrivals(), self.load.delay_us
         correlator = stream_correlator(
             algorithm,
@@ -145,12 +168,20 @@ class StreamRun:
             sides, low, high, arrival = (
                 array[start : start + _PUSHED_TOGETHER] for array in arrivals
             )
-            found += _count(correlator.push_mixed(sides, (low, high), arrival=arrival))
-        found += _count(correlator.flush())
+            matches = correlator.push_mixed(sides, (low, high), arrival=arrival)
+            found += matches.count
+            take(matches)
+            # Dropped before the next push, which may then use its memory again.
+            del matches
+        last = correlator.flush()
+        take(last)
         stats = correlator.stats
-        assert stats.pairs == found
+        assert stats.pairs == found + last.count
         return stats
 
 
-def _count(matches: Matches) -> int:
-    return matches.count
+def check_streams(bench: Bench, label: str, work: StreamRun, algorithms: Iterable[str]) -> None:
+    """All algorithms must find the pairs of the batch join; this run is the warm-up of each."""
+    pairs = replace(work, emit="pairs")
+    proofs = {name: pairs.fingerprint(name) for name in algorithms}
+    bench.check_equal(f"{label}: pairs", {"batch join": pairs.fingerprint_of_join(), **proofs})

@@ -118,6 +118,39 @@ def test_unknown_experiment_is_bad_usage():
     assert CliRunner().invoke(app, ["run", "nothing"]).exit_code == 2
 
 
+def test_out_is_checked_before_anything_is_measured(monkeypatch, tmp_path):
+    monkeypatch.setitem(experiments(), "local", Experiment("", lambda bench: pytest.fail("ran")))
+    taken = tmp_path / "taken"
+    taken.write_text("a file")
+    done = CliRunner().invoke(app, ["run", "local", "--quick", "--out", str(taken)])
+    assert done.exit_code == 2
+    assert "cannot write to --out" in done.output
+    assert taken.read_text() == "a file"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "is no JSON"),
+        ("[]", "lacks quick"),
+        ('{"quick": false}', "lacks date, commit"),
+        (None, "is of a quick run"),
+    ],
+)
+def test_page_refuses_results_that_it_cannot_show(text, message, tmp_path):
+    path = some_report(quick=True).write(tmp_path)
+    path = path.rename(tmp_path / "local.json")
+    if text is not None:
+        path.write_text(text)
+    page = tmp_path / "page.md"
+    arguments = ["report", "--results", str(tmp_path), "--page", str(page)]
+    done = CliRunner().invoke(app, arguments, env={"COLUMNS": "400"})
+    assert done.exit_code == 2
+    assert message in done.output
+    assert "local.json" in done.output
+    assert not page.exists()
+
+
 def test_disagreement_ends_with_exit_code_1(monkeypatch, tmp_path):
     def disagree(bench):
         bench.check_equal("pairs", {"ours": 1, "theirs": 2})
@@ -287,6 +320,7 @@ def test_page_is_written_from_results(tmp_path):
     }
     assert write_report(catalogue, tmp_path / "results", page) == ["other"]
     text = page.read_text(encoding="utf-8")
+    assert "Not measured yet: `run other`." in text
     assert "## Something\n\nHow it was done.\n" in text
     assert "![A title](../results/some-one.png)" in text
     assert "| they say | we &#124; see | yes |" in text

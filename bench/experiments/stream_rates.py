@@ -7,7 +7,14 @@ from functools import partial
 
 from bench.charts import LABELS, Chart
 from bench.experiment import Bench, Experiment
-from bench.streams import BLOCK, RATES, StreamLoad, StreamRun, mutual_deadline_us
+from bench.streams import (
+    BLOCK,
+    RATES,
+    StreamLoad,
+    StreamRun,
+    check_streams,
+    mutual_deadline_us,
+)
 from bench.timing import Timing
 from cpu_fallback.streams import StreamStats
 
@@ -36,9 +43,8 @@ def _timed(bench: Bench, label: str, work: StreamRun, rounds: int) -> dict[str, 
     contestants: dict[str, Callable[[], StreamStats]] = {
         name: partial(work, name) for name in LABELS
     }
-    timings = bench.alternate(label, contestants, rounds=rounds)
-    bench.check_equal(f"{label}: pairs", {name: t.answer.pairs for name, t in timings.items()})
-    return timings
+    check_streams(bench, label, work, LABELS)
+    return bench.alternate(label, contestants, rounds=rounds, warmups=0)
 
 
 def _draw(bench: Bench, rates: tuple[int, ...], by_rate: list[dict[str, Timing]]) -> None:
@@ -106,19 +112,25 @@ def _claims(bench: Bench, rates: tuple[int, ...], by_rate: list[dict[str, Timing
         for timings in (by_rate[0], top)
     )
     bench.claim(
-        "Figure 4: Eager responds sooner than the lazy family; at low rates so do Simple and"
-        " Simple-Sort.",
+        "Figure 4: Eager responds sooner than the lazy family.",
         f"Eager against Lazy: {slow['eager']:.0f} ms, {slow['lazy']:.0f} ms at {rates[0]} events/s;"
-        f" {fast['eager']:.0f} ms, {fast['lazy']:.0f} ms {at}. Simple responds as Eager does: in the"
-        " stream's time, and every algorithm here keeps up with the stream",
-        all(found["eager"] < found["lazy"] for found in (slow, fast))
-        and slow["simple"] < slow["lazy"],
+        f" {fast['eager']:.0f} ms, {fast['lazy']:.0f} ms {at}",
+        all(found["eager"] < found["lazy"] for found in (slow, fast)),
+    )
+    bench.claim(
+        "Figure 4: Simple and Simple-Sort respond sooner than the lazy family up to 400 events/s, and"
+        " fall behind beyond, where they cannot keep up with the stream.",
+        f"sooner at every rate ({fast['simple']:.0f} ms {at}): all keep up with the streams here, and"
+        " response is of the stream's clock, in which falling behind would not show",
+        None,
     )
     buffers = {name: _buffer(found) for name, found in stats.items()}
     bench.claim(
         "Figure 5: the buffers of Eager are the shortest; those of Simple-Sort are shorter than those"
         " of Simple.",
-        f"{at}: " + ", ".join(f"{LABELS[n]} {buffers[n]:,.0f}" for n in LABELS),
+        f"{at}: "
+        + ", ".join(f"{LABELS[n]} {buffers[n]:,.0f}" for n in LABELS)
+        + ". Simple and Simple-Sort let go of the same events here, Simple at the cost of a scan",
         buffers["eager"] == min(buffers.values()) and buffers["simple-sort"] < buffers["simple"],
     )
     bench.claim(

@@ -1,4 +1,4 @@
-"""The join in Polars: `join_where` on two inequalities, then the closed form."""
+"""The join in Polars: `join_where`, or an equi-join on time buckets, then the closed form."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import pyarrow as pa
 from bench.events import Condition
 
 
+VARIANTS = ("join_where", "buckets")
+
+
 def polars_pairs(
-    left: pa.Table, right: pa.Table, condition: Condition = Condition()
+    left: pa.Table, right: pa.Table, condition: Condition = Condition(), variant: str = VARIANTS[0]
 ) -> pl.DataFrame:
     """All pairs of ids.
 
@@ -18,13 +21,27 @@ def polars_pairs(
     left, right : pa.Table
         ``id``, ``min_time``, ``max_time``: int64, microseconds.
     condition : Condition
+    variant : str
+        One of `VARIANTS`.
     """
+    join = _near if variant == "join_where" else _in_buckets
+    candidates = join(_events(left), _events(right), condition)
+    return candidates.filter(_qualifies(condition)).select("id", "id_right").collect()
+
+
+def _near(left: pl.LazyFrame, right: pl.LazyFrame, condition: Condition) -> pl.LazyFrame:
     near = (
         pl.col("min_time_right") <= pl.col("max_time") + condition.deadline_us,
         pl.col("max_time_right") >= pl.col("min_time") - condition.deadline_us,
     )
-    candidates = _events(left).join_where(_events(right), *near, suffix="_right")
-    return candidates.filter(_qualifies(condition)).select("id", "id_right").collect()
+    return left.join_where(right, *near, suffix="_right")
+
+
+def _in_buckets(left: pl.LazyFrame, right: pl.LazyFrame, condition: Condition) -> pl.LazyFrame:
+    """Each right event is copied to the buckets beside its own."""
+    bucket = pl.col("max_time") // condition.reach_us
+    copies = pl.concat([right.with_columns(bucket=bucket + i) for i in (-1, 0, 1)])
+    return left.with_columns(bucket=bucket).join(copies, on="bucket", suffix="_right")
 
 
 def _events(table: pa.Table) -> pl.LazyFrame:
