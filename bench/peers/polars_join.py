@@ -7,7 +7,6 @@ import pyarrow as pa
 
 from bench.events import Condition
 
-
 VARIANTS = ("join_where", "buckets")
 
 
