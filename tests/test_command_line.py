@@ -566,6 +566,8 @@ def test_signals_leave_no_output(work, number, code):
     process = subprocess.Popen(
         [sys.executable, "-m", "spark_plugin.command_line", *words, "--engine", "local"],
         env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True,
+        # A shell that runs the tests in the background has it ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     deadline = time.monotonic() + 120
     while not list(work.output.parent.iterdir()) and time.monotonic() < deadline:
@@ -788,6 +790,8 @@ def test_spark_interrupted(work):
     process = subprocess.Popen(
         [sys.executable, "-m", "spark_plugin.command_line", "join", *words],
         env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True,
+        # A shell that runs the tests in the background has it ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     deadline = time.monotonic() + 200
     while not list(work.output.parent.iterdir()) and time.monotonic() < deadline:
