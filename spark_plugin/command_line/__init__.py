@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import logging
-import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from spark_plugin.command_line.app import app
-from spark_plugin.command_line.exit_codes import DONE, INTERRUPTED, TERMINATED
+from spark_plugin.command_line.exit_codes import DONE, INTERRUPTED
+from spark_plugin.command_line.interruption import interruptible
 
 __all__ = ["app", "main", "run"]
 
@@ -35,7 +31,7 @@ def run(arguments: list[str]) -> int:
         0 done; 2 bad usage or bad data; 1 a failure of ours; 130 and 143 interrupted.
     """
     try:
-        with _termination():
+        with interruptible():
             code = app(args=arguments or ["--help"], prog_name="coincide", standalone_mode=False)
         if code == INTERRUPTED:
             raise KeyboardInterrupt
@@ -46,21 +42,3 @@ def run(arguments: list[str]) -> int:
 
         return report(error, wants_debug(arguments))
     return code or DONE
-
-
-@contextmanager
-def _termination() -> Iterator[None]:
-    """Turn SIGTERM into an exit that cleans up."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, _terminate)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _terminate(*_: Any) -> NoReturn:
-    logging.disable()  # what breaks on the way out is no news
-    sys.exit(TERMINATED)

@@ -11,6 +11,7 @@ from spark_plugin.command_line.arguments import JoinRequest
 from spark_plugin.command_line.arrow_inputs import ArrowInput, with_like_keys
 from spark_plugin.command_line.input_checks import check_for_spark, check_zones, path_columns
 from spark_plugin.command_line.inputs import Source, find_source
+from spark_plugin.command_line.interruption import raise_if_interrupted
 from spark_plugin.command_line.outputs import (
     RowGroups,
     local_output,
@@ -67,8 +68,10 @@ def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) 
         progress.show("joining")
         with RowGroups(output, job.schema) as groups:
             for batch in job.batches():
+                raise_if_interrupted()
                 groups.write(batch)
                 progress.show(f"joining: {groups.rows:,} rows written")
+        raise_if_interrupted()
         output.commit()
         seconds = time.perf_counter() - started
     done = job.summary
