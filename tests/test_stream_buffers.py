@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cpu_fallback.streams import ALGORITHMS, stream_correlator
+from cpu_fallback.streams.output import PairRoom
 from event_model import Window
 from tests.stream_cases import StreamCase, paper_streams, push_mixed
 
@@ -67,6 +68,65 @@ def test_one_silent_side_keeps_the_other(algorithm: str) -> None:
     assert correlator.stats.invalidated == (0, 0)
     found = correlator.push("right", (times[:1], times[:1])).count + correlator.flush().count
     assert found == 6
+
+
+@pytest.mark.parametrize("algorithm", LAZY)
+@pytest.mark.parametrize("time", [-5, 5_000_000])
+def test_a_heartbeat_gives_out_what_waits(algorithm: str, time: int) -> None:
+    """In the default configuration too, where only a full block is due."""
+    left, right = paper_streams(0.5, 300)
+    case = StreamCase(left, right, Window(-100_000, 100_000, 0.8))
+    correlator = case.correlator(algorithm)
+    found = push_mixed(correlator, case, np.random.default_rng(0), arrivals=True)
+    assert sum(result.count for result in found) == 0
+    assert correlator.advance(time).count == correlator.stats.pairs > 0
+    assert (correlator.stats.invalidated == correlator.stats.arrived) == (time > 0)
+    assert correlator.flush().count == 0
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("beat", [False, True])
+def test_room_for_a_burst_is_given_back(algorithm: str, beat: bool) -> None:
+    times = np.arange(30_000)
+    correlator = stream_correlator(
+        algorithm, Window(-5, 5, 0.5), left_delay=0, right_delay=0, left_longest=0, right_longest=0,
+        block=20_000, emit="counts",
+    )  # fmt: skip
+    correlator.push("left", (times, times))
+    assert correlator._buffers.keys.shape[2] >= 20_000
+    correlator.advance(50_000)
+    if not beat:
+        late = np.array([60_000])
+        correlator.push("right", (late, late))
+        correlator.push("left", (late, late))
+    assert correlator._buffers.keys.shape[2] <= 4096
+    for name in ("_waiting", "_recent"):
+        kept = getattr(correlator, name, None)
+        assert kept is None or kept[0].shape[1] <= 4096
+
+
+def test_a_heartbeat_forgets_times() -> None:
+    correlator = stream_correlator(
+        "classes", Window(-5, 5, 0.5), left_delay=0, right_delay=0, left_longest=0, right_longest=0,
+        block=1,
+    )  # fmt: skip
+    times = np.arange(3000)
+    correlator.push("left", (times, times))
+    correlator.advance(10_000)
+    start, stop = correlator._recent.ends[0]
+    assert start == stop
+    assert correlator._recent.max_times.shape[1] == 1024
+
+
+def test_few_pairs_of_many_candidates_keep_little() -> None:
+    room = PairRoom()
+    room.take()
+    large = np.arange(1_000_000)
+    few, many = room.give(3, large, large), room.give(500_000, large, large)
+    assert few.left.base is None
+    assert few.right.base is None
+    assert few.left.tolist() == few.right.tolist() == [0, 1, 2]
+    assert many.left.base is large
 
 
 @pytest.mark.parametrize("algorithm", LAZY)

@@ -9,7 +9,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from cpu_fallback.streams import ALGORITHMS, Matches, StreamCorrelator, StreamStats
+from cpu_fallback.streams import (
+    ALGORITHMS,
+    Matches,
+    StreamCorrelator,
+    StreamStats,
+    stream_correlator,
+)
 from event_model import Window
 from tests.stream_cases import StreamCase, middling_case, mixed, paper_streams, push_mixed
 
@@ -134,6 +140,23 @@ def test_response_times_against_their_definition(
         if every.size:
             assert stats.response_mean == pytest.approx(every.mean(), rel=1e-9, abs=1e-6)
             assert stats.response_max == every.max()
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_responses_of_events_that_come_before_they_are_over(algorithm: str) -> None:
+    """All arrive 50 before their max_time: the pair of two at 100 and 103 is 53 early."""
+    for times, mean, longest in (((100, 103), -53.0, -53.0), ((100, 103, 110), -56.5, -53.0)):
+        correlator = stream_correlator(
+            algorithm, Window(-20, 20, 0.5), left_delay=0, right_delay=0, left_longest=9,
+            right_longest=9, block=1,
+        )  # fmt: skip
+        assert correlator.stats.response_max == 0.0
+        for i, time in enumerate(times):
+            given = (np.array([time - 9]), np.array([time]))
+            correlator.push("right" if i else "left", given, arrival=[50])
+        correlator.flush()
+        stats = correlator.stats
+        assert (stats.response_mean, stats.response_max) == (mean, longest)
 
 
 def pieces(case: StreamCase) -> list[tuple[int, range]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 from cpu_fallback.streams import ALGORITHMS, StreamCorrelator, stream_correlator
@@ -39,13 +41,24 @@ def events(*ends: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
         ({"left_delay": -1}, "left_delay must be 0 or more .*; found -1"),
         ({"right_longest": 2**62}, "right_longest must be .* below 2\\^62"),
         ({"left_shortest": 11}, "left_shortest \\(11\\) is above left_longest \\(10\\)"),
-        ({"right_delay": "5ms"}, "right_delay must be an int; found '5ms'"),
+        (
+            {"right_delay": "5ms"},
+            "right_delay must be an int; found '5ms'; a stream's .* give an int",
+        ),
         ({"emit": "lists"}, "emit must be one of pairs, counts; found 'lists'"),
         ({"classes": 17}, "classes must be at most 16; found 17"),
         ({"condition": Window(3, 2, 0.5)}, "lo \\(3\\) is above hi \\(2\\)"),
         ({"condition": Window(0, 2, 0.0)}, "must lie in \\(0, 1\\]"),
         ({"condition": Window(0, 2**61, 0.5)}, "below 2\\^61"),
-        ({"condition": within(0, 2)}, "must be a TimingCondition or a Window"),
+        (
+            {"condition": within(0, 2)},
+            r"must be a TimingCondition or a Window; .* Wrap a predicate as",
+        ),
+        (
+            {"condition": Window("1s", "2s", 0.5)},
+            "a stream's times are bare ticks; give it as an int",
+        ),
+        ({"classes": 10**30}, "classes must be at most 16"),
         ({"condition": TimingCondition(within("1s", "2s"), 0.5)}, "as an int in ticks"),
     ],
 )
@@ -90,10 +103,79 @@ def test_unknown_side(side: Any) -> None:
             call()
 
 
-@pytest.mark.parametrize("sides", [[0, 2], [0], [0.0, 1.0], [[0, 1]], ["left", "right"]])
-def test_bad_sides_of_a_mixed_push(sides: Any) -> None:
-    with pytest.raises(SchemaError, match="sides"):
-        correlator().push_mixed(sides, events((0, 5), (1, 6)))
+@pytest.mark.parametrize(
+    ("sides", "message"),
+    [
+        ([0, 2], "found 2 at position 1"),
+        ([-1, 0], "found -1 at position 0"),
+        ([0], "has 1 entries, but min_time has 2"),
+        ([0.0, 1.0], "found float64"),
+        ([[0, 1]], r"found int64 of shape \(1, 2\)"),
+        (["left", "right"], "found <U5"),
+        *((number, r"found \w+ of shape \(\)") for number in (0, 1, 2, 3, 200, -1, True)),
+    ],
+)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_bad_sides_of_a_mixed_push(algorithm: str, sides: Any, message: str) -> None:
+    made = correlator(algorithm)
+    with pytest.raises(SchemaError, match=f"sides.*{message}"):
+        made.push_mixed(sides, events((0, 5), (1, 6)))
+    assert made.stats.arrived == (0, 0)
+
+
+MASKED = np.ma.array([1, 2], mask=[False, True])
+NULL = "nulls, masked entries and NaN are not allowed; found one at position 1"
+
+
+@pytest.mark.parametrize(
+    ("bad", "error", "message"),
+    [
+        (MASKED, DataError, NULL),
+        (pa.array([1, None]), DataError, NULL),
+        (pa.chunked_array([[1], [None]]), DataError, NULL),
+        (pd.Series([1, None]), DataError, NULL),
+        (pd.Series([1, None], dtype="Int64"), DataError, NULL),
+        ([1, None], DataError, NULL),
+        ([1.0, float("nan")], DataError, NULL),
+        ([1, [2]], SchemaError, "must be a one-dimensional array of integers; found a list"),
+        ([1, 2**70], DataError, r"reaches 2\^61 ticks"),
+        ([-1, 2**63], DataError, r"reaches 2\^61 ticks"),
+        ([1, -(2**63) - 1], DataError, r"reaches 2\^61 ticks"),
+    ],
+)
+@pytest.mark.parametrize("name", ["min_time", "max_time", "arrival", "sides"])
+def test_nulls_ragged_lists_and_huge_ints(
+    name: str, bad: Any, error: type[Exception], message: str
+) -> None:
+    given: dict[str, Any] = {
+        "min_time": [1, 2], "max_time": [3, 4], "arrival": [3, 4], "sides": [0, 1], name: bad
+    }  # fmt: skip
+    if name == "sides" and "2\\^61" in message:
+        error, message = SchemaError, "0 .left. and 1 .right."
+    made = correlator()
+    with pytest.raises(error, match=f"{name}.*{message}"):
+        made.push_mixed(
+            given["sides"], (given["min_time"], given["max_time"]), arrival=given["arrival"]
+        )
+    if name != "sides":
+        with pytest.raises(error, match=f"{name}.*{message}"):
+            made.push("left", (given["min_time"], given["max_time"]), arrival=given["arrival"])
+    assert made.stats.arrived == (0, 0)
+
+
+def test_masked_times_of_interval_events_and_unmasked_arrays() -> None:
+    with pytest.raises(DataError, match=f"min_time: {NULL}"):
+        correlator().push("left", IntervalEvents(MASKED, np.array([4, 5])))
+    assert correlator().push("left", (np.ma.array([1, 2]), np.ma.array([4, 5]))).count == 0
+
+
+@pytest.mark.parametrize("options", [{"block": 10**30}, {"block": None, "every": 10**30}])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_huge_block_is_never_full(algorithm: str, options: dict[str, Any]) -> None:
+    made = correlator(algorithm, **options)
+    found = [made.push(side, events((0, 5))).count for side in ("left", "right")]
+    assert sum(found) + made.flush().count == 1
+    assert sum(found) == (algorithm not in ("lazy", "lookup", "classes"))
 
 
 def test_arrivals_that_go_back() -> None:
@@ -134,6 +216,12 @@ def test_after_flush(algorithm: str) -> None:
 def test_bad_heartbeat(time: Any) -> None:
     with pytest.raises(ConditionError, match="time must be an int"):
         correlator().advance(time)
+
+
+@pytest.mark.parametrize("side", ["base", 0, ["left"]])
+def test_heartbeat_of_an_unknown_side(side: Any) -> None:
+    with pytest.raises(ConditionError, match="side must be 'left' or 'right'; found"):
+        correlator().advance(5, side)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

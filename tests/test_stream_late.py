@@ -113,3 +113,19 @@ def test_after_a_heartbeat_earlier_events_are_late(algorithm: str) -> None:
     correlator.advance(150)
     correlator.push("left", (np.array([129, 130]), np.array([129, 130])))
     assert correlator.take_late("left").numbers.tolist() == [1]
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_the_heartbeat_of_one_side_makes_nothing_late_on_the_other(algorithm: str) -> None:
+    times = np.array([100, 120])
+    for side, late in (("left", (0, 0)), ("right", (2, 0)), (None, (2, 0))):
+        correlator = stream_correlator(
+            algorithm, Window(-5, 5, 0.5), left_delay=0, right_delay=0, left_longest=0,
+            right_longest=0,
+        )  # fmt: skip
+        correlator.push("left", (np.array([90]), np.array([90])))
+        correlator.advance(10_000, None if side is None else ("left", "right")[side == "left"])
+        correlator.push("left", (times, times))
+        assert correlator.stats.late == late
+        # The left event goes where the right side has moved on.
+        assert (correlator.stats.invalidated[0] > 0) == (side != "right")

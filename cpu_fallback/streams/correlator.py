@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
+from copy import deepcopy
 from operator import index
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cpu_fallback.streams.intake import Batch, Events, checked_batch, declared_lengths
+from cpu_fallback.streams.intake import (
+    Batch,
+    Events,
+    declared_lengths,
+    mixed_batch,
+    one_sided_batch,
+)
 from cpu_fallback.streams.kernels.arrivals import ON_TIME
 from cpu_fallback.streams.options import StreamOptions
 from cpu_fallback.streams.output import PairRoom
 from cpu_fallback.streams.region_tables import Regions
 from cpu_fallback.streams.results import LateEvents, Matches, joined_late, joined_matches
 from cpu_fallback.streams.sides import LEFT, RIGHT, side_index
-from cpu_fallback.streams.state import Buffers, Rules, new_buffers, new_progress
+from cpu_fallback.streams.state import Buffers, Rules, new_buffers, new_progress, roomy_buffers
 from cpu_fallback.streams.statistics import (
     LATE,
     PAIRS,
     StreamStats,
+    new_response,
     new_tally,
     stats_of,
 )
@@ -41,6 +51,12 @@ class StreamCorrelator(ABC):
     instant so far. Late events take no part and can be had from `take_late`. All others are paired as
     in a batch join of the two streams, each pair being given out once.
 
+    Calls from several threads are taken one after the other. If an exception such as MemoryError or
+    KeyboardInterrupt ends a call, what was found and taken before it is kept: the pairs come with the
+    next call that returns, and the events not yet taken, which are those of each side from
+    ``stats.arrived`` on, can be pushed again. Where it leaves events half correlated, every later push,
+    advance and flush raises DataError.
+
     Parameters
     ----------
     options : StreamOptions
@@ -55,10 +71,23 @@ class StreamCorrelator(ABC):
         self._buffers: Buffers = new_buffers(1)
         self._progress = new_progress()
         self._tally = new_tally()
-        self._response = np.zeros(2)
+        self._response = new_response()
         self._room = PairRoom()
+        self._pending: list[Matches] = []
         self._late: tuple[list[LateEvents], list[LateEvents]] = ([], [])
         self._closed = False
+        # True while a kernel runs that leaves half-correlated events behind if it does not end.
+        self._halfway = False
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy of its own, since the arrays are written into as soon as the lock is let go.
+        with self._lock:
+            return deepcopy({k: v for k, v in vars(self).items() if k != "_lock"})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._lock = threading.Lock()
 
     def push(self, side: str, events: Events, *, arrival: npt.ArrayLike | None = None) -> Matches:
         """Take in a block of events of one side.
@@ -84,10 +113,22 @@ class StreamCorrelator(ABC):
         SchemaError
             If the arrays are not one-dimensional arrays of integers of equal size.
         DataError
-            If an event has min_time above max_time, a time beyond 2**61 ticks, or a length outside the
-            declared limits; if arrival instants go back; after `flush`. Nothing of the block is taken.
+            If an entry is null; if an event has min_time above max_time, a time beyond 2**61 ticks, or a
+            length outside the declared limits; if arrival instants go back; after `flush`. Nothing of
+            the block is taken.
+
+        Notes
+        -----
+        A large block is taken in parts. If another exception ends the push between them, see
+        `StreamCorrelator`: the first ``stats.arrived`` events of the side are taken, late ones
+        included, and no others.
         """
-        return self._push(side_index(side), events, arrival)
+        number = side_index(side)
+        with self._lock:
+            self._check_open()
+            return self._push(
+                one_sided_batch(number, events, arrival, self._lengths, self._progress.clock)
+            )
 
     def push_mixed(
         self, sides: npt.ArrayLike, events: Events, *, arrival: npt.ArrayLike | None = None
@@ -101,82 +142,113 @@ class StreamCorrelator(ABC):
         events, arrival
             As `push`.
         """
-        return self._push(sides, events, arrival)
+        with self._lock:
+            self._check_open()
+            return self._push(
+                mixed_batch(sides, events, arrival, self._lengths, self._progress.clock)
+            )
 
-    def advance(self, time: int) -> Matches:
-        """Let time pass on both sides without events: nothing arrives before `time` any more.
+    def advance(self, time: int, side: str | None = None) -> Matches:
+        """Let time pass without events: nothing arrives before `time` any more.
 
-        A heartbeat, for streams that fall silent: what is due is re-evaluated, what is obsolete goes.
+        A heartbeat, for streams that fall silent. Whatever waits is re-evaluated, whether or not it is
+        due; then what is obsolete goes.
 
         Parameters
         ----------
         time : int
-            Ticks. Earlier than the clocks: nothing happens.
+            Ticks. A clock that is later already stays.
+        side : {"left", "right"}, optional
+            Whose clock moves; the events of the other side are no later for it. None: both.
+
+        Returns
+        -------
+        Matches
+            The pairs that this made final.
 
         Raises
         ------
         ConditionError
-            If `time` is no int below 2**61 ticks.
+            If `time` is no int below 2**61 ticks, or the side is unknown.
         DataError
             After `flush`.
         """
-        self._check_open()
+        sides = slice(None) if side is None else slice(number := side_index(side), number + 1)
         if (
             isinstance(time, bool)
             or not hasattr(time, "__index__")
             or abs(index(time)) >= TIME_LIMIT
         ):
             raise ConditionError(f"time must be an int below 2^61 ticks; found {time!r}")
-        np.maximum(self._progress.clock, index(time), out=self._progress.clock)
-        return self._time_passed()
+        with self._lock:
+            self._check_open()
+            clocks = self._progress.clock[sides]
+            np.maximum(clocks, index(time), out=clocks)
+            self._time_passed()
+            self._fit()
+            return self._given_out()
 
     def flush(self) -> Matches:
         """The pairs that still wait. After this nothing more can be pushed."""
-        if self._closed:
-            return joined_matches([])
-        self._closed = True
-        return self._finish()
+        with self._lock:
+            self._check_whole()
+            self._finish()
+            found = self._given_out()
+            self._closed = True
+            return found
 
     def take_late(self, side: str) -> LateEvents:
-        """The late events of a side since they were last taken."""
+        """The late events of a side since they were last taken; they are kept until then."""
         lots = self._late[side_index(side)]
-        late = joined_late(lots)
-        lots.clear()
-        return late
+        with self._lock:
+            late = joined_late(lots)
+            lots.clear()
+            return late
 
     @property
     def stats(self) -> StreamStats:
         """What was looked at, found and kept so far."""
-        return stats_of(self._tally, self._response, self._progress.arrived)
+        with self._lock:
+            return stats_of(self._tally, self._response, self._progress.arrived)
 
     @abstractmethod
-    def _take(self, batch: Batch, late: np.ndarray) -> list[Matches]:
+    def _take(self, batch: Batch, late: np.ndarray) -> None:
         """Let a batch of limited size arrive; note the numbers of late events."""
 
     @abstractmethod
-    def _time_passed(self) -> Matches:
+    def _time_passed(self) -> None:
         """What follows from the clocks having moved without an event."""
 
     @abstractmethod
-    def _finish(self) -> Matches:
-        """The pairs that still wait."""
+    def _finish(self) -> None:
+        """Find the pairs that still wait."""
 
-    def _push(
-        self, sides: npt.ArrayLike | int, events: Events, arrival: npt.ArrayLike | None
-    ) -> Matches:
-        self._check_open()
-        batch = checked_batch(sides, events, arrival, self._lengths, self._progress.clock)
-        found: list[Matches] = []
+    def _fit(self) -> None:
+        """Take memory back that obsolete events have left."""
+        self._buffers = roomy_buffers(self._buffers, 0)
+
+    def _push(self, batch: Batch) -> Matches:
         for start in range(0, batch.sides.size, _MOST_AT_ONCE):
             part = Batch(*(array[start : start + _MOST_AT_ONCE] for array in batch))
             before = self._tally[LATE] + self._tally[LATE + 1]
             late = np.full(part.sides.size, ON_TIME, np.int64)
-            found += self._take(part, late)
-            if self._tally[LATE] + self._tally[LATE + 1] > before:
-                self._keep_late(part, late)
-        return joined_matches(found)
+            try:
+                self._take(part, late)
+            finally:
+                # What has arrived when something goes wrong has arrived, and is not pushed again.
+                if self._tally[LATE] + self._tally[LATE + 1] > before:
+                    self._keep_late(part, late)
+        return self._given_out()
+
+    def _check_whole(self) -> None:
+        if self._halfway:
+            raise DataError(
+                "an exception ended an earlier call while events were being correlated, so pairs may"
+                " be missing; make a new correlator with stream_correlator and push the events again"
+            )
 
     def _check_open(self) -> None:
+        self._check_whole()
         if self._closed:
             raise DataError(
                 "this correlator has been flushed and takes no more events; make a new one with"
@@ -195,11 +267,19 @@ class StreamCorrelator(ABC):
         """Room for the pairs of one kernel's run."""
         return self._room.take() if self._rules.pairs else (_NOTHING, _NOTHING)
 
-    def _result(self, count: int, left: np.ndarray, right: np.ndarray) -> Matches:
+    def _keep(self, count: int, left: np.ndarray, right: np.ndarray) -> None:
+        """Keep the pairs of one kernel's run until a call can return them."""
+        if self._rules.pairs:
+            self._pending.append(self._room.give(count, left, right))
+        else:
+            self._pending.append(Matches(count, _NOTHING, _NOTHING))
         self._tally[PAIRS] += count
-        if not self._rules.pairs:
-            return Matches(count, _NOTHING, _NOTHING)
-        return self._room.give(count, left, right)
+
+    def _given_out(self) -> Matches:
+        # Joined first: if there is no memory for that, they stay.
+        found = joined_matches(self._pending)
+        self._pending = []
+        return found
 
 
 def _rules(options: StreamOptions) -> Rules:
@@ -213,7 +293,7 @@ def _rules(options: StreamOptions) -> Rules:
         certain=min(threshold + guard(*longest), 1.0),
         one_tail=window.width >= sum(longest),
         delays=np.array([side.delay for side in limits], np.int64),
-        block=options.block or _UNLIMITED,
-        every=options.every or _UNLIMITED,
+        block=min(options.block or _UNLIMITED, _UNLIMITED),
+        every=min(options.every or _UNLIMITED, _UNLIMITED),
         pairs=options.emit == "pairs",
     )

@@ -14,13 +14,13 @@ from cpu_fallback.streams.class_cuts import (
 )
 from cpu_fallback.streams.correlator import StreamCorrelator
 from cpu_fallback.streams.intake import Batch
-from cpu_fallback.streams.kernels.arrivals import is_due, wait_for_block
+from cpu_fallback.streams.kernels.arrivals import wait_for_block
 from cpu_fallback.streams.kernels.buffering import let_go
 from cpu_fallback.streams.kernels.classed import evaluate_by_class
 from cpu_fallback.streams.kernels.evaluation import evaluate
+from cpu_fallback.streams.kernels.later import forget_times
 from cpu_fallback.streams.options import StreamOptions
 from cpu_fallback.streams.region_tables import Regions, max_time_regions, midpoint_regions
-from cpu_fallback.streams.results import NO_MATCHES, Matches
 from cpu_fallback.streams.sides import LEFT, RIGHT
 from cpu_fallback.streams.state import (
     new_recent,
@@ -50,32 +50,39 @@ class LazyCorrelator(StreamCorrelator):
         super().__init__(options, regions)
         self._waiting = new_waiting()
 
-    def _take(self, batch: Batch, late: np.ndarray) -> list[Matches]:
-        found = []
+    def _take(self, batch: Batch, late: np.ndarray) -> None:
         self._waiting = roomy_waiting(self._waiting, self._progress, batch.sides.size)
         start = 0
         while start < batch.sides.size:
             given = (start, batch, self._buffers, self._waiting, self._progress, self._rules)
             start, due = wait_for_block(*given, self._tally, late)
             if due:
-                found.append(self._evaluate())
-        return found
+                self._evaluate()
 
-    def _time_passed(self) -> Matches:
-        if is_due(self._progress, self._rules):
-            return self._evaluate()
-        if not self._progress.waiting.any():
-            let_go(self._buffers, self._progress, self._regions, self._rules, self._tally)
-        return NO_MATCHES
+    def _time_passed(self) -> None:
+        if self._progress.waiting.any():
+            self._evaluate()
+        else:
+            self._let_go()
 
-    def _finish(self) -> Matches:
-        return self._evaluate() if self._progress.waiting.any() else NO_MATCHES
+    def _finish(self) -> None:
+        if self._progress.waiting.any():
+            self._evaluate()
 
-    def _evaluate(self) -> Matches:
+    def _let_go(self) -> None:
+        let_go(self._buffers, self._progress, self._regions, self._rules, self._tally)
+
+    def _fit(self) -> None:
+        super()._fit()
+        self._waiting = roomy_waiting(self._waiting, self._progress, 0)
+
+    def _evaluate(self) -> None:
         self._buffers = roomy_buffers(self._buffers, int(self._progress.waiting.max()))
         given = (self._waiting, self._buffers, self._progress, self._regions, self._rules)
         written = (self._tally, self._response, *self._space())
-        return self._result(*evaluate(self._lookup, *given, *written))
+        self._halfway = True
+        self._keep(*evaluate(self._lookup, *given, *written))
+        self._halfway = False
 
 
 class ClassedCorrelator(LazyCorrelator):
@@ -95,7 +102,15 @@ class ClassedCorrelator(LazyCorrelator):
         self._start(options, midpoint_regions(options, self._classes))
         self._recent = new_recent()
 
-    def _evaluate(self) -> Matches:
+    def _let_go(self) -> None:
+        super()._let_go()
+        forget_times(self._recent, self._progress, self._rules)
+
+    def _fit(self) -> None:
+        super()._fit()
+        self._recent = roomy_recent(self._recent, 0)
+
+    def _evaluate(self) -> None:
         if not all(self._is_cut):
             self._cut_classes()
         most = int(self._progress.waiting.max())
@@ -103,22 +118,27 @@ class ClassedCorrelator(LazyCorrelator):
         self._recent = roomy_recent(self._recent, most)
         events = (self._waiting, self._buffers, self._recent, self._progress)
         written = (self._tally, self._response, *self._space())
-        return self._result(*evaluate_by_class(*events, self._regions, self._rules, *written))
+        self._halfway = True
+        self._keep(*evaluate_by_class(*events, self._regions, self._rules, *written))
+        self._halfway = False
 
     def _cut_classes(self) -> None:
-        cut = [self._cut(side) for side in (LEFT, RIGHT)]
-        if cut[LEFT] is self._classes[LEFT] and cut[RIGHT] is self._classes[RIGHT]:
+        cut = (self._cut(LEFT), self._cut(RIGHT))
+        is_new = [new is not old for new, old in zip(cut, self._classes, strict=True)]
+        if not any(is_new):
             return
-        self._classes = (cut[LEFT], cut[RIGHT])
-        self._regions = midpoint_regions(self.options, self._classes)
-        self._buffers = reclassed_buffers(self._buffers, self._classes)
+        regions = midpoint_regions(self.options, cut)
+        buffers = reclassed_buffers(self._buffers, cut)
+        self._halfway = True
+        self._classes, self._regions, self._buffers = cut, regions, buffers
+        self._is_cut = [was or new for was, new in zip(self._is_cut, is_new, strict=True)]
+        self._halfway = False
 
     def _cut(self, side: int) -> LengthClasses:
         """The classes of a side, cut now if it is time."""
         lengths = self._lengths_seen(side)
         if self._is_cut[side] or lengths.size < ENOUGH:
             return self._classes[side]
-        self._is_cut[side] = True
         most = self.options.classes or DEFAULT_CLASSES
         return covering_classes(lengths, most, self.options.limits[side])
 

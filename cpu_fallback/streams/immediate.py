@@ -13,7 +13,6 @@ from cpu_fallback.streams.kernels.eager import correlate_eagerly
 from cpu_fallback.streams.kernels.simple import correlate_simple, let_go_unsorted
 from cpu_fallback.streams.options import StreamOptions
 from cpu_fallback.streams.region_tables import impossible_regions, max_time_regions
-from cpu_fallback.streams.results import NO_MATCHES, Matches
 from cpu_fallback.streams.state import roomy_buffers
 
 Immediate = Literal["simple", "simple-sort", "eager"]
@@ -34,19 +33,21 @@ class ImmediateCorrelator(StreamCorrelator):
         super().__init__(options, regions(options))
         self._algorithm = algorithm
 
-    def _take(self, batch: Batch, late: np.ndarray) -> list[Matches]:
+    def _take(self, batch: Batch, late: np.ndarray) -> None:
         self._buffers = roomy_buffers(self._buffers, batch.sides.size)
         given = (batch, self._buffers, self._progress, self._regions, self._rules)
         written = (self._tally, self._response, late, *self._space())
+        self._halfway = True
         if self._algorithm == "eager":
-            return [self._result(*correlate_eagerly(*given, *written))]
-        ordered = self._algorithm == "simple-sort"
-        return [self._result(*correlate_simple(*given, ordered, *written))]
+            self._keep(*correlate_eagerly(*given, *written))
+        else:
+            ordered = self._algorithm == "simple-sort"
+            self._keep(*correlate_simple(*given, ordered, *written))
+        self._halfway = False
 
-    def _time_passed(self) -> Matches:
+    def _time_passed(self) -> None:
         release = let_go_unsorted if self._algorithm == "simple" else let_go
         release(self._buffers, self._progress, self._regions, self._rules, self._tally)
-        return NO_MATCHES
 
-    def _finish(self) -> Matches:
-        return NO_MATCHES
+    def _finish(self) -> None:
+        """Nothing waits."""

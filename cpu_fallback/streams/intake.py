@@ -45,18 +45,39 @@ class Batch(NamedTuple):
     arrival: np.ndarray
 
 
-def checked_batch(
-    sides: npt.ArrayLike | int,
+def one_sided_batch(
+    side: int,
     events: Events,
     arrival: npt.ArrayLike | None,
     lengths: np.ndarray,
     clock: np.ndarray,
 ) -> Batch:
-    """Events as a batch.
+    """Events of one side as a batch.
 
     Parameters
     ----------
-    sides : int or array of int, shape (n,)
+    side : int
+        From `side_index`.
+    events, arrival, lengths, clock
+        As `mixed_batch`, which also says what is raised.
+    """
+    lows, highs = _both_ends(events)
+    marks = np.full(lows.size, side, np.uint8)
+    return _checked(marks, lows, highs, arrival, lengths, clock)
+
+
+def mixed_batch(
+    sides: npt.ArrayLike,
+    events: Events,
+    arrival: npt.ArrayLike | None,
+    lengths: np.ndarray,
+    clock: np.ndarray,
+) -> Batch:
+    """Events of both sides as a batch.
+
+    Parameters
+    ----------
+    sides : array of int, shape (n,)
         0 for left, 1 for right.
     events : IntervalEvents or (min_time, max_time)
         Without groups.
@@ -72,15 +93,24 @@ def checked_batch(
     SchemaError
         If arrays are not one-dimensional arrays of integers, of equal size.
     DataError
-        If an event has min_time above max_time, a time beyond 2**61 ticks, or a length outside the
-        declared limits; if arrival instants go back; if events have groups.
+        If an entry is null; if an event has min_time above max_time, a time beyond 2**61 ticks, or a
+        length outside the declared limits; if arrival instants go back; if events have groups.
     """
-    low, high = _both_ends(events)
-    lows, highs = _ticks("min_time", low), _ticks("max_time", high)
+    lows, highs = _both_ends(events)
+    marks = _marks(sides)
+    _check_size("sides", marks, lows)
+    return _checked(marks, lows, highs, arrival, lengths, clock)
+
+
+def _checked(
+    marks: np.ndarray,
+    lows: np.ndarray,
+    highs: np.ndarray,
+    arrival: npt.ArrayLike | None,
+    lengths: np.ndarray,
+    clock: np.ndarray,
+) -> Batch:
     instants = _NO_ARRIVAL if arrival is None else _ticks("arrival", arrival)
-    marks = np.full(lows.size, sides, np.uint8) if isinstance(sides, int) else _marks(sides)
-    for name, array in (("max_time", highs), ("sides", marks)):
-        _check_size(name, array, lows)
     if arrival is not None:
         _check_size("arrival", instants, lows)
     batch = Batch(marks, lows, highs, instants)
@@ -95,7 +125,14 @@ def declared_lengths(limits: tuple[SideLimits, SideLimits]) -> np.ndarray:
     return np.array([(side.shortest, side.longest) for side in limits], np.int64)
 
 
-def _both_ends(events: Events) -> tuple[npt.ArrayLike, npt.ArrayLike]:
+def _both_ends(events: Events) -> tuple[np.ndarray, np.ndarray]:
+    low, high = _given_ends(events)
+    lows, highs = _ticks("min_time", low), _ticks("max_time", high)
+    _check_size("max_time", highs, lows)
+    return lows, highs
+
+
+def _given_ends(events: Events) -> tuple[npt.ArrayLike, npt.ArrayLike]:
     if isinstance(events, IntervalEvents):
         if events.group is not None:
             raise DataError(
@@ -112,23 +149,83 @@ def _both_ends(events: Events) -> tuple[npt.ArrayLike, npt.ArrayLike]:
 
 
 def _ticks(name: str, values: npt.ArrayLike) -> np.ndarray:
-    array = np.asarray(values)
+    array = _array(name, values)
     if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
+        _check_range(name, array)
         raise SchemaError(
             f"{name} must be a one-dimensional array of integers (ticks); found {array.dtype} of"
             f" shape {array.shape}. Round times to int64 ticks first"
         )
-    if array.dtype.kind == "u" and array.size and int(array.max()) >= TIME_LIMIT:
-        raise DataError(f"{name}: a time reaches 2^61 ticks; use a coarser unit")
+    if array.dtype.kind == "u" and array.size:
+        _check_range(name, array)
     return _plain(array, np.int64)
 
 
 def _marks(sides: npt.ArrayLike) -> np.ndarray:
-    array = np.asarray(sides)
-    plain = array.ndim == 1 and (array.dtype.kind in "iub" or not array.size)
-    if not plain or not ((array == LEFT) | (array == RIGHT)).all():
-        raise SchemaError("sides must be a one-dimensional array of 0 (left) and 1 (right)")
+    array = _array("sides", sides)
+    expected = "sides must be a one-dimensional array of 0 (left) and 1 (right)"
+    if array.ndim != 1 or (array.dtype.kind not in "iub" and array.size):
+        raise SchemaError(
+            f"{expected}, one for each event; found {array.dtype} of shape {array.shape}"
+        )
+    wrong = np.flatnonzero((array != LEFT) & (array != RIGHT))
+    if wrong.size:
+        at = int(wrong[0])
+        raise SchemaError(f"{expected}; found {array[at]} at position {at}")
     return _plain(array, np.uint8)
+
+
+def _array(name: str, values: npt.ArrayLike) -> np.ndarray:
+    """An array without nulls, of any type and shape."""
+    if np.ma.is_masked(values):
+        # np.asarray would drop the mask and take what lies beneath it for a value.
+        _refuse_null(name, np.ma.getmaskarray(np.ma.asarray(values)))
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise SchemaError(
+            f"{name} must be a one-dimensional array of integers; found a"
+            f" {type(values).__name__} that is no array ({error}). Give one int for each event"
+        ) from error
+    if array.dtype.kind == "f":
+        _refuse_null(name, np.isnan(array))
+    elif array.dtype.kind == "O":
+        nulls = [_is_null(value) for value in array.ravel().tolist()]
+        _refuse_null(name, np.array(nulls, bool))
+    return array
+
+
+def _refuse_null(name: str, nulls: np.ndarray) -> None:
+    at = np.flatnonzero(nulls)
+    if at.size:
+        raise DataError(
+            f"{name}: nulls, masked entries and NaN are not allowed; found one at position"
+            f" {int(at[0])}. Leave such events out"
+        )
+
+
+def _is_null(value: object) -> bool:
+    """Whether a value of an object array is None, NaN, NaT or pandas.NA."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except ValueError:  # an array
+        return False
+    except TypeError:  # pandas.NA is neither equal to itself nor different
+        return True
+
+
+def _check_range(name: str, array: np.ndarray) -> None:
+    """Refuse times beyond the limit where they made NumPy choose another type than int64."""
+    if array.dtype.kind in "uf":
+        beyond = bool((np.abs(array) >= TIME_LIMIT).any())
+    else:
+        beyond = array.dtype.kind == "O" and any(
+            isinstance(value, int) and abs(value) >= TIME_LIMIT for value in array.ravel().tolist()
+        )
+    if beyond:
+        raise DataError(f"{name}: a time reaches 2^61 ticks; use a coarser unit")
 
 
 def _plain(array: np.ndarray, dtype: type) -> np.ndarray:

@@ -10,7 +10,7 @@ from event_model.condition import TimingCondition, Window
 from event_model.errors import ConditionError
 from event_model.length_classes import MAX_CLASSES
 from event_model.options import check_choice
-from event_model.predicates import within
+from event_model.predicates import Within, within
 from event_model.units import TIME_LIMIT, Tick
 
 Emit = Literal["pairs", "counts"]
@@ -101,11 +101,14 @@ def window_in_ticks(condition: Window | TimingCondition) -> Window:
         If it is neither a Window nor a TimingCondition, or makes no sense as one.
     """
     if isinstance(condition, TimingCondition):
+        _refuse_text(condition.predicate)
         return condition.window(Tick())
     if not isinstance(condition, Window):
         raise ConditionError(
-            f"the condition must be a TimingCondition or a Window; found {condition!r}"
+            f"the condition must be a TimingCondition or a Window; found {condition!r}. Wrap a"
+            " predicate as TimingCondition(predicate, confidence=...)"
         )
+    _refuse_text(condition)
     lo, hi = Tick().count(condition.lo), Tick().count(condition.hi)
     if lo > hi:
         raise ConditionError(f"the window is empty: lo ({lo}) is above hi ({hi}). Swap the two")
@@ -115,6 +118,15 @@ def window_in_ticks(condition: Window | TimingCondition) -> Window:
 def checked_confidence(confidence: float) -> float:
     """The threshold by the rules of `TimingCondition`."""
     return TimingCondition(within(0, 0), confidence).confidence
+
+
+def _refuse_text(ends: Window | Within) -> None:
+    for end in (ends.lo, ends.hi):
+        if isinstance(end, str):
+            raise ConditionError(
+                f"the duration {end!r} has a unit, but a stream's times are bare ticks; give it as an"
+                " int in ticks"
+            )
 
 
 def _count(name: str, value: object) -> int:
@@ -138,4 +150,5 @@ def _whole(name: str, value: object) -> int:
             raise TypeError
         return index(value)  # type: ignore[arg-type]
     except TypeError:
-        raise ConditionError(f"{name} must be an int; found {value!r}") from None
+        hint = "; a stream's times are bare ticks, give an int" if isinstance(value, str) else ""
+        raise ConditionError(f"{name} must be an int; found {value!r}{hint}") from None

@@ -14,6 +14,7 @@ _SMALLEST_SLAB = 1 << 13
 _LARGEST_SLAB = 1 << 21
 _RESULTS_PER_SLAB = 8
 _MOST_SLABS = 3
+_SPARSE = 4
 
 
 class _Slab(NamedTuple):
@@ -52,6 +53,10 @@ class PairRoom:
         if left.size == slab.left.size - self._used:
             left, right = slab.left[self._used :], slab.right[self._used :]
             self._used += count
+        elif _SPARSE * count < left.size:
+            # The kernel's own room is as large as its candidates were many, and a slice would keep all
+            # of it for as long as the caller keeps the pairs.
+            return Matches(count, left[:count].copy(), right[:count].copy())
         return Matches(count, left[:count], right[:count])
 
     def _change_slab(self) -> None:

@@ -16,6 +16,7 @@ NEVER = -TIME_LIMIT
 """A clock that has not begun."""
 
 _SMALLEST = 1024
+_WASTEFUL = 8
 
 
 class Buffers(NamedTuple):
@@ -144,15 +145,16 @@ def new_progress() -> Progress:
 def roomy_buffers(buffers: Buffers, extra: int) -> Buffers:
     """Buffers in which every class has room for `extra` more events.
 
-    The same ones if there is room, else new ones of twice the need: so what obsolete events leave
-    behind is taken back, and copying costs a constant per event.
+    The same ones if there is room, and not far too much of it; else new ones of twice the need: so
+    what obsolete events leave behind is taken back, and copying costs a constant per event.
     """
     stops = buffers.ends[:, :, 1]
-    if int(stops.max()) + extra <= buffers.keys.shape[2]:
-        return buffers
     live = stops - buffers.ends[:, :, 0]
+    needed, capacity = int(live.max()) + extra, buffers.keys.shape[2]
+    if int(stops.max()) + extra <= capacity and not _is_wasteful(capacity, needed):
+        return buffers
     classes = live.shape[1]
-    roomy = new_buffers(classes, max(_SMALLEST, 2 * (int(live.max()) + extra)))
+    roomy = new_buffers(classes, max(_SMALLEST, 2 * needed))
     for side, k in np.ndindex(2, classes):
         start, stop = buffers.ends[side, k]
         for old, new in zip(buffers[:3], roomy[:3], strict=True):
@@ -163,10 +165,10 @@ def roomy_buffers(buffers: Buffers, extra: int) -> Buffers:
 
 def roomy_waiting(waiting: Waiting, progress: Progress, extra: int) -> Waiting:
     """As `roomy_buffers`, for events that wait."""
-    used = int(progress.waiting.max())
-    if used + extra <= waiting.numbers.shape[1]:
+    used, capacity = int(progress.waiting.max()), waiting.numbers.shape[1]
+    if used + extra <= capacity and not _is_wasteful(capacity, used + extra):
         return waiting
-    roomy = new_waiting(2 * (used + extra))
+    roomy = new_waiting(max(_SMALLEST, 2 * (used + extra)))
     for old, new in zip(waiting, roomy, strict=True):
         new[:, :used] = old[:, :used]
     return roomy
@@ -178,14 +180,20 @@ def new_recent() -> Recent:
 
 
 def roomy_recent(recent: Recent, extra: int) -> Recent:
-    """The same if there is room for `extra` more times a side, else with room for twice the need."""
-    if int(recent.ends[:, 1].max()) + extra <= recent.max_times.shape[1]:
-        return recent
+    """As `roomy_buffers`, for max_times of processed events."""
     used = recent.ends[:, 1] - recent.ends[:, 0]
-    capacity = max(_SMALLEST, 2 * (int(used.max()) + extra))
-    roomy = Recent(np.empty((2, capacity), np.int64), np.zeros((2, 2), np.int64))
+    needed, capacity = int(used.max()) + extra, recent.max_times.shape[1]
+    if int(recent.ends[:, 1].max()) + extra <= capacity and not _is_wasteful(capacity, needed):
+        return recent
+    room = np.empty((2, max(_SMALLEST, 2 * needed)), np.int64)
+    roomy = Recent(room, np.zeros((2, 2), np.int64))
     for side in (LEFT, RIGHT):
         start, stop = recent.ends[side]
         roomy.max_times[side, : stop - start] = recent.max_times[side, start:stop]
     roomy.ends[:, 1] = used
     return roomy
+
+
+def _is_wasteful(capacity: int, needed: int) -> bool:
+    """Whether room is left over from a burst, which would otherwise be held for ever."""
+    return capacity > _SMALLEST and capacity > _WASTEFUL * needed

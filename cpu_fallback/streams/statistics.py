@@ -41,7 +41,8 @@ class StreamStats:
     response_mean, response_max : float
         Response time of the pairs, ticks: the clock at which a pair was found less the larger max_time
         of its two events; Lee & Lee (2010), section 5.1. The clock is the stream's, so time spent in
-        computing is not in it. 0 if there are no pairs.
+        computing is not in it. Negative where a pair was found before that max_time, since its events
+        came before they were over. 0 if there are no pairs.
     buffer_mean, buffer_max : (float, float), (int, int)
         Events in the buffers, left and right, correlated or waiting: mean and maximum over the
         arrivals of both sides, taken right after each.
@@ -81,6 +82,11 @@ def new_tally() -> np.ndarray:
     return np.zeros(TALLY_SIZE, np.int64)
 
 
+def new_response() -> np.ndarray:
+    """No sum, and no maximum yet, which may turn out negative: float64 array, shape (2,)."""
+    return np.array([0.0, -np.inf])
+
+
 def stats_of(tally: np.ndarray, response: np.ndarray, arrived: np.ndarray) -> StreamStats:
     """Put a tally into words.
 
@@ -102,7 +108,7 @@ def stats_of(tally: np.ndarray, response: np.ndarray, arrived: np.ndarray) -> St
         sure=int(tally[SURE]),
         hits=int(tally[HITS]),
         response_mean=float(response[RESPONSE_SUM]) / max(1, pairs),
-        response_max=float(response[RESPONSE_MAX]),
+        response_max=float(response[RESPONSE_MAX]) if pairs else 0.0,
         buffer_mean=(sums[0] / samples, sums[1] / samples),
         buffer_max=sides(BUFFER_MAX),
         invalidated=sides(INVALIDATED),

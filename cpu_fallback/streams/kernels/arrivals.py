@@ -114,13 +114,6 @@ def _put_aside(i, batch, waiting, progress):
     return at + 1
 
 
-@compiled
-def is_due(progress, rules):
-    """Whether time alone asks for re-evaluation, and something waits for it."""
-    waits = progress.waiting[LEFT] + progress.waiting[RIGHT] > 0
-    return waits and _time_is_up(progress, rules.every)
-
-
 @compiled(forceinline=True)
 def _time_is_up(progress, every):
     now = now_of(progress)

@@ -229,7 +229,7 @@ def _longest_wait(targets, start, stop, waited, now):
 
     The earliest max_time stands near the first key: no further off than the lengths differ.
     """
-    longest = 0.0
+    longest = -np.inf
     for t in range(start, stop):
         if targets.keys[t] - targets.keys[start] > targets.top - targets.low:
             break

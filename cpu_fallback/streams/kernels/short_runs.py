@@ -51,7 +51,8 @@ def probe_short_runs(
         at += found
         waited = found * float(now - max(base_max, max_time))
         total += waited
-        longest = max(longest, waited)
+        # A pair not found counts 0, which is more than the response of one found early.
+        longest = max(longest, waited if found else longest)
     tally[EVALUATIONS] += candidates
     response[RESPONSE_SUM] += total
     response[RESPONSE_MAX] = longest
