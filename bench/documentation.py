@@ -80,7 +80,7 @@ def _link(results: Path, page: Path) -> str:
 def _section(name: str, experiment: Experiment, result: Result, folder: str) -> Iterator[str]:
     yield f"## {experiment.title or name}\n"
     if experiment.about:
-        yield f"{experiment.about}\n"
+        yield experiment.about
     yield f"{_provenance(name, result, folder)}\n"
     yield from _figures(result["figures"])
     if not result["charts"]:
