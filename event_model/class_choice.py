@@ -6,7 +6,12 @@ import numpy as np
 
 from event_model.bands import INNER_HI, INNER_LO, OUTER_HI, OUTER_LO, band_table
 from event_model.condition import Window
-from event_model.length_classes import LengthClasses, length_classes, length_sample
+from event_model.length_classes import (
+    LengthClasses,
+    class_ends,
+    length_classes,
+    length_sample,
+)
 from event_model.timestamps import IntervalEvents
 
 LEFT_CHOICES = (1, 2, 4, 8)
@@ -14,17 +19,38 @@ RIGHT_CHOICES = (1, 2, 4, 8, 16)
 _SAMPLE = 512
 _TARGETS = 1 << 16
 
-# Measured with `python -m bench run classes`: nanoseconds on one core.
-_SCAN_COST = 15.0
-"""Placing one base event among the targets of one class."""
-_STEP_COST = 2.8
+# Nanoseconds on one core, fitted by `python -m bench run classes`.
+_SCAN_COST = 6.0
+"""Placing one base event by one cursor."""
+_STEP_COST = 3.6
 """One step of one cursor over one target."""
-_MOST_STEPS = 8.0
-"""Steps for one base event and class beyond which a search is cheaper."""
-_PROBE_COST = 6.0
+_PROBE_COST = 6.6
 """Evaluating one candidate."""
-_OPEN_COST = 3.0
+_OPEN_COST = 140.0
 """Setting the cursors of one pair of classes at the start of a group."""
+_COSTS = (_SCAN_COST, _STEP_COST, _PROBE_COST, _OPEN_COST)
+_MOST_STEPS = 8.0
+"""Steps for one base event and cursor beyond which a search takes their place."""
+
+
+def amounts(
+    bands: np.ndarray, probes: float, targets: float, groups: float
+) -> tuple[float, float, float, float]:
+    """How often each cost arises for one base event: scans, steps, probes, openings.
+
+    Parameters
+    ----------
+    bands : int64 array, shape (K1, K2, 4)
+        From `event_model.bands.band_table`.
+    probes, targets, groups : float
+        Candidates to evaluate, targets, and groups, each per base event.
+    """
+    k1, k2 = bands.shape[:2]
+    # Where a shell is empty its two ends are one cursor.
+    cursors = 2.0 + np.mean(bands[:, :, INNER_LO] != bands[:, :, OUTER_LO])
+    cursors += np.mean(bands[:, :, INNER_HI] != bands[:, :, OUTER_HI])
+    steps = min(k1 * targets, _MOST_STEPS * k2)
+    return cursors * k2, cursors * steps, probes, k1 * k2 * groups
 
 
 def choose_classes(
@@ -50,30 +76,30 @@ def choose_classes(
     if classes is not None or not len(left) or not len(right):
         return length_classes(lengths[0], classes or 1), length_classes(lengths[1], classes or 1)
     samples = length_sample(lengths[0]), length_sample(lengths[1])
-    lefts = _distinct(length_classes(samples[0], k) for k in LEFT_CHOICES)
-    rights = _distinct(length_classes(samples[1], k) for k in RIGHT_CHOICES)
+    lefts = _choices(samples[0], LEFT_CHOICES)
+    rights = _choices(samples[1], RIGHT_CHOICES)
     reach = window.width + int(samples[0].max()) + int(samples[1].max()) + 1
     density = _targets_per_half_tick(left, right, left_order, right_order, window, reach)
     per_base = len(right) / len(left)
 
     def cost(k1: LengthClasses, k2: LengthClasses) -> float:
-        table = band_table(k1, k2, window).astype(np.float64)
-        outer = table[:, :, OUTER_HI] - table[:, :, OUTER_LO]
-        shell = outer - (table[:, :, INNER_HI] - table[:, :, INNER_LO])
+        bands = band_table(k1, k2, window)
+        ends = bands.astype(np.float64)
+        outer = ends[:, :, OUTER_HI] - ends[:, :, OUTER_LO]
+        shell = outer - (ends[:, :, INNER_HI] - ends[:, :, INNER_LO])
         probes = density * float(k1.share @ shell @ k2.share)
-        return (
-            _SCAN_COST * k2.count
-            + _STEP_COST * 4 * min(k1.count * per_base, _MOST_STEPS * k2.count)
-            + _PROBE_COST * probes
-            + _OPEN_COST * k1.count * k2.count * left.groups / len(left)
-        )
+        return float(np.dot(_COSTS, amounts(bands, probes, per_base, left.groups / len(left))))
 
     k1, k2 = min(((k1, k2) for k1 in lefts for k2 in rights), key=lambda pair: cost(*pair))
-    return length_classes(lengths[0], k1.count), length_classes(lengths[1], k2.count)
+    return (
+        LengthClasses.between(lengths[0], k1.highest),
+        LengthClasses.between(lengths[1], k2.highest),
+    )
 
 
-def _distinct(choices) -> list[LengthClasses]:  # type: ignore[no-untyped-def]
+def _choices(lengths: np.ndarray, mosts: tuple[int, ...]) -> list[LengthClasses]:
     """One choice per number of classes: few distinct lengths give the same classes again."""
+    choices = [LengthClasses.between(lengths, ends) for ends in class_ends(lengths, mosts)]
     return list({choice.count: choice for choice in choices}.values())
 
 

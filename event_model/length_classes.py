@@ -6,6 +6,7 @@ lengths take few values, each value is a class of its own and nothing is left to
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +38,20 @@ class LengthClasses:
     def one(cls, shortest: int, longest: int) -> LengthClasses:
         """A single class, from rho to pi: the papers' lazy algorithm."""
         return cls(np.array([shortest], np.int64), np.array([longest], np.int64), np.ones(1))
+
+    @classmethod
+    def between(cls, lengths: np.ndarray, highest: np.ndarray) -> LengthClasses:
+        """Classes with these ends, as narrow as the lengths allow; none without events.
+
+        Parameters
+        ----------
+        lengths : int64 array, shape (n,), n > 0
+        highest : int64 array, shape (K,)
+            Ascending ends, the last at least the longest length: an array of `class_ends`.
+        """
+        low, high, counts = _extent(lengths, highest)
+        used = counts > 0
+        return cls(low[used], high[used], counts[used] / lengths.size)
 
     @property
     def count(self) -> int:
@@ -72,9 +87,26 @@ def length_classes(lengths: np.ndarray, most: int) -> LengthClasses:
     """
     if lengths.size == 0:
         return LengthClasses(np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1))
+    return LengthClasses.between(lengths, class_ends(lengths, [most])[0])
+
+
+def class_ends(lengths: np.ndarray, mosts: Sequence[int]) -> list[np.ndarray]:
+    """The ends of the best classes for each of several limits on their number, shared work done once.
+
+    Parameters
+    ----------
+    lengths : int64 array, shape (n,), n > 0
+        As `length_classes`, which says what best is.
+    mosts : sequence of int
+        Limits on K; above MAX_CLASSES they are taken as that.
+
+    Returns
+    -------
+    list of int64 arrays
+        Per limit, the longest length of each class, ascending.
+    """
     candidates, weights = _candidates(lengths)
-    highest = _best_cuts(candidates, weights, min(most, MAX_CLASSES))
-    return _tight(lengths, highest)
+    return _best_cuts(candidates, weights, [min(most, MAX_CLASSES) for most in mosts])
 
 
 def length_sample(lengths: np.ndarray) -> np.ndarray:
@@ -98,26 +130,27 @@ def _candidates(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return values, counts.astype(np.float64)
 
 
-def _best_cuts(values: np.ndarray, weights: np.ndarray, most: int) -> np.ndarray:
+def _best_cuts(values: np.ndarray, weights: np.ndarray, mosts: Sequence[int]) -> list[np.ndarray]:
     """Ends of the classes that minimise sum(weight * width): dynamic programming over candidates."""
     n = values.size
-    if n <= most:
-        return values
     below = np.concatenate([[0.0], np.cumsum(weights)])
     spread = values.astype(np.float64)
     # cost[i, j]: one class of candidates i ... j.
     cost = (below[None, 1:] - below[:-1, None]) * (spread[None, :] - spread[:, None])
     cost[np.tril_indices(n, -1)] = np.inf
     best = cost[0].copy()
-    origins = []
-    for _ in range(most - 1):
+    origins: list[np.ndarray] = []
+    for _ in range(min(n, max(mosts)) - 1):
         extended = best[:-1, None] + cost[1:, :]
         origin = np.argmin(extended, axis=0)
         candidate = extended[origin, np.arange(n)]
         better = candidate < best
         origins.append(np.where(better, origin, -1))
         best = np.where(better, candidate, best)
-    return values[_walk_back(origins, n - 1)]
+    # As many classes as values: each is its own, also where rounded costs see no gain.
+    return [
+        values if n <= most else values[_walk_back(origins[: most - 1], n - 1)] for most in mosts
+    ]
 
 
 def _walk_back(origins: list[np.ndarray], last: int) -> np.ndarray:
@@ -126,13 +159,6 @@ def _walk_back(origins: list[np.ndarray], last: int) -> np.ndarray:
         if origin[ends[-1]] >= 0:
             ends.append(int(origin[ends[-1]]))
     return np.array(ends[::-1])
-
-
-def _tight(lengths: np.ndarray, highest: np.ndarray) -> LengthClasses:
-    """Classes with the ends that really occur; classes without events are left out."""
-    low, high, counts = _extent(lengths, highest)
-    used = counts > 0
-    return LengthClasses(low[used], high[used], counts[used] / lengths.size)
 
 
 @compiled

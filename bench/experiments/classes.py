@@ -17,7 +17,7 @@ from event_model.timestamps import IntervalEvents
 WINDOW = Window(-DEADLINE_US, DEADLINE_US, 0.8)
 COSTS = {
     "per event": None,
-    "scan a class": "_SCAN_COST",
+    "place by a cursor": "_SCAN_COST",
     "step a cursor": "_STEP_COST",
     "probe a candidate": "_PROBE_COST",
     "open a group": "_OPEN_COST",
@@ -59,10 +59,9 @@ class Trial:
     def amounts(self) -> list[float]:
         """How often each cost arises, per left event."""
         join = self.join()
-        k1, k2 = join.bands.shape[:2]
-        steps = 4 * k1 * self.right / self.left
-        opened = k1 * k2 * self.groups / self.left
-        return [1.0, k2, steps, join.counters.probed / self.left, opened]
+        probes, targets = join.counters.probed / self.left, self.right / self.left
+        groups = self.groups / self.left
+        return [1.0, *class_choice.amounts(join.bands, probes, targets, groups)]
 
     def nanoseconds(self) -> float:
         """Processor time to count, per left event."""
