@@ -123,22 +123,25 @@ class StreamRun:
         Microseconds.
     block : int
     emit : {"pairs", "counts"}
+    response : bool
+        Whether to measure response times.
     """
 
     load: StreamLoad
     window: Window
     block: int = BLOCK
     emit: str = "counts"
+    response: bool = False
 
     def __call__(self, algorithm: str) -> StreamStats:
         """Push the streams through a new correlator, as they arrive; results are taken and dropped."""
         return self._run(algorithm, lambda matches: None)
 
-    def fingerprint(self, algorithm: str) -> tuple[int, ...]:
-        """Of the pairs that an algorithm finds, see `bench.fingerprints`; not for counts."""
+    def proof(self, algorithm: str) -> tuple[tuple[int, ...], StreamStats]:
+        """Fingerprint of the pairs that an algorithm finds, see `bench.fingerprints`; not for counts."""
         sums: list[tuple[int, ...]] = []
-        self._run(algorithm, lambda m: sums.append(fingerprint(m.left, m.right)))
-        return tuple(map(sum, zip(*sums, strict=True)))
+        stats = self._run(algorithm, lambda m: sums.append(fingerprint(m.left, m.right)))
+        return tuple(map(sum, zip(*sums, strict=True))), stats
 
     def fingerprint_of_join(self) -> tuple[int, ...]:
         """Of the pairs of the batch join."""
@@ -162,6 +165,7 @@ class StreamRun:
             right_shortest=SHORTEST_US,
             block=self.block,
             emit=self.emit,  # type: ignore[arg-type]
+            response=self.response,
         )
         found = 0
         for start in range(0, arrivals.sides.size, _PUSHED_TOGETHER):
@@ -180,8 +184,18 @@ class StreamRun:
         return stats
 
 
-def check_streams(bench: Bench, label: str, work: StreamRun, algorithms: Iterable[str]) -> None:
-    """All algorithms must find the pairs of the batch join; this run is the warm-up of each."""
-    pairs = replace(work, emit="pairs")
-    proofs = {name: pairs.fingerprint(name) for name in algorithms}
-    bench.check_equal(f"{label}: pairs", {"batch join": pairs.fingerprint_of_join(), **proofs})
+def check_streams(
+    bench: Bench, label: str, work: StreamRun, algorithms: Iterable[str]
+) -> dict[str, StreamStats]:
+    """All algorithms must find the pairs of the batch join; this run is the warm-up of each.
+
+    Returns
+    -------
+    dict
+        What each algorithm reports, response times included.
+    """
+    pairs = replace(work, emit="pairs", response=True)
+    proofs = {name: pairs.proof(name) for name in algorithms}
+    found = {name: fingerprint for name, (fingerprint, _) in proofs.items()}
+    bench.check_equal(f"{label}: pairs", {"batch join": pairs.fingerprint_of_join(), **found})
+    return {name: stats for name, (_, stats) in proofs.items()}

@@ -35,7 +35,9 @@ def stats_at(
     """Statistics after six seconds of two streams at the paper's highest rate."""
     left, right = paper_streams(6.0, RATE)
     case = StreamCase(left, right, Window(-deadline, deadline, confidence))
-    correlator = case.correlator(algorithm, emit="counts", block=block, classes=classes)
+    correlator = case.correlator(
+        algorithm, emit="counts", block=block, classes=classes, response=True
+    )
     push_mixed(correlator, case, np.random.default_rng(0), arrivals=True)
     correlator.flush()
     return correlator.stats
@@ -124,7 +126,7 @@ def test_response_times_against_their_definition(
         case = middling_case(seed)
         if ends is not None:
             case = replace(case, window=Window(*ends, case.window.confidence))
-        correlator = case.correlator(algorithm)
+        correlator = case.correlator(algorithm, response=True)
         waits: list[np.ndarray] = [np.zeros(0)]
         for side, piece in pieces(case):
             stream = (case.left, case.right)[side]
@@ -143,12 +145,24 @@ def test_response_times_against_their_definition(
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_responses_are_measured_on_request_only(algorithm: str) -> None:
+    case = middling_case(700)
+    measured, plain = (case.correlator(algorithm, response=wanted) for wanted in (True, False))
+    for correlator in (measured, plain):
+        push_mixed(correlator, case, np.random.default_rng(0), arrivals=True)
+        correlator.flush()
+    assert measured.stats.response_max is not None
+    unmeasured = replace(measured.stats, response_mean=None, response_max=None)
+    assert plain.stats == unmeasured
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_responses_of_events_that_come_before_they_are_over(algorithm: str) -> None:
     """All arrive 50 before their max_time: the pair of two at 100 and 103 is 53 early."""
     for times, mean, longest in (((100, 103), -53.0, -53.0), ((100, 103, 110), -56.5, -53.0)):
         correlator = stream_correlator(
             algorithm, Window(-20, 20, 0.5), left_delay=0, right_delay=0, left_longest=9,
-            right_longest=9, block=1,
+            right_longest=9, block=1, response=True,
         )  # fmt: skip
         assert correlator.stats.response_max == 0.0
         for i, time in enumerate(times):
@@ -182,7 +196,7 @@ def waits_of(case: StreamCase, found: Matches, correlator: StreamCorrelator) -> 
 def test_reevaluation_by_time(algorithm: str) -> None:
     left, right = paper_streams(2.0, 400)
     case = StreamCase(left, right, Window(-DEADLINE_US, DEADLINE_US, 0.8))
-    correlator = case.correlator(algorithm, block=None, every=100_000)
+    correlator = case.correlator(algorithm, block=None, every=100_000, response=True)
     sides, low, high, arrival = mixed(case, np.random.default_rng(0))
     counts = []
     for start in range(0, sides.size, 20):
@@ -203,7 +217,7 @@ def test_reevaluation_by_count_or_time_comes_with_the_first() -> None:
         "time": {"block": None, "every": 50_000},
         "both": {"block": 200, "every": 50_000},
     }.items():
-        correlator = case.correlator("lazy", **options)
+        correlator = case.correlator("lazy", response=True, **options)
         push_mixed(correlator, case, np.random.default_rng(0), arrivals=True)
         correlator.flush()
         response[name] = correlator.stats.response_mean

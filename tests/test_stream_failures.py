@@ -86,7 +86,7 @@ def test_a_failure_amid_correlation_is_not_passed_over(
 ) -> None:
     left, right = paper_streams(0.5, 300)
     made = StreamCase(left, right, Window(-100, 100, 0.8), {"block": 1}).correlator(algorithm)
-    kernels = {"eager": "correlate_eagerly", "classes": "evaluate_by_class"}
+    kernels = {"eager": "correlate_eagerly"}
     simple = algorithm.startswith("simple")
     kernel = kernels.get(algorithm, "correlate_simple" if simple else "evaluate")
     module = immediate if simple or algorithm == "eager" else deferred

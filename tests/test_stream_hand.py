@@ -22,7 +22,7 @@ def test_pairs_and_responses_of_a_few_events(algorithm: str) -> None:
     """|@S1 - @S2| <= 10 on instants: (0, 8), (20, 12), (20, 30) and (31, 30), but not (0, 12)."""
     correlator = stream_correlator(
         algorithm, Window(-10, 10, 1.0), left_delay=4, right_delay=4, left_longest=0,
-        right_longest=0, block=1,
+        right_longest=0, block=1, response=True,
     )  # fmt: skip
     found = [
         correlator.push("left", instants(0), arrival=[3]),
@@ -97,7 +97,7 @@ def paper_regions(confidence: float) -> Regions:
     """Figure 9: d = 1,000, rho = 20, pi = 200."""
     limits = side_limits("left", 0, 20, 200), side_limits("right", 0, 20, 200)
     window = Window(-1000, 1000, confidence)
-    return max_time_regions(StreamOptions(window, limits, 1000, None, "pairs", None))
+    return max_time_regions(StreamOptions(window, limits, 1000, None, "pairs", None, False))
 
 
 @pytest.mark.parametrize("confidence", [1.0, 0.7, 0.4, 0.1])

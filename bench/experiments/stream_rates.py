@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 from bench.charts import LABELS, Chart
 from bench.experiment import Bench, Experiment
@@ -31,26 +32,49 @@ def run(bench: Bench) -> None:
     by_rate = []
     for rate in rates:
         work = StreamRun(StreamLoad(rate, seconds), window, emit="pairs")
-        by_rate.append(_timed(bench, f"r{rate}, pairs", work, rounds=3))
+        by_rate.append(_measured(bench, f"r{rate}, pairs", work, rounds=3))
     _draw(bench, rates, by_rate)
     _claims(bench, rates, by_rate)
     work = StreamRun(StreamLoad(rates[-1], seconds), window, emit="counts")
-    counts = _timed(bench, f"r{rates[-1]}, counts", work, rounds=5)
+    counts = _measured(bench, f"r{rates[-1]}, counts", work, rounds=5)
     _bars(bench, seconds, {"counts": counts, "pairs": by_rate[-1]})
 
 
-def _timed(bench: Bench, label: str, work: StreamRun, rounds: int) -> dict[str, Timing]:
+class Measured(NamedTuple):
+    """An algorithm at one rate: its times, and what it reported in a run of its own."""
+
+    timing: Timing
+    stats: StreamStats
+
+    @property
+    def response_ms(self) -> float:
+        """Mean response time."""
+        assert self.stats.response_mean is not None
+        return self.stats.response_mean / 1000
+
+    @property
+    def buffer(self) -> float:
+        """Mean length of one side's buffer."""
+        return sum(self.stats.buffer_mean) / 2
+
+
+ByAlgorithm = dict[str, Measured]
+
+
+def _measured(bench: Bench, label: str, work: StreamRun, rounds: int) -> ByAlgorithm:
     contestants: dict[str, Callable[[], StreamStats]] = {
         name: partial(work, name) for name in LABELS
     }
-    check_streams(bench, label, work, LABELS)
-    return bench.alternate(label, contestants, rounds=rounds, warmups=0)
+    # Response times are taken apart from the execution times, to which they would add.
+    stats = check_streams(bench, label, work, LABELS)
+    timings = bench.alternate(label, contestants, rounds=rounds, warmups=0)
+    return {name: Measured(timings[name], stats[name]) for name in LABELS}
 
 
-def _draw(bench: Bench, rates: tuple[int, ...], by_rate: list[dict[str, Timing]]) -> None:
-    def lines(value: Callable[[Timing], float]) -> dict[str, list[float]]:
+def _draw(bench: Bench, rates: tuple[int, ...], by_rate: list[ByAlgorithm]) -> None:
+    def lines(value: Callable[[Measured], float]) -> dict[str, list[float]]:
         return {
-            label: [value(timings[name]) for timings in by_rate] for name, label in LABELS.items()
+            label: [value(measured[name]) for measured in by_rate] for name, label in LABELS.items()
         }
 
     x = list(map(float, rates))
@@ -58,36 +82,32 @@ def _draw(bench: Bench, rates: tuple[int, ...], by_rate: list[dict[str, Timing]]
     bench.chart(
         Chart(
             "figure3", "Execution time by arrival rate (Figure 3)", axis, "execution time (s)", x,
-            lines(lambda timing: timing.median), log_x=True, log_y=True,
+            lines(lambda measured: measured.timing.median), log_x=True, log_y=True,
         )
     )  # fmt: skip
     bench.chart(
         Chart(
             "figure4", "Mean response time by arrival rate (Figure 4)", axis,
             "mean response time, of the stream's clock (ms)", x,
-            lines(lambda timing: timing.answer.response_mean / 1000), log_x=True, log_y=True,
+            lines(lambda measured: measured.response_ms), log_x=True, log_y=True,
         )
     )  # fmt: skip
     bench.chart(
         Chart(
             "figure5", "Mean length of a stream's buffer (Figure 5)", axis, "events", x,
-            lines(lambda timing: _buffer(timing.answer)), log_x=True, log_y=True,
+            lines(lambda measured: measured.buffer), log_x=True, log_y=True,
         )
     )  # fmt: skip
 
 
-def _buffer(stats: StreamStats) -> float:
-    return sum(stats.buffer_mean) / 2
-
-
-def _claims(bench: Bench, rates: tuple[int, ...], by_rate: list[dict[str, Timing]]) -> None:
+def _claims(bench: Bench, rates: tuple[int, ...], by_rate: list[ByAlgorithm]) -> None:
     top = by_rate[-1]
-    seconds = {name: timing.median for name, timing in top.items()}
-    stats = {name: timing.answer for name, timing in top.items()}
+    seconds = {name: measured.timing.median for name, measured in top.items()}
     at = f"at {rates[-1]} events/s"
 
     def growth(name: str) -> float:
-        return by_rate[-1][name].median / by_rate[len(by_rate) // 2][name].median
+        middle = by_rate[len(by_rate) // 2]
+        return top[name].timing.median / middle[name].timing.median
 
     bench.claim(
         "Figure 3: the time of Eager and the lazy family grows much slower with the rate than that of"
@@ -108,8 +128,8 @@ def _claims(bench: Bench, rates: tuple[int, ...], by_rate: list[dict[str, Timing
         max(seconds["lazy"], seconds["lookup"]) < seconds["eager"],
     )
     slow, fast = (
-        {name: timing.answer.response_mean / 1000 for name, timing in timings.items()}
-        for timings in (by_rate[0], top)
+        {name: measured.response_ms for name, measured in each.items()}
+        for each in (by_rate[0], top)
     )
     bench.claim(
         "Figure 4: Eager responds sooner than the lazy family.",
@@ -124,7 +144,7 @@ def _claims(bench: Bench, rates: tuple[int, ...], by_rate: list[dict[str, Timing
         " response is of the stream's clock, in which falling behind would not show",
         None,
     )
-    buffers = {name: _buffer(found) for name, found in stats.items()}
+    buffers = {name: measured.buffer for name, measured in top.items()}
     bench.claim(
         "Figure 5: the buffers of Eager are the shortest; those of Simple-Sort are shorter than those"
         " of Simple.",
@@ -140,9 +160,9 @@ def _claims(bench: Bench, rates: tuple[int, ...], by_rate: list[dict[str, Timing
     )
 
 
-def _bars(bench: Bench, seconds: float, by_emit: dict[str, dict[str, Timing]]) -> None:
+def _bars(bench: Bench, seconds: float, by_emit: dict[str, ByAlgorithm]) -> None:
     for emit, real_time, simple in (("counts", 1000.0, 20.0), ("pairs", 100.0, 5.0)):
-        timings = by_emit[emit]
+        timings = {name: measured.timing for name, measured in by_emit[emit].items()}
         ours = timings["classes"]
         speed = [seconds / s for s in ours.seconds]
         bench.figure(

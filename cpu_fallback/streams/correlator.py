@@ -209,7 +209,8 @@ class StreamCorrelator(ABC):
     def stats(self) -> StreamStats:
         """What was looked at, found and kept so far."""
         with self._lock:
-            return stats_of(self._tally, self._response, self._progress.arrived)
+            response = self._response if self._rules.response else None
+            return stats_of(self._tally, response, self._progress.arrived)
 
     @abstractmethod
     def _take(self, batch: Batch, late: np.ndarray) -> None:
@@ -296,4 +297,5 @@ def _rules(options: StreamOptions) -> Rules:
         block=min(options.block or _UNLIMITED, _UNLIMITED),
         every=min(options.every or _UNLIMITED, _UNLIMITED),
         pairs=options.emit == "pairs",
+        response=options.response,
     )

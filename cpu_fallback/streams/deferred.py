@@ -16,17 +16,13 @@ from cpu_fallback.streams.correlator import StreamCorrelator
 from cpu_fallback.streams.intake import Batch
 from cpu_fallback.streams.kernels.arrivals import wait_for_block
 from cpu_fallback.streams.kernels.buffering import let_go
-from cpu_fallback.streams.kernels.classed import evaluate_by_class
-from cpu_fallback.streams.kernels.evaluation import evaluate
-from cpu_fallback.streams.kernels.later import forget_times
+from cpu_fallback.streams.kernels.evaluation import CLASSED, LAZY, LOOKUP, evaluate
 from cpu_fallback.streams.options import StreamOptions
 from cpu_fallback.streams.region_tables import Regions, max_time_regions, midpoint_regions
 from cpu_fallback.streams.sides import LEFT, RIGHT
 from cpu_fallback.streams.state import (
-    new_recent,
     new_waiting,
     roomy_buffers,
-    roomy_recent,
     roomy_waiting,
 )
 from event_model.length_classes import LengthClasses
@@ -43,11 +39,11 @@ class LazyCorrelator(StreamCorrelator):
     """
 
     def __init__(self, options: StreamOptions, *, lookup: bool = False) -> None:
-        self._start(options, max_time_regions(options))
-        self._lookup = lookup
+        self._start(options, max_time_regions(options), LOOKUP if lookup else LAZY)
 
-    def _start(self, options: StreamOptions, regions: Regions) -> None:
+    def _start(self, options: StreamOptions, regions: Regions, algorithm: int) -> None:
         super().__init__(options, regions)
+        self._algorithm = algorithm
         self._waiting = new_waiting()
 
     def _take(self, batch: Batch, late: np.ndarray) -> None:
@@ -63,14 +59,11 @@ class LazyCorrelator(StreamCorrelator):
         if self._progress.waiting.any():
             self._evaluate()
         else:
-            self._let_go()
+            let_go(self._buffers, self._progress, self._regions, self._rules, self._tally)
 
     def _finish(self) -> None:
         if self._progress.waiting.any():
             self._evaluate()
-
-    def _let_go(self) -> None:
-        let_go(self._buffers, self._progress, self._regions, self._rules, self._tally)
 
     def _fit(self) -> None:
         super()._fit()
@@ -81,7 +74,7 @@ class LazyCorrelator(StreamCorrelator):
         given = (self._waiting, self._buffers, self._progress, self._regions, self._rules)
         written = (self._tally, self._response, *self._space())
         self._halfway = True
-        self._keep(*evaluate(self._lookup, *given, *written))
+        self._keep(*evaluate(self._algorithm, *given, *written))
         self._halfway = False
 
 
@@ -99,28 +92,12 @@ class ClassedCorrelator(LazyCorrelator):
     def __init__(self, options: StreamOptions) -> None:
         self._classes = (one_class(options.limits[LEFT]), one_class(options.limits[RIGHT]))
         self._is_cut = [False, False]
-        self._start(options, midpoint_regions(options, self._classes))
-        self._recent = new_recent()
-
-    def _let_go(self) -> None:
-        super()._let_go()
-        forget_times(self._recent, self._progress, self._rules)
-
-    def _fit(self) -> None:
-        super()._fit()
-        self._recent = roomy_recent(self._recent, 0)
+        self._start(options, midpoint_regions(options, self._classes), CLASSED)
 
     def _evaluate(self) -> None:
         if not all(self._is_cut):
             self._cut_classes()
-        most = int(self._progress.waiting.max())
-        self._buffers = roomy_buffers(self._buffers, most)
-        self._recent = roomy_recent(self._recent, most)
-        events = (self._waiting, self._buffers, self._recent, self._progress)
-        written = (self._tally, self._response, *self._space())
-        self._halfway = True
-        self._keep(*evaluate_by_class(*events, self._regions, self._rules, *written))
-        self._halfway = False
+        super()._evaluate()
 
     def _cut_classes(self) -> None:
         cut = (self._cut(LEFT), self._cut(RIGHT))

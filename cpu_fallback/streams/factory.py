@@ -40,6 +40,7 @@ def stream_correlator(
     every: int | None = None,
     emit: Emit = "pairs",
     classes: int | None = None,
+    response: bool = False,
 ) -> StreamCorrelator:
     """Make a stream correlator.
 
@@ -62,6 +63,9 @@ def stream_correlator(
         Whether pairs are given out, or only their number.
     classes : int or None
         Length classes a side, of "classes" only; None: a default.
+    response : bool
+        Whether `StreamStats` tells response times. They take every pair one by one, which costs more
+        than finding it where only counts are wanted.
 
     Returns
     -------
@@ -88,5 +92,6 @@ def stream_correlator(
         every=every,
         emit=emit,
         classes=classes,
+        response=response,
     )
     return _MAKERS[algorithm](options)

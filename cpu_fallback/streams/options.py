@@ -50,6 +50,8 @@ class StreamOptions:
     emit : {"pairs", "counts"}
     classes : int or None
         Length classes a side; None: a default.
+    response : bool
+        Whether to measure response times.
     """
 
     window: Window
@@ -58,6 +60,7 @@ class StreamOptions:
     every: int | None
     emit: Emit
     classes: int | None
+    response: bool
 
     def __post_init__(self) -> None:
         check_choice("emit", self.emit, get_args(Emit))

@@ -37,16 +37,12 @@ class Regions(NamedTuple):
     keep : int64 array, shape (2, K2)
         A target is obsolete when its key is below this much from twice the smallest max_time that can
         still come on the base side: L_H(e_inv), Lee & Lee (2010), Algorithm 2.
-    later_sure : bool array, shape (2,)
-        By base side: whether no target of a larger max_time than its base event comes too early for
-        the satisfaction region.
     """
 
     bands: np.ndarray
     tops: np.ndarray
     target_tops: np.ndarray
     keep: np.ndarray
-    later_sure: np.ndarray
 
 
 def mirrored(window: Window) -> Window:
@@ -70,7 +66,7 @@ def max_time_regions(options: StreamOptions) -> Regions:
         bounds = _max_time_bounds(bins[base], limits[1 - base], window)
         bands[base, : len(bounds), 0] = bounds
         keep[base, 0] = max(_keep(bounds, bins[base]), keep_while_possible(window, limits[base]))
-    return Regions(bands, _tops(bins), _tops(all_lengths), keep, np.zeros(2, np.bool_))
+    return Regions(bands, _tops(bins), _tops(all_lengths), keep)
 
 
 def midpoint_regions(
@@ -87,20 +83,16 @@ def midpoint_regions(
     most = max(each.count for each in classes)
     bands = np.zeros((2, most, most, 4), np.int64)
     keep = np.full((2, most), -_INT64, np.int64)
-    later_sure = np.zeros(2, np.bool_)
     for base, window in zip((LEFT, RIGHT), windows_by_base(options.window), strict=True):
         own, other = classes[base], classes[1 - base]
         table = band_table(own, other, window)
         bands[base, : own.count, : other.count] = table
-        # The earliest of the later targets has the base event's max_time, and the longest length.
-        gaps = own.lowest[:, None] - other.highest[None, :]
-        later_sure[base] = bool((table[:, :, INNER_LO] <= gaps + 1).all())
         possible = keep_while_possible(window, options.limits[base])
         for k, top in enumerate(other.highest.tolist()):
             # On the midpoint axis a target lies its own length below its doubled max_time.
             keep[base, k] = max(_keep(table[:, k], own), _clamped(possible - top))
     tops = _tops(classes)
-    return Regions(bands, tops, tops, keep, later_sure)
+    return Regions(bands, tops, tops, keep)
 
 
 def impossible_regions(options: StreamOptions) -> Regions:
@@ -111,7 +103,7 @@ def impossible_regions(options: StreamOptions) -> Regions:
         for window, limits in zip(windows_by_base(options.window), options.limits, strict=True)
     ]
     nothing, tops = np.zeros((2, 1, 1, 4), np.int64), _tops(all_lengths)
-    return Regions(nothing, tops, tops, np.array(keep, np.int64), np.zeros(2, np.bool_))
+    return Regions(nothing, tops, tops, np.array(keep, np.int64))
 
 
 def _tops(classes: tuple[LengthClasses, ...]) -> np.ndarray:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.streams.sides import LEFT, RIGHT
 from event_model.units import TIME_LIMIT
 
 NEVER = -TIME_LIMIT
@@ -73,21 +72,6 @@ class Progress(NamedTuple):
     evaluated_at: np.ndarray
 
 
-class Recent(NamedTuple):
-    """The max_times of processed events that may be later than an event to come on the other side.
-
-    Parameters
-    ----------
-    max_times : int64 array, shape (2, capacity)
-        Ascending, ticks.
-    ends : int64 array, shape (2, 2)
-        First position in use, and the one past the last.
-    """
-
-    max_times: np.ndarray
-    ends: np.ndarray
-
-
 class Rules(NamedTuple):
     """The options that kernels need.
 
@@ -108,6 +92,8 @@ class Rules(NamedTuple):
         The re-evaluation condition: events of a side, ticks.
     pairs : bool
         Whether to write pairs, or only count them.
+    response : bool
+        Whether to note response times.
     """
 
     lo: int
@@ -119,6 +105,7 @@ class Rules(NamedTuple):
     block: int
     every: int
     pairs: bool
+    response: bool
 
 
 def new_buffers(classes: int, capacity: int = _SMALLEST) -> Buffers:
@@ -171,26 +158,6 @@ def roomy_waiting(waiting: Waiting, progress: Progress, extra: int) -> Waiting:
     roomy = new_waiting(max(_SMALLEST, 2 * (used + extra)))
     for old, new in zip(waiting, roomy, strict=True):
         new[:, :used] = old[:, :used]
-    return roomy
-
-
-def new_recent() -> Recent:
-    """Nothing yet."""
-    return Recent(np.empty((2, _SMALLEST), np.int64), np.zeros((2, 2), np.int64))
-
-
-def roomy_recent(recent: Recent, extra: int) -> Recent:
-    """As `roomy_buffers`, for max_times of processed events."""
-    used = recent.ends[:, 1] - recent.ends[:, 0]
-    needed, capacity = int(used.max()) + extra, recent.max_times.shape[1]
-    if int(recent.ends[:, 1].max()) + extra <= capacity and not _is_wasteful(capacity, needed):
-        return recent
-    room = np.empty((2, max(_SMALLEST, 2 * needed)), np.int64)
-    roomy = Recent(room, np.zeros((2, 2), np.int64))
-    for side in (LEFT, RIGHT):
-        start, stop = recent.ends[side]
-        roomy.max_times[side, : stop - start] = recent.max_times[side, start:stop]
-    roomy.ends[:, 1] = used
     return roomy
 
 

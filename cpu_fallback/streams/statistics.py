@@ -38,11 +38,12 @@ class StreamStats:
         Pairs admitted by the satisfaction region, without evaluation.
     hits : int
         Candidates in probe regions that the look-up table decided.
-    response_mean, response_max : float
+    response_mean, response_max : float or None
         Response time of the pairs, ticks: the clock at which a pair was found less the larger max_time
         of its two events; Lee & Lee (2010), section 5.1. The clock is the stream's, so time spent in
         computing is not in it. Negative where a pair was found before that max_time, since its events
-        came before they were over. 0 if there are no pairs.
+        came before they were over. 0 if there are no pairs. None unless the correlator was made with
+        ``response=True``.
     buffer_mean, buffer_max : (float, float), (int, int)
         Events in the buffers, left and right, correlated or waiting: mean and maximum over the
         arrivals of both sides, taken right after each.
@@ -58,8 +59,8 @@ class StreamStats:
     evaluations: int
     sure: int
     hits: int
-    response_mean: float
-    response_max: float
+    response_mean: float | None
+    response_max: float | None
     buffer_mean: tuple[float, float]
     buffer_max: tuple[int, int]
     invalidated: tuple[int, int]
@@ -87,13 +88,13 @@ def new_response() -> np.ndarray:
     return np.array([0.0, -np.inf])
 
 
-def stats_of(tally: np.ndarray, response: np.ndarray, arrived: np.ndarray) -> StreamStats:
+def stats_of(tally: np.ndarray, response: np.ndarray | None, arrived: np.ndarray) -> StreamStats:
     """Put a tally into words.
 
     Parameters
     ----------
     tally : int64 array, shape (TALLY_SIZE,)
-    response : float64 array, shape (2,)
+    response : float64 array, shape (2,), or None
     arrived : int64 array, shape (2,)
     """
 
@@ -102,13 +103,17 @@ def stats_of(tally: np.ndarray, response: np.ndarray, arrived: np.ndarray) -> St
 
     sums = sides(BUFFER_SUM)
     samples, pairs = max(1, int(tally[SAMPLES])), int(tally[PAIRS])
+    mean = longest = None
+    if response is not None:
+        mean = float(response[RESPONSE_SUM]) / max(1, pairs)
+        longest = float(response[RESPONSE_MAX]) if pairs else 0.0
     return StreamStats(
         pairs=pairs,
         evaluations=int(tally[EVALUATIONS]),
         sure=int(tally[SURE]),
         hits=int(tally[HITS]),
-        response_mean=float(response[RESPONSE_SUM]) / max(1, pairs),
-        response_max=float(response[RESPONSE_MAX]) if pairs else 0.0,
+        response_mean=mean,
+        response_max=longest,
         buffer_mean=(sums[0] / samples, sums[1] / samples),
         buffer_max=sides(BUFFER_MAX),
         invalidated=sides(INVALIDATED),

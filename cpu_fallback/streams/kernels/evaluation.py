@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from cpu_fallback.streams.kernels.arrivals import now_of
 from cpu_fallback.streams.kernels.buffering import let_go, merge_block, sorted_block
+from cpu_fallback.streams.kernels.classed import correlate_block_by_class
 from cpu_fallback.streams.kernels.lazy import correlate_block
 from cpu_fallback.streams.kernels.lookup import correlate_block_with_lookup
 from cpu_fallback.streams.sides import LEFT, RIGHT
 from event_model.compiled import compiled
 
+LAZY, LOOKUP, CLASSED = range(3)
+
 
 @compiled
 def evaluate(
-    lookup, waiting, buffers, progress, regions, rules, tally, response, left_out, right_out
+    algorithm, waiting, buffers, progress, regions, rules, tally, response, left_out, right_out
 ):
     """Correlate all events that wait, then let go of obsolete ones.
 
@@ -21,8 +24,7 @@ def evaluate(
 
     Parameters
     ----------
-    lookup : bool
-        Whether probes use a look-up table.
+    algorithm : {LAZY, LOOKUP, CLASSED}
     waiting : Waiting
     buffers : Buffers, written
         With room for all events that wait.
@@ -43,8 +45,13 @@ def evaluate(
     for side in (LEFT, RIGHT):
         if progress.waiting[side] == 0:
             continue
-        block = sorted_block(side, waiting, progress, regions.target_tops[side], False)
-        if lookup:
+        tops = regions.target_tops[side]
+        block = sorted_block(side, waiting, progress, tops, algorithm == CLASSED)
+        if algorithm == CLASSED:
+            at, left_out, right_out = correlate_block_by_class(
+                side, block, buffers, regions, rules, now, tally, response, left_out, right_out, at
+            )
+        elif algorithm == LOOKUP:
             at, left_out, right_out = correlate_block_with_lookup(
                 side, block, buffers, regions, rules, now, tally, response, left_out, right_out, at
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cpu_fallback.streams.kernels.growth import grown
 from cpu_fallback.streams.kernels.ranges import max_time_ranges, new_ranges, ordered_targets
-from cpu_fallback.streams.kernels.runs import FIRST, SHELL, age_scan, probe_runs, take_runs
+from cpu_fallback.streams.kernels.runs import FIRST, SHELL, probe_runs, take_runs
 from event_model.compiled import compiled
 
 
@@ -58,10 +58,9 @@ def correlate_ranges(
         left_out = grown(left_out, at, at + candidates)
         right_out = grown(right_out, at, at + candidates)
     if candidates > early + late:
-        ages = age_scan(targets, block, now)
         at = take_runs(
-            side, block, 0, count, ranges, targets, (0, 0), ages, False, now, rules, tally,
-            response, left_out, right_out, at,
+            side, block, 0, count, ranges, targets, now, rules, tally, response,
+            left_out, right_out, at,
         )  # fmt: skip
     for column, probes in ((FIRST, early), (SHELL, late)):
         if probes:

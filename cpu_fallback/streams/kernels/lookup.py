@@ -20,10 +20,10 @@ import numpy as np
 from cpu_fallback.streams.kernels.growth import grown
 from cpu_fallback.streams.kernels.lazy import correlate_block
 from cpu_fallback.streams.kernels.ranges import max_time_ranges, new_ranges, ordered_targets
-from cpu_fallback.streams.kernels.runs import FIRST, SHELL, age_scan, max_time_at, take_runs
+from cpu_fallback.streams.kernels.runs import FIRST, SHELL, max_time_at, note_response, take_runs
 from cpu_fallback.streams.kernels.searching import pair_probability
 from cpu_fallback.streams.sides import LEFT
-from cpu_fallback.streams.statistics import EVALUATIONS, HITS, RESPONSE_MAX, RESPONSE_SUM
+from cpu_fallback.streams.statistics import EVALUATIONS, HITS
 from event_model.compiled import compiled
 
 _BEFORE_ALL = np.int64(-(2**63))
@@ -50,11 +50,9 @@ def correlate_block_with_lookup(
     if rules.pairs:
         left_out = grown(left_out, at, at + candidates)
         right_out = grown(right_out, at, at + candidates)
-    ages = age_scan(targets, block, now)
     at = take_runs(
-        side, block, 0, count, ranges, targets, (0, 0), ages, False, now, rules, tally, response,
-        left_out, right_out, at,
-    )  # fmt: skip
+        side, block, 0, count, ranges, targets, now, rules, tally, response, left_out, right_out, at
+    )
     table = np.empty(targets.stop - targets.start, np.int64)
     for column, probes in ((FIRST, early), (SHELL, late)):
         if probes:
@@ -81,7 +79,7 @@ def _probe_with_lookup(
     sign = 1 if leftwards else -1
     table[:] = _BEFORE_ALL
     count, origin = block.keys.size, targets.start
-    total, longest, probed, hits = 0.0, response[RESPONSE_MAX], 0, 0
+    probed, hits = 0, 0
     for step in range(count):
         i = count - 1 - step if leftwards else step
         start, stop = ranges[i, column], ranges[i, column + 1]
@@ -103,11 +101,8 @@ def _probe_with_lookup(
                     base_out[at] = block.numbers[i]
                     target_out[at] = targets.numbers[t]
                 at += 1
-                waited = float(now - max(base_max, max_time))
-                total += waited
-                longest = max(longest, waited)
+                if rules.response:
+                    note_response(response, now, base_max, max_time)
     tally[EVALUATIONS] += probed - hits
     tally[HITS] += hits
-    response[RESPONSE_SUM] += total
-    response[RESPONSE_MAX] = longest
     return at

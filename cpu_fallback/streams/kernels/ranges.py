@@ -19,26 +19,19 @@ def ordered_targets(buffers, side):
         buffers.lengths[side, 0],
         buffers.numbers[side, 0],
     )
-    return Targets(keys, lengths, numbers, start, stop, 0, 0, False)
+    return Targets(keys, lengths, numbers, start, stop, False)
 
 
 @compiled(forceinline=True)
-def classed_targets(buffers, side, k, tops):
-    """The targets of a side's class k in order of midpoint.
-
-    Parameters
-    ----------
-    tops : int64 array, shape (K,)
-        Longest length of each class of the side.
-    """
+def classed_targets(buffers, side, k):
+    """The targets of a side's class k in order of midpoint."""
     start, stop = buffers.ends[side, k]
     keys, lengths, numbers = (
         buffers.keys[side, k],
         buffers.lengths[side, k],
         buffers.numbers[side, k],
     )
-    low = tops[k - 1] + 1 if k > 0 else 0
-    return Targets(keys, lengths, numbers, start, stop, low, tops[k], True)
+    return Targets(keys, lengths, numbers, start, stop, True)
 
 
 @compiled
@@ -109,7 +102,8 @@ def midpoint_ranges(block, begin, end, targets, band, ranges):
     past_inner, past_outer = band[INNER_HI] + 1, band[OUTER_HI] + 1
     keys, stop = targets.keys, targets.stop
     origin = block.keys[begin]
-    if is_open(block, begin, targets, band):
+    if keys[stop - 1] - origin <= band[INNER_HI]:
+        # No target is too late for any satisfaction region.
         ranges[begin:end, SHELL:] = stop
     else:
         shell = first_reaching(keys, targets.start, stop, origin, past_inner)
@@ -131,12 +125,6 @@ def midpoint_ranges(block, begin, end, targets, band, ranges):
         early += inner - first
         late += ranges[i, LAST] - ranges[i, SHELL]
     return candidates, early, late
-
-
-@compiled(forceinline=True)
-def is_open(block, begin, targets, band):
-    """Whether no target is too late for the satisfaction region of the events from `begin` on."""
-    return targets.keys[targets.stop - 1] - block.keys[begin] <= band[INNER_HI]
 
 
 @compiled

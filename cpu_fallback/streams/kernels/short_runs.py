@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from cpu_fallback.streams.kernels.runs import max_time_at
+from cpu_fallback.streams.kernels.runs import max_time_at, note_response
 from cpu_fallback.streams.kernels.searching import pair_probability
 from cpu_fallback.streams.sides import LEFT
-from cpu_fallback.streams.statistics import EVALUATIONS, RESPONSE_MAX, RESPONSE_SUM
+from cpu_fallback.streams.statistics import EVALUATIONS
 from event_model.compiled import compiled
 
 _AT_ONCE = 4
@@ -35,7 +35,6 @@ def probe_short_runs(
     base_out, target_out = (left_out, right_out) if side == LEFT else (right_out, left_out)
     lo, hi, threshold, pairs = rules.lo, rules.hi, rules.threshold, rules.pairs
     by_midpoint = targets.by_midpoint
-    total, longest = 0.0, response[RESPONSE_MAX]
     for c in range(candidates):
         # Unsigned: an index that cannot be negative needs no check for it.
         i, t = listed[c] >> _OWNER_BITS, listed[c] & _TARGET
@@ -49,13 +48,9 @@ def probe_short_runs(
             base_out[at] = block.numbers[i]
             target_out[at] = targets.numbers[t]
         at += found
-        waited = found * float(now - max(base_max, max_time))
-        total += waited
-        # A pair not found counts 0, which is more than the response of one found early.
-        longest = max(longest, waited if found else longest)
+        if rules.response and found:
+            note_response(response, now, base_max, max_time)
     tally[EVALUATIONS] += candidates
-    response[RESPONSE_SUM] += total
-    response[RESPONSE_MAX] = longest
     return at
 
 
