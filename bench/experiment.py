@@ -12,6 +12,9 @@ from bench.timing import Timing, alternate
 
 T = TypeVar("T")
 
+_HOPELESS = 3.0
+"""How many times the best a variant may take before it is tried no further."""
+
 
 class CheckFailedError(AssertionError):
     """Contestants disagree about the answer, so their times cannot be compared."""
@@ -110,11 +113,20 @@ class Bench:
         contestants: Mapping[str, Callable[[], Any]],
         *,
         rounds: int = 2,
-        warmups: int = 1,
     ) -> str:
-        """The name of the fastest of several variants, by its best round; the times are noted."""
-        rounds, warmups = self.pick((rounds, warmups), (1, 0))
-        timings = alternate(contestants, rounds, warmups, lambda text: self.say(f"{label}, {text}"))
+        """The name of the fastest of several variants, by its best round; the times are noted.
+
+        A variant that takes several times as long as the best in the round that warms up is out.
+        """
+
+        def say(text: str) -> None:
+            self.say(f"{label}, {text}")
+
+        timings = alternate(contestants, 1, 0, say)
+        if rounds and not self.quick:
+            limit = _HOPELESS * min(timing.low for timing in timings.values())
+            hopeful = {n: work for n, work in contestants.items() if timings[n].low <= limit}
+            timings |= alternate(hopeful, rounds, 0, say)
         self.note(**{label: {name: round(timing.low, 4) for name, timing in timings.items()}})
         return min(timings, key=lambda name: timings[name].low)
 

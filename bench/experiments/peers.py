@@ -89,7 +89,7 @@ def _measure(bench: Bench, spark: SparkSession, label: str, point: Point) -> dic
         bench.note(**{label: {"pairs": pairs}})
         works = {name: work for name, (work, _) in contestants.items()}
         works["bare output"] = lambda: sum(np.full(pairs, side).size for side in (1, 2))
-        return bench.alternate(label, works, rounds=3)
+        return bench.alternate(label, works, rounds=3, warmups=0)
 
 
 Contestant = tuple[Callable[[], Any], Callable[[], Any]]

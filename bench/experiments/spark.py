@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench.events import Load
@@ -29,8 +29,8 @@ class Case:
     rounds : int
     broadcast : bool
         Whether a side is small enough for the peer to broadcast it.
-    trials : dict of str to int
-        Rounds by which the peer's variant is chosen, as `Bench.fastest` takes them.
+    trials : int
+        Rounds by which the peer's variant is chosen, after the one that warms up.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Case:
     bars: dict[Emit, float]
     rounds: int
     broadcast: bool
-    trials: dict[str, int] = field(default_factory=dict)
+    trials: int = 2
 
 
 CASES = (
@@ -59,7 +59,7 @@ CASES = (
         rounds=3,
         broadcast=False,
         # By now everything is compiled and warm.
-        trials={"rounds": 1, "warmups": 0},
+        trials=0,
     ),
 )
 
@@ -112,7 +112,7 @@ def _fastest_variant(
         name: lambda name=name: consume(sql_join(left, right, emit, name))  # type: ignore[misc]
         for name in bench.pick(names, names[:1])
     }
-    return bench.fastest(f"Spark SQL, {case.name}, {emit}", works, **case.trials)
+    return bench.fastest(f"Spark SQL, {case.name}, {emit}", works, rounds=case.trials)
 
 
 ABOUT = """\
