@@ -45,52 +45,80 @@ class TargetBuffer(NamedTuple):
     offsets: np.ndarray
 
 
-def base_buffer(events: IntervalEvents, order: np.ndarray, classes: LengthClasses) -> BaseBuffer:
+class OrderedEvents(NamedTuple):
+    """Events of one side by midpoint. Fields as `BaseBuffer`."""
+
+    order: np.ndarray
+    midpoints: np.ndarray
+    lengths: np.ndarray
+
+
+def ordered(events: IntervalEvents) -> OrderedEvents:
+    """Sort events by midpoint."""
+    if _is_ordered(events.min_time, events.max_time):
+        order = np.arange(len(events))
+    else:
+        order = np.argsort(events.midpoints)
+    return OrderedEvents(order, *_gathered_times(events.min_time, events.max_time, order))
+
+
+def base_buffer(
+    events: IntervalEvents, by_midpoint: OrderedEvents, classes: LengthClasses
+) -> BaseBuffer:
     """Put base events in processing order.
 
     Parameters
     ----------
     events : IntervalEvents
-    order : int64 array, shape (n,)
-        Rows by midpoint.
+    by_midpoint : OrderedEvents
+        The same.
     classes : LengthClasses
         Of these events.
     """
     offsets = np.array([0, len(events)], np.int64)
     if events.group is not None:
-        order, offsets = _by_bucket(
-            order, _bucket_or_last(events.group, events.groups), events.groups
-        )
-    lengths = events.lengths[order]
-    return BaseBuffer(order, events.midpoints[order], lengths, classes.assign(lengths), offsets)
+        group = _bucket_or_last(events.group, events.groups)
+        by_midpoint, offsets = _by_bucket(by_midpoint, group[by_midpoint.order], events.groups)
+    order, midpoints, lengths = by_midpoint
+    return BaseBuffer(order, midpoints, lengths, classes.assign(lengths), offsets)
 
 
 def target_buffer(
-    events: IntervalEvents, order: np.ndarray, classes: LengthClasses
+    events: IntervalEvents, by_midpoint: OrderedEvents, classes: LengthClasses
 ) -> TargetBuffer:
     """Sort target events into length classes and groups. Arguments as `base_buffer`."""
     groups = events.groups
-    lengths = events.lengths
     if classes.count == 1 and events.group is None:
-        offsets = np.array([[0, len(events)]], np.int64)
-    else:
-        buckets = classes.assign(lengths).astype(np.int64)
-        if events.group is not None:
-            _fold_groups(buckets, events.group, groups, classes.count)
-        order, bounds = _by_bucket(order, buckets, classes.count * groups)
-        # Bucket k * groups + g ends where the next begins, also across classes.
-        offsets = np.empty((classes.count, groups + 1), np.int64)
-        offsets[:, :-1] = bounds[:-1].reshape(classes.count, groups)
-        offsets[:, -1] = bounds[groups::groups]
-    return TargetBuffer(order, events.midpoints[order], lengths[order], offsets)
+        order, midpoints, lengths = by_midpoint
+        return TargetBuffer(order, midpoints, lengths, np.array([[0, len(events)]], np.int64))
+    buckets = classes.assign(by_midpoint.lengths).astype(np.int64)
+    if events.group is not None:
+        _fold_groups(buckets, events.group[by_midpoint.order], groups, classes.count)
+    (order, midpoints, lengths), bounds = _by_bucket(by_midpoint, buckets, classes.count * groups)
+    # Bucket k * groups + g ends where the next begins, also across classes.
+    offsets = np.empty((classes.count, groups + 1), np.int64)
+    offsets[:, :-1] = bounds[:-1].reshape(classes.count, groups)
+    offsets[:, -1] = bounds[groups::groups]
+    return TargetBuffer(order, midpoints, lengths, offsets)
 
 
-def by_midpoint(events: IntervalEvents) -> np.ndarray:
-    """Rows ordered by midpoint: int64 array, shape (n,)."""
-    midpoints = events.midpoints
-    if midpoints.size == 0 or bool((midpoints[1:] >= midpoints[:-1]).all()):
-        return np.arange(midpoints.size)
-    return np.argsort(midpoints)
+@compiled
+def _is_ordered(min_time, max_time):
+    for i in range(1, min_time.size):
+        if min_time[i] + max_time[i] < min_time[i - 1] + max_time[i - 1]:
+            return False
+    return True
+
+
+@compiled
+def _gathered_times(min_time, max_time, order):
+    """Midpoints and lengths in an order: in one pass, since fresh memory is dear."""
+    midpoints, lengths = np.empty(order.size, np.int64), np.empty(order.size, np.int64)
+    for i in range(order.size):
+        low, high = min_time[order[i]], max_time[order[i]]
+        midpoints[i] = low + high
+        lengths[i] = high - low
+    return midpoints, lengths
 
 
 @compiled
@@ -108,17 +136,24 @@ def _fold_groups(buckets, group, groups, classes):
 
 
 @compiled
-def _by_bucket(order, bucket, buckets):
-    """Stable counting sort of `order` by bucket; rows of bucket `buckets` go last, unlisted."""
+def _by_bucket(events, bucket, buckets):
+    """Stable counting sort by bucket; events of bucket `buckets` go last, unlisted."""
     bounds = np.zeros(buckets + 2, np.int64)
     for b in bucket:
         bounds[b + 1] += 1
     for b in range(buckets + 1):
         bounds[b + 1] += bounds[b]
     place = bounds.copy()
-    sorted_order = np.empty(order.size, np.int64)
-    for row in order:
-        b = bucket[row]
-        sorted_order[place[b]] = row
-        place[b] += 1
-    return sorted_order, bounds[: buckets + 1].copy()
+    n = bucket.size
+    order, midpoints, lengths = (
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+    )
+    for i in range(n):
+        at = place[bucket[i]]
+        place[bucket[i]] = at + 1
+        order[at] = events.order[i]
+        midpoints[at] = events.midpoints[i]
+        lengths[at] = events.lengths[i]
+    return OrderedEvents(order, midpoints, lengths), bounds[: buckets + 1].copy()

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from cpu_fallback import kernels
-from cpu_fallback.buffers import base_buffer, by_midpoint, target_buffer
+from cpu_fallback.buffers import base_buffer, ordered, target_buffer
 from event_model.bands import band_table
-from event_model.class_choice import choose_classes
+from event_model.class_choice import Population, choose_classes
 from event_model.condition import Window
 from event_model.results import JoinCounters
 from event_model.timestamps import IntervalEvents
@@ -56,13 +56,19 @@ class IntervalJoin:
         self.window = window
         self.threads = threads
         self._empty = empty
-        left_order, right_order = self._run([lambda: by_midpoint(left), lambda: by_midpoint(right)])
-        k1, k2 = choose_classes(left, right, left_order, right_order, window, classes)
+        bases, targets = self._run([lambda: ordered(left), lambda: ordered(right)])
+        k1, k2 = choose_classes(
+            Population(bases.midpoints, bases.lengths, left.group),
+            Population(targets.midpoints, targets.lengths, right.group),
+            left.groups,
+            window,
+            classes,
+        )
         self.bands = band_table(k1, k2, window)
         self.base, self.targets = self._run(
             [
-                lambda: base_buffer(left, left_order, k1),
-                lambda: target_buffer(right, right_order, k2),
+                lambda: base_buffer(left, bases, k1),
+                lambda: target_buffer(right, targets, k2),
             ]
         )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from event_model.bands import INNER_HI, INNER_LO, OUTER_HI, OUTER_LO, band_table
@@ -12,7 +14,6 @@ from event_model.length_classes import (
     length_classes,
     length_sample,
 )
-from event_model.timestamps import IntervalEvents
 
 LEFT_CHOICES = (1, 2, 4, 8)
 RIGHT_CHOICES = (1, 2, 4, 8, 16)
@@ -53,34 +54,46 @@ def amounts(
     return cursors * k2, cursors * steps, probes, k1 * k2 * groups
 
 
+class Population(NamedTuple):
+    """Events of one side.
+
+    Parameters
+    ----------
+    midpoints, lengths : int64 arrays, shape (n,)
+        Doubled midpoints, ascending, half ticks; lengths in the same order, ticks.
+    group : int64 array, shape (n,), or None
+        Codes of their keys, in any order, negative for none; None: one group.
+    """
+
+    midpoints: np.ndarray
+    lengths: np.ndarray
+    group: np.ndarray | None
+
+
 def choose_classes(
-    left: IntervalEvents,
-    right: IntervalEvents,
-    left_order: np.ndarray,
-    right_order: np.ndarray,
-    window: Window,
-    classes: int | None,
+    left: Population, right: Population, groups: int, window: Window, classes: int | None
 ) -> tuple[LengthClasses, LengthClasses]:
     """Length classes of both sides; the cheapest by estimate if `classes` is None.
 
     Parameters
     ----------
-    left, right : IntervalEvents
-    left_order, right_order : int64 arrays
-        Rows by midpoint.
+    left, right : Population
+    groups : int
+        Number of codes.
     window : Window
     classes : int or None
         K of both sides; None: chosen.
     """
     lengths = left.lengths, right.lengths
-    if classes is not None or not len(left) or not len(right):
+    if classes is not None or not lengths[0].size or not lengths[1].size:
         return length_classes(lengths[0], classes or 1), length_classes(lengths[1], classes or 1)
     samples = length_sample(lengths[0]), length_sample(lengths[1])
     lefts = _choices(samples[0], LEFT_CHOICES)
     rights = _choices(samples[1], RIGHT_CHOICES)
     reach = window.width + int(samples[0].max()) + int(samples[1].max()) + 1
-    density = _targets_per_half_tick(left, right, left_order, right_order, window, reach)
-    per_base = len(right) / len(left)
+    density = _targets_per_half_tick(left, right, groups, window, reach)
+    bases = lengths[0].size
+    per_base = lengths[1].size / bases
 
     def cost(k1: LengthClasses, k2: LengthClasses) -> float:
         bands = band_table(k1, k2, window)
@@ -88,7 +101,7 @@ def choose_classes(
         outer = ends[:, :, OUTER_HI] - ends[:, :, OUTER_LO]
         shell = outer - (ends[:, :, INNER_HI] - ends[:, :, INNER_LO])
         probes = density * float(k1.share @ shell @ k2.share)
-        return float(np.dot(_COSTS, amounts(bands, probes, per_base, left.groups / len(left))))
+        return float(np.dot(_COSTS, amounts(bands, probes, per_base, groups / bases)))
 
     k1, k2 = min(((k1, k2) for k1 in lefts for k2 in rights), key=lambda pair: cost(*pair))
     return (
@@ -104,37 +117,25 @@ def _choices(lengths: np.ndarray, mosts: tuple[int, ...]) -> list[LengthClasses]
 
 
 def _targets_per_half_tick(
-    left: IntervalEvents,
-    right: IntervalEvents,
-    left_order: np.ndarray,
-    right_order: np.ndarray,
-    window: Window,
-    reach: int,
+    left: Population, right: Population, groups: int, window: Window, reach: int
 ) -> float:
     """Mean density of partners around a base event, per unit of D, from a sample of base events."""
-    rows = left_order[:: max(1, left_order.size // _SAMPLE)]
-    base = _midpoints(left, rows) + (window.lo + window.hi)
+    bases, targets = left.midpoints, right.midpoints
+    # As floats: sums with a window cannot overflow.
+    base = bases[:: max(1, bases.size // _SAMPLE)].astype(np.float64) + (window.lo + window.hi)
     # Every so many targets, in order, stand for all: enough for a mean.
-    stride = max(1, right_order.size // _TARGETS)
-    targets = _midpoints(right, right_order[::stride])
-    near = stride * (
-        np.searchsorted(targets, base + reach) - np.searchsorted(targets, base - reach)
-    )
-    return float(near.mean()) / (2.0 * reach) * _same_group_share(left, right)
+    stride = max(1, targets.size // _TARGETS)
+    few = targets[::stride].astype(np.float64)
+    near = stride * (np.searchsorted(few, base + reach) - np.searchsorted(few, base - reach))
+    return float(near.mean()) / (2.0 * reach) * _same_group_share(left, right, groups)
 
 
-def _midpoints(events: IntervalEvents, rows: np.ndarray) -> np.ndarray:
-    """Doubled midpoints as float64: sums with a window cannot overflow."""
-    return events.min_time[rows].astype(np.float64) + events.max_time[rows]
-
-
-def _same_group_share(left: IntervalEvents, right: IntervalEvents) -> float:
+def _same_group_share(left: Population, right: Population, groups: int) -> float:
     """Chance that a left and a right event are of the same group."""
     if left.group is None or right.group is None:
         return 1.0
     shares = [
-        np.bincount(side.group[side.group >= 0], minlength=side.groups) / len(side)
-        for side in (left, right)
-        if side.group is not None
+        np.bincount(group[group >= 0], minlength=groups) / group.size
+        for group in (left.group, right.group)
     ]
     return float(shares[0] @ shares[1])

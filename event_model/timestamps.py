@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from event_model.errors import DataError
+from event_model.compiled import compiled
 from event_model.units import TIME_LIMIT
 
 
@@ -45,18 +45,24 @@ class IntervalEvents:
         return self.min_time + self.max_time
 
 
-def check_intervals(events: IntervalEvents, side: str) -> None:
-    """Refuse intervals that a kernel would get wrong.
+@compiled
+def are_valid_times(min_time, max_time, longest):
+    """Whether all intervals are in order, within the limits of time, and not too long: in one pass.
 
-    Raises
-    ------
-    DataError
-        If a time reaches 2**61 ticks or a min_time is above its max_time.
+    Parameters
+    ----------
+    min_time, max_time : int64 arrays, shape (n,)
+        Ticks, any.
+    longest : int64
+        The longest length permitted, ticks.
+
+    Returns
+    -------
+    bool
     """
-    if len(events) == 0:
-        return
-    # Of ordered intervals only the outer ends can be out of range.
-    if events.min_time.min() <= -TIME_LIMIT or events.max_time.max() >= TIME_LIMIT:
-        raise DataError(f"{side}: a time reaches 2^61 ticks; use a coarser unit")
-    if np.any(events.min_time > events.max_time):
-        raise DataError(f"{side}: an event has min_time above max_time")
+    wrong = False
+    for i in range(min_time.size):
+        low, high = min_time[i], max_time[i]
+        # Only the ends of time can overflow the difference, and those are wrong already.
+        wrong |= (low > high) | (low <= -TIME_LIMIT) | (high >= TIME_LIMIT) | (high - low > longest)
+    return not wrong

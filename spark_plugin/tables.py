@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from event_model.errors import DataError, SchemaError
 from event_model.options import Invalid
+from event_model.timestamps import are_valid_times
 from event_model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT
 from spark_plugin.sides import Side
 from spark_plugin.time_columns import INVALID_REASONS, TimeColumn, TimeScale, describe_invalid
@@ -153,6 +154,9 @@ def read_side(
     side = scales[0].column.side
     lower, upper = (_Ticks(column_of(table, side, scale.column.name), scale) for scale in scales)
     keys = [_one_array(column_of(table, side, name)) for name in by]
+    columns = [_one_array(column_of(table, side, name)) for name in payload]
+    if not any(key.null_count for key in keys) and _all_valid(lower, upper, longest):
+        return Side(lower.ticks, upper.ticks, None, keys, columns), SideCounts(table.num_rows)
     null = lower.null | upper.null
     for key in keys:
         null |= pc.is_null(key).to_numpy(zero_copy_only=False)
@@ -164,7 +168,6 @@ def read_side(
     unmatchable = int((null & ~wrong).sum())
     counts = SideCounts(table.num_rows, unmatchable, {k: int(v.sum()) for k, v in reasons.items()})
     matchable = ~null if null.any() else None
-    columns = [_one_array(column_of(table, side, name)) for name in payload]
     result = Side(lower.ticks, upper.ticks, matchable, keys, columns)
     if reasons:
         result = result.rows(np.flatnonzero(~wrong))
@@ -183,7 +186,8 @@ class _Ticks:
     """A time column as int64 ticks, with masks of what is null, not finite or out of range."""
 
     def __init__(self, column: pa.ChunkedArray, scale: TimeScale) -> None:
-        self.null = pc.is_null(column).to_numpy().astype(bool)
+        self._column = column
+        self._out_of_range: np.ndarray | None = None
         if scale.column.family == "float":
             self._from_floats(column, scale)
         else:
@@ -194,8 +198,8 @@ class _Ticks:
         self.not_finite = ~np.isfinite(values) & ~self.null
         with np.errstate(over="ignore"):
             ticks = np.rint(np.where(np.isfinite(values), values, 0.0) * float(scale.factor))
-        self.out_of_range = np.abs(ticks) >= TIME_LIMIT
-        self.ticks = np.where(self.out_of_range, 0.0, ticks).astype(np.int64)
+        self._out_of_range = np.abs(ticks) >= TIME_LIMIT
+        self.ticks = np.where(self._out_of_range, 0.0, ticks).astype(np.int64)
 
     def _from_integers(self, column: pa.ChunkedArray, scale: TimeScale) -> None:
         if scale.column.family == "integer":
@@ -207,10 +211,28 @@ class _Ticks:
         if scale.factor.denominator != 1:
             _check_whole(ticks, scale)
             ticks = ticks // scale.factor.denominator
-        self.out_of_range = (ticks >= scale.limit) | (ticks <= -scale.limit)
         if scale.factor.numerator != 1:
-            ticks = np.where(self.out_of_range, 0, ticks) * scale.factor.numerator
+            self._out_of_range = (ticks >= scale.limit) | (ticks <= -scale.limit)
+            ticks = np.where(self._out_of_range, 0, ticks) * scale.factor.numerator
         self.ticks = ticks
+
+    @property
+    def null(self) -> np.ndarray:
+        """Whether an entry is null: bool array, shape (n,)."""
+        return pc.is_null(self._column).to_numpy().astype(bool)
+
+    @property
+    def out_of_range(self) -> np.ndarray:
+        """Whether a time is too large: bool array, shape (n,)."""
+        if self._out_of_range is None:
+            return (self.ticks >= TIME_LIMIT) | (self.ticks <= -TIME_LIMIT)
+        return self._out_of_range
+
+    @property
+    def shows_all(self) -> bool:
+        """Whether the ticks alone tell what is wrong: no entry is null or had to be replaced."""
+        replaced = self._out_of_range is not None and bool(self._out_of_range.any())
+        return not (self._column.null_count or self.not_finite.any() or replaced)
 
 
 def _check_whole(values: np.ndarray, scale: TimeScale) -> None:
@@ -221,6 +243,17 @@ def _check_whole(values: np.ndarray, scale: TimeScale) -> None:
             f"{column.side}.{column.name} has timestamps finer than 1 us; pass unit='ns' (--unit ns) to"
             " count in nanoseconds, or round them"
         )
+
+
+def _all_valid(lower: _Ticks, upper: _Ticks, longest: int | None) -> bool:
+    """Whether every row is valid and no time is null: mostly so, and then no masks are needed."""
+    return (
+        lower.shows_all
+        and upper.shows_all
+        and are_valid_times(
+            lower.ticks, upper.ticks, 2 * TIME_LIMIT if longest is None else longest
+        )
+    )
 
 
 def _invalid_rows(lower: _Ticks, upper: _Ticks, longest: int | None) -> dict[str, np.ndarray]:

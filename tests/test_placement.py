@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cpu_fallback import placement
-from cpu_fallback.buffers import base_buffer, by_midpoint, target_buffer
+from cpu_fallback.buffers import base_buffer, ordered, target_buffer
 from event_model.bands import band_table
 from event_model.condition import Window
 from event_model.length_classes import length_classes
@@ -47,8 +47,8 @@ def test_every_event_is_placed(left: int, right: int, classes: int, groups: int)
     k1 = length_classes(base_events.lengths, classes)
     k2 = length_classes(target_events.lengths, classes)
     bands = band_table(k1, k2, Window(-60, 100, 0.7))
-    base = base_buffer(base_events, by_midpoint(base_events), k1)
-    targets = target_buffer(target_events, by_midpoint(target_events), k2)
+    base = base_buffer(base_events, ordered(base_events), k1)
+    targets = target_buffer(target_events, ordered(target_events), k2)
     placed = 0
     for start in (0, left // 3):
         for i, spans in every_span(base, targets, bands, start, left):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from event_model.errors import DataError
-from event_model.timestamps import IntervalEvents, check_intervals
+from event_model.timestamps import IntervalEvents, are_valid_times
 from tests.strategies import LIMIT
 
 
@@ -20,20 +19,32 @@ def test_lengths_and_midpoints() -> None:
     assert side.lengths.tolist() == [10, 7, 0, 2 * LIMIT, 0]
     assert side.midpoints.tolist() == [10, 1, 10, 0, 2 * LIMIT]
     assert len(side) == 5
-    check_intervals(side, "left")
 
 
 def test_no_events() -> None:
-    check_intervals(events(), "left")
     assert len(events()) == 0
 
 
-@pytest.mark.parametrize("interval", [(0, LIMIT + 1), (-LIMIT - 1, 0), (2**62, 2**62)])
-def test_out_of_range(interval: tuple[int, int]) -> None:
-    with pytest.raises(DataError, match="right: a time reaches 2\\^61"):
-        check_intervals(events((0, 1), interval, (0, 1)), "right")
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("interval", "valid"),
+    [
+        ((-LIMIT, -LIMIT + 50), True),
+        ((LIMIT - 50, LIMIT), True),
+        ((7, 7), True),
+        ((0, 51), False),
+        ((5, 4), False),
+        ((LIMIT, LIMIT + 1), False),
+        ((-LIMIT - 1, -LIMIT), False),
+        ((-(2**63), 2**63 - 1), False),
+    ],
+)
+def test_valid_times(interval: tuple[int, int], valid: bool, place: int) -> None:
+    rows = [(0, 1), (3, 50)]
+    rows.insert(place, interval)
+    side = events(*rows)
+    assert are_valid_times(side.min_time, side.max_time, 50) is valid
 
 
-def test_wrong_order() -> None:
-    with pytest.raises(DataError, match=r"left: .*min_time above max_time"):
-        check_intervals(events((0, 1), (5, 4)), "left")
+def test_no_times_are_valid() -> None:
+    assert are_valid_times(events().min_time, events().max_time, 0) is True
