@@ -55,6 +55,18 @@ def column_of(table: pa.Table, side: str, name: str) -> pa.ChunkedArray:
     return table.column(name)
 
 
+def type_of(schema: pa.Schema, side: str, name: str) -> pa.DataType:
+    """The plain type of a column.
+
+    Raises
+    ------
+    SchemaError
+        If it is missing or stands twice.
+    """
+    check_name(side, name, schema.names)
+    return plain_type(schema.field(name).type)
+
+
 def check_name(side: str, name: str, names: Sequence[str]) -> None:
     """Refuse a column that is missing or stands twice.
 
