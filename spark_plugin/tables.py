@@ -42,6 +42,15 @@ class SideCounts:
         """Rows left out in all."""
         return sum(self.invalid.values())
 
+    def __add__(self, other: SideCounts) -> SideCounts:
+        """Counts of the rows of both."""
+        reasons = [r for r in INVALID_REASONS if r in self.invalid or r in other.invalid]
+        return SideCounts(
+            self.rows + other.rows,
+            self.unmatchable + other.unmatchable,
+            {r: self.invalid.get(r, 0) + other.invalid.get(r, 0) for r in reasons},
+        )
+
 
 def column_of(table: pa.Table, side: str, name: str) -> pa.ChunkedArray:
     """A column by name.

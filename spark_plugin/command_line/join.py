@@ -13,7 +13,6 @@ from spark_plugin.command_line.input_checks import check_for_spark, check_zones,
 from spark_plugin.command_line.inputs import Source, find_source
 from spark_plugin.command_line.interruption import raise_if_interrupted
 from spark_plugin.command_line.outputs import (
-    RowGroups,
     local_output,
     spark_output,
     write_frame,
@@ -22,6 +21,7 @@ from spark_plugin.command_line.progress import Progress
 from spark_plugin.command_line.spark_session import session
 from spark_plugin.command_line.summary import Summary
 from spark_plugin.command_line.unknown_types import Types, unknown_types
+from spark_plugin.parquet_rows import ParquetRows
 from spark_plugin.tables import plain_type
 from spark_plugin.worker import TableJoin
 
@@ -66,7 +66,7 @@ def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) 
             tables.append(given.table(columns, kinds))
         job = _table_join(request, tables)
         progress.show("joining")
-        with RowGroups(output, job.schema) as groups:
+        with ParquetRows(*output.open(), job.schema) as groups:
             for batch in job.batches():
                 raise_if_interrupted()
                 groups.write(batch)

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 _OTHER_FORMATS = (".csv", ".arrow", ".arrows", ".feather", ".ipc", ".json")
 _OURS = ("part-*.parquet", "_SUCCESS", ".*.crc")
 """What Spark writes into the folder of an output; it makes no subfolders."""
-_ROWS_IN_GROUP = 1_000_000
-_BYTES_IN_GROUP = 128 << 20
 
 
 class LocalOutput:
@@ -193,65 +191,6 @@ def write_frame(frame: DataFrame, output: LocalOutput | SparkUri) -> None:
         frame.write.mode(output.mode).parquet(output.text)
     else:
         frame.write.parquet("file://" + output.aside)
-
-
-class RowGroups:
-    """Writes batches to one Parquet file, gathering small ones; as a context manager.
-
-    Parameters
-    ----------
-    output : LocalOutput or UriFile
-    schema : pa.Schema
-    """
-
-    def __init__(self, output: LocalOutput | UriFile, schema: pa.Schema) -> None:
-        filesystem, path = output.open()
-        _check_parquet(schema)
-        self._writer = pq.ParquetWriter(path, schema, filesystem=filesystem)
-        self._schema = schema
-        self._waiting: list[pa.RecordBatch] = []
-        self._waiting_rows = self._waiting_bytes = 0
-        self.rows = 0
-
-    def __enter__(self) -> RowGroups:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is None:
-            self._flush()
-        self._writer.close()
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Take one batch."""
-        self._waiting.append(batch)
-        self.rows += batch.num_rows
-        self._waiting_rows += batch.num_rows
-        self._waiting_bytes += batch.nbytes
-        if self._waiting_rows >= _ROWS_IN_GROUP or self._waiting_bytes >= _BYTES_IN_GROUP:
-            self._flush()
-
-    def _flush(self) -> None:
-        if self._waiting:
-            table = pa.Table.from_batches(self._waiting, schema=self._schema)
-            self._writer.write_table(table, row_group_size=_ROWS_IN_GROUP)
-            self._waiting, self._waiting_rows, self._waiting_bytes = [], 0, 0
-
-
-def _check_parquet(schema: pa.Schema) -> None:
-    """Refuse columns that Parquet cannot hold."""
-    for field in schema:
-        try:
-            pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([field])).close()
-        except pa.ArrowNotImplementedError as error:
-            raise Problem(
-                f"the output column {field.name} is {field.type}, which Parquet cannot hold; cast it,"
-                " or leave it out"
-            ) from error
 
 
 def _check_name(text: str) -> None:
