@@ -5,7 +5,8 @@ from __future__ import annotations
 import fnmatch
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -79,6 +80,18 @@ class LocalOutput:
     def open(self) -> tuple[fs.FileSystem, str]:
         """File system and path to write one file to."""
         return fs.LocalFileSystem(), self.aside
+
+    def open_folder(self) -> tuple[fs.FileSystem, str]:
+        """File system and path of a new folder to write files to."""
+        os.mkdir(self.aside)
+        return fs.LocalFileSystem(), self.aside
+
+    def keep_only(self, files: Collection[str]) -> None:
+        """Remove all files of the folder but these, and mark it as complete."""
+        for file in visible_files(self.aside):
+            if file not in files:
+                os.remove(file)
+        Path(self.aside, "_SUCCESS").touch()
 
     def rows(self) -> int | None:
         """Rows written so far, from the footers of the files."""

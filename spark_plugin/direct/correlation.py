@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Literal, get_args
 
+from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
@@ -110,35 +111,44 @@ def correlate_files(
     check_choice("way", way, get_args(Way))
     if output is None and overwrite:
         raise ConditionError("overwrite=True needs an output to replace; leave it out")
-    join, why = _direct(spark, left, right, condition, way, arguments)
+    join, why = None, "as asked"
+    if way != "exchange":
+        try:
+            join = plan_direct(spark, left, right, condition, arguments)
+            why = join.plan.describe()
+        except NotDirect as closed:
+            if way == "direct":
+                raise
+            why = str(closed)
+            _log.warning("correlate_files: by exchange, since %s", why)
     if output is None:
         if join is not None:
             return _frame(spark, join)
         return _exchange(spark, left, right, condition, arguments, observe=False).dataframe
     with OutputFolder(output, overwrite) as folder:
         if join is not None:
-            return _written(spark, join, folder, why)
+            started = time.perf_counter()
+            reports = written_slices(spark, join, folder.filesystem, folder.aside)
+            folder.publish({report.path for report in reports})
+            return summary_of(reports, time.perf_counter() - started, why)
         return _exchanged(spark, left, right, condition, arguments, folder, why)
 
 
-def _direct(
+def plan_direct(
     spark: SparkSession,
     left: Given,
     right: Given,
     condition: TimingCondition,
-    way: Way,
     arguments: dict[str, Any],
-) -> tuple[DirectJoin | None, str]:
-    """The planned join, or None; and why."""
-    if way == "exchange":
-        return None, "as asked"
-    try:
-        join = plan_files(left, right, condition, parallelism=parallelism(spark), **arguments)
-    except NotDirect as closed:
-        if way == "direct":
-            raise
-        _log.warning("correlate_files: by exchange, since %s", closed)
-        return None, str(closed)
+) -> DirectJoin:
+    """Plan a direct join for Spark's workers.
+
+    Raises
+    ------
+    NotDirect
+        If the direct way is closed.
+    """
+    join = plan_files(left, right, condition, parallelism=parallelism(spark), **arguments)
     options = arguments.get("options", CorrelateOptions())
     spec = replace(
         join.tables.spec,
@@ -146,7 +156,7 @@ def _direct(
         batch_pairs=options.batch_pairs or _BATCH_PAIRS,
     )
     _log.info("correlate_files: directly, %s", join.plan.describe())
-    return replace(join, tables=replace(join.tables, spec=spec)), join.plan.describe()
+    return replace(join, tables=replace(join.tables, spec=spec))
 
 
 def _frame(spark: SparkSession, join: DirectJoin) -> DataFrame:
@@ -170,21 +180,33 @@ def _numbers(spark: SparkSession, join: DirectJoin) -> DataFrame:
     return spark.range(0, count, 1, count)
 
 
-def _written(spark: SparkSession, join: DirectJoin, folder: OutputFolder, why: str) -> FilesSummary:
-    started = time.perf_counter()
-    task = FileTask(join, folder.filesystem, folder.aside)
+def written_slices(
+    spark: SparkSession, join: DirectJoin, filesystem: fs.FileSystem, folder: str
+) -> list[SliceReport]:
+    """Let the workers write all slices to a folder, in which files of lost attempts may be left too.
+
+    Raises
+    ------
+    DataError
+        What a slice tells of its data.
+    """
+    task = FileTask(join, filesystem, folder)
     kind = T.StructType([T.StructField("report", T.StringType())])
     rows = _numbers(spark, join).mapInArrow(task, kind).collect()
     reports = sorted((SliceReport.from_json(r["report"]) for r in rows), key=lambda r: r.number)
     _raise_first(reports)
-    folder.publish({report.path for report in reports})
+    return reports
+
+
+def summary_of(reports: list[SliceReport], seconds: float, why: str) -> FilesSummary:
+    """The reports of all slices as one summary."""
     return FilesSummary(
         reduce(SideCounts.__add__, (report.left for report in reports)),
         reduce(SideCounts.__add__, (report.right for report in reports)),
         sum((report.counters for report in reports), JoinCounters()),
         sum(report.rows for report in reports),
         sum(report.size for report in reports),
-        time.perf_counter() - started,
+        seconds,
         len(reports),
         "direct",
         why,
