@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
+
 from event_model.condition import Window
 from spark_plugin.direct.footers import RowGroup
 
@@ -75,7 +77,7 @@ def direct_plan(
     slices: int | None,
     slice_rows: int,
 ) -> DirectPlan:
-    """Cut the left row groups into slices of about equal rows, in order of time.
+    """Cut the left row groups into slices of about equal work, in order of time.
 
     Parameters
     ----------
@@ -92,15 +94,16 @@ def direct_plan(
     """
     rows = sum(group.rows for group in (*left, *right))
     wanted = slices or _slices_for(rows, parallelism, slice_rows)
-    parts = _cut(sorted(left, key=_when), wanted)
-    spans = [_span(slice_) for slice_ in parts]
+    in_time = _InTime(right, window)
+    ordered = sorted(left, key=_when)
+    parts = _cut(ordered, [group.rows + in_time.rows_near(group) for group in ordered], wanted)
+    owners, readers = in_time.readers(parts)
     owned: list[list[RowGroup]] = [[] for _ in parts]
+    for place, group in enumerate(right):
+        # Groups that nobody reads are dealt out.
+        owned[owners[place] if readers[place] else place % len(parts)].append(group)
     decoded = sum(part.group.rows for slice_ in parts for part in slice_)
-    for group in right:
-        readers = [i for i, span in enumerate(spans) if reaches(group, span, window)]
-        owner = readers[0] if readers else min(range(len(parts)), key=lambda i: len(owned[i]))
-        owned[owner].append(group)
-        decoded += group.rows * max(1, len(readers))
+    decoded += int(np.maximum(readers, 1) @ in_time.rows)
     found = tuple(
         DirectSlice(tuple(slice_), tuple(groups))
         for slice_, groups in zip(parts, owned, strict=True)
@@ -108,14 +111,31 @@ def direct_plan(
     return DirectPlan(found, tuple(right), decoded / max(rows, 1))
 
 
-def reaches(right: RowGroup, span: tuple[int, int] | None, window: Window) -> bool:
-    """Whether a right row group can hold partners of left events within a span of time.
+def reaches(
+    right: RowGroup, slice_: DirectSlice, span: tuple[int, int] | None, window: Window
+) -> bool:
+    """Whether a right row group can hold partners of a slice's left events.
 
     A pair of positive probability has lo <= T_right - T_left <= hi for some times in its intervals.
+
+    Parameters
+    ----------
+    right : RowGroup
+    slice_ : DirectSlice
+    span : (int, int) or None
+        Its earliest min_time and latest max_time, once read; None: it has no events that can match.
+    window : Window
     """
-    if span is None or right.first is None or right.last is None:
+    if span is None or not _meets(right, span[0], span[1], window):
         return False
-    return right.first <= span[1] + window.hi and right.last >= span[0] + window.lo
+    # Between two of its row groups a slice may have a gap, full of right events that none can reach.
+    return any(_meets(right, p.group.first, p.group.last, window) for p in slice_.left)
+
+
+def _meets(right: RowGroup, low: int | None, high: int | None, window: Window) -> bool:
+    if right.first is None or right.last is None or low is None or high is None:
+        return False
+    return right.first <= high + window.hi and right.last >= low + window.lo
 
 
 def _slices_for(rows: int, parallelism: int, slice_rows: int) -> int:
@@ -131,42 +151,73 @@ def _when(group: RowGroup) -> tuple[float, float]:
     return group.first, group.last
 
 
-def _cut(groups: Sequence[RowGroup], slices: int) -> list[list[Part]]:
-    """Runs of rows, cut near even shares; one empty run if there are no rows."""
-    ends = [0]
-    for group in groups:
-        ends.append(ends[-1] + group.rows)
-    total = ends[-1]
+def _cut(groups: Sequence[RowGroup], work: Sequence[float], slices: int) -> list[list[Part]]:
+    """Runs of rows of about equal work, cut near; one empty run if there are no rows."""
+    ends = np.concatenate([[0], np.cumsum([group.rows for group in groups])]).astype(np.int64)
+    done = np.concatenate([[0.0], np.cumsum(work)])
+    total = int(ends[-1])
     slices = max(1, min(slices, total))
-    near = _SNAP * total / slices
-    cuts = {0, total}
-    for i in range(1, slices):
-        even = total * i // slices
-        end = min(ends, key=lambda place: abs(place - even))
-        cuts.add(end if abs(end - even) <= near else even)
-    runs = []
-    for start, stop in pairwise(sorted(cuts)):
-        runs.append(
-            [
-                Part(group, max(start - begin, 0), min(stop - begin, group.rows))
-                for group, begin in zip(groups, ends, strict=False)
-                if begin < stop and begin + group.rows > start
-            ]
-        )
-    return runs or [[]]
+    even = done[-1] * np.arange(1, slices) / slices
+    nearest = done[np.abs(done[:, None] - even).argmin(axis=0)] if slices > 1 else even
+    near = np.abs(nearest - even) <= _SNAP * done[-1] / slices
+    rows = np.interp(np.where(near, nearest, even), done, ends).astype(np.int64)
+    cuts = [0, *np.unique(rows[(rows > 0) & (rows < total)]).tolist(), total]
+    return [_run(groups, ends, start, stop) for start, stop in pairwise(cuts)]
 
 
-def _span(parts: Sequence[Part]) -> tuple[int, int] | None:
-    """When the events of a slice are, as far as the footers tell."""
-    ends = [_estimated(part) for part in parts if part.group.first is not None]
-    return (min(a for a, _ in ends), max(b for _, b in ends)) if ends else None
+def _run(groups: Sequence[RowGroup], ends: np.ndarray, start: int, stop: int) -> list[Part]:
+    """Rows start ... stop of all groups in a row."""
+    first = int(np.searchsorted(ends, start, side="right")) - 1
+    last = int(np.searchsorted(ends, stop, side="left"))
+    begins = ends[first:last].tolist()
+    return [
+        Part(group, max(start - begin, 0), min(stop - begin, group.rows))
+        for group, begin in zip(groups[first:last], begins, strict=True)
+    ]
 
 
-def _estimated(part: Part) -> tuple[int, int]:
+class _InTime:
+    """The right row groups along the time axis."""
+
+    def __init__(self, right: Sequence[RowGroup], window: Window) -> None:
+        self._window = window
+        self.rows = np.array([group.rows for group in right], np.int64)
+        self._timed = np.array([group.first is not None for group in right], bool)
+        self._first = np.array([group.first or 0 for group in right], np.int64)
+        self._last = np.array([group.last or 0 for group in right], np.int64)
+
+    def rows_near(self, left: RowGroup) -> float:
+        """Right rows that the events of a left row group can reach, if rows are spread evenly."""
+        if left.first is None or left.last is None:
+            return 0.0
+        low, high = left.first + self._window.lo, left.last + self._window.hi
+        shared = np.minimum(self._last, high) - np.maximum(self._first, low) + 1.0
+        lengths = np.maximum(self._last - self._first, 0) + 1.0
+        return float(np.clip(shared / lengths, 0.0, 1.0) @ (self.rows * self._timed))
+
+    def readers(self, slices: Sequence[Sequence[Part]]) -> tuple[np.ndarray, np.ndarray]:
+        """Of each right row group the first slice that reads it, and how many do, by the footers."""
+        owners, readers = np.zeros(self.rows.size, np.int64), np.zeros(self.rows.size, np.int64)
+        for number, parts in enumerate(slices):
+            read = np.zeros(self.rows.size, bool)
+            for part in parts:
+                read |= self._reached(_estimated(part))
+            owners[read & (readers == 0)] = number
+            readers += read
+        return owners, readers
+
+    def _reached(self, span: tuple[int, int] | None) -> np.ndarray:
+        if span is None:
+            return np.zeros(self.rows.size, bool)
+        low, high = span[0] + self._window.lo, span[1] + self._window.hi
+        return self._timed & (self._first <= high) & (self._last >= low)
+
+
+def _estimated(part: Part) -> tuple[int, int] | None:
     """Where part of a row group lies in time, if its rows are in order."""
     first, last, rows = part.group.first, part.group.last, part.group.rows
-    assert first is not None
-    assert last is not None
+    if first is None or last is None:
+        return None
     return (
         first + (last - first) * part.start // rows,
         last - (last - first) * (rows - part.stop) // rows,

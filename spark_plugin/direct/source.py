@@ -1,0 +1,155 @@
+"""Joins of Parquet files as a data source: for SQL, and for Spark's clients in other languages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import types as T
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from event_model.errors import ConditionError
+from spark_plugin.command_line.arguments import join_request, names
+from spark_plugin.direct.planning import plan_files
+from spark_plugin.direct.slice_join import DirectJoin, join_slice, read_slice
+from spark_plugin.direct.wire import spark_type
+
+_OWN = ("left", "right", "parallelism")
+_TEXTS = (
+    "left_time", "right_time", "unit", "invalid", "mutual_deadline", "how", "emit", "backend",
+    "left_longest", "right_longest",
+)  # fmt: skip
+_LISTS = ("by", "left_columns", "right_columns")
+_WHOLES = ("slices", "classes", "batch_pairs", "threads")
+_OTHERS = ("within", "confidence", "probability")
+OPTIONS = (*_OWN, *_TEXTS, *_LISTS, *_WHOLES, *_OTHERS)
+"""Options of the source, named as those of `coincide join`."""
+
+_DEFAULTS: dict[str, Any] = {
+    "left_time": "min_time,max_time",
+    "right_time": "min_time,max_time",
+    "invalid": "raise",
+    "how": "inner",
+    "emit": "pairs",
+    "backend": "auto",
+}
+_FIXED = {
+    "output": "", "overwrite": False, "file_format": "parquet", "engine": "spark", "master": None,
+    "conf": None, "debug": False, "way": "direct",
+}  # fmt: skip
+
+
+class CoincideSource(DataSource):
+    """The data source ``coincide``.
+
+    Options: ``left`` and ``right`` (files, folders or globs, several separated by commas), ``within``
+    ("LO,HI") or ``mutual_deadline``, ``confidence``, and the other options of ``coincide join`` with ``_``
+    for ``-``; ``parallelism`` is the number of tasks to aim at (8).
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        """What ``format`` and ``USING`` call it."""
+        return "coincide"
+
+    @cached_property
+    def join(self) -> DirectJoin:
+        """The planned join."""
+        return _planned(dict(self.options))
+
+    def schema(self) -> T.StructType:
+        """Columns of the result."""
+        fields = [T.StructField(f.name, _kind(f)) for f in self.join.tables.schema]
+        return T.StructType(fields)
+
+    def reader(self, schema: T.StructType) -> DataSourceReader:
+        """Reads the slices."""
+        return CoincideReader(self.join, schema)
+
+
+class CoincideReader(DataSourceReader):
+    """Joins a slice per partition."""
+
+    def __init__(self, join: DirectJoin, schema: T.StructType) -> None:
+        self._join, self._schema = join, schema
+
+    def partitions(self) -> list[InputPartition]:
+        """The slices."""
+        return [InputPartition(number) for number in range(len(self._join.plan.slices))]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Join one slice."""
+        wanted = to_arrow_schema(self._schema)
+        for batch in join_slice(self._join, read_slice(self._join, partition.value)):
+            yield batch.cast(wanted)
+
+
+def _kind(field: pa.Field) -> T.DataType:
+    if pa.types.is_list(field.type):
+        return T.ArrayType(spark_type(field.name, field.type.value_type))
+    return spark_type(field.name, field.type)
+
+
+def _planned(options: dict[str, str]) -> DirectJoin:
+    """The join that options ask for.
+
+    Raises
+    ------
+    CoincideError
+        If an option is unknown, missing or makes no sense.
+    """
+    given = {name.lower(): value for name, value in options.items()}
+    unknown = sorted(set(given) - set(OPTIONS))
+    if unknown:
+        raise ConditionError(
+            f"unknown option {unknown[0]!r}; there are {', '.join(sorted(OPTIONS))}"
+        )
+    for name in ("left", "right"):
+        if name not in given:
+            raise ConditionError(f"the option {name!r} is missing: files, a folder or a glob")
+    request = join_request(
+        **{name: given.get(name, _DEFAULTS.get(name)) for name in _TEXTS},
+        **{name: [given[name]] if name in given else None for name in _LISTS},
+        **{name: _number(name, given, int) for name in _WHOLES},
+        confidence=_number("confidence", given, float),
+        probability=_truth(given.get("probability", "false")),
+        within=_two(given.get("within")),
+        left=given["left"], right=given["right"], **_FIXED,
+    )  # fmt: skip
+    parallelism = _number("parallelism", given, int) or 8
+    left, right = names([request.left]), names([request.right])
+    join = plan_files(left, right, request.condition, parallelism=parallelism, **request.arguments)
+    spec = replace(join.tables.spec, threads=request.arguments["options"].threads or 1)
+    return replace(join, tables=replace(join.tables, spec=spec))
+
+
+def _number(name: str, given: dict[str, str], kind: type[int] | type[float]) -> Any:
+    if name not in given:
+        return None
+    try:
+        return kind(given[name])
+    except ValueError:
+        raise ConditionError(
+            f"the option {name!r} must be a number; found {given[name]!r}"
+        ) from None
+
+
+def _truth(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ConditionError(f"the option 'probability' must be true or false; found {text!r}")
+    return text.lower() == "true"
+
+
+def _two(text: str | None) -> tuple[str, str] | None:
+    if text is None:
+        return None
+    ends = names([text])
+    if len(ends) != 2:
+        raise ConditionError(
+            f"the option 'within' takes LO,HI, such as '-250ms,250ms'; found {text!r}"
+        )
+    return ends[0], ends[1]

@@ -1,0 +1,103 @@
+"""`coincide join` takes the direct way where it can, and says which way and why."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from tests.test_command_line import WINDOW, Workplace, rows, work
+from tests.test_direct_join import stream
+
+__all__ = ["work"]
+
+
+def summary(work: Workplace, *options: str, engine: str = "local") -> dict:
+    code, out, err = work.join(*WINDOW, *options, "--json", engine=engine)
+    assert code == 0, err
+    return json.loads(out)
+
+
+def as_logs(work: Workplace) -> None:
+    """Both inputs as folders of several files in time order."""
+    for seed, side in enumerate(("left", "right")):
+        table, folder = stream(6000, seed), work.folder / side
+        folder.mkdir()
+        for i in range(3):
+            part = table.slice(2000 * i, 2000)
+            pq.write_table(part, folder / f"{i}.parquet", row_group_size=250)
+        setattr(work, side, folder)
+
+
+def test_ordered_parquet_goes_directly(work):
+    as_logs(work)
+    told = summary(work)
+    assert told["way"] == "direct"
+    assert told["why"].startswith("1 slices of row groups, each row read 1.00 times")
+    assert rows(work.result()) == rows(work.expected())
+    assert told["left"]["rows"] == told["right"]["rows"] == 6000
+    found = work.result()
+    other = summary(work, "--way", "exchange", "--overwrite")
+    assert (other["way"], other["why"]) == ("in memory", "as asked")
+    assert rows(work.result()) == rows(found)
+    assert told["pairs"] == other["pairs"] == found.num_rows
+
+
+@pytest.mark.spark
+def test_on_spark_too(work, spark):
+    as_logs(work)
+    told = summary(work, "--slices", "4", engine="spark")
+    assert (told["way"], told["slices"]) == ("direct", 4)
+    assert rows(work.result()) == rows(work.expected())
+    assert (work.output / "_SUCCESS").exists()
+    assert len(list(work.output.glob("*.parquet"))) == 4
+    other = summary(work, "--way", "exchange", "--overwrite", engine="spark")
+    assert (other["way"], other["why"], other["pairs"]) == ("exchange", "as asked", told["pairs"])
+    assert rows(work.result()) == rows(work.expected())
+
+
+@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+def test_bad_rows_end_a_direct_join_without_output(work, engine, request):
+    if engine == "spark":
+        request.getfixturevalue("spark")
+    as_logs(work)
+    bad = pa.table({"id": [1], "min_time": [10**7], "max_time": [0]})
+    pq.write_table(bad, work.right / "9.parquet")
+    assert "right: min above max" in work.refused(*WINDOW, engine=engine)
+    told = summary(work, "--invalid", "drop", engine=engine)
+    assert told["right"]["invalid"] == {"order": 1}
+    assert told["way"] == "direct"
+
+
+def test_disorder_and_other_formats_are_read_whole(work):
+    random = np.random.default_rng(0)
+    for side in ("left", "right"):
+        table = stream(3000, len(side)).take(random.permutation(3000))
+        pq.write_table(table, getattr(work, side), row_group_size=20, write_statistics=False)
+    told = summary(work)
+    assert told["way"] == "in memory"
+    assert "has no statistics of min_time and max_time" in told["why"]
+    assert "--way direct is not possible: left: " in work.refused(
+        *WINDOW, "--way", "direct", "--overwrite"
+    )
+    work.right = work.folder / "right.csv"
+    pyarrow.csv.write_csv(stream(100, 1), work.right)
+    assert summary(work, "--overwrite")["why"] == "right is no Parquet"
+
+
+def test_columns_that_differ_between_files_are_left_to_the_other_way(work):
+    as_logs(work)
+    extra = stream(10, 5).append_column("name", pa.array(["x"] * 10))
+    pq.write_table(extra, work.left / "0.parquet")
+    told = summary(work, "--left-columns", "id,name")
+    assert told["way"] == "in memory"
+    assert "1.parquet has no column 'name', which other files have" in told["why"]
+    assert work.result()["left_name"].null_count > 0
+
+
+def test_a_wrong_way(work):
+    assert "--way" in work.refused(*WINDOW, "--way", "fast")

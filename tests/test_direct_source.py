@@ -1,0 +1,95 @@
+"""The data source `coincide`, from Python and from SQL."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import SparkSession
+
+from event_model import TimingCondition, within
+from spark_plugin import correlate_files
+from spark_plugin.direct.source import CoincideSource
+from tests.test_direct_join import stream
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def sides(tmp_path: Path, spark: SparkSession) -> tuple[Path, Path]:
+    spark.dataSource.register(CoincideSource)
+    paths = tmp_path / "left.parquet", tmp_path / "right.parquet"
+    for seed, path in enumerate(paths):
+        table = stream(3000, seed)
+        days = [
+            dt.datetime(2024, 1, 1, tzinfo=dt.UTC) + dt.timedelta(hours=i % 50) for i in range(3000)
+        ]
+        table = table.append_column("at", pa.array(days, pa.timestamp("us", "UTC")))
+        pq.write_table(
+            table.append_column("door", pa.array(["a", "b", "c"] * 1000)), path, row_group_size=300
+        )
+    return paths
+
+
+@pytest.mark.parametrize("emit", ["pairs", "lists", "counts", "best"])
+def test_as_correlate_files(spark: SparkSession, sides: tuple[Path, Path], emit: str) -> None:
+    columns = ["id", "at"]
+    options = {
+        "left": sides[0], "right": sides[1], "within": "-300,100", "confidence": "0.7", "by": "door",
+        "left_columns": "id,at", "right_columns": "id,at", "emit": emit, "slices": "3",
+    }  # fmt: skip
+    found = spark.read.format("coincide").options(**options).load()
+    want = correlate_files(
+        spark, *sides, TimingCondition(within(-300, 100), 0.7), by="door", left_columns=columns,
+        right_columns=columns, emit=emit,
+    )  # fmt: skip
+    assert found.rdd.getNumPartitions() == 3
+    assert found.dtypes == want.dtypes
+    # Lists are in no promised order.
+    rows = [sorted(map(str, _flat(frame))) for frame in (found, want)]
+    assert rows[0] == rows[1]
+    assert len(rows[0]) > 100
+
+
+def _flat(frame):  # type: ignore[no-untyped-def]
+    for row in frame.collect():
+        yield [sorted(v, key=str) if isinstance(v, list) else v for v in row]
+
+
+def test_from_sql(spark: SparkSession, sides: tuple[Path, Path]) -> None:
+    spark.sql(
+        f"""CREATE OR REPLACE TEMPORARY VIEW joined USING coincide OPTIONS (
+            left '{sides[0]}', right '{sides[1]}', mutual_deadline '200', confidence '0.9',
+            probability 'true'
+        )"""
+    )
+    row = spark.sql("SELECT count(*) AS n, min(probability) AS p FROM joined").head()
+    condition = TimingCondition(within(-200, 200), 0.9)
+    assert row["n"] == correlate_files(spark, *sides, condition).count() > 100
+    assert row["p"] >= 0.9
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"colour": "red"}, "unknown option 'colour'"),
+        ({"left": None}, "the option 'left' is missing"),
+        ({"confidence": "high"}, "'confidence' must be a number"),
+        ({"within": "5"}, "'within' takes LO,HI"),
+        ({"probability": "yes"}, "must be true or false"),
+        ({"emit": "all"}, "emit"),
+        ({"left": "/nowhere.parquet"}, "/nowhere.parquet does not exist"),
+        ({"left_columns": "name"}, "left has no column 'name'"),
+    ],
+)
+def test_wrong_options(
+    spark: SparkSession, sides: tuple[Path, Path], changes: dict[str, str | None], words: str
+) -> None:
+    options = {"left": sides[0], "right": sides[1], "within": "0,5", "confidence": "0.5", **changes}
+    given = {name: value for name, value in options.items() if value is not None}
+    with pytest.raises((AnalysisException, PySparkException), match=words):
+        spark.read.format("coincide").options(**given).load()
