@@ -23,6 +23,7 @@ from spark_plugin.events import REASONS, EventFrame
 from spark_plugin.slice_columns import LABEL, label_left, label_right
 from spark_plugin.slice_task import SliceTask
 from spark_plugin.slices import PAIR_WORK, Reach, Sample, SlicePlan, plan_slices, uniform_plan
+from spark_plugin.stage_resources import gpu_profile
 from spark_plugin.statistics import SideStatistics, measure, refuse_invalid
 from spark_plugin.tables import SideCounts, check_keys
 from spark_plugin.time_columns import resolve_tick, scale_of, time_names
@@ -194,7 +195,8 @@ def plan_correlation(
     wire = _exchanged(sides, spec, result.layout, plan, declared and options.invalid == "raise")
     metrics = result.metrics_name if observe else None
     task = SliceTask(spec, result.layout, result.names, metrics)
-    pairs = wire.mapInArrow(task, result.wire_schema(metrics))
+    profile = gpu_profile(left.sparkSession, backend)
+    pairs = wire.mapInArrow(task, result.wire_schema(metrics), profile=profile)
     observation = None
     if metrics is not None:
         observation = Observation("coincide")
