@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from spark_plugin.accelerator import is_accelerated
 from spark_plugin.command_line.arguments import JoinRequest
 from spark_plugin.command_line.arrow_inputs import ArrowInput, with_like_keys
 from spark_plugin.command_line.input_checks import check_for_spark, check_zones, path_columns
@@ -106,7 +107,7 @@ def _run_spark(request: JoinRequest, sources: list[Source], progress: Progress) 
             plan = _spark_join(request, inputs, types, spark, progress)
             with progress.following(spark, "joining"):
                 write_frame(plan.dataframe, output)
-            counters = plan.counters()
+            counters = plan.counters() if plan.observation is not None else None
             seconds = time.perf_counter() - started
         rows = output.rows()
         output.commit()
@@ -149,8 +150,12 @@ def _spark_join(
     from spark_plugin.command_line.spark_inputs import spark_frame
     from spark_plugin.correlation import plan_correlation
 
+    # The Accelerator cannot plan a query that is observed, and fails it.
+    observe = not is_accelerated(spark)
     with progress.following(spark, "planning"):
         left, right = (
             spark_frame(spark, *one) for one in zip(inputs, request.columns, types, strict=True)
         )
-        return plan_correlation(left, right, request.condition, **request.arguments, observe=True)
+        return plan_correlation(
+            left, right, request.condition, **request.arguments, observe=observe
+        )
