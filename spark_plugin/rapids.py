@@ -155,15 +155,16 @@ def _python(options: RapidsOptions) -> dict[str, str]:
         # The workers' daemon is in the jar.
         "spark.executorEnv.PYTHONPATH": _jar_at_executors(options),
     }
-    if options.master != "local":
+    if options.master == "yarn":
         settings["spark.submit.pyFiles"] = options.jar
     return settings
 
 
 def _jar_at_executors(options: RapidsOptions) -> str:
-    if options.master == "yarn":
-        return PurePosixPath(options.jar).name  # in the container's folder, by spark.jars
-    return options.jar.removeprefix("local://")
+    in_place = options.master == "local" or options.jar.startswith("local:")
+    if in_place:
+        return options.jar.removeprefix("local://")
+    return PurePosixPath(options.jar).name  # Spark brings it to the executor's own folder
 
 
 def _resources(options: RapidsOptions) -> dict[str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, get_args
@@ -35,13 +37,14 @@ def test_what_every_cluster_gets(master: Master) -> None:
 def test_local() -> None:
     settings = rapids_settings(options(master="local"))
     assert settings["spark.driver.extraClassPath"] == JAR
+    assert settings["spark.executorEnv.PYTHONPATH"] == JAR
     assert not [name for name in settings if ".resource." in name or name == "spark.jars"]
 
 
 def test_standalone() -> None:
     settings = rapids_settings(options(master="standalone", discovery_script=""))
-    assert settings["spark.jars"] == settings["spark.submit.pyFiles"] == JAR
-    assert settings["spark.executorEnv.PYTHONPATH"] == JAR
+    assert settings["spark.jars"] == JAR
+    assert settings["spark.executorEnv.PYTHONPATH"] == "rapids-4-spark_2.13-26.08.1.jar"
     assert settings["spark.executor.resource.gpu.amount"] == "1"
     assert not [name for name in settings if "discoveryScript" in name]
 
@@ -49,6 +52,7 @@ def test_standalone() -> None:
 def test_yarn() -> None:
     settings = rapids_settings(options(master="yarn"))
     assert settings["spark.files"] == SCRIPT
+    assert settings["spark.jars"] == settings["spark.submit.pyFiles"] == JAR
     assert settings["spark.executor.resource.gpu.discoveryScript"] == "./discover-gpus.sh"
     assert settings["spark.executorEnv.PYTHONPATH"] == "rapids-4-spark_2.13-26.08.1.jar"
 
@@ -119,6 +123,34 @@ def test_explain_only_asks_for_no_gpu() -> None:
 def test_options_that_cannot_be(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ConditionError, match=message):
         options(**given)
+
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "gpu-cluster.md"
+MASTERS = {"local[2]": "local", "spark://HOST:7077": "standalone", "yarn": "yarn"}
+MASTERS |= {"k8s://https://HOST:6443": "kubernetes"}
+
+
+def submit_lines() -> dict[Master, dict[str, str]]:
+    """Settings of the first spark-submit line for each master on the page."""
+    found: dict[Master, dict[str, str]] = {}
+    for line in re.findall(r"^spark-submit .*?[^\\]$", PAGE.read_text(), re.MULTILINE | re.DOTALL):
+        words = shlex.split(line)
+        confs = [words[i + 1] for i, word in enumerate(words) if word == "--conf"]
+        settings = dict(conf.split("=", 1) for conf in confs)
+        assert len(settings) == len(confs)
+        found.setdefault(MASTERS[words[words.index("--master") + 1]], settings)
+    return found
+
+
+@pytest.mark.parametrize("master", get_args(Master))
+def test_the_lines_of_the_page_hold_these_settings(master: Master) -> None:
+    settings = submit_lines()[master]
+    jar = f"local://{JAR}" if master == "kubernetes" else JAR
+    expected = rapids_settings(options(master=master, jar=jar))
+    assert {name: settings.get(name) for name in expected} == expected
+    further = {name for name in settings.keys() - expected.keys() if "rapids" in name}
+    assert further == set()
+    assert settings["spark.sql.execution.arrow.maxRecordsPerBatch"] == "100000"
 
 
 def session(**settings: str) -> Any:
