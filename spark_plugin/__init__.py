@@ -8,10 +8,11 @@ from typing import Any
 
 _HOMES = {
     "correlate": "spark_plugin.correlation",
+    "correlate_files": "spark_plugin.direct.correlation",
     "correlate_tables": "spark_plugin.worker",
 }
 
-__all__ = ["correlate", "correlate_tables"]
+__all__ = ["correlate", "correlate_files", "correlate_tables"]
 
 
 def __getattr__(name: str) -> Any:

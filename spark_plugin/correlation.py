@@ -18,8 +18,10 @@ from event_model.options import Backend, CorrelateOptions, Emit, How
 from event_model.results import JoinCounters
 from event_model.units import Tick
 from spark_plugin import dataframes as frames
+from spark_plugin.accelerator import is_accelerated
 from spark_plugin.emission import JoinSpec, check_output_names
 from spark_plugin.events import REASONS, EventFrame
+from spark_plugin.output_columns import decoded, output_columns, wire_schema
 from spark_plugin.slice_columns import LABEL, label_left, label_right
 from spark_plugin.slice_task import SliceTask
 from spark_plugin.slices import PAIR_WORK, Reach, Sample, SlicePlan, plan_slices, uniform_plan
@@ -127,6 +129,8 @@ class Correlation:
     plan : SlicePlan
     observation : Observation or None
         Collects the counters, if asked for.
+    observable : bool
+        Whether it can be asked for: the RAPIDS Accelerator fails plans that are observed.
     """
 
     dataframe: DataFrame
@@ -134,6 +138,7 @@ class Correlation:
     right: SideCounts | None
     plan: SlicePlan
     observation: Observation | None = None
+    observable: bool = True
 
     @property
     def slices(self) -> int:
@@ -145,8 +150,10 @@ class Correlation:
         """Estimated copies per right event."""
         return self.plan.replication
 
-    def counters(self) -> JoinCounters:
-        """What the workers looked at and found. Waits for an action on the DataFrame."""
+    def counters(self) -> JoinCounters | None:
+        """What the workers looked at and found, None if not observable. Waits for an action."""
+        if not self.observable:
+            return None
         if self.observation is None:
             raise RuntimeError("the correlation was planned without observe=True")
         found = self.observation.get
@@ -193,7 +200,8 @@ def plan_correlation(
     _log.info("correlate: %s", plan.describe())
     declared = counts is None
     wire = _exchanged(sides, spec, result.layout, plan, declared and options.invalid == "raise")
-    metrics = result.metrics_name if observe else None
+    observable = not is_accelerated(left.sparkSession)
+    metrics = result.metrics_name if observe and observable else None
     task = SliceTask(spec, result.layout, result.names, metrics)
     profile = gpu_profile(left.sparkSession, backend)
     pairs = wire.mapInArrow(task, result.wire_schema(metrics), profile=profile)
@@ -202,7 +210,9 @@ def plan_correlation(
         observation = Observation("coincide")
         pairs = _observed(pairs, observation, metrics)
     left_counts, right_counts = counts or (None, None)
-    return Correlation(result.decoded(pairs), left_counts, right_counts, plan, observation)
+    return Correlation(
+        result.decoded(pairs), left_counts, right_counts, plan, observation, observable
+    )
 
 
 def _check_keys(left: DataFrame, right: DataFrame, by: list[str]) -> None:
@@ -234,7 +244,7 @@ def _event_frames(
 def _plan(
     sides: tuple[EventFrame, EventFrame], spec: JoinSpec, options: CorrelateOptions
 ) -> tuple[tuple[SideCounts, SideCounts] | None, SlicePlan]:
-    parallelism = _parallelism(sides[0].source.sparkSession)
+    tasks = parallelism(sides[0].source.sparkSession)
     left, right = sides
     if left.longest is not None and right.longest is not None and options.time_range is not None:
         first, last = options.time_range
@@ -244,7 +254,7 @@ def _plan(
                 "invalid='drop' must count what it drops, which needs the look at the data that declared"
                 " lengths and time_range spare; leave one of them out, or use invalid='raise'"
             )
-        slices = options.slices or 4 * parallelism
+        slices = options.slices or 4 * tasks
         return None, uniform_plan(2 * first, 2 * last, reach, slices, options.max_replication)
     statistics = measure(left, right)
     if options.invalid == "raise":
@@ -254,7 +264,7 @@ def _plan(
         _sample(statistics[0], spec.keeps_unmatched),
         _sample(statistics[1], False),
         reach,
-        parallelism=parallelism,
+        parallelism=tasks,
         slices=options.slices,
         slice_rows=options.slice_rows,
         max_replication=options.max_replication,
@@ -275,7 +285,7 @@ def _reach(window: Window, left: tuple[int, int], right: tuple[int, int]) -> Rea
     return Reach(int(band[OUTER_LO]), int(band[OUTER_HI]))
 
 
-def _parallelism(spark: SparkSession) -> int:
+def parallelism(spark: SparkSession) -> int:
     """Tasks at once; where the session cannot say (Spark Connect), what its settings say."""
     context = getattr(spark, "sparkContext", None)
     if context is not None:
@@ -369,18 +379,13 @@ class _Result:
 
     def __init__(self, sides: tuple[EventFrame, EventFrame], spec: JoinSpec) -> None:
         left, right = sides
-        self._spec = spec
-        self._keys = [frames.field_of(left.source, "left", name) for name in left.by]
-        self._left = [frames.field_of(left.source, "left", name) for name in left.payload]
-        self._right = [frames.field_of(right.source, "right", name) for name in right.payload]
-        self.layout = wire_layout(
-            len(self._keys),
-            *(
-                [frames.crosses_as_int64(f.dataType) for f in side]
-                for side in (self._left, self._right)
-            ),
+        keys, mine, theirs = (
+            [(name, frames.field_of(side.source, side.side, name).dataType) for name in names]
+            for side, names in ((left, left.by), (left, left.payload), (right, right.payload))
         )
-
+        cross = [[frames.crosses_as_int64(kind) for _, kind in side] for side in (mine, theirs)]
+        self.layout = wire_layout(len(keys), *cross)
+        self.columns = output_columns(spec, keys, mine, theirs)
         check_output_names(list(self.names))
         self.wire_schema(None)  # refuses types that Arrow cannot carry
 
@@ -394,60 +399,13 @@ class _Result:
 
     def wire_schema(self, metrics: str | None) -> T.StructType:
         """What the worker yields."""
-        fields = [(column.name, column.wire_kind) for column in self._columns()]
-        if metrics is not None:
-            fields.append((metrics, T.ArrayType(T.LongType())))
-        return T.StructType([T.StructField(name, kind) for name, kind in fields])
+        return wire_schema(self.columns, metrics)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the output columns, on the wire and off it."""
-        return tuple(column.name for column in self._columns())
+        return tuple(column.name for column in self.columns)
 
     def decoded(self, pairs: DataFrame) -> DataFrame:
         """The worker's columns in their own types."""
-        columns = self._columns()
-        if all(column.crosses_as_is for column in columns):
-            # Spared, since even a projection of nothing copies every row.
-            return pairs
-        return pairs.selectExpr(*(column.decoded() for column in columns))
-
-    def _columns(self) -> list[_OutputColumn]:
-        spec = self._spec
-        columns = [_OutputColumn(f.name, f.dataType) for f in self._keys]
-        columns += [_OutputColumn(f"left_{f.name}", f.dataType) for f in self._left]
-        if spec.one_row_per_event:
-            return columns
-        if spec.emit == "counts":
-            return [*columns, _OutputColumn("matches", T.LongType())]
-        in_lists = spec.emit == "lists"
-        columns += [_OutputColumn(f"right_{f.name}", f.dataType, in_lists) for f in self._right]
-        if spec.probability:
-            columns.append(_OutputColumn("probability", T.DoubleType(), in_lists))
-        return columns
-
-
-@dataclass(frozen=True)
-class _OutputColumn:
-    """A column of the result: its name, its type, and whether in arrays."""
-
-    name: str
-    kind: T.DataType
-    in_lists: bool = False
-
-    @property
-    def wire_kind(self) -> T.DataType:
-        kind = frames.wire_type(self.kind)
-        return T.ArrayType(kind) if self.in_lists else kind
-
-    @property
-    def crosses_as_is(self) -> bool:
-        return frames.wire_type(self.kind) == self.kind
-
-    def decoded(self) -> str:
-        name = frames.quoted(self.name)
-        if self.crosses_as_is:
-            return name
-        if self.in_lists:
-            return f"transform({name}, value -> {frames.decode('value', self.kind)}) AS {name}"
-        return f"{frames.decode(name, self.kind)} AS {name}"
+        return decoded(pairs, self.columns)

@@ -42,6 +42,15 @@ class SideCounts:
         """Rows left out in all."""
         return sum(self.invalid.values())
 
+    def __add__(self, other: SideCounts) -> SideCounts:
+        """Counts of the rows of both."""
+        reasons = [r for r in INVALID_REASONS if r in self.invalid or r in other.invalid]
+        return SideCounts(
+            self.rows + other.rows,
+            self.unmatchable + other.unmatchable,
+            {r: self.invalid.get(r, 0) + other.invalid.get(r, 0) for r in reasons},
+        )
+
 
 def column_of(table: pa.Table, side: str, name: str) -> pa.ChunkedArray:
     """A column by name.
@@ -53,6 +62,18 @@ def column_of(table: pa.Table, side: str, name: str) -> pa.ChunkedArray:
     """
     check_name(side, name, table.column_names)
     return table.column(name)
+
+
+def type_of(schema: pa.Schema, side: str, name: str) -> pa.DataType:
+    """The plain type of a column.
+
+    Raises
+    ------
+    SchemaError
+        If it is missing or stands twice.
+    """
+    check_name(side, name, schema.names)
+    return plain_type(schema.field(name).type)
 
 
 def check_name(side: str, name: str, names: Sequence[str]) -> None:

@@ -6,15 +6,17 @@ import os
 import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
 from event_model.condition import TimingCondition
 from event_model.errors import ConditionError, SchemaError
-from event_model.options import Backend, CorrelateOptions, Emit, How, check_choice
+from event_model.options import Backend, CorrelateOptions, Emit, How, Invalid, check_choice
 from event_model.results import JoinCounters
 from event_model.units import Tick
-from spark_plugin.backends import check_backend, load_backend
+from spark_plugin.backends import check_backend
+from spark_plugin.devices import load_task_backend
 from spark_plugin.emission import Emission, JoinSpec, check_emission, output_schema
 from spark_plugin.sides import Side
 from spark_plugin.tables import (
@@ -22,12 +24,12 @@ from spark_plugin.tables import (
     arrow_time_column,
     can_be_key,
     check_keys,
-    column_of,
-    plain_type,
     read_side,
+    type_of,
 )
 from spark_plugin.time_columns import TimeScale, resolve_tick, scale_of, time_names
 
+SIDES = ("left", "right")
 _BATCH_PAIRS = 1_000_000
 
 
@@ -123,42 +125,12 @@ class TableJoin:
     """
 
     def __init__(
-        self,
-        left: pa.Table,
-        right: pa.Table,
-        condition: TimingCondition,
-        *,
-        left_time: str | Sequence[str] = ("min_time", "max_time"),
-        right_time: str | Sequence[str] = ("min_time", "max_time"),
-        by: str | Sequence[str] = (),
-        left_columns: str | Sequence[str] = ("id",),
-        right_columns: str | Sequence[str] = ("id",),
-        how: How = "inner",
-        emit: Emit = "pairs",
-        probability: bool = False,
-        backend: Backend = "auto",
-        options: CorrelateOptions = CorrelateOptions(),
+        self, left: pa.Table, right: pa.Table, condition: TimingCondition, **arguments: Any
     ) -> None:
-        check_arguments(condition, how, emit, probability, backend)
         check_sides(left, right, pa.Table, "a pyarrow.Table")
-        check_names(
-            left_time=left_time, right_time=right_time, by=by,
-            left_columns=left_columns, right_columns=right_columns,
-        )  # fmt: skip
-        check_options(options)
         self._tables = left, right
-        self._by = names_of(by)
-        self._payload = names_of(left_columns), names_of(right_columns)
-        self._options = options
-        self._check_key_types()
-        scales, tick = self._scales(time_names("left", left_time), time_names("right", right_time))
-        self._scales_of_sides = scales
-        self._longest = declared_lengths(options, tick)
-        self._spec = JoinSpec(
-            condition.window(tick), how, emit, probability, backend, options.classes,
-            options.threads or len(os.sched_getaffinity(0)), options.batch_pairs or _BATCH_PAIRS,
-        )  # fmt: skip
-        self.schema = output_schema(self._spec, *self._fields())
+        self._plan = plan_tables(left.schema, right.schema, condition, **arguments)
+        self.schema = self._plan.schema
         self.summary: JoinSummary | None = None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -169,50 +141,139 @@ class TableJoin:
         DataError
             If rows are invalid and ``options.invalid`` is ``"raise"``.
         """
-        started = time.perf_counter()
-        (left, left_counts), (right, right_counts) = self._read(0), self._read(1)
-        emission = Emission(left, right, self._spec, self.schema, load_backend(self._spec.backend))
+        started, plan = time.perf_counter(), self._plan
+        (left, left_counts), (right, right_counts) = (
+            plan.read(side, table) for side, table in enumerate(self._tables)
+        )
+        emission = plan.join(left, right)
         yield from emission
         seconds = time.perf_counter() - started
         self.summary = JoinSummary(left_counts, right_counts, emission.counters, seconds)
 
-    def _read(self, i: int) -> tuple[Side, SideCounts]:
+
+@dataclass(frozen=True)
+class TablePlan:
+    """A join of tables of two schemas: everything but the rows, resolved and checked.
+
+    Parameters
+    ----------
+    by : list of str
+        Key columns.
+    payload : (list of str, list of str)
+        Columns to hand out, left and right.
+    scales : tuple of (TimeScale, TimeScale)
+        Of the min and the max column, left and right.
+    longest : (int or None, int or None)
+        Declared longest lengths, ticks.
+    invalid : {"raise", "drop"}
+    spec : JoinSpec
+    schema : pa.Schema
+        Of the output.
+    """
+
+    by: list[str]
+    payload: tuple[list[str], list[str]]
+    scales: tuple[tuple[TimeScale, TimeScale], ...]
+    longest: tuple[int | None, int | None]
+    invalid: Invalid
+    spec: JoinSpec
+    schema: pa.Schema
+
+    def columns(self, side: int) -> list[str]:
+        """The columns that are needed of the left (0) or right (1) table."""
+        times = (scale.column.name for scale in self.scales[side])
+        return list(dict.fromkeys([*times, *self.by, *self.payload[side]]))
+
+    def read(self, side: int, table: pa.Table) -> tuple[Side, SideCounts]:
+        """The events of the left (0) or right (1) table.
+
+        Raises
+        ------
+        DataError
+            If rows are invalid and `invalid` is ``"raise"``.
+        """
         return read_side(
-            self._tables[i], self._scales_of_sides[i], self._by, self._payload[i],
-            self._options.invalid, self._longest[i],
-        )  # fmt: skip
+            table, self.scales[side], self.by, self.payload[side], self.invalid, self.longest[side]
+        )
 
-    def _check_key_types(self) -> None:
-        kinds = [
-            [plain_type(column_of(table, side, name).type) for name in self._by]
-            for table, side in zip(self._tables, ("left", "right"), strict=True)
-        ]
-        check_keys(self._by, *([(str(kind), can_be_key(kind)) for kind in side] for side in kinds))
+    def join(self, left: Side, right: Side) -> Emission:
+        """The output batches of a join of these events."""
+        return Emission(left, right, self.spec, self.schema, load_task_backend(self.spec.backend))
 
-    def _scales(self, *names: tuple[str, str]) -> tuple[list[tuple[TimeScale, TimeScale]], Tick]:
-        columns = [
-            arrow_time_column(side, name, column_of(table, side, name).type)
-            for table, side, pair in zip(self._tables, ("left", "right"), names, strict=True)
-            for name in pair
-        ]
-        unit = self._options.unit
-        tick = resolve_tick(columns, unit)
-        scales = [scale_of(column, tick, unit) for column in columns]
-        return [(scales[0], scales[1]), (scales[2], scales[3])], tick
 
-    def _fields(self) -> list[list[pa.Field]]:
-        left, right = self._tables
-        by = [pa.field(name, plain_type(column_of(left, "left", name).type)) for name in self._by]
-        sides = [
-            [
-                pa.field(f"{side}_{name}", plain_type(column_of(table, side, name).type))
-                for name in names
-            ]
-            for table, side, names in zip(
-                (left, right), ("left", "right"), self._payload, strict=True
-            )
-        ]
-        return [by, *sides]
+def plan_tables(
+    left: pa.Schema,
+    right: pa.Schema,
+    condition: TimingCondition,
+    *,
+    left_time: str | Sequence[str] = ("min_time", "max_time"),
+    right_time: str | Sequence[str] = ("min_time", "max_time"),
+    by: str | Sequence[str] = (),
+    left_columns: str | Sequence[str] = ("id",),
+    right_columns: str | Sequence[str] = ("id",),
+    how: How = "inner",
+    emit: Emit = "pairs",
+    probability: bool = False,
+    backend: Backend = "auto",
+    options: CorrelateOptions = CorrelateOptions(),
+) -> TablePlan:
+    """Resolve the arguments of `correlate_tables`, which says what is raised, against two schemas."""
+    check_arguments(condition, how, emit, probability, backend)
+    check_names(
+        left_time=left_time, right_time=right_time, by=by,
+        left_columns=left_columns, right_columns=right_columns,
+    )  # fmt: skip
+    check_options(options)
+    keys, payload = names_of(by), (names_of(left_columns), names_of(right_columns))
+    schemas = left, right
+    _check_key_types(schemas, keys)
+    scales, tick = _scales(
+        schemas,
+        (time_names("left", left_time), time_names("right", right_time)),
+        options.unit,
+    )
+    spec = JoinSpec(
+        condition.window(tick), how, emit, probability, backend, options.classes,
+        options.threads or len(os.sched_getaffinity(0)), options.batch_pairs or _BATCH_PAIRS,
+    )  # fmt: skip
+    return TablePlan(
+        keys, payload, scales, declared_lengths(options, tick), options.invalid, spec,
+        output_schema(spec, *_fields(schemas, keys, payload)),
+    )  # fmt: skip
+
+
+def _check_key_types(schemas: tuple[pa.Schema, pa.Schema], by: list[str]) -> None:
+    kinds = [
+        [type_of(schema, side, name) for name in by]
+        for schema, side in zip(schemas, SIDES, strict=True)
+    ]
+    check_keys(by, *([(str(kind), can_be_key(kind)) for kind in side] for side in kinds))
+
+
+def _scales(
+    schemas: tuple[pa.Schema, pa.Schema],
+    names: tuple[tuple[str, str], tuple[str, str]],
+    unit: str | None,
+) -> tuple[tuple[tuple[TimeScale, TimeScale], ...], Tick]:
+    columns = [
+        arrow_time_column(side, name, type_of(schema, side, name))
+        for schema, side, pair in zip(schemas, SIDES, names, strict=True)
+        for name in pair
+    ]
+    tick = resolve_tick(columns, unit)
+    scales = [scale_of(column, tick, unit) for column in columns]
+    return ((scales[0], scales[1]), (scales[2], scales[3])), tick
+
+
+def _fields(
+    schemas: tuple[pa.Schema, pa.Schema], by: list[str], payload: tuple[list[str], list[str]]
+) -> list[list[pa.Field]]:
+    keys = [pa.field(name, type_of(schemas[0], "left", name)) for name in by]
+    sides = [
+        [pa.field(f"{side}_{name}", type_of(schema, side, name)) for name in names]
+        for schema, side, names in zip(schemas, SIDES, payload, strict=True)
+    ]
+    return [keys, *sides]
 
 
 def check_arguments(

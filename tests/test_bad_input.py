@@ -290,6 +290,11 @@ BAD_ROWS: dict[str, tuple[pa.Table, dict[str, Any], tuple[str, ...]]] = {
         {"unit": "s"},
         ("NaN or infinity", "3 rows", "min_time=nan"),
     ),
+    "not_finite alone": (
+        table([NAN, 0.0], [5.0, 1.0]),
+        {"unit": "s"},
+        ("NaN or infinity", "1 row,", "min_time=nan"),
+    ),
     "not_finite max": (
         table([0.0, 1.0], [0.5, INF]),
         {"unit": "s"},

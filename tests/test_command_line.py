@@ -497,7 +497,7 @@ def test_interrupted_in_the_middle(work, monkeypatch):
         assert len(list(work.output.parent.iterdir())) == 1
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("spark_plugin.command_line.outputs.RowGroups.write", interrupted)
+    monkeypatch.setattr("spark_plugin.parquet_rows.ParquetRows.write", interrupted)
     code, out, err = work.join(*WINDOW)
     assert (code, out) == (130, "")
     assert len(err.splitlines()) == 1
@@ -767,7 +767,7 @@ def test_spark_as_a_process_says_nothing_but_the_summary(work):
     assert answer.returncode == 0, answer.stderr
     assert answer.stderr == ""
     assert [line.split()[0] for line in answer.stdout.splitlines()] == [
-        "left", "right", "candidates", "probed", "pairs", "slices", "seconds", "output"
+        "left", "right", "candidates", "probed", "pairs", "slices", "way", "seconds", "output"
     ]  # fmt: skip
     assert rows(work.result()) == rows(work.expected())
     assert not list(work.folder.glob("coincide-spark-*"))

@@ -19,8 +19,9 @@ from event_model import DataError, SchemaError
 from spark_plugin.command_line import run
 from spark_plugin.command_line.arrow_inputs import ArrowInput
 from spark_plugin.command_line.inputs import find_source, local_path
-from spark_plugin.command_line.outputs import RowGroups, UriFile
+from spark_plugin.command_line.outputs import UriFile
 from spark_plugin.command_line.problems import Problem
+from spark_plugin.parquet_rows import ParquetRows
 
 MICROS = pa.timestamp("us")
 TABLE = pa.table({"id": [1, 2, 3], "min_time": [0, 10, 20], "max_time": [5, 15, 25]})
@@ -707,7 +708,7 @@ def remote(folder: Path) -> fs.FileSystem:
 def test_uri_file_takes_its_place_at_the_end(tmp_path):
     (tmp_path / "out").mkdir()
     with UriFile("x://out/a.parquet", remote(tmp_path), "out/a.parquet", overwrite=False) as output:
-        with RowGroups(output, TABLE.schema) as groups:
+        with ParquetRows(*output.open(), TABLE.schema) as groups:
             groups.write(TABLE.to_batches()[0])
         assert not (tmp_path / "out" / "a.parquet").exists()
         output.commit()
@@ -721,7 +722,7 @@ def test_uri_file_leaves_nothing_after_a_failure(tmp_path):
     output = UriFile("x://a.parquet", remote(tmp_path), "a.parquet", overwrite=False)
 
     def fail() -> None:
-        with output, RowGroups(output, TABLE.schema) as groups:
+        with output, ParquetRows(*output.open(), TABLE.schema) as groups:
             groups.write(TABLE.to_batches()[0])
             raise DataError
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from event_model.length_classes import MAX_CLASSES, LengthClasses, length_classes
+from event_model.length_classes import MAX_CLASSES, LengthClasses, class_ends, length_classes
 from tests.strategies import LIMIT
 
 lengths_lists = st.lists(
@@ -101,6 +101,14 @@ def test_more_classes_never_cost_more() -> None:
     widths = [weighted_width(lengths, length_classes(lengths, k)) for k in range(1, 17)]
     assert widths[0] > 5 * widths[-1]
     assert all(b <= 1.02 * a for a, b in pairwise(widths))
+
+
+def test_several_limits_at_once_give_what_each_gives_alone() -> None:
+    lengths = np.random.default_rng(5).lognormal(8, 2, 5000).astype(np.int64)
+    limits = [2, 16, 1, 5, 99]
+    for limit, ends in zip(limits, class_ends(lengths, limits), strict=True):
+        assert ends.tolist() == class_ends(lengths, [limit])[0].tolist()
+        assert ends.size == min(limit, MAX_CLASSES)
 
 
 def test_no_lengths() -> None:

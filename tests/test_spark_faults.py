@@ -12,9 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from event_model import CorrelateOptions, TimingCondition, within
+from spark_plugin.direct.tasks import FileTask, SliceReport
 from spark_plugin.slice_task import SliceTask
 from spark_plugin.worker import correlate_tables
 
@@ -45,12 +47,26 @@ class DiesOnce(SliceTask):
             os.kill(os.getpid(), signal.SIGKILL)
 
 
+class DiesAfterWriting(FileTask):
+    """As its base, but the first worker that has written a file is killed before it can say so."""
+
+    def write(self, number: int) -> SliceReport:
+        report = super().write(number)
+        marker = Path(os.environ[MARKER] + "-file")
+        if not marker.exists():
+            marker.write_text(report.path)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return report
+
+
 def run(master: str) -> None:
     """In a process of its own: join, and print the pairs and the counters."""
     import spark_plugin.correlation as correlation
+    import spark_plugin.direct.correlation as direct
     from spark_plugin.session import local_session
 
     correlation.SliceTask = DiesOnce  # type: ignore[misc]
+    direct.FileTask = DiesAfterWriting  # type: ignore[misc]
     environment = {
         f"spark.executorEnv.{name}": os.environ[name]
         for name in (MARKER, "PYTHONPATH", "NUMBA_CACHE_DIR")
@@ -71,6 +87,11 @@ def run(master: str) -> None:
         "slices": planned.slices,
         "executors": executors,
     }
+    paths = [Path(f"{seed}.parquet") for seed in (1, 2)]
+    for seed, path in enumerate(paths, 1):
+        pq.write_table(stream(seed).sort_by("min_time"), path, row_group_size=100)
+    options = CorrelateOptions(slices=4)
+    direct.correlate_files(spark, *paths, CONDITION, options=options, output="out", way="direct")
     spark.stop()
     print("answer", json.dumps(answer))
 
@@ -100,3 +121,11 @@ def test_a_killed_worker_changes_nothing(master: str, java_home: str, tmp_path: 
     assert answer["counted"] == len(pairs)
     assert answer["slices"] == 4
     assert answer["executors"] == (3 if "cluster" in master else 1)
+    given_up = Path((tmp_path / "killed-file").read_text())
+    files = [path.name for path in (tmp_path / "out").glob("*.parquet")]
+    assert len(files) == 4
+    assert given_up.name not in files
+    written = pq.read_table(tmp_path / "out")
+    assert (
+        sorted(zip(*(written[n].to_pylist() for n in written.column_names), strict=True)) == pairs
+    )

@@ -118,9 +118,8 @@ def _fastest_variant(
 ABOUT = """\
 `local[2]`, one session, Parquet in, to the noop sink, planning included. Spark SQL is an equi-join on time
 buckets of width d + pi with the right side exploded to three buckets, then the closed form; counts and
-lists by `groupBy`: with the best join hint, and as the planner runs it without one. Of the time for
-pairs of the dense case about half is handing 18 million rows from Python to the JVM, which SQL never
-does: ask for `lists` or `counts` where they serve.
+lists by `groupBy`: with the best join hint, and as the planner runs it without one. Pairs go from Python
+to the JVM, here 18 million, which SQL spares: ask for `lists` or `counts` where they serve.
 """
 
 EXPERIMENT = Experiment(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import duckdb
 import pyarrow as pa
 
@@ -82,6 +84,43 @@ class DuckDBJoin:
 
     def _number(self, select: str, variant: str, end: str = "") -> int:
         row = self._connection.execute(f"{select} {self._plans[variant]} {end}").fetchone()
+        assert row is not None
+        return int(row[0])
+
+
+class DuckDBFiles:
+    """The join of two Parquet files of timestamps into a third, by ``COPY``.
+
+    Parameters
+    ----------
+    left, right : Path
+    threads : int
+    condition : Condition
+    """
+
+    def __init__(
+        self, left: Path, right: Path, threads: int, condition: Condition = Condition()
+    ) -> None:
+        self._connection = duckdb.connect()
+        self._connection.execute(f"SET threads = {threads}")
+        self._connection.execute("SET preserve_insertion_order = false")
+        self._connection.execute(CDF)
+        for name, path in (("left", left), ("right", right)):
+            times = ", ".join(f"epoch_us({n}) AS {n}" for n in ("min_time", "max_time"))
+            self._connection.execute(
+                f"CREATE VIEW {name}_table AS SELECT id, {times} FROM read_parquet('{path}')"
+            )
+        self._plans = _plans("table", condition)
+
+    @property
+    def variants(self) -> list[str]:
+        """Names of the ways to write the join."""
+        return list(self._plans)
+
+    def copy(self, variant: str, out: str) -> int:
+        """Write all pairs of ids to a Parquet file; their number."""
+        select = f"SELECT l.id AS left_id, r.id AS right_id {self._plans[variant]}"
+        row = self._connection.execute(f"COPY ({select}) TO '{out}' (FORMAT parquet)").fetchone()
         assert row is not None
         return int(row[0])
 

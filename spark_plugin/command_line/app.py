@@ -106,6 +106,7 @@ def join(
     left_columns: o.LeftColumns = None,
     right_columns: o.RightColumns = None,
     engine: o.Engine = "spark",
+    way: o.Way = "auto",
     master: o.Master = None,
     conf: o.Conf = None,
     backend: o.Backend = "auto",

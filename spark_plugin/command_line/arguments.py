@@ -35,6 +35,7 @@ class JoinRequest:
     conf : dict of str to str
         Spark settings.
     debug : bool
+    way : {"auto", "direct", "exchange"}
     """
 
     left: str
@@ -48,6 +49,7 @@ class JoinRequest:
     master: str | None = None
     conf: dict[str, str] = field(default_factory=dict)
     debug: bool = False
+    way: str = "auto"
 
     @property
     def columns(self) -> tuple[list[str], list[str]]:
@@ -69,6 +71,7 @@ def join_request(**words: Any) -> JoinRequest:
         If an option makes no sense.
     """
     check_choice("--engine", words["engine"], ("spark", "local"))
+    check_choice("--way", words["way"], ("auto", "direct", "exchange"))
     if words["file_format"] is not None:
         check_choice("--format", words["file_format"], tuple(FORMATS))
     _check_spark_only(words)
@@ -84,7 +87,17 @@ def join_request(**words: Any) -> JoinRequest:
     }
     plain = {name: words[name] for name in ("how", "emit", "probability", "backend")}
     check_arguments(condition, **plain)
-    rest = ("left", "right", "output", "overwrite", "file_format", "engine", "master", "debug")
+    rest = (
+        "left",
+        "right",
+        "output",
+        "overwrite",
+        "file_format",
+        "engine",
+        "master",
+        "debug",
+        "way",
+    )
     return JoinRequest(
         condition=condition,
         arguments=arguments | plain,

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from spark_plugin.accelerator import is_accelerated
+from event_model.errors import SchemaError
 from spark_plugin.command_line.arguments import JoinRequest
 from spark_plugin.command_line.arrow_inputs import ArrowInput, with_like_keys
 from spark_plugin.command_line.input_checks import check_for_spark, check_zones, path_columns
 from spark_plugin.command_line.inputs import Source, find_source
 from spark_plugin.command_line.interruption import raise_if_interrupted
 from spark_plugin.command_line.outputs import (
-    RowGroups,
+    LocalOutput,
+    SparkUri,
     local_output,
     spark_output,
     write_frame,
@@ -23,6 +25,10 @@ from spark_plugin.command_line.progress import Progress
 from spark_plugin.command_line.spark_session import session
 from spark_plugin.command_line.summary import Summary
 from spark_plugin.command_line.unknown_types import Types, unknown_types
+from spark_plugin.command_line.ways import closed_way, files_of, local_files_join, refuse_if_asked
+from spark_plugin.direct.local import FilesJoin
+from spark_plugin.direct.planning import NotDirect
+from spark_plugin.parquet_rows import ParquetRows
 from spark_plugin.tables import plain_type
 from spark_plugin.worker import TableJoin
 
@@ -30,6 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from spark_plugin.correlation import Correlation
+    from spark_plugin.direct.slice_join import DirectJoin
 
 
 def run_join(request: JoinRequest) -> Summary:
@@ -61,25 +68,46 @@ def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) 
         # First without rows: what is wrong with columns shows before anything is read.
         empty = [given.typed(columns, kinds).empty_table() for given, columns, kinds in needed]
         _table_join(request, empty)
-        tables = []
-        for given, columns, kinds in needed:
-            progress.show(f"reading {given.source.text}")
-            tables.append(given.table(columns, kinds))
-        job = _table_join(request, tables)
+        at = _Place()
+        job: FilesJoin | TableJoin | None
+        job, why = local_files_join(request, inputs, types, say=at.note)
+        way = "direct" if job is not None else "in memory"
+        if job is None:
+            tables = []
+            for given, columns, kinds in needed:
+                progress.show(f"reading {given.source.text}")
+                tables.append(given.table(columns, kinds))
+            job = _table_join(request, tables)
         progress.show("joining")
-        with RowGroups(output, job.schema) as groups:
+        with ParquetRows(*output.open(), job.schema) as groups:
             for batch in job.batches():
                 raise_if_interrupted()
                 groups.write(batch)
-                progress.show(f"joining: {groups.rows:,} rows written")
+                progress.show(f"joining{at}: {groups.rows:,} rows written", at.done, at.total)
         raise_if_interrupted()
         output.commit()
         seconds = time.perf_counter() - started
     done = job.summary
     assert done is not None
     return Summary(
-        request.output, "local", done.left, done.right, done.counters, groups.rows, seconds
-    )
+        request.output, "local", done.left, done.right, done.counters, groups.rows, seconds,
+        way=way, why=why,
+    )  # fmt: skip
+
+
+class _Place:
+    """Which slice of how many is joined."""
+
+    def __init__(self) -> None:
+        self.done = 0
+        self.total: int | None = None
+
+    def note(self, number: int, count: int) -> None:
+        """The slice that begins."""
+        self.done, self.total = number - 1, count
+
+    def __str__(self) -> str:
+        return "" if self.total is None else f" slice {self.done + 1:,} of {self.total:,}"
 
 
 def _table_join(request: JoinRequest, tables: list[pa.Table]) -> TableJoin:
@@ -104,16 +132,76 @@ def _run_spark(request: JoinRequest, sources: list[Source], progress: Progress) 
         begun = time.perf_counter()
         with session(request.master, request.conf, request.debug) as spark:
             started = time.perf_counter()
-            plan = _spark_join(request, inputs, types, spark, progress)
-            with progress.following(spark, "joining"):
-                write_frame(plan.dataframe, output)
-            counters = plan.counters() if plan.observation is not None else None
+            done = _written_directly(request, inputs, types, spark, progress, output)
+            if isinstance(done, str):
+                done = _written_by_exchange(request, inputs, types, spark, progress, output, done)
             seconds = time.perf_counter() - started
         rows = output.rows()
         output.commit()
+    return replace(done, rows=rows, seconds=seconds, start_seconds=started - begun)
+
+
+def _written_directly(
+    request: JoinRequest,
+    inputs: list[ArrowInput],
+    types: tuple[Types, Types],
+    spark: SparkSession,
+    progress: Progress,
+    output: LocalOutput | SparkUri,
+) -> Summary | str:
+    """Let workers read and write files; why not, where that way is closed."""
+    from spark_plugin.direct.correlation import summary_of, written_slices
+
+    if isinstance(output, SparkUri):
+        refuse_if_asked(request, closed := "the output does not lie on this machine")
+        return closed
+    planned = _planned_directly(request, inputs, types, spark)
+    if isinstance(planned, str):
+        refuse_if_asked(request, planned)
+        return planned
+    with progress.following(spark, "joining"):
+        reports = written_slices(spark, planned, *output.open_folder())
+    output.keep_only({report.path for report in reports})
+    why = planned.plan.describe()
+    found = summary_of(reports, 0.0, why)
     return Summary(
-        request.output, "spark", plan.left, plan.right, counters, rows, seconds,
-        started - begun, plan.slices, plan.replication,
+        request.output, "spark", found.left, found.right, found.counters, found.rows, 0.0,
+        slices=found.slices, way="direct", why=why,
+    )  # fmt: skip
+
+
+def _planned_directly(
+    request: JoinRequest, inputs: list[ArrowInput], types: tuple[Types, Types], spark: SparkSession
+) -> DirectJoin | str:
+    """The plan, or why the direct way is closed."""
+    from spark_plugin.direct.correlation import plan_direct
+
+    closed = closed_way(request, inputs, types)
+    if closed is not None:
+        return closed
+    try:
+        left, right = map(files_of, inputs)
+        return plan_direct(spark, left, right, request.condition, request.arguments)
+    except (NotDirect, SchemaError) as error:
+        # What is wrong with columns is said by the other way, which may also bridge it.
+        return str(error)
+
+
+def _written_by_exchange(
+    request: JoinRequest,
+    inputs: list[ArrowInput],
+    types: tuple[Types, Types],
+    spark: SparkSession,
+    progress: Progress,
+    output: LocalOutput | SparkUri,
+    why: str,
+) -> Summary:
+    plan = _spark_join(request, inputs, types, spark, progress)
+    with progress.following(spark, "joining"):
+        write_frame(plan.dataframe, output)
+    return Summary(
+        request.output, "spark", plan.left, plan.right, plan.counters(), None, 0.0,
+        slices=plan.slices, replication=plan.replication, way="exchange", why=why,
     )  # fmt: skip
 
 
@@ -150,12 +238,8 @@ def _spark_join(
     from spark_plugin.command_line.spark_inputs import spark_frame
     from spark_plugin.correlation import plan_correlation
 
-    # The Accelerator cannot plan a query that is observed, and fails it.
-    observe = not is_accelerated(spark)
     with progress.following(spark, "planning"):
         left, right = (
             spark_frame(spark, *one) for one in zip(inputs, request.columns, types, strict=True)
         )
-        return plan_correlation(
-            left, right, request.condition, **request.arguments, observe=observe
-        )
+        return plan_correlation(left, right, request.condition, **request.arguments, observe=True)

@@ -104,7 +104,17 @@ Engine = Annotated[
     str,
     _running(
         metavar="spark|local",
-        help="On Spark, or in this process, without Java, if both inputs fit its memory.",
+        help="On Spark, or in this process, without Java; there inputs must fit its memory, unless they"
+        " are Parquet files in time order.",
+    ),
+]
+Way = Annotated[
+    str,
+    _running(
+        metavar="auto|direct|exchange",
+        help="How rows get to where they are joined. [cyan]direct[/cyan]: slice by slice from Parquet"
+        " files that lie in time order. [cyan]exchange[/cyan]: through Spark, or with --engine local"
+        " all at once. [cyan]auto[/cyan]: direct where it can be.",
     ),
 ]
 Master = Annotated[

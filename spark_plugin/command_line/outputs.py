@@ -5,7 +5,8 @@ from __future__ import annotations
 import fnmatch
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 _OTHER_FORMATS = (".csv", ".arrow", ".arrows", ".feather", ".ipc", ".json")
 _OURS = ("part-*.parquet", "_SUCCESS", ".*.crc")
 """What Spark writes into the folder of an output; it makes no subfolders."""
-_ROWS_IN_GROUP = 1_000_000
-_BYTES_IN_GROUP = 128 << 20
 
 
 class LocalOutput:
@@ -81,6 +80,18 @@ class LocalOutput:
     def open(self) -> tuple[fs.FileSystem, str]:
         """File system and path to write one file to."""
         return fs.LocalFileSystem(), self.aside
+
+    def open_folder(self) -> tuple[fs.FileSystem, str]:
+        """File system and path of a new folder to write files to."""
+        os.mkdir(self.aside)
+        return fs.LocalFileSystem(), self.aside
+
+    def keep_only(self, files: Collection[str]) -> None:
+        """Remove all files of the folder but these, and mark it as complete."""
+        for file in visible_files(self.aside):
+            if file not in files:
+                os.remove(file)
+        Path(self.aside, "_SUCCESS").touch()
 
     def rows(self) -> int | None:
         """Rows written so far, from the footers of the files."""
@@ -193,65 +204,6 @@ def write_frame(frame: DataFrame, output: LocalOutput | SparkUri) -> None:
         frame.write.mode(output.mode).parquet(output.text)
     else:
         frame.write.parquet("file://" + output.aside)
-
-
-class RowGroups:
-    """Writes batches to one Parquet file, gathering small ones; as a context manager.
-
-    Parameters
-    ----------
-    output : LocalOutput or UriFile
-    schema : pa.Schema
-    """
-
-    def __init__(self, output: LocalOutput | UriFile, schema: pa.Schema) -> None:
-        filesystem, path = output.open()
-        _check_parquet(schema)
-        self._writer = pq.ParquetWriter(path, schema, filesystem=filesystem)
-        self._schema = schema
-        self._waiting: list[pa.RecordBatch] = []
-        self._waiting_rows = self._waiting_bytes = 0
-        self.rows = 0
-
-    def __enter__(self) -> RowGroups:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is None:
-            self._flush()
-        self._writer.close()
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Take one batch."""
-        self._waiting.append(batch)
-        self.rows += batch.num_rows
-        self._waiting_rows += batch.num_rows
-        self._waiting_bytes += batch.nbytes
-        if self._waiting_rows >= _ROWS_IN_GROUP or self._waiting_bytes >= _BYTES_IN_GROUP:
-            self._flush()
-
-    def _flush(self) -> None:
-        if self._waiting:
-            table = pa.Table.from_batches(self._waiting, schema=self._schema)
-            self._writer.write_table(table, row_group_size=_ROWS_IN_GROUP)
-            self._waiting, self._waiting_rows, self._waiting_bytes = [], 0, 0
-
-
-def _check_parquet(schema: pa.Schema) -> None:
-    """Refuse columns that Parquet cannot hold."""
-    for field in schema:
-        try:
-            pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([field])).close()
-        except pa.ArrowNotImplementedError as error:
-            raise Problem(
-                f"the output column {field.name} is {field.type}, which Parquet cannot hold; cast it,"
-                " or leave it out"
-            ) from error
 
 
 def _check_name(text: str) -> None:

@@ -39,6 +39,8 @@ class Summary:
     slices : int or None
     replication : float or None
         Copies of a right event, on average.
+    way, why : str
+        How rows got to the kernels, and why so.
     """
 
     output: str
@@ -51,6 +53,8 @@ class Summary:
     start_seconds: float | None = None
     slices: int | None = None
     replication: float | None = None
+    way: str = ""
+    why: str = ""
 
     def as_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
@@ -65,6 +69,8 @@ class Summary:
             "start_seconds": None if self.start_seconds is None else round(self.start_seconds, 3),
             "slices": self.slices,
             "replication": None if self.replication is None else round(self.replication, 4),
+            "way": self.way or None,
+            "why": self.why or None,
         }
         return {name: value for name, value in values.items() if value is not None}
 
@@ -100,6 +106,8 @@ def _lines(summary: Summary) -> list[tuple[str, str]]:
             else f", {summary.replication:.3g} copies of a right row"
         )
         lines.append(("slices", f"{summary.slices:,}{copies}"))
+    if summary.way:
+        lines.append(("way", f"{summary.way}: {summary.why}"))
     started = (
         ""
         if summary.start_seconds is None

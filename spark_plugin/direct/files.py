@@ -1,0 +1,142 @@
+"""Which Parquet files a side consists of: files, folders, globs, on any file system of PyArrow."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+import pyarrow as pa
+from pyarrow import fs
+
+from event_model.errors import DataError
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_HIDDEN = ("_", ".")
+
+
+@dataclass(frozen=True)
+class ParquetFiles:
+    """The files of one side, in order of their names.
+
+    Parameters
+    ----------
+    side : str
+        ``"left"`` or ``"right"``, for messages.
+    filesystem : pyarrow.fs.FileSystem
+    paths : tuple of str
+    """
+
+    side: str
+    filesystem: fs.FileSystem
+    paths: tuple[str, ...]
+
+    @contextmanager
+    def reading(self, path: str) -> Iterator[None]:
+        """Turn failures to read a file into a `DataError` that names it."""
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise DataError(f"{self.side}: {path} is gone; was it replaced?") from error
+        except PermissionError as error:
+            raise DataError(f"{self.side}: no permission to read {path}") from error
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(f"{self.side}: cannot read {path} as Parquet: {error}") from error
+
+
+def find_files(side: str, given: str | os.PathLike[str] | Sequence[str]) -> ParquetFiles:
+    """Look up files.
+
+    Parameters
+    ----------
+    side : str
+    given : str or path, or a sequence of them
+        A file, a folder (with all below, names beginning with ``_`` or ``.`` apart), or a glob; a path
+        of this machine or a URI that PyArrow understands. Several must be on one file system.
+
+    Raises
+    ------
+    DataError
+        If nothing is there.
+    """
+    words = words_of(given)
+    if not words:
+        raise DataError(f"{side}: no files were given")
+    places = [_place(side, word) for word in words]
+    filesystem = places[0][0]
+    if any(not other.equals(filesystem) for other, _ in places[1:]):
+        raise DataError(f"{side}: files must be on one file system; found {', '.join(words)}")
+    paths = [
+        path
+        for place, word in zip(places, words, strict=True)
+        for path in _found(side, word, *place)
+    ]
+    return ParquetFiles(side, filesystem, tuple(sorted(set(paths))))
+
+
+def words_of(given: str | os.PathLike[str] | Sequence[str]) -> list[str]:
+    """What was given for a side, one word for each file, folder or glob."""
+    return [os.fspath(one) for one in ([given] if isinstance(given, str | os.PathLike) else given)]
+
+
+def _place(side: str, word: str) -> tuple[fs.FileSystem, str]:
+    if not _SCHEME.match(word):
+        return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(word))
+    try:
+        filesystem, path = fs.FileSystem.from_uri(word)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{side}: cannot open {word}: {error}") from error
+    return filesystem, path
+
+
+def _found(side: str, word: str, filesystem: fs.FileSystem, path: str) -> list[str]:
+    try:
+        there = filesystem.get_file_info(path)
+        if there.type == fs.FileType.File:
+            return [path]
+        if there.type == fs.FileType.Directory:
+            paths = _visible(filesystem, path)
+            if not paths:
+                raise DataError(f"{side}: the folder {word} holds no files")
+            return paths
+        if glob.has_magic(path):
+            paths = _matching(filesystem, path)
+            if paths:
+                return paths
+            raise DataError(f"{side}: no file matches {word}")
+    except PermissionError as error:
+        raise DataError(f"{side}: no permission to read {word}") from error
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{side}: cannot look at {word}: {error}") from error
+    raise DataError(f"{side}: {word} does not exist")
+
+
+def _visible(filesystem: fs.FileSystem, folder: str) -> list[str]:
+    """Files below a folder, without those that Spark passes over."""
+    below = filesystem.get_file_info(fs.FileSelector(folder, recursive=True))
+    files = [info.path for info in below if info.type == fs.FileType.File]
+    root = PurePosixPath(folder)
+    return [
+        path
+        for path in files
+        if not any(part.startswith(_HIDDEN) for part in PurePosixPath(path).relative_to(root).parts)
+    ]
+
+
+def _matching(filesystem: fs.FileSystem, pattern: str) -> list[str]:
+    """Files that a glob names, and those in folders that it names."""
+    parts = PurePosixPath(pattern).parts
+    first = next(i for i, part in enumerate(parts) if glob.has_magic(part))
+    base = str(PurePosixPath(*parts[:first]))
+    if filesystem.get_file_info(base).type != fs.FileType.Directory:
+        return []
+    found: list[str] = []
+    for info in filesystem.get_file_info(fs.FileSelector(base, recursive=len(parts) > first + 1)):
+        if PurePosixPath(info.path).match(pattern):
+            folder = info.type == fs.FileType.Directory
+            found += _visible(filesystem, info.path) if folder else [info.path]
+    return found

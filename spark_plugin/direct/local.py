@@ -1,0 +1,75 @@
+"""The direct way in one process: slice by slice, the next one being read while one is joined."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pyarrow as pa
+
+from event_model.condition import TimingCondition
+from event_model.results import JoinCounters
+from spark_plugin.direct.planning import Given, plan_files
+from spark_plugin.direct.slice_join import SliceRows, join_slice, read_slice
+from spark_plugin.tables import SideCounts
+from spark_plugin.worker import JoinSummary
+
+
+class FilesJoin:
+    """A join of Parquet files, batch by batch, in memory bounded by ``options.slice_rows``.
+
+    Used like `spark_plugin.worker.TableJoin`. Two slices are in memory at a time.
+
+    Parameters
+    ----------
+    left, right : str, path or sequence of them
+    condition : TimingCondition
+    say : callable
+        Told which slice of how many is joined.
+    **arguments
+        As `spark_plugin.correlate_tables`.
+
+    Raises
+    ------
+    NotDirect
+        If the files do not lie in time order.
+    """
+
+    def __init__(
+        self,
+        left: Given,
+        right: Given,
+        condition: TimingCondition,
+        *,
+        say: Callable[[int, int], None] = lambda number, count: None,
+        **arguments: Any,
+    ) -> None:
+        self._join = plan_files(left, right, condition, parallelism=1, **arguments)
+        self._say = say
+        self.schema: pa.Schema = self._join.tables.schema
+        self.plan = self._join.plan
+        self.summary: JoinSummary | None = None
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Run the join. `summary` stands when the last batch was taken."""
+        started = time.perf_counter()
+        left, right, counters = SideCounts(), SideCounts(), JoinCounters()
+        for rows in self._slices():
+            emission = join_slice(self._join, rows)
+            yield from emission
+            left, right = left + rows.counts[0], right + rows.counts[1]
+            counters += emission.counters
+        self.summary = JoinSummary(left, right, counters, time.perf_counter() - started)
+
+    def _slices(self) -> Iterator[SliceRows]:
+        count = len(self.plan.slices)
+        with ThreadPoolExecutor(1) as pool:
+            coming = pool.submit(read_slice, self._join, 0, True)
+            for number in range(count):
+                rows = coming.result()
+                if number + 1 < count:
+                    coming = pool.submit(read_slice, self._join, number + 1, True)
+                self._say(number + 1, count)
+                yield rows

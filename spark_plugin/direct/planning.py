@@ -1,0 +1,99 @@
+"""From arguments to a planned direct join, or to the reason why the direct way is closed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from event_model.condition import TimingCondition
+from event_model.errors import CoincideError
+from event_model.options import CorrelateOptions
+from spark_plugin.direct.files import ParquetFiles, find_files
+from spark_plugin.direct.footers import (
+    RowGroup,
+    check_alike,
+    common_schema,
+    read_footers,
+    row_groups,
+)
+from spark_plugin.direct.plan import DirectPlan, direct_plan
+from spark_plugin.direct.slice_join import DirectJoin
+from spark_plugin.worker import TablePlan, plan_tables
+
+Given = str | os.PathLike[str] | Sequence[str]
+
+REMEDY = 'df.sort("min_time").write.parquet("ordered")'
+
+
+class NotDirect(CoincideError, ValueError):
+    """The files can be joined, but not this way; the text says why and what would help."""
+
+
+def plan_files(
+    left: Given,
+    right: Given,
+    condition: TimingCondition,
+    *,
+    parallelism: int,
+    **arguments: Any,
+) -> DirectJoin:
+    """Plan a join from the footers of its files.
+
+    Parameters
+    ----------
+    left, right : str, path or sequence of str
+        As `find_files` takes them.
+    condition : TimingCondition
+    parallelism : int
+        Tasks that run at once.
+    **arguments
+        As `spark_plugin.correlate_tables`, which also says what is raised.
+
+    Raises
+    ------
+    NotDirect
+        If row groups have no statistics of their times, or so little order that rows would be read more
+        than ``options.max_replication`` times.
+    DataError
+        If a file is missing or cannot be read.
+    SchemaError
+        If a column is missing, or differs between the files of a side.
+    """
+    files = find_files("left", left), find_files("right", right)
+    footers = [read_footers(side) for side in files]
+    schemas = [common_schema(*side) for side in zip(files, footers, strict=True)]
+    tables = plan_tables(schemas[0], schemas[1], condition, **arguments)
+    groups = []
+    for side in (0, 1):
+        check_alike(files[side], footers[side], schemas[side], tables.columns(side))
+        groups.append(row_groups(footers[side], tables.scales[side]))
+        _check_known(files[side], groups[side], tables, side)
+    options: CorrelateOptions = arguments.get("options", CorrelateOptions())
+    plan = direct_plan(
+        groups[0], groups[1], tables.spec.window,
+        parallelism=parallelism, slices=options.slices, slice_rows=options.slice_rows,
+    )  # fmt: skip
+    _check_ordered(plan, options)
+    return DirectJoin(files, tables, plan, (schemas[0], schemas[1]))
+
+
+def _check_known(
+    files: ParquetFiles, groups: Sequence[RowGroup], tables: TablePlan, side: int
+) -> None:
+    unknown = next((group for group in groups if not group.is_known), None)
+    if unknown is not None:
+        names = " and ".join(dict.fromkeys(s.column.name for s in tables.scales[side]))
+        raise NotDirect(
+            f"{files.side}: {files.paths[unknown.file]} has no statistics of {names}; write it with"
+            " statistics, and times as timestamps in microseconds or integers"
+        )
+
+
+def _check_ordered(plan: DirectPlan, options: CorrelateOptions) -> None:
+    if plan.reads > options.max_replication:
+        raise NotDirect(
+            f"the files are so little ordered in time that each row would be read {plan.reads:.1f} times"
+            f" on average (max_replication is {options.max_replication:g}); ordered once, as by"
+            f" {REMEDY}, they would be joined without an exchange"
+        )

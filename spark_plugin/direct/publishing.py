@@ -1,0 +1,149 @@
+"""A folder of result files that appears whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import re
+import uuid
+from collections.abc import Collection
+from pathlib import PurePosixPath
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from event_model.errors import DataError
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+SUCCESS = "_SUCCESS"
+_ASIDE = ".coincide-"
+_WITHOUT_RENAME = ("s3", "gcs")
+_RESULT = re.compile(r"\.?part-.*(\.parquet|\.crc)|\._SUCCESS\.crc|_SUCCESS")
+
+
+class OutputFolder:
+    """Where files are written aside, and then published.
+
+    As a context manager: leaving it takes away what was not published. One run at a time may write to
+    an output; entering takes away what a killed run has left.
+
+    Parameters
+    ----------
+    output : str or path
+        A path of this machine or a URI.
+    overwrite : bool
+        Whether an older folder of results may be replaced.
+
+    Raises
+    ------
+    DataError
+        If it exists and must not, or cannot be, replaced, or its parent is missing.
+    """
+
+    def __init__(self, output: str | os.PathLike[str], overwrite: bool) -> None:
+        self.text = os.fspath(output)
+        self.filesystem, self.path = _place(self.text)
+        parent, name = str(PurePosixPath(self.path).parent), PurePosixPath(self.path).name
+        self._parent, self._prefix = parent, f"{parent}/.{name}{_ASIDE}"
+        self.aside = self._prefix + uuid.uuid4().hex
+        self._check(overwrite)
+
+    def __enter__(self) -> OutputFolder:
+        self._clean()
+        self.filesystem.create_dir(self.aside)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._clean()
+
+    @property
+    def uri(self) -> str:
+        """`aside` as Spark names it."""
+        if self.filesystem.type_name == "local":
+            return f"file://{self.aside}"
+        parent = self.text.rstrip("/").rpartition("/")[0]
+        return f"{parent}/{PurePosixPath(self.aside).name}"
+
+    def publish_all(self) -> tuple[int, int]:
+        """Publish all Parquet files that are aside; their rows, and their bytes."""
+        files = [info for info in self._listed(self.aside) if info.path.endswith(".parquet")]
+        rows = 0
+        for info in files:
+            with self.filesystem.open_input_file(info.path) as source:
+                rows += pq.read_metadata(source).num_rows
+        self.publish({info.path for info in files})
+        return rows, sum(info.size for info in files)
+
+    def publish(self, paths: Collection[str]) -> None:
+        """Put exactly these files in place, then the mark of success, instead of an older folder.
+
+        Parameters
+        ----------
+        paths : collection of str
+            Files in `aside`. Others there come from attempts that were given up, and go.
+        """
+        for info in self._listed(self.aside):
+            if info.path not in paths:
+                self.filesystem.delete_file(info.path)
+        with self.filesystem.open_output_stream(f"{self.aside}/{SUCCESS}"):
+            pass
+        old = self._prefix + "old-" + uuid.uuid4().hex
+        replaced = self._type(self.path) != fs.FileType.NotFound
+        if replaced:
+            self.filesystem.move(self.path, old)
+        try:
+            self.filesystem.move(self.aside, self.path)
+        except BaseException:
+            if replaced:
+                self.filesystem.move(old, self.path)
+            raise
+
+    def _check(self, overwrite: bool) -> None:
+        if self.filesystem.type_name in _WITHOUT_RENAME:
+            raise DataError(
+                f"the output {self.text} lies where folders cannot be renamed, so it could be seen half"
+                " written; write to a local or HDFS folder and copy it, or write the DataFrame with Spark"
+            )
+        if self._type(self._parent) != fs.FileType.Directory:
+            raise DataError(f"the folder of the output {self.text} does not exist; make it first")
+        there = self._type(self.path)
+        if there == fs.FileType.NotFound:
+            return
+        if not overwrite:
+            raise DataError(
+                f"the output {self.text} exists already; pass overwrite=True to replace it"
+            )
+        if there != fs.FileType.Directory:
+            raise DataError(f"the output {self.text} is a file; name a folder, or remove it")
+        names = [PurePosixPath(info.path).name for info in self._listed(self.path)]
+        foreign = next((name for name in names if not _RESULT.fullmatch(name)), None)
+        if foreign is not None:
+            raise DataError(
+                f"the output {self.text} holds {foreign}, which is no result of a join; only such are"
+                " replaced. Remove it yourself, or write elsewhere"
+            )
+
+    def _type(self, path: str) -> fs.FileType:
+        try:
+            return self.filesystem.get_file_info(path).type
+        except PermissionError as error:
+            raise DataError(f"no permission to look at the output {self.text}") from error
+
+    def _listed(self, folder: str) -> list[fs.FileInfo]:
+        return self.filesystem.get_file_info(fs.FileSelector(folder))
+
+    def _clean(self) -> None:
+        """Take away what this run, or one that was killed, has left aside."""
+        for info in self._listed(self._parent):
+            if info.path.startswith(self._prefix):
+                self.filesystem.delete_dir(info.path)
+
+
+def _place(text: str) -> tuple[fs.FileSystem, str]:
+    if not _SCHEME.match(text):
+        return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(text))
+    try:
+        filesystem, path = fs.FileSystem.from_uri(text)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"cannot open the output {text}: {error}") from error
+    return filesystem, path.rstrip("/")

@@ -1,0 +1,164 @@
+"""What runs in Spark's Python workers on the direct way: a slice to Arrow batches, or to a file."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+
+import pyarrow as pa
+from pyarrow import fs
+from pyspark.sql import types as T
+
+from event_model.errors import CoincideError
+from event_model.results import JoinCounters
+from spark_plugin.direct.slice_join import DirectJoin, SliceRows, join_slice, read_slice
+from spark_plugin.direct.wire import on_the_wire, wire_kind
+from spark_plugin.emission import output_schema
+from spark_plugin.import_caches import forget_archive_finders
+from spark_plugin.parquet_rows import ParquetRows
+from spark_plugin.sides import Side
+from spark_plugin.tables import SideCounts
+
+
+@dataclass(frozen=True)
+class BatchTask:
+    """Joins the slices whose numbers come in, and yields the matches in wire types.
+
+    Parameters
+    ----------
+    join : DirectJoin
+    by, left, right : tuples of (str, DataType)
+        Key columns and columns to hand out, with their Spark types.
+    names : tuple of str
+        Of the output columns.
+    """
+
+    join: DirectJoin
+    by: tuple[tuple[str, T.DataType], ...]
+    left: tuple[tuple[str, T.DataType], ...]
+    right: tuple[tuple[str, T.DataType], ...]
+    names: tuple[str, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Join the slices of one partition."""
+        forget_archive_finders()
+        tables = replace(self.join.tables, schema=self._schema())
+        join = replace(self.join, tables=tables)
+        for number in _numbers(batches):
+            rows = read_slice(join, number)
+            rows = replace(rows, left=self._side(rows, 0), right=self._side(rows, 1))
+            for batch in join_slice(join, rows):
+                yield batch.rename_columns(list(self.names))
+
+    def _schema(self) -> pa.Schema:
+        groups = [
+            [pa.field(f"{prefix}{i}", wire_kind(kind)) for i, (_, kind) in enumerate(columns)]
+            for prefix, columns in (("by", self.by), ("left", self.left), ("right", self.right))
+        ]
+        return output_schema(self.join.tables.spec, *groups)
+
+    def _side(self, rows: SliceRows, side: int) -> Side:
+        given, payload = ((rows.left, self.left), (rows.right, self.right))[side]
+        return replace(
+            given,
+            keys=_encoded(given.keys, self.by),
+            payload=_encoded(given.payload, payload),
+        )
+
+
+def _encoded(columns: list[pa.Array], kinds: tuple[tuple[str, T.DataType], ...]) -> list[pa.Array]:
+    pairs = zip(columns, kinds, strict=True)
+    return [on_the_wire(name, column, kind) for column, (name, kind) in pairs]
+
+
+@dataclass(frozen=True)
+class SliceReport:
+    """What became of one slice.
+
+    Parameters
+    ----------
+    number : int
+    path : str
+        The file that was written; empty if there was nothing to write, or an error.
+    rows, size : int
+        Rows of the file, and bytes.
+    left, right : SideCounts
+    counters : JoinCounters
+    error, text : str
+        Name of the class of an error of the user's data, and its text; empty if there was none.
+    """
+
+    number: int
+    path: str = ""
+    rows: int = 0
+    size: int = 0
+    left: SideCounts = field(default_factory=SideCounts)
+    right: SideCounts = field(default_factory=SideCounts)
+    counters: JoinCounters = field(default_factory=JoinCounters)
+    error: str = ""
+    text: str = ""
+
+    def to_json(self) -> str:
+        """As text, which every Spark carries."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> SliceReport:
+        """Back from text."""
+        values = json.loads(text)
+        values["left"], values["right"] = (
+            SideCounts(**values["left"]),
+            SideCounts(**values["right"]),
+        )
+        return cls(**(values | {"counters": JoinCounters(**values["counters"])}))
+
+
+@dataclass(frozen=True)
+class FileTask:
+    """Joins the slices whose numbers come in, writes each to a file, and yields reports as text.
+
+    A slice that is tried again, or twice at the same time, writes files of different names; only the
+    one that is reported counts.
+
+    Parameters
+    ----------
+    join : DirectJoin
+    filesystem : pyarrow.fs.FileSystem
+    folder : str
+        Where files go.
+    """
+
+    join: DirectJoin
+    filesystem: fs.FileSystem
+    folder: str
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Join and write the slices of one partition."""
+        forget_archive_finders()
+        for number in _numbers(batches):
+            try:
+                report = self.write(number)
+            except CoincideError as error:
+                # Told as a result: a failed task would be tried again, and end as a trace.
+                report = SliceReport(number, error=type(error).__name__, text=str(error))
+            yield pa.RecordBatch.from_pydict({"report": [report.to_json()]})
+
+    def write(self, number: int) -> SliceReport:
+        """Join one slice and write its matches."""
+        rows = read_slice(self.join, number)
+        emission = join_slice(self.join, rows)
+        path = f"{self.folder}/part-{number:05d}-{uuid.uuid4().hex}.parquet"
+        with ParquetRows(self.filesystem, path, self.join.tables.schema) as output:
+            for batch in emission:
+                output.write(batch)
+        size = self.filesystem.get_file_info(path).size
+        return SliceReport(
+            number, path, output.rows, size, *rows.counts, counters=emission.counters
+        )
+
+
+def _numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
+    for batch in batches:
+        yield from batch.column(0).to_pylist()

@@ -1,0 +1,109 @@
+"""Result rows to one Parquet file."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from event_model.errors import SchemaError
+
+_ROWS_IN_GROUP = 1_000_000
+_BYTES_IN_GROUP = 128 << 20
+_DELTA = "DELTA_BINARY_PACKED"
+
+
+class ParquetRows:
+    """Writes batches to one Parquet file, gathering small ones; as a context manager.
+
+    Whole numbers are written as differences: ids and times of matches are nearly in order, so this is
+    smaller and faster than Parquet's dictionaries.
+
+    Parameters
+    ----------
+    filesystem : pyarrow.fs.FileSystem
+    path : str
+    schema : pa.Schema
+
+    Raises
+    ------
+    SchemaError
+        If Parquet cannot hold a column.
+    """
+
+    def __init__(self, filesystem: fs.FileSystem, path: str, schema: pa.Schema) -> None:
+        _check_types(schema)
+        differences = _paths_of_numbers(schema)
+        others = [name for name in _paths(schema) if name not in differences]
+        self._writer = pq.ParquetWriter(
+            path,
+            schema,
+            filesystem=filesystem,
+            use_dictionary=others or False,
+            column_encoding=dict.fromkeys(differences, _DELTA) or None,
+        )
+        self._schema = schema
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_rows = self._waiting_bytes = 0
+        self.rows = 0
+
+    def __enter__(self) -> ParquetRows:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self._flush()
+        self._writer.close()
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take one batch."""
+        self._waiting.append(batch)
+        self.rows += batch.num_rows
+        self._waiting_rows += batch.num_rows
+        self._waiting_bytes += batch.nbytes
+        if self._waiting_rows >= _ROWS_IN_GROUP or self._waiting_bytes >= _BYTES_IN_GROUP:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._waiting:
+            table = pa.Table.from_batches(self._waiting, schema=self._schema)
+            self._writer.write_table(table, row_group_size=_ROWS_IN_GROUP)
+            self._waiting, self._waiting_rows, self._waiting_bytes = [], 0, 0
+
+
+def _paths(schema: pa.Schema) -> list[str]:
+    """Columns as Parquet names them, the elements of lists apart."""
+    return [_path(field) for field in schema]
+
+
+def _path(field: pa.Field) -> str:
+    return f"{field.name}.list.element" if pa.types.is_list(field.type) else field.name
+
+
+def _paths_of_numbers(schema: pa.Schema) -> list[str]:
+    kinds = [(f, f.type.value_type if pa.types.is_list(f.type) else f.type) for f in schema]
+    return [_path(field) for field, kind in kinds if _is_number(kind)]
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    types = pa.types
+    return types.is_integer(kind) or types.is_timestamp(kind) or types.is_date32(kind)
+
+
+def _check_types(schema: pa.Schema) -> None:
+    """Refuse columns that Parquet cannot hold."""
+    for field in schema:
+        try:
+            pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([field])).close()
+        except pa.ArrowNotImplementedError as error:
+            raise SchemaError(
+                f"the output column {field.name} is {field.type}, which Parquet cannot hold; cast it,"
+                " or leave it out"
+            ) from error

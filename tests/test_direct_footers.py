@@ -1,0 +1,125 @@
+"""What footers tell of times, in every way Parquet stores them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from event_model import CorrelateOptions, TimingCondition, within
+from event_model.errors import DataError, SchemaError
+from spark_plugin.direct.files import find_files
+from spark_plugin.direct.footers import read_footers, row_groups
+from spark_plugin.direct.planning import NotDirect, plan_files
+from spark_plugin.worker import plan_tables
+
+CONDITION = TimingCondition(within("-1s", "1s"), 0.5)
+
+
+def table(kind: pa.DataType, low: list[Any], high: list[Any]) -> pa.Table:
+    columns = {"min_time": pa.array(low, kind), "max_time": pa.array(high, kind)}
+    return pa.table({"id": pa.array(range(len(low))), **columns})
+
+
+def write(path: Path, data: pa.Table, **how: Any) -> Path:
+    pq.write_table(data, path, row_group_size=2, **how)
+    return path
+
+
+def spans(path: Path, unit: str | None = None) -> list[tuple[Any, Any, bool]]:
+    files = find_files("left", path)
+    footers = read_footers(files)
+    schema = footers[0].schema.to_arrow_schema()
+    plan = plan_tables(schema, schema, CONDITION, options=CorrelateOptions(unit=unit))
+    return [
+        (group.first, group.last, group.is_known) for group in row_groups(footers, plan.scales[0])
+    ]
+
+
+@pytest.mark.parametrize("stored", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "Europe/Zurich"])
+def test_timestamps_of_any_unit(tmp_path: Path, stored: str, zone: str | None) -> None:
+    step = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[stored]
+    data = table(
+        pa.timestamp(stored, zone), [5 * step, 3 * step, 9 * step], [7 * step, 8 * step, 9 * step]
+    )
+    second = 10**6
+    assert spans(write(tmp_path / "a.parquet", data)) == [
+        (3 * second, 8 * second, True),
+        (9 * second, 9 * second, True),
+    ]
+
+
+def test_nanoseconds_round_outwards(tmp_path: Path) -> None:
+    data = table(pa.timestamp("ns"), [1999, 5000], [3000, 4001])
+    assert spans(write(tmp_path / "a.parquet", data)) == [(1, 5, True)]
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.int32(), pa.int8()])
+def test_integers(tmp_path: Path, kind: pa.DataType) -> None:
+    data = table(kind, [-5, 3], [7, 4])
+    assert spans(write(tmp_path / "a.parquet", data), "ms") == [(-5, 7, True)]
+
+
+def test_floats_round_outwards(tmp_path: Path) -> None:
+    data = table(pa.float64(), [0.1234567, 3.0], [4.0, 3.5000001])
+    assert spans(write(tmp_path / "a.parquet", data), "s") == [(123456, 4_000_000, True)]
+
+
+def test_nulls_and_groups_of_nulls(tmp_path: Path) -> None:
+    data = table(pa.int64(), [None, 4, None, None], [3, 5, 6, 7])
+    found = spans(write(tmp_path / "a.parquet", data), "us")
+    assert found == [(4, 5, True), (None, None, True)]
+
+
+def test_no_statistics(tmp_path: Path) -> None:
+    data = table(pa.int64(), [1, 2, 3], [1, 2, 3])
+    good, bad = write(tmp_path / "a.parquet", data), tmp_path / "b.parquet"
+    write(bad, data, write_statistics=False)
+    assert spans(bad, "us") == [(None, None, False)] * 2
+    condition = TimingCondition(within(0, 1), 0.5)
+    with pytest.raises(
+        NotDirect, match=r"right: .*b\.parquet has no statistics of min_time and max_time"
+    ):
+        plan_files(good, bad, condition, parallelism=1)
+
+
+def test_little_order(tmp_path: Path) -> None:
+    times = [i * 37 % 100 for i in range(100)]
+    files = [write(tmp_path / f"{n}.parquet", table(pa.int64(), times, times)) for n in "ab"]
+    options = CorrelateOptions(slices=50)
+    with pytest.raises(NotDirect, match=r"read 23\.8 times on average .* df\.sort\(\"min_time\"\)"):
+        plan_files(*files, TimingCondition(within(0, 1), 0.5), parallelism=1, options=options)
+
+
+def test_files_that_differ(tmp_path: Path) -> None:
+    folder = tmp_path / "side"
+    folder.mkdir()
+    good = write(folder / "a.parquet", table(pa.int64(), [1], [1]))
+    condition = TimingCondition(within(0, 1), 0.5)
+    for other, words in (
+        (
+            table(pa.int32(), [1], [1]),
+            "'min_time' is int32 in .*b.parquet and int64 in .*a.parquet",
+        ),
+        (
+            table(pa.int64(), [1], [1]).drop(["id"]),
+            "b.parquet has no column 'id', which other files have",
+        ),
+    ):
+        write(folder / "b.parquet", other)
+        with pytest.raises(SchemaError, match=words):
+            plan_files(folder, good, condition, parallelism=1)
+
+
+def test_what_is_no_parquet_is_named(tmp_path: Path) -> None:
+    good = write(tmp_path / "a.parquet", table(pa.int64(), [1], [1]))
+    bad = tmp_path / "b.parquet"
+    condition = TimingCondition(within(0, 1), 0.5)
+    for content in (b"", b"PAR1", good.read_bytes()[:-9]):
+        bad.write_bytes(content)
+        with pytest.raises(DataError, match=r"left: cannot read .*b\.parquet as Parquet"):
+            plan_files(bad, good, condition, parallelism=1)
