@@ -7,16 +7,19 @@ PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.coincide-installed
 WITH_JAVA = JAVA_HOME=$$(scripts/find-java.sh) && export JAVA_HOME &&
 
-.PHONY: help demo test lint bench venv java lock clean
+.PHONY: help demo test test-rapids lint bench venv java rapids-jar lock clean
 
 help: ## List the commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(STAMP) ## Join a small sample on Spark, and say what was found and how fast
 	@$(WITH_JAVA) $(VENV)/bin/coincide demo
 
 test: $(STAMP) ## Run all tests; ARGS="-k name" goes to pytest
 	@$(WITH_JAVA) $(PYTHON) -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+
+test-rapids: rapids-jar ## Run the tests beside the RAPIDS Accelerator, which need its jar but no GPU
+	@$(WITH_JAVA) $(PYTHON) -m pytest -m rapids $(ARGS)
 
 lint: $(STAMP) ## Check style, types and which package imports which
 	$(VENV)/bin/ruff check .
@@ -31,6 +34,9 @@ venv: $(STAMP) ## Make .venv with the versions of requirements.lock
 
 java: ## Find a Java for Spark, or install one, and print where it is
 	@scripts/find-java.sh
+
+rapids-jar: $(STAMP) ## Fetch the RAPIDS Accelerator (1 GB), once, and print where it is
+	@scripts/get-rapids-jar.sh $(PYTHON)
 
 lock: $(STAMP) ## Write the versions installed in .venv to requirements.lock
 	{ sed '/^[^#]/,$$d' requirements.lock; $(PYTHON) -m pip freeze --exclude-editable; } > $(STAMP).lock

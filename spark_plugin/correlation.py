@@ -18,12 +18,14 @@ from event_model.options import Backend, CorrelateOptions, Emit, How
 from event_model.results import JoinCounters
 from event_model.units import Tick
 from spark_plugin import dataframes as frames
+from spark_plugin.accelerator import is_accelerated
 from spark_plugin.emission import JoinSpec, check_output_names
 from spark_plugin.events import REASONS, EventFrame
 from spark_plugin.output_columns import decoded, output_columns, wire_schema
 from spark_plugin.slice_columns import LABEL, label_left, label_right
 from spark_plugin.slice_task import SliceTask
 from spark_plugin.slices import PAIR_WORK, Reach, Sample, SlicePlan, plan_slices, uniform_plan
+from spark_plugin.stage_resources import gpu_profile
 from spark_plugin.statistics import SideStatistics, measure, refuse_invalid
 from spark_plugin.tables import SideCounts, check_keys
 from spark_plugin.time_columns import resolve_tick, scale_of, time_names
@@ -127,6 +129,8 @@ class Correlation:
     plan : SlicePlan
     observation : Observation or None
         Collects the counters, if asked for.
+    observable : bool
+        Whether it can be asked for: the RAPIDS Accelerator fails plans that are observed.
     """
 
     dataframe: DataFrame
@@ -134,6 +138,7 @@ class Correlation:
     right: SideCounts | None
     plan: SlicePlan
     observation: Observation | None = None
+    observable: bool = True
 
     @property
     def slices(self) -> int:
@@ -145,8 +150,10 @@ class Correlation:
         """Estimated copies per right event."""
         return self.plan.replication
 
-    def counters(self) -> JoinCounters:
-        """What the workers looked at and found. Waits for an action on the DataFrame."""
+    def counters(self) -> JoinCounters | None:
+        """What the workers looked at and found, None if not observable. Waits for an action."""
+        if not self.observable:
+            return None
         if self.observation is None:
             raise RuntimeError("the correlation was planned without observe=True")
         found = self.observation.get
@@ -193,15 +200,19 @@ def plan_correlation(
     _log.info("correlate: %s", plan.describe())
     declared = counts is None
     wire = _exchanged(sides, spec, result.layout, plan, declared and options.invalid == "raise")
-    metrics = result.metrics_name if observe else None
+    observable = not is_accelerated(left.sparkSession)
+    metrics = result.metrics_name if observe and observable else None
     task = SliceTask(spec, result.layout, result.names, metrics)
-    pairs = wire.mapInArrow(task, result.wire_schema(metrics))
+    profile = gpu_profile(left.sparkSession, backend)
+    pairs = wire.mapInArrow(task, result.wire_schema(metrics), profile=profile)
     observation = None
     if metrics is not None:
         observation = Observation("coincide")
         pairs = _observed(pairs, observation, metrics)
     left_counts, right_counts = counts or (None, None)
-    return Correlation(result.decoded(pairs), left_counts, right_counts, plan, observation)
+    return Correlation(
+        result.decoded(pairs), left_counts, right_counts, plan, observation, observable
+    )
 
 
 def _check_keys(left: DataFrame, right: DataFrame, by: list[str]) -> None:

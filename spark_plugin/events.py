@@ -71,11 +71,13 @@ class EventFrame:
         """Index in `REASONS`: int, never null."""
         index = {reason: i for i, reason in enumerate(REASONS)}
         too_long = "false" if self.longest is None else f"high - low > {literal(self.longest)}"
+        not_finite = literal(NOT_FINITE)
         # A null key comes last: it does not excuse an invalid time.
         return (
             f"CASE WHEN {self.is_ok} THEN {index['ok']}"
             f" WHEN low IS NULL OR high IS NULL THEN {index['null']}"
-            f" WHEN {literal(NOT_FINITE)} IN (low, high) THEN {index[self._finiteness]}"
+            # Not IN: the RAPIDS Accelerator has it for lists of literals only.
+            f" WHEN low = {not_finite} OR high = {not_finite} THEN {index[self._finiteness]}"
             f" WHEN NOT ({_in_range('low')} AND {_in_range('high')}) THEN {index['range']}"
             f" WHEN low > high THEN {index['order']}"
             f" WHEN {too_long} THEN {index['length']}"

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from event_model.results import JoinCounters
-from spark_plugin.backends import load_backend
+from spark_plugin.devices import load_task_backend
 from spark_plugin.emission import Emission, JoinSpec, output_schema
 from spark_plugin.import_caches import forget_archive_finders
 from spark_plugin.sides import Side
@@ -55,7 +55,7 @@ class SliceTask:
         schema = self._schema(table.schema)
         left, right = self._sides(table)
         del table
-        emission = Emission(left, right, self.spec, schema, load_backend(self.spec.backend))
+        emission = Emission(left, right, self.spec, schema, load_task_backend(self.spec.backend))
         for batch in emission:
             named = batch.rename_columns(list(self.names))
             yield named if self.metrics is None else self._with_null_metrics(named)

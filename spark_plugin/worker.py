@@ -15,7 +15,8 @@ from event_model.errors import ConditionError, SchemaError
 from event_model.options import Backend, CorrelateOptions, Emit, How, Invalid, check_choice
 from event_model.results import JoinCounters
 from event_model.units import Tick
-from spark_plugin.backends import check_backend, load_backend
+from spark_plugin.backends import check_backend
+from spark_plugin.devices import load_task_backend
 from spark_plugin.emission import Emission, JoinSpec, check_emission, output_schema
 from spark_plugin.sides import Side
 from spark_plugin.tables import (
@@ -197,7 +198,7 @@ class TablePlan:
 
     def join(self, left: Side, right: Side) -> Emission:
         """The output batches of a join of these events."""
-        return Emission(left, right, self.spec, self.schema, load_backend(self.spec.backend))
+        return Emission(left, right, self.spec, self.schema, load_task_backend(self.spec.backend))
 
 
 def plan_tables(

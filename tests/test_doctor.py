@@ -6,10 +6,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from event_model import BackendError
+from spark_plugin.accelerator import JAR_VARIABLE
 from spark_plugin.command_line import doctor
 from spark_plugin.session import JVM_FOLDER_VARIABLE, describe_java, find_java
 
@@ -113,8 +115,40 @@ def answering(tmp_path: Path, script: str) -> None:
 def test_gpu(bare, tmp_path):
     assert doctor.check_gpu().state == "none"
     answering(tmp_path, "echo 'NVIDIA H200, 580.65.06, 143771 MiB'")
-    assert doctor.check_gpu().found == "NVIDIA H200, driver 580.65.06, 143771 MiB"
-    assert "spark.plugins=com.nvidia" in doctor.check_rapids().advice
+    finding = doctor.check_gpu()
+    assert finding.found == "NVIDIA H200, driver 580.65.06, 143771 MiB"
+    assert finding.advice == ""
+
+
+def test_gpu_of_an_old_driver(bare, tmp_path):
+    answering(tmp_path, "echo 'Tesla T4, 550.54.14, 15360 MiB'")
+    finding = doctor.check_gpu()
+    assert finding.state == "ok"
+    assert "driver 580 or newer" in finding.advice
+
+
+def test_rapids(bare, tmp_path, monkeypatch):
+    jar = tmp_path / "rapids.jar"
+    monkeypatch.setattr(doctor, "active_session", lambda: None)
+    monkeypatch.setenv(JAR_VARIABLE, str(jar))
+    finding = doctor.check_rapids()
+    assert (finding.state, finding.found) == ("none", "its jar is not here; needs a GPU")
+    answering(tmp_path, "echo 'NVIDIA H200, 580.65.06, 143771 MiB'")
+    assert "make rapids-jar" in doctor.check_rapids().advice
+    jar.touch()
+    finding = doctor.check_rapids()
+    assert (finding.state, finding.found) == ("ok", f"{jar}; no session has loaded it")
+    assert f"spark.driver.extraClassPath={jar}" in finding.advice
+    assert "spark.plugins=com.nvidia.spark.SQLPlugin" in finding.advice
+
+
+def test_rapids_in_the_session(monkeypatch):
+    known = {"spark.plugins": "com.nvidia.spark.SQLPlugin"}
+    spark = SimpleNamespace(
+        conf=SimpleNamespace(get=lambda name, default: known.get(name, default))
+    )
+    monkeypatch.setattr(doctor, "active_session", lambda: spark)
+    assert doctor.check_rapids() == doctor.Finding("RAPIDS", "ok", "loaded in this session")
 
 
 def test_gpu_whose_driver_is_broken(bare, tmp_path):

@@ -20,7 +20,10 @@ TOP_LEVEL = (
     *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", ".ci/run"),
     *("pyproject.toml", "requirements.lock", "environment.yml"),
 )
-EXECUTABLE = (".ci/run", "scripts/apt-install.sh", "scripts/find-java.sh", "scripts/make-venv.sh")
+EXECUTABLE = (
+    *(".ci/run", "scripts/apt-install.sh", "scripts/discover-gpus.sh", "scripts/find-java.sh"),
+    *("scripts/get-rapids-jar.sh", "scripts/make-venv.sh"),
+)
 
 CONDA_NAMES = {"matplotlib-base": "matplotlib", "python-duckdb": "duckdb"}
 """Packages that conda-forge calls otherwise than PyPI."""

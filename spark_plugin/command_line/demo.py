@@ -151,10 +151,12 @@ def _print_speed(console: Console, rows: int, summary: Summary) -> None:
         if summary.start_seconds is None
         else f", just after Spark had started, which took {summary.start_seconds:.1f} s"
     )
+    counters = summary.counters
+    assert counters is not None  # only an accelerated session does not count, and ours is not
     console.print(
-        f"[b]The join[/b] on {where}: {summary.counters.pairs:,} pairs in {summary.seconds:.1f} s,"
+        f"[b]The join[/b] on {where}: {counters.pairs:,} pairs in {summary.seconds:.1f} s,"
         f" {2 * rows / summary.seconds:,.0f} events a second{started}."
-        f" Of {summary.counters.candidates:,} candidates {summary.counters.probed:,} were probed.\n"
+        f" Of {counters.candidates:,} candidates {counters.probed:,} were probed.\n"
     )
 
 

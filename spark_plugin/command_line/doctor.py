@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from spark_plugin.session import Java, look_for_java
+from spark_plugin.accelerator import RAPIDS_PLUGIN, find_jar, is_accelerated
+from spark_plugin.session import Java, active_session, look_for_java
 
 _OK, _MISSING, _ABSENT = "ok", "MISSING", "none"
 _SMI = ("nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader")
 _SMI_SECONDS = 20
 _OLDEST_PYTHON = (3, 11)
-_RAPIDS_JAR = "com.nvidia:rapids-4-spark_2.13:26.08.1"
-_RAPIDS_PLUGIN = "com.nvidia.spark.SQLPlugin"
+_OLDEST_DRIVER = 580
+"""Of CUDA 13, for which the GPU packages are built."""
 _GPU_PACKAGES = "pip install 'coincide[gpu]'"
 
 
@@ -133,9 +134,13 @@ def check_gpu() -> Finding:
     if answer.returncode or not lines:
         said = (answer.stdout + answer.stderr).strip().splitlines()
         return Finding("GPU", _ABSENT, said[0] if said else "nvidia-smi names no GPU")
-    return Finding(
-        "GPU", _OK, "; ".join(f"{name}, driver {d}, {m}" for name, d, m in map(_fields, lines))
-    )
+    gpus = [_fields(line) for line in lines]
+    found = "; ".join(f"{name}, driver {driver}, {memory}" for name, driver, memory in gpus)
+    if any(_is_old(driver) for _, driver, _ in gpus):
+        return Finding(
+            "GPU", _OK, found, f"CUDA 13 wants driver {_OLDEST_DRIVER} or newer: update it"
+        )
+    return Finding("GPU", _OK, found)
 
 
 def check_numba_cuda() -> Finding:
@@ -162,14 +167,22 @@ def check_gpu_backend() -> Finding:
 
 
 def check_rapids() -> Finding:
-    """The RAPIDS Accelerator; no part of us, and found only by Spark."""
+    """The RAPIDS Accelerator: no part of us, but it brings Spark's own steps to the GPU."""
+    spark = active_session()
+    if spark is not None and is_accelerated(spark):
+        return Finding("RAPIDS", _OK, "loaded in this session")
+    jar = find_jar()
+    found = f"{jar}; no session has loaded it" if jar else "its jar is not here"
     if check_gpu().state != _OK:
-        return Finding("RAPIDS", _ABSENT, "needs a GPU")
+        return Finding("RAPIDS", _ABSENT, f"{found}; needs a GPU")
+    if jar is None:
+        return Finding("RAPIDS", _ABSENT, found, "make rapids-jar; see docs/gpu-cluster.md")
     advice = (
         "to run Spark's own steps on the GPU too: coincide join …"
-        f" --conf spark.jars.packages={_RAPIDS_JAR} --conf spark.plugins={_RAPIDS_PLUGIN}"
+        f" --conf spark.driver.extraClassPath={jar} --conf spark.plugins={RAPIDS_PLUGIN};"
+        " more in docs/gpu-cluster.md"
     )
-    return Finding("RAPIDS", _ABSENT, "Spark loads it when told to", advice)
+    return Finding("RAPIDS", _OK, found, advice)
 
 
 CHECKS: tuple[Callable[[], Finding], ...] = (
@@ -236,6 +249,11 @@ def _join_two_events(backend: Any) -> None:
 def _fields(line: str) -> tuple[str, str, str]:
     name, driver, memory = (part.strip() for part in line.split(",")[:3])
     return name, driver, memory
+
+
+def _is_old(driver: str) -> bool:
+    major = driver.partition(".")[0]
+    return major.isdecimal() and int(major) < _OLDEST_DRIVER
 
 
 def _short(error: BaseException) -> str:

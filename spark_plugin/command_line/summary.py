@@ -28,7 +28,8 @@ class Summary:
     engine : str
     left, right : SideCounts or None
         None where nobody counted.
-    counters : JoinCounters
+    counters : JoinCounters or None
+        None where nobody counted.
     rows : int or None
         Rows written, where that is known.
     seconds : float
@@ -46,7 +47,7 @@ class Summary:
     engine: str
     left: SideCounts | None
     right: SideCounts | None
-    counters: JoinCounters
+    counters: JoinCounters | None
     rows: int | None
     seconds: float
     start_seconds: float | None = None
@@ -62,7 +63,7 @@ class Summary:
             "engine": self.engine,
             "left": None if self.left is None else asdict(self.left),
             "right": None if self.right is None else asdict(self.right),
-            **asdict(self.counters),
+            **({} if self.counters is None else asdict(self.counters)),
             "rows": self.rows,
             "seconds": round(self.seconds, 3),
             "start_seconds": None if self.start_seconds is None else round(self.start_seconds, 3),
@@ -87,14 +88,16 @@ def print_summary(summary: Summary, as_json: bool) -> None:
 
 def _lines(summary: Summary) -> list[tuple[str, str]]:
     counters = summary.counters
-    lines = [
-        ("left", _side(summary.left)),
-        ("right", _side(summary.right)),
-        ("candidates", f"{counters.candidates:,}"),
-        ("probed", f"{counters.probed:,}"),
-        ("pairs", f"{counters.pairs:,}"),
-    ]
-    if summary.rows is not None and summary.rows != counters.pairs:
+    lines = [("left", _side(summary.left)), ("right", _side(summary.right))]
+    if counters is None:
+        lines.append(("pairs", "not counted"))
+    else:
+        lines += [
+            ("candidates", f"{counters.candidates:,}"),
+            ("probed", f"{counters.probed:,}"),
+            ("pairs", f"{counters.pairs:,}"),
+        ]
+    if summary.rows is not None and (counters is None or summary.rows != counters.pairs):
         lines.append(("rows", f"{summary.rows:,}"))
     if summary.slices is not None:
         copies = (

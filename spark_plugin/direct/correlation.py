@@ -26,6 +26,7 @@ from spark_plugin.direct.slice_join import DirectJoin
 from spark_plugin.direct.tasks import BatchTask, FileTask, SliceReport
 from spark_plugin.direct.wire import spark_type
 from spark_plugin.output_columns import decoded, output_columns, wire_schema
+from spark_plugin.stage_resources import gpu_profile
 from spark_plugin.tables import SideCounts, type_of
 
 Way = Literal["auto", "direct", "exchange"]
@@ -41,7 +42,7 @@ class FilesSummary:
     ----------
     left, right : SideCounts or None
         Rows in; None where declared statistics spared the look.
-    counters : JoinCounters
+    counters : JoinCounters or None
     rows, size : int
         Rows of the output, and bytes.
     seconds : float
@@ -53,7 +54,7 @@ class FilesSummary:
 
     left: SideCounts | None
     right: SideCounts | None
-    counters: JoinCounters
+    counters: JoinCounters | None
     rows: int
     size: int
     seconds: float
@@ -171,7 +172,9 @@ def _frame(spark: SparkSession, join: DirectJoin) -> DataFrame:
     )
     columns = output_columns(tables.spec, by, left, right)
     task = BatchTask(join, by, left, right, tuple(column.name for column in columns))
-    return decoded(_numbers(spark, join).mapInArrow(task, wire_schema(columns)), columns)
+    profile = gpu_profile(spark, tables.spec.backend)
+    found = _numbers(spark, join).mapInArrow(task, wire_schema(columns), profile=profile)
+    return decoded(found, columns)
 
 
 def _numbers(spark: SparkSession, join: DirectJoin) -> DataFrame:
@@ -192,7 +195,8 @@ def written_slices(
     """
     task = FileTask(join, filesystem, folder)
     kind = T.StructType([T.StructField("report", T.StringType())])
-    rows = _numbers(spark, join).mapInArrow(task, kind).collect()
+    profile = gpu_profile(spark, join.tables.spec.backend)
+    rows = _numbers(spark, join).mapInArrow(task, kind, profile=profile).collect()
     reports = sorted((SliceReport.from_json(r["report"]) for r in rows), key=lambda r: r.number)
     _raise_first(reports)
     return reports
