@@ -130,7 +130,7 @@ def test_disorder_goes_by_exchange(
     want = expected((paths[0], paths[1]))
     assert in_order(frame.toArrow().cast(want.schema)).equals(in_order(want))
     assert "by exchange, since the files are so little ordered" in caplog.text
-    assert 'df.sort("min_time").write.parquet' in caplog.text
+    assert "df.sort(" in caplog.text
     with pytest.raises(NotDirect):
         correlate_files(spark, *paths, CONDITION, options=options, way="direct")
 
