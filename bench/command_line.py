@@ -17,6 +17,7 @@ from bench.documentation import write_report
 from bench.experiment import Bench, CheckFailedError, Experiment
 from bench.machine import ROOT
 from bench.report import Report
+from event_model.errors import BackendError
 
 RESULTS = Path(__file__).parent / "results"
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -157,6 +158,8 @@ def _run_all(**given: Any) -> None:
     for name in experiments():
         try:
             run_experiment(name, **given)
+        except BackendError as error:
+            Console().print(f"{name} left out: {error}")
         except Exception as error:  # the others still run, and the end says which failed
             Console().print(f"[red]{name} failed: {type(error).__name__}: {error}[/red]")
             failed.append(name)

@@ -34,12 +34,10 @@ def commit() -> str:
 
 def machine() -> dict[str, Any]:
     """Cores, processor, memory, system."""
-    import psutil
-
     return {
         "cores": len(os.sched_getaffinity(0)),
         "cpu": _cpu_name(),
-        "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         "load": round(os.getloadavg()[0], 2),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
-
-from rich.table import Table
+from typing import TYPE_CHECKING, Any
 
 from bench.charts import Chart
 from bench.machine import commit, machine, now, versions
 from bench.timing import Timing
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,8 @@ class Report:
         """Write ``NAME.json`` into a folder (``NAME-quick.json`` after a quick run), and the charts."""
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{self.experiment}{'-quick' if self.quick else ''}.json"
-        for chart in self.charts:
+        # Without Matplotlib charts stay numbers, from which `report` can draw them elsewhere.
+        for chart in self.charts if find_spec("matplotlib") else ():
             chart.draw(path.with_name(f"{path.stem}-{chart.name}.png"))
         path.write_text(json.dumps(self.as_dict(), indent=2) + "\n", encoding="utf-8")
         return path
@@ -137,6 +140,8 @@ class Report:
         return [table for table in tables if table.row_count]
 
     def _timing_table(self) -> Table:
+        from rich.table import Table
+
         table = Table(title=self._title("seconds"), title_justify="left")
         table.add_column("what")
         for name in ("median", "lowest", "highest"):
@@ -146,6 +151,8 @@ class Report:
         return table
 
     def _figure_table(self) -> Table:
+        from rich.table import Table
+
         table = Table(title=self._title("figures"), title_justify="left")
         for name in ("figure", "value", "spread", "bar", "reached"):
             table.add_column(name, justify="left" if name == "figure" else "right")
@@ -154,6 +161,8 @@ class Report:
         return table
 
     def _claim_table(self) -> Table:
+        from rich.table import Table
+
         table = Table("the paper", "here", "agrees", title=self._title("claims"))
         table.title_justify = "left"
         for claim in self.claims:
