@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -119,10 +120,17 @@ def class_ends(sample: np.ndarray, mosts: Sequence[int]) -> list[np.ndarray]:
     return _best_cuts(candidates, weights, [min(most, MAX_CLASSES) for most in mosts])
 
 
-def length_sample(lengths: np.ndarray) -> np.ndarray:
-    """Some thousand of the lengths, the shortest and the longest among them; not for none."""
+def length_sample(lengths: Any, xp: Any = np) -> Any:
+    """Some thousand of the lengths, the shortest and the longest among them; not for none.
+
+    Parameters
+    ----------
+    lengths : int64 array, shape (n,), n > 0
+    xp : module
+        Whose array it is: NumPy, or one with the same functions.
+    """
     stride = max(1, lengths.size // _SAMPLE)
-    return np.append(lengths[::stride], [lengths.min(), lengths.max()])
+    return xp.append(lengths[::stride], xp.stack([lengths.min(), lengths.max()]))
 
 
 def _candidates(sample: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
