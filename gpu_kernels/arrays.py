@@ -19,7 +19,7 @@ def array_module() -> Any:
     from numba import config
 
     # Both run everything on the default stream: nothing to wait for when an array changes hands.
-    config.CUDA_ARRAY_INTERFACE_SYNC = 0
+    config.CUDA_ARRAY_INTERFACE_SYNC = 0  # type: ignore[attr-defined]
     return cupy
 
 

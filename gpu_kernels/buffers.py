@@ -137,5 +137,5 @@ def _by_bucket(events: OrderedEvents, bucket: Any, buckets: int) -> tuple[Ordere
     bucket = bucket.astype(np.min_scalar_type(buckets))
     place = xp.argsort(bucket, kind="stable")
     bounds = xp.searchsorted(bucket[place], xp.arange(buckets + 1), side="left")
-    columns = (column[place] for column in (events.order, events.midpoints, events.lengths))
-    return OrderedEvents(*columns, events.group), bounds.astype(np.int64)
+    order, midpoints, lengths = events.order[place], events.midpoints[place], events.lengths[place]
+    return OrderedEvents(order, midpoints, lengths, events.group), bounds.astype(np.int64)

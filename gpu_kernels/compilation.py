@@ -11,7 +11,7 @@ from typing import Any
 
 from numba import config, cuda
 
-SIMULATED = bool(config.ENABLE_CUDASIM)
+SIMULATED = bool(config.ENABLE_CUDASIM)  # type: ignore[attr-defined]
 
 THREADS = 4 if SIMULATED else 256
 """Threads of a block."""

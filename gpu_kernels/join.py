@@ -20,7 +20,7 @@ from gpu_kernels.arrays import array_module, on_device, on_host
 from gpu_kernels.blocks import Block, Sides, find_best
 from gpu_kernels.buffers import base_buffer, ordered, target_buffer
 from gpu_kernels.compilation import launch_each
-from gpu_kernels.layout import Base, Condition, Targets
+from gpu_kernels.layout import Condition
 from gpu_kernels.memory import in_parts, take, translated
 from gpu_kernels.residents import Residents
 
@@ -184,7 +184,7 @@ class IntervalJoin:
 
         def fill(a: int, b: int) -> None:
             values = [self._residents.get(values) for values in (left_values, right_values)]
-            left, right = Block(self._sides, a, b).fill(*values, both)
+            left, right = Block(self._sides, a, b).fill(values[0], values[1], both)
             rows = slice(offsets[a] - offsets[start], offsets[b] - offsets[start])
             if both:
                 on_host(left, left_out[rows])

@@ -55,7 +55,7 @@ def probe(base, targets, condition, run, spans, scan, owners, flags, totals, fou
             p = _probability(base, targets, condition, event_of(run, owner), target)
             decided[item] = p >= condition.threshold
     cuda.syncthreads()
-    bits = 0
+    bits = np.int32(0)
     for i in range(ITEMS):
         bits |= np.int32(decided[thread * ITEMS + i]) << i
     packed[thread] = bits

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import subprocess
 import tempfile
@@ -14,6 +15,7 @@ from unittest import mock
 
 import nvidia
 from numba import cuda, types
+from numba.cuda.dispatcher import CUDADispatcher
 
 from gpu_kernels import placement, tiles
 from gpu_kernels.layout import Base, Condition, Run, Spans, Targets
@@ -25,7 +27,9 @@ def _arrays(kind: Any, dimensions: int = 1) -> types.Array:
     return types.Array(kind, dimensions, "C")
 
 
-_I64, _U64, _U8, _F64 = (_arrays(k) for k in (types.int64, types.uint64, types.uint8, types.float64))
+_I64, _U64, _U8, _F64 = (
+    _arrays(k) for k in (types.int64, types.uint64, types.uint8, types.float64)
+)
 _BASE = types.NamedTuple([_I64, _I64, _U8, _I64], Base)
 _TARGETS = types.NamedTuple([_I64, _I64, _arrays(types.int64, 2)], Targets)
 _CONDITION = types.NamedTuple([types.int64, types.int64, types.float64], Condition)
@@ -60,7 +64,7 @@ class Cost(NamedTuple):
 def _device_of(capability: tuple[int, int]) -> Iterator[None]:
     """Numba-CUDA asks the device for its capability when it compiles what a kernel calls."""
     device = SimpleNamespace(compute_capability=capability)
-    with mock.patch("numba.cuda.dispatcher.get_current_device", lambda: device):
+    with mock.patch("numba.cuda.dispatcher.get_current_device", return_value=device):
         for function in _called():
             function.overloads.clear()
         yield
@@ -68,12 +72,10 @@ def _device_of(capability: tuple[int, int]) -> Iterator[None]:
 
 def _called() -> Iterator[Any]:
     """Functions compiled for a device before, of another capability perhaps."""
-    from numba.cuda.dispatcher import CUDADispatcher
-
-    import gc
-
     return (
-        o for o in gc.get_objects() if isinstance(o, CUDADispatcher) and o.targetoptions.get("device")
+        o
+        for o in gc.get_objects()
+        if isinstance(o, CUDADispatcher) and o.targetoptions.get("device")
     )
 
 
