@@ -159,15 +159,15 @@ class IntervalJoin:
         JoinCounters
             Of these positions.
         """
-        best, probabilities = np.empty(stop - start, np.int64), np.empty(stop - start)
+        best, probabilities = np.full(stop - start, -1, np.int64), np.full(stop - start, np.nan)
         tally = np.zeros(3, np.int64)
 
         def choose(a: int, b: int) -> None:
             positions, places = self._residents.get(ranks, _ranked)
             chosen, highest, found = find_best(self._sides, places, a, b)
-            none = highest == -np.inf
-            best[a - start : b - start] = np.where(none, -1, positions[np.where(none, 0, chosen)])
-            probabilities[a - start : b - start] = np.where(none, np.nan, highest)
+            some = np.flatnonzero(highest > -np.inf)
+            best[a - start + some] = positions[chosen[some]]
+            probabilities[a - start + some] = highest[some]
             np.add(tally, found, out=tally)
 
         with _DEVICE:

@@ -17,9 +17,18 @@ class DeviceMemoryError(MemoryBudgetError):
 
 
 def take(size: int | tuple[int, ...], dtype: Any) -> Any:
-    """An uninitialised array in device memory: every kernel's output comes from here."""
+    """An uninitialised array in device memory: every kernel's output comes from here.
+
+    Raises
+    ------
+    DeviceMemoryError
+    """
     with translated():
-        return array_module().empty(size, dtype)
+        return _allocate(size, dtype)
+
+
+def _allocate(size: int | tuple[int, ...], dtype: Any) -> Any:
+    return array_module().empty(size, dtype)
 
 
 def filled(size: int, value: Any, dtype: Any) -> Any:
