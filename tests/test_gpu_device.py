@@ -100,7 +100,7 @@ def test_first_kernel_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(device, "_driver", FakeDriver)
     monkeypatch.setattr("gpu_kernels.arrays.array_module", fail)
-    with pytest.raises(BackendError, match="a first kernel failed .*UNSUPPORTED_PTX_VERSION"):
+    with pytest.raises(BackendError, match=r"a first kernel failed .*UNSUPPORTED_PTX_VERSION"):
         load_backend("gpu")
 
 

@@ -1,7 +1,7 @@
 """The GPU join against the CPU join and the reference: equal to the bit, and in the same order.
 
-Runs where there is a GPU, or in the CUDA simulator: ``NUMBA_ENABLE_CUDASIM=1 pytest tests/test_gpu_join.py``,
-which `test_gpu_simulator` does.
+Runs where there is a GPU, or in the CUDA simulator (``NUMBA_ENABLE_CUDASIM=1``), in which
+`test_gpu_simulator` runs it.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ def test_memory_too_small_for_one_event(monkeypatch: pytest.MonkeyPatch) -> None
             FAULTY[0][0], np.arange(5), FAULTY[0][1], np.arange(5), FAULTY[1]
         ),
     ):
-        with pytest.raises(MemoryBudgetError, match="GPU has no memory for an array.*slice_rows"):
+        with pytest.raises(MemoryBudgetError, match=r"GPU has no memory for an array.*slice_rows"):
             attempt()
 
 
