@@ -92,22 +92,24 @@ class Block:
         probed_pairs = int(self._found.sum())
         return np.array([int(self._places[-1]) - probed_pairs, self.probed, probed_pairs])
 
-    def fill(self, base_values: Any, target_values: Any, both: bool) -> tuple[Any, Any]:
+    def fill(self, base_values: Any | None, target_values: Any) -> tuple[Any, Any]:
         """The matches, in device memory.
 
         Parameters
         ----------
         base_values, target_values : int64 arrays, in device memory
-            What to write for an event, by its position.
-        both : bool
-            Whether to write base values; else the first result is empty.
+            What to write for an event, by its position. Without base values the first result is
+            empty.
 
         Returns
         -------
         two int64 arrays, shape (matches,)
         """
         matches = int(self._places[-1])
-        base_out, target_out = take(matches if both else 0, np.int64), take(matches, np.int64)
+        base_out = take(0 if base_values is None else matches, np.int64)
+        target_out = take(matches, np.int64)
+        if base_values is None:
+            base_values = base_out
         launch_tiles(
             tiles.copy, matches, self._run, self._spans, self._places,
             tile_owners(self._places, matches), base_values, target_values, base_out, target_out,

@@ -101,6 +101,9 @@ def target_buffer(
     events: OrderedEvents, groups: int, classes: LengthClasses
 ) -> tuple[Any, Targets]:
     """Sort target events into length classes and groups. Arguments and result as `base_buffer`."""
+    if classes.count == 1 and events.group is None:
+        offsets = on_device(np.array([[0, events.size]], np.int64))
+        return events.order, Targets(events.midpoints, events.lengths, offsets)
     buckets = _classes_of(events, classes).astype(np.int64)
     if events.group is not None:
         group = events.group[events.order]

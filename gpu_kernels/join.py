@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +27,29 @@ from gpu_kernels.residents import Residents
 
 _DEVICE = threading.RLock()
 """One run of the caller's threads at a time: the device has one queue, and its memory is shared."""
+
+
+_PAIRS_AHEAD = 1 << 22
+_FILLED_KEPT = 2
+"""Threads of the caller may ask for a batch when another has asked for one further on."""
+
+_Values = tuple[np.ndarray | None, np.ndarray]
+"""What to write for base events, if anything, and for targets."""
+
+
+class _Filled(NamedTuple):
+    """The matches of the base positions start ... stop, in host memory."""
+
+    start: int
+    stop: int
+    values: _Values
+    left: np.ndarray
+    right: np.ndarray
+
+    def holds(self, start: int, stop: int, values: _Values) -> bool:
+        """Whether these are the matches of start ... stop, written with these very arrays."""
+        same = all(mine is other for mine, other in zip(self.values, values, strict=True))
+        return same and self.start <= start and stop <= self.stop
 
 
 class IntervalJoin:
@@ -63,6 +87,7 @@ class IntervalJoin:
         self.threads = threads
         self._empty = empty
         self._residents = Residents()
+        self._filled: deque[_Filled] = deque(maxlen=_FILLED_KEPT)
         with _DEVICE, translated("both sides of the join"):
             bases, targets = ordered(left), ordered(right)
             k1, k2 = choose_classes(bases, targets, left.groups, window, classes)
@@ -132,11 +157,11 @@ class IntervalJoin:
         -------
         two int64 arrays, shape (matches,)
         """
-        return self._fill(start, stop, left_values, right_values, True)
+        return self._fill(start, stop, (left_values, right_values))
 
     def partners(self, start: int, stop: int, right_values: np.ndarray) -> np.ndarray:
         """As `pairs`, the right side only: int64 array, shape (matches,)."""
-        return self._fill(start, stop, right_values, right_values, False)[1]
+        return self._fill(start, stop, (None, right_values))[1]
 
     def best(
         self, start: int, stop: int, ranks: np.ndarray
@@ -175,25 +200,36 @@ class IntervalJoin:
                 in_parts(choose, a, b)
         return best, probabilities, JoinCounters.of_tally(*tally.tolist())
 
-    def _fill(
-        self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray, both: bool
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _fill(self, start: int, stop: int, values: _Values) -> tuple[np.ndarray, np.ndarray]:
         offsets = self.offsets
+        with _DEVICE:
+            filled = next((f for f in self._filled if f.holds(start, stop, values)), None)
+            if filled is None:
+                filled = self._fill_ahead(start, stop, values)
+                self._filled.append(filled)
+        rows = slice(offsets[start] - offsets[filled.start], offsets[stop] - offsets[filled.start])
+        return filled.left[rows], filled.right[rows]
+
+    def _fill_ahead(self, start: int, stop: int, values: _Values) -> _Filled:
+        """Fill start ... stop, and some way on: a batch of Spark's is too small to keep a GPU busy."""
+        offsets = self.offsets
+        ahead = int(np.searchsorted(offsets, offsets[start] + _PAIRS_AHEAD, side="right")) - 1
+        stop = max(stop, ahead)
         matches = int(offsets[stop] - offsets[start])
+        both = values[0] is not None
         left_out, right_out = self._empty(matches if both else 0), self._empty(matches)
 
         def fill(a: int, b: int) -> None:
-            values = [self._residents.get(values) for values in (left_values, right_values)]
-            left, right = Block(self._sides, a, b).fill(values[0], values[1], both)
+            resident = [None if array is None else self._residents.get(array) for array in values]
+            left, right = Block(self._sides, a, b).fill(resident[0], resident[1])
             rows = slice(offsets[a] - offsets[start], offsets[b] - offsets[start])
             if both:
                 on_host(left, left_out[rows])
             on_host(right, right_out[rows])
 
-        with _DEVICE:
-            for a, b in self._sides.blocks(start, stop):
-                in_parts(fill, a, b)
-        return left_out, right_out
+        for a, b in self._sides.blocks(start, stop):
+            in_parts(fill, a, b)
+        return _Filled(start, stop, values, left_out, right_out)
 
 
 def _ranked(ranks: Any) -> tuple[np.ndarray, Any]:

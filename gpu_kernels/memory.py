@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from event_model.errors import MemoryBudgetError
+from event_model.errors import BackendError, MemoryBudgetError
 from gpu_kernels.arrays import array_module, out_of_memory_errors, release_unused
+
+_DEVICE_ERRORS = frozenset({"CUDARuntimeError", "CUDADriverError", "CudaAPIError", "CUDAError"})
+"""What CuPy, Numba-CUDA and cuda-core raise when the device fails: names, since some are private."""
 
 
 class DeviceMemoryError(MemoryBudgetError):
@@ -48,11 +51,14 @@ def exclusive_scan(counts: Any) -> Any:
 
 @contextmanager
 def translated(what: str = "an array of the join") -> Iterator[None]:
-    """Raise CuPy's error for memory that is not to be had as ours.
+    """Raise what CuPy and Numba-CUDA raise as our own errors.
 
     Raises
     ------
     DeviceMemoryError
+        If memory is not to be had.
+    BackendError
+        If the device or its driver fails.
     """
     try:
         yield
@@ -62,6 +68,13 @@ def translated(what: str = "an array of the join") -> Iterator[None]:
         raise DeviceMemoryError(
             f"the GPU has no memory for {what}: {error}; give the process a larger share of it, or join"
             " fewer rows at once (slice_rows, batch_pairs)"
+        ) from error
+    except Exception as error:
+        if type(error).__name__ not in _DEVICE_ERRORS:
+            raise
+        raise BackendError(
+            f"the GPU failed ({type(error).__name__}: {error}); see nvidia-smi, and run again in a new"
+            " process, or with backend='cpu'"
         ) from error
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import cpu_fallback
-from event_model import CorrelateOptions, MemoryBudgetError, Window
+from event_model import BackendError, CorrelateOptions, MemoryBudgetError, Window
 from event_model.results import JoinCounters
 from event_model.timestamps import IntervalEvents
 from gpu_kernels import device
@@ -171,8 +171,33 @@ def test_output_goes_where_the_caller_says() -> None:
     sides = spread(7, 20, 200, 30), spread(8, 20, 200, 30)
     found = gpu_kernels.IntervalJoin(*sides, Window(-20, 20, 0.5), empty=empty)
     left, right = found.pairs(0, 20, found.left_order, found.right_order)
-    assert left is taken[0]
-    assert right is taken[1]
+    assert left.size == right.size > 0
+    assert np.shares_memory(left, taken[0])
+    assert np.shares_memory(right, taken[1])
+
+
+@pytest.mark.parametrize("ahead", [0, 7, 200])
+def test_batches_filled_ahead(ahead: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches asked for in any order, with other values in between, are cut from what is filled."""
+    monkeypatch.setattr(join, "_PAIRS_AHEAD", ahead)
+    sides, window = (spread(13, 40, 900, 90), spread(14, 40, 900, 90)), Window(-50, 80, 0.6)
+    gpu, cpu = (p.IntervalJoin(*sides, window) for p in (gpu_kernels, cpu_fallback))
+    values = [(cpu.left_order * k, cpu.right_order + k) for k in (2, 3)]
+    runs = list(cpu.chunks(5))
+    for i in np.random.default_rng(15).permutation(len(runs)):
+        pair = values[i % 2]
+        assert_all_same(gpu.pairs(*runs[i], *pair), cpu.pairs(*runs[i], *pair))
+        assert_same(gpu.partners(*runs[i], pair[1]), cpu.partners(*runs[i], pair[1]))
+
+
+def test_small_batches_are_filled_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    sides = spread(13, 40, 900, 90), spread(14, 40, 900, 90)
+    found = gpu_kernels.IntervalJoin(*sides, Window(-50, 80, 0.6))
+    runs = list(found.chunks(1))
+    sizes = allocating(monkeypatch, lambda *_: False)
+    for run in runs:
+        found.pairs(*run, found.left_order, found.right_order)
+    assert len(runs) > 30 > len(sizes)
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -262,3 +287,23 @@ def test_sides_that_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(join, "ordered", full)
     with pytest.raises(MemoryBudgetError, match="GPU has no memory for both sides of the join"):
         gpu_kernels.IntervalJoin(*FAULTY[0], FAULTY[1])
+
+
+def test_device_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    class CUDADriverError(RuntimeError):
+        pass
+
+    def fail(*_: Any) -> Any:
+        raise CUDADriverError("CUDA_ERROR_ILLEGAL_ADDRESS")
+
+    found = gpu_kernels.IntervalJoin(*FAULTY[0], FAULTY[1])
+    monkeypatch.setattr(memory, "_allocate", fail)
+    with pytest.raises(BackendError, match=r"GPU failed \(CUDADriverError: .*ILLEGAL.*new process"):
+        _ = found.counts
+
+
+def test_errors_of_ours_are_not_blamed_on_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = gpu_kernels.IntervalJoin(*FAULTY[0], FAULTY[1])
+    monkeypatch.setattr(memory, "_allocate", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        _ = found.counts
