@@ -35,7 +35,7 @@ def on_host(array: Any, out: np.ndarray | None = None) -> np.ndarray:
             return array
         out[:] = array
         return out
-    return array.get(out=out)
+    return out if out is not None and array.size == 0 else array.get(out=out)
 
 
 @cache

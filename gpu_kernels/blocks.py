@@ -46,8 +46,9 @@ class Sides(NamedTuple):
         """Find where base events stand among the targets."""
         run = Run.of(start, self.classes)
         entries = (stop - start) * self.classes
-        spans = Spans(*(take(entries, np.int64) for _ in Spans._fields))
-        launch_each(placement.place, entries, self.base, self.targets, self.bands, run, spans)
+        spans = Spans(*(filled(entries, 0, np.int64) for _ in Spans._fields))
+        if self.targets.midpoints.size:
+            launch_each(placement.place, entries, self.base, self.targets, self.bands, run, spans)
         return run, spans
 
 
@@ -98,28 +99,29 @@ class Block:
         Parameters
         ----------
         base_values, target_values : int64 arrays, in device memory
-            What to write for an event, by its position. Without base values the first result is
-            empty.
+            What to write for an event, by its position; base values may be None.
 
         Returns
         -------
-        two int64 arrays, shape (matches,)
+        int64 array, shape (matches,), or None without base values
+        int64 array, shape (matches,)
         """
         matches = int(self._places[-1])
-        base_out = take(0 if base_values is None else matches, np.int64)
+        both = base_values is not None
         target_out = take(matches, np.int64)
-        if base_values is None:
-            base_values = base_out
+        base_out = take(matches, np.int64) if both else target_out
+        if not both:
+            base_values = target_values
         launch_tiles(
             tiles.copy, matches, self._run, self._spans, self._places,
-            tile_owners(self._places, matches), base_values, target_values, base_out, target_out,
+            tile_owners(self._places, matches), both, base_values, target_values, base_out, target_out,
         )  # fmt: skip
         launch_tiles(
             tiles.scatter, self.probed, self._run, self._spans, self._scan, self._owners,
             self._flags, exclusive_scan(self._totals), exclusive_scan(self._found), self._places,
             target_values, target_out,
         )  # fmt: skip
-        return base_out, target_out
+        return base_out if both else None, target_out
 
 
 def find_best(

@@ -100,12 +100,14 @@ class IntervalJoin:
     @cached_property
     def left_order(self) -> np.ndarray:
         """Left row at each base position: int64 array, shape (n_left,)."""
-        return self._residents.known(on_host(self._left_order), self._left_order)
+        with _DEVICE:
+            return self._residents.known(on_host(self._left_order), self._left_order)
 
     @cached_property
     def right_order(self) -> np.ndarray:
         """Right row at each target position: int64 array, shape (n_right,)."""
-        return self._residents.known(on_host(self._right_order), self._right_order)
+        with _DEVICE:
+            return self._residents.known(on_host(self._right_order), self._right_order)
 
     @property
     def counts(self) -> np.ndarray:
@@ -133,8 +135,11 @@ class IntervalJoin:
             np.add(tally, block.tally, out=tally)
 
         with _DEVICE:
+            if "_counted" in vars(self):  # another thread was first
+                return self._counted
             for start, stop in self._sides.blocks(0, counts.size):
                 in_parts(count, start, stop)
+            vars(self)["_counted"] = counts, tally
         return counts, tally
 
     def chunks(self, batch_pairs: int) -> Iterator[tuple[int, int]]:
@@ -223,7 +228,7 @@ class IntervalJoin:
             resident = [None if array is None else self._residents.get(array) for array in values]
             left, right = Block(self._sides, a, b).fill(resident[0], resident[1])
             rows = slice(offsets[a] - offsets[start], offsets[b] - offsets[start])
-            if both:
+            if left is not None:
                 on_host(left, left_out[rows])
             on_host(right, right_out[rows])
 

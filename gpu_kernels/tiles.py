@@ -112,7 +112,7 @@ def scatter(run, spans, scan, owners, flags, before, found_before, places, value
 
 
 @kernel
-def copy(run, spans, places, owners, base_values, target_values, base_out, target_out):
+def copy(run, spans, places, owners, both, base_values, target_values, base_out, target_out):
     """Write the inner ranges, and what stands for the base event of every match.
 
     The items are the rows of the output: writes are coalesced, and so are reads of targets.
@@ -123,10 +123,11 @@ def copy(run, spans, places, owners, base_values, target_values, base_out, targe
         As `scatter`.
     owners : int64 array, shape (tiles + 1,)
         The part (an index of `places`) to which the first row of each tile belongs.
+    both : bool
+        Whether to write `base_out`; else it and `base_values` stand for nothing.
     base_values, target_values : int64 arrays
         What to write for a base or target event, by its position.
     base_out, target_out : int64 arrays, shape (matches,), written
-        `base_out` may be empty: then only targets are written.
     """
     tile = cuda.blockIdx.x
     origin = np.int64(tile) * TILE
@@ -134,7 +135,7 @@ def copy(run, spans, places, owners, base_values, target_values, base_out, targe
     for item in range(origin + cuda.threadIdx.x, min(origin + TILE, target_out.size), THREADS):
         part = owner_of(places, part, past_parts, item)
         entry = part // 3
-        if base_out.size:
+        if both:
             base_out[item] = base_values[event_of(run, entry)]
         if part - 3 * entry == 1:
             target_out[item] = target_values[spans.inner[entry] + item - places[part]]

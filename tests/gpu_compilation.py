@@ -1,4 +1,7 @@
-"""Compiling the GPU kernels without a GPU: PTX by Numba-CUDA, machine code and its costs by ptxas."""
+"""Compiling the GPU kernels without a GPU: PTX by Numba-CUDA, machine code and its costs by ptxas.
+
+``python -m tests.gpu_compilation`` prints what each kernel costs on each architecture.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ SIGNATURES = {
     placement.pair_probabilities: (*[_I64] * 4, types.int64, types.int64, _F64),
     tiles.probe: (*_PROBING, _U8, _I64, _I64),
     tiles.scatter: (_RUN, _SPANS, _I64, _I64, _U8, *[_I64] * 5),
-    tiles.copy: (_RUN, _SPANS, *[_I64] * 6),
+    tiles.copy: (_RUN, _SPANS, _I64, _I64, types.boolean, *[_I64] * 4),
     tiles.most_probable: (*_BEST, _I64),
     tiles.nearest: (*_BEST, _U64),
     tiles.foremost: (*_BEST, _U64, _I64, _I64),
@@ -109,3 +112,17 @@ def assemble(ptx: str, capability: tuple[int, int]) -> Cost:
             )
         )
     )
+
+
+def main() -> None:
+    """Print the cost of every kernel on every architecture."""
+    print("kernel".ljust(20), *(f"{name:>9}" for name in ("arch", *Cost._fields)))
+    for kernel in SIGNATURES:
+        for capability in ARCHITECTURES:
+            cost = assemble(ptx_of(kernel, capability), capability)
+            cells = ("sm_{}{}".format(*capability), *cost)
+            print(kernel.py_func.__name__.ljust(20), *(f"{cell:>9}" for cell in cells))
+
+
+if __name__ == "__main__":
+    main()

@@ -14,6 +14,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 _SWITCH_SECONDS = 1e-5
+_MOST_SECONDS = 280
 
 
 def prepare() -> None:
@@ -51,4 +52,5 @@ def run_tests_in_simulator(*arguments: str) -> subprocess.CompletedProcess[str]:
         env=environment | {"NUMBA_ENABLE_CUDASIM": "1"},
         capture_output=True,
         text=True,
+        timeout=_MOST_SECONDS,
     )
