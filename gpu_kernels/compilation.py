@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numba import config, cuda
+from numba import cuda
 
-SIMULATED = bool(config.ENABLE_CUDASIM)  # type: ignore[attr-defined]
+from gpu_kernels.simulation import SIMULATED
 
 THREADS = 4 if SIMULATED else 256
 """Threads of a block."""

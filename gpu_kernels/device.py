@@ -13,7 +13,7 @@ from importlib import metadata
 from typing import Any
 
 from event_model.errors import BackendError
-from gpu_kernels.compilation import SIMULATED
+from gpu_kernels.simulation import SIMULATED
 
 LEAST_CAPABILITY = (7, 5)
 """Older GPUs are not among those for which CUDA 13 compiles."""
@@ -68,12 +68,14 @@ def release() -> None:
 
 @cache
 def _problem() -> str | None:
-    missing = [
-        name for module, name in _PACKAGES.items() if importlib.util.find_spec(module) is None
-    ]
+    missing = [name for module, name in _PACKAGES.items() if not _is_installed(module)]
     if missing:
-        return f"{' and '.join(missing)} is not installed: {_INSTALL}"
+        return f"the GPU packages are not complete, {' and '.join(missing)} missing: {_INSTALL}"
     return driver_problem(_driver()) or _first_kernel_problem()
+
+
+def _is_installed(module: str) -> bool:
+    return importlib.util.find_spec(module) is not None
 
 
 def driver_problem(driver: Any | None) -> str | None:

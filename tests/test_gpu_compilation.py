@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gpu_kernels.compilation import SIMULATED
+from gpu_kernels.simulation import SIMULATED
 
 if SIMULATED:
     pytest.skip("the simulator compiles nothing", allow_module_level=True)

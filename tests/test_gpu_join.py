@@ -17,7 +17,8 @@ from event_model import BackendError, CorrelateOptions, MemoryBudgetError, Windo
 from event_model.results import JoinCounters
 from event_model.timestamps import IntervalEvents
 from gpu_kernels import device
-from gpu_kernels.compilation import SIMULATED, TILE
+from gpu_kernels.compilation import TILE
+from gpu_kernels.simulation import SIMULATED
 from spark_plugin.backends import load_backend
 from spark_plugin.worker import correlate_tables
 from tests.comparison import SHAPES, condition_of, matching_rows, sides_of, ticks_of, window_of
