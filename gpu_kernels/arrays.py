@@ -47,6 +47,7 @@ def out_of_memory_errors() -> tuple[type[Exception], ...]:
 
 
 def release_unused() -> None:
-    """Give memory that no array uses back to the device."""
+    """Give memory that no array uses back: when there is not enough, and at the end of a task."""
     if not SIMULATED:
         array_module().get_default_memory_pool().free_all_blocks()
+        array_module().get_default_pinned_memory_pool().free_all_blocks()

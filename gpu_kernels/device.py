@@ -57,15 +57,6 @@ def limit_memory(most: int | None) -> None:
         cupy.get_default_memory_pool().set_limit(size=most or 0)
 
 
-def release() -> None:
-    """Give the memory of the pools back to the device: at the end of a task."""
-    if not SIMULATED:
-        import cupy
-
-        cupy.get_default_memory_pool().free_all_blocks()
-        cupy.get_default_pinned_memory_pool().free_all_blocks()
-
-
 @cache
 def _problem() -> str | None:
     missing = [name for module, name in _PACKAGES.items() if not _is_installed(module)]
