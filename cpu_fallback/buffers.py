@@ -54,11 +54,11 @@ class OrderedEvents(NamedTuple):
 
 
 def ordered(events: IntervalEvents) -> OrderedEvents:
-    """Sort events by midpoint."""
+    """Sort events by midpoint, equal ones by row: one order on every machine and backend."""
     if _is_ordered(events.min_time, events.max_time):
         order = np.arange(len(events))
     else:
-        # Stable, which is quick where order is nearly there already, or in runs.
+        # Stable: quick where order is nearly there already, or in runs, and ties keep their order.
         order = np.argsort(events.midpoints, kind="stable")
     return OrderedEvents(order, *_gathered_times(events.min_time, events.max_time, order))
 

@@ -13,9 +13,9 @@ import numpy as np
 from cpu_fallback import kernels
 from cpu_fallback.buffers import base_buffer, ordered, target_buffer
 from event_model.bands import band_table
-from event_model.class_choice import Population, choose_classes
+from event_model.class_choice import HostPopulation, choose_classes
 from event_model.condition import Window
-from event_model.results import JoinCounters
+from event_model.results import JoinCounters, offsets_of, runs_of_about
 from event_model.timestamps import IntervalEvents
 
 _BLOCKS_PER_THREAD = 4
@@ -58,8 +58,8 @@ class IntervalJoin:
         self._empty = empty
         bases, targets = self._run([lambda: ordered(left), lambda: ordered(right)])
         k1, k2 = choose_classes(
-            Population(bases.midpoints, bases.lengths, left.group),
-            Population(targets.midpoints, targets.lengths, right.group),
+            HostPopulation(bases.midpoints, bases.lengths, left.group),
+            HostPopulation(targets.midpoints, targets.lengths, right.group),
             left.groups,
             window,
             classes,
@@ -90,14 +90,12 @@ class IntervalJoin:
     @property
     def counters(self) -> JoinCounters:
         """What the join looked at and found."""
-        return _counters(self._counted[1])
+        return JoinCounters.of_tally(*self._counted[1].tolist())
 
     @cached_property
     def offsets(self) -> np.ndarray:
         """Exclusive scan of the counts: int64 array, shape (n_left + 1,)."""
-        offsets = np.zeros(self.counts.size + 1, np.int64)
-        np.cumsum(self.counts, out=offsets[1:])
-        return offsets
+        return offsets_of(self.counts)
 
     @cached_property
     def _counted(self) -> tuple[np.ndarray, np.ndarray]:
@@ -112,21 +110,8 @@ class IntervalJoin:
         return counts, np.sum([np.zeros(3, np.int64), *tallies], axis=0)
 
     def chunks(self, batch_pairs: int) -> Iterator[tuple[int, int]]:
-        """Cut the base positions into runs of about `batch_pairs` matches.
-
-        Yields
-        ------
-        (int, int)
-            Start and stop. A run has more matches than `batch_pairs` only if it is one event, and at
-            most `batch_pairs` events.
-        """
-        offsets = self.offsets
-        start, n = 0, self.counts.size
-        while start < n:
-            stop = int(np.searchsorted(offsets, offsets[start] + batch_pairs, side="right")) - 1
-            stop = min(max(stop, start + 1), start + batch_pairs, n)
-            yield start, stop
-            start = stop
+        """Runs of base positions of about `batch_pairs` matches: `event_model.results.runs_of_about`."""
+        return runs_of_about(self.offsets, batch_pairs)
 
     def pairs(
         self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
@@ -177,7 +162,7 @@ class IntervalJoin:
             b = min(a + _INTERRUPTIBLE_BLOCK, stop)
             found = best[a - start : b - start], probabilities[a - start : b - start]
             tally += kernels.best_block(a, b, *self._work, ranks, *found)
-        return best, probabilities, _counters(tally)
+        return best, probabilities, JoinCounters.of_tally(*tally.tolist())
 
     @property
     def _work(self) -> tuple[Any, ...]:
@@ -206,11 +191,6 @@ class IntervalJoin:
             return [task() for task in tasks]
         with ThreadPoolExecutor(self.threads) as pool:
             return [future.result() for future in [pool.submit(task) for task in tasks]]
-
-
-def _counters(tally: np.ndarray) -> JoinCounters:
-    sure, probed, probed_pairs = tally.tolist()
-    return JoinCounters(candidates=sure + probed, probed=probed, pairs=sure + probed_pairs)
 
 
 def pair_probabilities(

@@ -13,7 +13,12 @@ import numpy as np
 
 from cpu_fallback.placement import group_of, new_scratch, next_group, place_run
 from event_model.compiled import compiled
-from event_model.probability import DECISION_SLACK, window_probability
+from event_model.probability import (
+    DECISION_SLACK,
+    distance_from_middle,
+    midpoint_probability,
+    window_probability,
+)
 
 SURE, PROBED, PROBED_PAIRS = range(3)
 """Entries of a tally: pairs in inner ranges, targets probed, probed targets that qualified."""
@@ -155,7 +160,7 @@ def best_block(start, stop, base, targets, bands, lo, hi, confidence, ranks, bes
                     p = _probability(base, targets, e, t, lo, hi)
                     qualified += p >= threshold
                     if p > top or (
-                        p == top and _precedes(base, targets, e, t, best[e - start], lo + hi, ranks)
+                        p == top and _precedes(base, targets, e, t, best[e - start], lo, hi, ranks)
                     ):
                         top = p
                         best[e - start] = t
@@ -205,23 +210,15 @@ def _qualified(base, targets, i, start, stop, lo, hi, confidence):
 
 @compiled(forceinline=True)
 def _probability(base, targets, i, t, lo, hi):
-    l1 = base.lengths[i]
-    l2 = targets.lengths[t]
-    # max_right - max_left: a doubled midpoint and a length sum to the doubled max_time.
-    s = ((targets.midpoints[t] + l2) - (base.midpoints[i] + l1)) >> 1
-    return window_probability(s, l1, l2, lo, hi)
+    return midpoint_probability(
+        base.midpoints[i], base.lengths[i], targets.midpoints[t], targets.lengths[t], lo, hi
+    )
 
 
 @compiled
-def _precedes(base, targets, i, t, other, middle, ranks):
+def _precedes(base, targets, i, t, other, lo, hi, ranks):
     if other < 0:
         return True
-    distance = _gap(targets.midpoints[t] - base.midpoints[i], middle)
-    best = _gap(targets.midpoints[other] - base.midpoints[i], middle)
+    distance = distance_from_middle(base.midpoints[i], targets.midpoints[t], lo, hi)
+    best = distance_from_middle(base.midpoints[i], targets.midpoints[other], lo, hi)
     return distance < best or (distance == best and ranks[t] < ranks[other])
-
-
-@compiled
-def _gap(a, b):
-    """|a - b| as uint64, where it always fits."""
-    return np.uint64(a) - np.uint64(b) if a >= b else np.uint64(b) - np.uint64(a)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from event_model.condition import Window
 from event_model.length_classes import (
     LengthClasses,
     class_ends,
-    length_classes,
     length_sample,
 )
 
@@ -54,8 +53,28 @@ def amounts(
     return cursors * k2, cursors * steps, probes, k1 * k2 * groups
 
 
-class Population(NamedTuple):
-    """Events of one side.
+class Population(Protocol):
+    """Events of one side, wherever their arrays are."""
+
+    @property
+    def size(self) -> int:
+        """Number of events."""
+
+    def midpoints_apart(self, stride: int) -> np.ndarray:
+        """Every so many of the sorted doubled midpoints, from the first: int64 array, half ticks."""
+
+    def length_sample(self) -> np.ndarray:
+        """As `event_model.length_classes.length_sample`, of the lengths in the midpoints' order."""
+
+    def classes_between(self, highest: np.ndarray) -> LengthClasses:
+        """As `LengthClasses.between`."""
+
+    def group_shares(self, groups: int) -> np.ndarray | None:
+        """Fraction of the events in each group: float64 array, shape (groups,); None: one group."""
+
+
+class HostPopulation(NamedTuple):
+    """A `Population` of NumPy arrays.
 
     Parameters
     ----------
@@ -68,6 +87,25 @@ class Population(NamedTuple):
     midpoints: np.ndarray
     lengths: np.ndarray
     group: np.ndarray | None
+
+    @property
+    def size(self) -> int:
+        """As `Population`; so are the methods."""
+        return self.lengths.size
+
+    def midpoints_apart(self, stride: int) -> np.ndarray:  # noqa: D102
+        return self.midpoints[::stride]
+
+    def length_sample(self) -> np.ndarray:  # noqa: D102
+        return length_sample(self.lengths)
+
+    def classes_between(self, highest: np.ndarray) -> LengthClasses:  # noqa: D102
+        return LengthClasses.between(self.lengths, highest)
+
+    def group_shares(self, groups: int) -> np.ndarray | None:  # noqa: D102
+        if self.group is None:
+            return None
+        return np.bincount(self.group[self.group >= 0], minlength=groups) / self.group.size
 
 
 def choose_classes(
@@ -84,16 +122,15 @@ def choose_classes(
     classes : int or None
         K of both sides; None: chosen.
     """
-    lengths = left.lengths, right.lengths
-    if classes is not None or not lengths[0].size or not lengths[1].size:
-        return length_classes(lengths[0], classes or 1), length_classes(lengths[1], classes or 1)
-    samples = length_sample(lengths[0]), length_sample(lengths[1])
+    if classes is not None or not left.size or not right.size:
+        return _at_most(left, classes or 1), _at_most(right, classes or 1)
+    samples = left.length_sample(), right.length_sample()
     lefts = _choices(samples[0], LEFT_CHOICES)
     rights = _choices(samples[1], RIGHT_CHOICES)
     reach = window.width + int(samples[0].max()) + int(samples[1].max()) + 1
     density = _targets_per_half_tick(left, right, groups, window, reach)
-    bases = lengths[0].size
-    per_base = lengths[1].size / bases
+    bases = left.size
+    per_base = right.size / bases
 
     def cost(k1: LengthClasses, k2: LengthClasses) -> float:
         bands = band_table(k1, k2, window)
@@ -104,15 +141,18 @@ def choose_classes(
         return float(np.dot(_COSTS, amounts(bands, probes, per_base, groups / bases)))
 
     k1, k2 = min(((k1, k2) for k1 in lefts for k2 in rights), key=lambda pair: cost(*pair))
-    return (
-        LengthClasses.between(lengths[0], k1.highest),
-        LengthClasses.between(lengths[1], k2.highest),
-    )
+    return left.classes_between(k1.highest), right.classes_between(k2.highest)
 
 
-def _choices(lengths: np.ndarray, mosts: tuple[int, ...]) -> list[LengthClasses]:
+def _at_most(population: Population, most: int) -> LengthClasses:
+    if population.size == 0:
+        return LengthClasses.one(0, 0)
+    return population.classes_between(class_ends(population.length_sample(), [most])[0])
+
+
+def _choices(sample: np.ndarray, mosts: tuple[int, ...]) -> list[LengthClasses]:
     """One choice per number of classes: few distinct lengths give the same classes again."""
-    choices = [LengthClasses.between(lengths, ends) for ends in class_ends(lengths, mosts)]
+    choices = [LengthClasses.between(sample, ends) for ends in class_ends(sample, mosts)]
     return list({choice.count: choice for choice in choices}.values())
 
 
@@ -120,22 +160,19 @@ def _targets_per_half_tick(
     left: Population, right: Population, groups: int, window: Window, reach: int
 ) -> float:
     """Mean density of partners around a base event, per unit of D, from a sample of base events."""
-    bases, targets = left.midpoints, right.midpoints
+    every = left.midpoints_apart(max(1, left.size // _SAMPLE))
     # As floats: sums with a window cannot overflow.
-    base = bases[:: max(1, bases.size // _SAMPLE)].astype(np.float64) + (window.lo + window.hi)
+    base = every.astype(np.float64) + (window.lo + window.hi)
     # Every so many targets, in order, stand for all: enough for a mean.
-    stride = max(1, targets.size // _TARGETS)
-    few = targets[::stride].astype(np.float64)
+    stride = max(1, right.size // _TARGETS)
+    few = right.midpoints_apart(stride).astype(np.float64)
     near = stride * (np.searchsorted(few, base + reach) - np.searchsorted(few, base - reach))
     return float(near.mean()) / (2.0 * reach) * _same_group_share(left, right, groups)
 
 
 def _same_group_share(left: Population, right: Population, groups: int) -> float:
     """Chance that a left and a right event are of the same group."""
-    if left.group is None or right.group is None:
+    shares = left.group_shares(groups), right.group_shares(groups)
+    if shares[0] is None or shares[1] is None:
         return 1.0
-    shares = [
-        np.bincount(group[group >= 0], minlength=groups) / group.size
-        for group in (left.group, right.group)
-    ]
     return float(shares[0] @ shares[1])

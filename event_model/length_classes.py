@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -49,9 +50,19 @@ class LengthClasses:
         highest : int64 array, shape (K,)
             Ascending ends, the last at least the longest length: an array of `class_ends`.
         """
-        low, high, counts = _extent(lengths, highest)
+        return cls.of_extents(*_extents(lengths, highest))
+
+    @classmethod
+    def of_extents(cls, low: np.ndarray, high: np.ndarray, counts: np.ndarray) -> LengthClasses:
+        """Classes of which the shortest and longest length and the number of events are known.
+
+        Parameters
+        ----------
+        low, high, counts : int64 arrays, shape (K,)
+            Ascending. Classes of no events are left out.
+        """
         used = counts > 0
-        return cls(low[used], high[used], counts[used] / lengths.size)
+        return cls(low[used], high[used], counts[used] / counts.sum())
 
     @property
     def count(self) -> int:
@@ -86,17 +97,17 @@ def length_classes(lengths: np.ndarray, most: int) -> LengthClasses:
         Upper limit on K, 1 ... MAX_CLASSES.
     """
     if lengths.size == 0:
-        return LengthClasses(np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1))
-    return LengthClasses.between(lengths, class_ends(lengths, [most])[0])
+        return LengthClasses.one(0, 0)
+    return LengthClasses.between(lengths, class_ends(length_sample(lengths), [most])[0])
 
 
-def class_ends(lengths: np.ndarray, mosts: Sequence[int]) -> list[np.ndarray]:
+def class_ends(sample: np.ndarray, mosts: Sequence[int]) -> list[np.ndarray]:
     """The ends of the best classes for each of several limits on their number, shared work done once.
 
     Parameters
     ----------
-    lengths : int64 array, shape (n,), n > 0
-        As `length_classes`, which says what best is.
+    sample : int64 array, shape (n,), n > 0
+        Lengths, from `length_sample`. `length_classes` says what best is.
     mosts : sequence of int
         Limits on K; above MAX_CLASSES they are taken as that.
 
@@ -105,19 +116,26 @@ def class_ends(lengths: np.ndarray, mosts: Sequence[int]) -> list[np.ndarray]:
     list of int64 arrays
         Per limit, the longest length of each class, ascending.
     """
-    candidates, weights = _candidates(lengths)
+    candidates, weights = _candidates(sample)
     return _best_cuts(candidates, weights, [min(most, MAX_CLASSES) for most in mosts])
 
 
-def length_sample(lengths: np.ndarray) -> np.ndarray:
-    """Some thousand of the lengths, the shortest and the longest among them; not for none."""
+def length_sample(lengths: Any, xp: Any = np) -> Any:
+    """Some thousand of the lengths, the shortest and the longest among them; not for none.
+
+    Parameters
+    ----------
+    lengths : int64 array, shape (n,), n > 0
+    xp : module
+        Whose array it is: NumPy, or one with the same functions.
+    """
     stride = max(1, lengths.size // _SAMPLE)
-    return np.append(lengths[::stride], [lengths.min(), lengths.max()])
+    return xp.append(lengths[::stride], xp.stack([lengths.min(), lengths.max()]))
 
 
-def _candidates(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _candidates(sample: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Ascending possible class ends, the longest length last, and the events up to each."""
-    values, counts = np.unique(length_sample(lengths), return_counts=True)
+    values, counts = np.unique(sample, return_counts=True)
     if values.size > _CANDIDATES:
         ranks = np.cumsum(counts)
         even = np.searchsorted(ranks, np.linspace(0, ranks[-1], _CANDIDATES - 8)[1:])
@@ -173,7 +191,7 @@ def _assign(lengths, highest):
 
 
 @compiled
-def _extent(lengths, highest):
+def _extents(lengths, highest):
     low = np.full(highest.size, np.iinfo(np.int64).max, np.int64)
     high = np.full(highest.size, -1, np.int64)
     counts = np.zeros(highest.size, np.int64)

@@ -2,10 +2,13 @@
 
 Lee & Lee (2010), Theorem 1, for a window on delta = T_right - T_left. All differences are taken in
 int64 before any float is made, and no step multiplies and adds inexactly, so that neither epoch-scale
-times nor fused multiply-add can change a bit of the result.
+times nor fused multiply-add can change a bit of the result. Squares are halved, since compilers for GPUs
+write a doubled product as a sum and fuse it.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from event_model.compiled import compiled
 
@@ -38,11 +41,11 @@ def trapezoid_cdf(z: int, l1: int, l2: int) -> float:
     shorter = min(l1, l2)
     longer = max(l1, l2)
     if u <= shorter:
-        return float(u) * float(u) / (2.0 * (float(l1) * float(l2)))
+        return 0.5 * (float(u) * float(u)) / (float(l1) * float(l2))
     if u <= longer:
         return float(2 * u - shorter) / (2.0 * float(longer))
     v = l1 - z
-    return 1.0 - float(v) * float(v) / (2.0 * (float(l1) * float(l2)))
+    return 1.0 - 0.5 * (float(v) * float(v)) / (float(l1) * float(l2))
 
 
 @compiled(forceinline=True)
@@ -66,6 +69,33 @@ def window_probability(s: int, l1: int, l2: int, lo: int, hi: int) -> float:
     if l1 == 0 and l2 == 0:
         return 1.0 if lo <= s <= hi else 0.0
     return trapezoid_cdf(hi - s, l1, l2) - trapezoid_cdf(lo - s, l1, l2)
+
+
+@compiled(forceinline=True)
+def midpoint_probability(m1: int, l1: int, m2: int, l2: int, lo: int, hi: int) -> float:
+    """`window_probability` of two timestamps given by their midpoints.
+
+    Parameters
+    ----------
+    m1, m2 : int64
+        Doubled midpoints of the left and the right timestamp, half ticks.
+    l1, l2, lo, hi : int64
+        As `window_probability`.
+    """
+    # max_right - max_left: a doubled midpoint and a length sum to the doubled max_time.
+    return window_probability(((m2 + l2) - (m1 + l1)) >> 1, l1, l2, lo, hi)
+
+
+@compiled(forceinline=True)
+def distance_from_middle(m1: int, m2: int, lo: int, hi: int) -> np.uint64:
+    """How far the difference of two doubled midpoints is from the doubled middle of a window.
+
+    Arguments as `midpoint_probability`. Returns a uint64, half ticks, where it always fits.
+    """
+    difference, middle = np.int64(m2 - m1), np.int64(lo + hi)
+    if difference >= middle:
+        return np.uint64(difference) - np.uint64(middle)
+    return np.uint64(middle) - np.uint64(difference)
 
 
 @compiled

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+import numpy as np
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,42 @@ class JoinCounters:
     probed: int = 0
     pairs: int = 0
 
+    @classmethod
+    def of_tally(cls, sure: int, probed: int, probed_pairs: int) -> JoinCounters:
+        """From the pairs that qualified unseen, the targets probed and those of them that qualified."""
+        return cls(candidates=sure + probed, probed=probed, pairs=sure + probed_pairs)
+
     def __add__(self, other: JoinCounters) -> JoinCounters:
         return JoinCounters(
             self.candidates + other.candidates, self.probed + other.probed, self.pairs + other.pairs
         )
+
+
+def offsets_of(counts: np.ndarray) -> np.ndarray:
+    """Exclusive scan of counts: int64 array, shape (n + 1,)."""
+    offsets = np.zeros(counts.size + 1, np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    return offsets
+
+
+def runs_of_about(offsets: np.ndarray, batch_pairs: int) -> Iterator[tuple[int, int]]:
+    """Cut base positions into runs of about `batch_pairs` matches.
+
+    Parameters
+    ----------
+    offsets : int64 array, shape (n + 1,)
+        Exclusive scan of the matches of each position.
+    batch_pairs : int
+
+    Yields
+    ------
+    (int, int)
+        Start and stop. A run has more matches than `batch_pairs` only if it is one event, and at most
+        `batch_pairs` events.
+    """
+    start, n = 0, offsets.size - 1
+    while start < n:
+        stop = int(np.searchsorted(offsets, offsets[start] + batch_pairs, side="right")) - 1
+        stop = min(max(stop, start + 1), start + batch_pairs, n)
+        yield start, stop
+        start = stop

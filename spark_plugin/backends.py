@@ -3,37 +3,37 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from types import ModuleType
 from typing import get_args
 
-from event_model.errors import BackendError
 from event_model.options import Backend, check_choice
 
 
 def check_backend(name: str) -> None:
     """Refuse, at plan time, a backend that cannot be.
 
+    Whether a GPU is there is seen by the worker: the driver of a Spark job may have none.
+
     Raises
     ------
     ConditionError
         If the name is unknown.
-    BackendError
-        If it is ``"gpu"`` and this release has no GPU kernels.
     """
     check_choice("backend", name, get_args(Backend))
-    if name == "gpu" and not _has_gpu_kernels():
-        raise BackendError(
-            "backend='gpu' was asked for, but this release has no GPU kernels; use backend='auto' or"
-            " backend='cpu'"
-        )
 
 
 def load_backend(name: str) -> ModuleType:
-    """The package that exposes `IntervalJoin` and `pair_probabilities`."""
+    """The package that exposes `IntervalJoin` and `pair_probabilities`: call it where the work is done.
+
+    Raises
+    ------
+    BackendError
+        If ``"gpu"`` is asked for and no GPU can be used here.
+    """
     check_backend(name)
-    return importlib.import_module("gpu_kernels" if name == "gpu" else "cpu_fallback")
-
-
-def _has_gpu_kernels() -> bool:
-    return importlib.util.find_spec("gpu_kernels") is not None
+    if name == "cpu":
+        return importlib.import_module("cpu_fallback")
+    device = importlib.import_module("gpu_kernels.device")
+    if name == "gpu":
+        device.require()
+    return importlib.import_module("cpu_fallback" if device.problem() else "gpu_kernels")

@@ -30,11 +30,11 @@ def load_task_backend(name: str) -> ModuleType:
     """
     # CUDA's own order is the fastest GPU first; Spark's addresses are the numbers of nvidia-smi.
     os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
-    backend = load_backend(name)
-    if backend.__name__ == "gpu_kernels":
+    if name != "cpu":
+        # First, so that no other task's GPU is touched by looking whether one can be used.
         number = device_number(task_addresses(), os.environ.get(_VISIBLE))
         importlib.import_module("gpu_kernels.device").use_device(number)
-    return backend
+    return load_backend(name)
 
 
 def task_addresses() -> tuple[str, ...]:

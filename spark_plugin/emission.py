@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ from event_model.condition import Window
 from event_model.errors import ConditionError, MemoryBudgetError
 from event_model.options import Emit, How
 from event_model.results import JoinCounters
+from spark_plugin.fallback import make_join
 from spark_plugin.sides import Side, grouped_events, tie_ranks
 
 T = TypeVar("T")
@@ -132,7 +134,8 @@ class Emission:
         self._left, self._right, self._spec, self._schema = left, right, spec, schema
         self._backend = backend
         self._left_events, self._right_events = grouped_events(left, right)
-        self.join = backend.IntervalJoin(
+        self.join = make_join(
+            backend,
             self._left_events,
             self._right_events,
             spec.window,
@@ -282,9 +285,12 @@ class Emission:
         return tie_ranks(self._right)[self.join.right_order]
 
     def _probabilities(self, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
-        return self._backend.pair_probabilities(
-            self._left_events, left_rows, self._right_events, right_rows, self._spec.window
-        )
+        given = self._left_events, left_rows, self._right_events, right_rows, self._spec.window
+        try:
+            return self._backend.pair_probabilities(*given)
+        except MemoryBudgetError:
+            # The CPU's, to the bit; a join that lacks memory has given its warning by now.
+            return import_module("cpu_fallback").pair_probabilities(*given)
 
     def _batch(self, left: list[pa.Array], right: list[pa.Array]) -> pa.RecordBatch:
         return pa.RecordBatch.from_arrays([*left, *right], schema=self._schema)

@@ -243,3 +243,13 @@ def test_empty_sides(sizes: tuple[int, int]) -> None:
     best, _, counters = join.best(0, sizes[0], np.arange(sizes[1]))
     assert counters == JoinCounters()
     assert best.tolist() == [-1] * sizes[0]
+
+
+def test_events_of_equal_midpoints_keep_the_order_of_their_rows() -> None:
+    rng = np.random.default_rng(5)
+    midpoint, half = rng.integers(0, 300, 20_000), rng.integers(0, 40, 20_000)
+    side = IntervalEvents(midpoint - half, midpoint + half)
+    join = IntervalJoin(side, side, Window(0, 0, 1.0), classes=1)
+    expected = np.argsort(side.midpoints, kind="stable")
+    assert join.left_order.tolist() == join.right_order.tolist() == expected.tolist()
+    assert join.base.lengths.tolist() == side.lengths[expected].tolist()

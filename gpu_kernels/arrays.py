@@ -1,0 +1,53 @@
+"""The array layer: CuPy's arrays on a GPU, NumPy's in Numba's CUDA simulator."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from gpu_kernels.simulation import SIMULATED
+
+
+@cache
+def array_module() -> Any:
+    """CuPy, or NumPy in the simulator: for sort, search and scan."""
+    if SIMULATED:
+        return np
+    import cupy
+    from numba import config
+
+    # Both run everything on the default stream: nothing to wait for when an array changes hands.
+    config.CUDA_ARRAY_INTERFACE_SYNC = 0  # type: ignore[attr-defined]
+    return cupy
+
+
+def on_device(array: np.ndarray) -> Any:
+    """A copy in device memory; in the simulator the array itself."""
+    return array_module().asarray(array)
+
+
+def on_host(array: Any, out: np.ndarray | None = None) -> np.ndarray:
+    """A copy in host memory, in `out` if given; in the simulator the array itself if not."""
+    if SIMULATED:
+        if out is None:
+            return array
+        out[:] = array
+        return out
+    return out if out is not None and array.size == 0 else array.get(out=out)
+
+
+@cache
+def out_of_memory_errors() -> tuple[type[Exception], ...]:
+    """What the array module raises when memory is not to be had."""
+    if SIMULATED:
+        return (MemoryError,)
+    return (array_module().cuda.memory.OutOfMemoryError,)
+
+
+def release_unused() -> None:
+    """Give memory that no array uses back: when there is not enough, and at the end of a task."""
+    if not SIMULATED:
+        array_module().get_default_memory_pool().free_all_blocks()
+        array_module().get_default_pinned_memory_pool().free_all_blocks()

@@ -1,0 +1,107 @@
+"""Device memory: one function that takes it, and what happens when there is not enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from event_model.errors import BackendError, MemoryBudgetError
+from gpu_kernels.arrays import array_module, out_of_memory_errors, release_unused
+
+_DEVICE_ERRORS = frozenset({"CUDARuntimeError", "CUDADriverError", "CudaAPIError", "CUDAError"})
+"""What CuPy, Numba-CUDA and cuda-core raise when the device fails: names, since some are private."""
+
+
+class DeviceMemoryError(MemoryBudgetError):
+    """The GPU's memory, or the part of it that this process may use, is full."""
+
+
+def take(size: int | tuple[int, ...], dtype: Any) -> Any:
+    """An uninitialised array in device memory: every kernel's output comes from here.
+
+    Raises
+    ------
+    DeviceMemoryError
+    """
+    with translated():
+        return _allocate(size, dtype)
+
+
+def _allocate(size: int | tuple[int, ...], dtype: Any) -> Any:
+    return array_module().empty(size, dtype)
+
+
+def filled(size: int, value: Any, dtype: Any) -> Any:
+    """An array in device memory, all of one value."""
+    array = take(size, dtype)
+    array.fill(np.dtype(dtype).type(value))
+    return array
+
+
+def exclusive_scan(counts: Any) -> Any:
+    """Exclusive scan of counts, the total last: int64 array, shape (n + 1,), in device memory."""
+    scan = take(counts.size + 1, "int64")
+    scan[:1] = 0
+    array_module().cumsum(counts, out=scan[1:])
+    return scan
+
+
+@contextmanager
+def translated(what: str = "an array of the join") -> Iterator[None]:
+    """Raise what CuPy and Numba-CUDA raise as our own errors.
+
+    Raises
+    ------
+    DeviceMemoryError
+        If memory is not to be had.
+    BackendError
+        If the device or its driver fails.
+    """
+    try:
+        yield
+    except DeviceMemoryError:
+        raise
+    except out_of_memory_errors() as error:
+        raise DeviceMemoryError(
+            f"the GPU has no memory for {what}: {error}; give the process a larger share of it, or join"
+            " fewer rows at once (slice_rows, batch_pairs)"
+        ) from error
+    except Exception as error:
+        if type(error).__name__ not in _DEVICE_ERRORS:
+            raise
+        raise BackendError(
+            f"the GPU failed ({type(error).__name__}: {error}); see nvidia-smi, and run again in a new"
+            " process, or with backend='cpu'"
+        ) from error
+
+
+def in_parts(evaluate: Callable[[int, int], None], start: int, stop: int) -> None:
+    """Evaluate the base positions start ... stop; where memory does not suffice, half after half.
+
+    Parameters
+    ----------
+    evaluate : callable
+        Takes a start and a stop. It either finishes, or raises `DeviceMemoryError` and has changed
+        nothing that counts.
+    start, stop : int
+
+    Raises
+    ------
+    DeviceMemoryError
+        If memory does not suffice for one base event.
+    """
+    try:
+        with translated():
+            evaluate(start, stop)
+        return
+    except DeviceMemoryError:
+        if stop - start < 2:
+            raise
+    # Outside the handler: its traceback would keep the arrays of the failed attempt.
+    release_unused()
+    middle = (start + stop) // 2
+    in_parts(evaluate, start, middle)
+    in_parts(evaluate, middle, stop)

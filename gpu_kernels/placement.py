@@ -1,0 +1,69 @@
+"""Kernels with a thread for each item: where base events stand among the targets, and probabilities."""
+
+from __future__ import annotations
+
+from numba import cuda
+
+from event_model.bands import INNER_HI, INNER_LO, OUTER_HI, OUTER_LO
+from event_model.probability import window_probability
+from gpu_kernels.compilation import kernel
+from gpu_kernels.searching import event_of, owner_of, reach
+
+
+@kernel
+def place(base, targets, bands, run, spans):
+    """Find the spans of a run of base events, a thread for each entry.
+
+    The ends are those of `cpu_fallback.placement`; each search goes only as far as the last one left.
+
+    Parameters
+    ----------
+    base : Base
+    targets : Targets
+    bands : int64 array, shape (K1, K2, 4)
+        From `event_model.bands.band_table`.
+    run : Run
+    spans : Spans, written
+    """
+    entry = cuda.grid(1)
+    if entry >= spans.first.size:
+        return
+    event = event_of(run, entry)
+    k1 = base.classes[event]
+    k2 = entry - (event - run.start) * run.classes
+    groups = base.offsets.size - 1
+    group = owner_of(base.offsets, 0, groups + 1, event)
+    first = inner = shell = last = 0
+    if group < groups:
+        midpoint = base.midpoints[event]
+        mids, end = targets.midpoints, targets.offsets[k2, group + 1]
+        first = reach(mids, targets.offsets[k2, group], end, midpoint, bands[k1, k2, OUTER_LO])
+        last = reach(mids, first, end, midpoint, bands[k1, k2, OUTER_HI] + 1)
+        inner, shell = first, last
+        # Where a shell is empty its two ends are one.
+        if bands[k1, k2, INNER_LO] != bands[k1, k2, OUTER_LO]:
+            inner = reach(mids, first, last, midpoint, bands[k1, k2, INNER_LO])
+        if bands[k1, k2, INNER_HI] != bands[k1, k2, OUTER_HI]:
+            shell = reach(mids, inner, last, midpoint, bands[k1, k2, INNER_HI] + 1)
+    spans.first[entry] = first
+    spans.inner[entry] = inner
+    spans.shell[entry] = shell
+    spans.last[entry] = last
+
+
+@kernel
+def pair_probabilities(min_left, max_left, min_right, max_right, lo, hi, out):
+    """P(lo <= T_right - T_left <= hi) of n pairs, a thread for each.
+
+    Parameters
+    ----------
+    min_left, max_left, min_right, max_right : int64 arrays, shape (n,)
+        Timestamps, ticks.
+    lo, hi : int64
+        The window, ticks.
+    out : float64 array, shape (n,), written
+    """
+    i = cuda.grid(1)
+    if i < out.size:
+        l1, l2 = max_left[i] - min_left[i], max_right[i] - min_right[i]
+        out[i] = window_probability(max_right[i] - max_left[i], l1, l2, lo, hi)

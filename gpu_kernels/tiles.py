@@ -1,0 +1,300 @@
+"""Kernels with a block for each tile of items: work is balanced over pairs, not over events.
+
+Items, such as the candidates of all entries, are numbered by an exclusive scan of how many each
+entry owns. A block takes a tile of consecutive items; `owners` says with whose it begins. A burst is
+so shared among blocks, and within a block all threads do the same, whoever owns the items.
+
+The functions that use `cuda` stay in one file: the simulator exchanges that name in a file's globals.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import cuda
+
+from event_model.probability import distance_from_middle, midpoint_probability
+from gpu_kernels.compilation import ITEMS, THREADS, TILE, device_function, kernel
+from gpu_kernels.searching import event_of, owner_of
+
+
+@kernel
+def probe(base, targets, condition, run, spans, scan, owners, flags, totals, found):
+    """Decide the candidates in the shells of a run of base events.
+
+    Parameters
+    ----------
+    base : Base
+    targets : Targets
+    condition : Condition
+    run : Run
+    spans : Spans
+    scan : int64 array, shape (entries + 1,)
+        Exclusive scan of the candidates in the shells of each entry: early ones, then late ones.
+    owners : int64 array, shape (tiles + 1,)
+        The entry that owns the first candidate of each tile; past the last tile, the last entry.
+    flags : uint8 array, shape (tiles * THREADS,), written
+        Which candidates qualify, a bit each, the lowest first.
+    totals : int64 array, shape (tiles,), written
+        How many qualify in each tile.
+    found : int64 array, shape (2 * entries,), zeros, added to
+        How many qualify in the early and in the late shell of each entry.
+    """
+    decided = cuda.shared.array(TILE, np.uint8)
+    packed = cuda.shared.array(THREADS, np.uint8)
+    sums = cuda.shared.array((2, THREADS), np.int32)
+    tile, thread = cuda.blockIdx.x, cuda.threadIdx.x
+    origin = np.int64(tile) * TILE
+    end = min(origin + TILE, scan[scan.size - 1])
+    owner, past_owners = owners[tile], owners[tile + 1] + 1
+    # Neighbouring threads take neighbouring candidates, hence neighbouring targets.
+    for item in range(thread, TILE, THREADS):
+        decided[item] = 0
+        if origin + item < end:
+            owner = owner_of(scan, owner, past_owners, origin + item)
+            target = _shell_target(spans, owner, origin + item - scan[owner])
+            p = _probability(base, targets, condition, event_of(run, owner), target)
+            decided[item] = p >= condition.threshold
+    cuda.syncthreads()
+    bits = np.int32(0)
+    for i in range(ITEMS):
+        bits |= np.int32(decided[thread * ITEMS + i]) << i
+    packed[thread] = bits
+    flags[origin // ITEMS + thread] = bits
+    side = _scan_block(sums, cuda.popc(bits), thread)
+    if thread == 0:
+        totals[tile] = sums[side, THREADS - 1]
+    for part in range(2 * owners[tile] + thread, 2 * past_owners, THREADS):
+        start, stop = _part(spans, scan, part)
+        start, stop = max(start, origin), min(stop, end)
+        if start < stop:
+            below = _flags_below(sums, side, packed, stop - origin)
+            qualified = below - _flags_below(sums, side, packed, start - origin)
+            if qualified:
+                cuda.atomic.add(found, part, qualified)
+
+
+@kernel
+def scatter(run, spans, scan, owners, flags, before, found_before, places, values, out):
+    """Write the candidates that `probe` found to qualify.
+
+    Parameters
+    ----------
+    run, spans, scan, owners, flags
+        As `probe`.
+    before : int64 array, shape (tiles,)
+        How many qualify in all tiles before each.
+    found_before : int64 array, shape (2 * entries + 1,)
+        How many qualify in all shells before each: exclusive scan of `found`.
+    places : int64 array, shape (3 * entries + 1,)
+        Where in the output the early shell, the inner range and the late shell of each entry begin.
+    values : int64 array, shape (targets,)
+        What to write for a target.
+    out : int64 array, shape (matches,), written
+    """
+    sums = cuda.shared.array((2, THREADS), np.int32)
+    tile, thread = cuda.blockIdx.x, cuda.threadIdx.x
+    bits = np.int32(flags[np.int64(tile) * THREADS + thread])
+    own = cuda.popc(bits)
+    side = _scan_block(sums, own, thread)
+    rank = before[tile] + sums[side, thread] - own
+    item = np.int64(tile) * TILE + thread * ITEMS
+    owner = owners[tile]
+    while bits:
+        if bits & 1:
+            owner = owner_of(scan, owner, owners[tile + 1] + 1, item)
+            target = _shell_target(spans, owner, item - scan[owner])
+            late = np.int64(target >= spans.shell[owner])
+            at = places[3 * owner + 2 * late] + rank - found_before[2 * owner + late]
+            out[at] = values[target]
+            rank += 1
+        item += 1
+        bits >>= 1
+
+
+@kernel
+def copy(run, spans, places, owners, both, base_values, target_values, base_out, target_out):
+    """Write the inner ranges, and what stands for the base event of every match.
+
+    The items are the rows of the output: writes are coalesced, and so are reads of targets.
+
+    Parameters
+    ----------
+    run, spans, places
+        As `scatter`.
+    owners : int64 array, shape (tiles + 1,)
+        The part (an index of `places`) to which the first row of each tile belongs.
+    both : bool
+        Whether to write `base_out`; else it and `base_values` stand for nothing.
+    base_values, target_values : int64 arrays
+        What to write for a base or target event, by its position.
+    base_out, target_out : int64 arrays, shape (matches,), written
+    """
+    tile = cuda.blockIdx.x
+    origin = np.int64(tile) * TILE
+    part, past_parts = owners[tile], owners[tile + 1] + 1
+    for item in range(origin + cuda.threadIdx.x, min(origin + TILE, target_out.size), THREADS):
+        part = owner_of(places, part, past_parts, item)
+        entry = part // 3
+        if both:
+            base_out[item] = base_values[event_of(run, entry)]
+        if part - 3 * entry == 1:
+            target_out[item] = target_values[spans.inner[entry] + item - places[part]]
+
+
+@kernel
+def most_probable(base, targets, condition, run, spans, scan, owners, top, qualified):
+    """Find the highest probability among the candidates of each base event.
+
+    Parameters
+    ----------
+    base, targets, condition, run, spans
+        As `probe`.
+    scan : int64 array, shape (entries + 1,)
+        Exclusive scan of all candidates of each entry, the inner range included.
+    owners : int64 array, shape (tiles + 1,)
+        As `probe`, of this scan.
+    top : float64 array, shape (events,), -inf, raised
+        The highest probability that qualifies.
+    qualified : int64 array, shape (1,), added to
+        How many candidates qualify.
+    """
+    tally = cuda.shared.array(1, np.int64)
+    tile, thread = cuda.blockIdx.x, cuda.threadIdx.x
+    if thread == 0:
+        tally[0] = 0
+    cuda.syncthreads()
+    origin = np.int64(tile) * TILE
+    owner, past_owners = owners[tile], owners[tile + 1] + 1
+    own = 0
+    for item in range(origin + thread, min(origin + TILE, scan[scan.size - 1]), THREADS):
+        owner = owner_of(scan, owner, past_owners, item)
+        event = event_of(run, owner)
+        target = spans.first[owner] + item - scan[owner]
+        p = _probability(base, targets, condition, event, target)
+        if p >= condition.threshold:
+            own += 1
+            # Read first: of many candidates few raise the maximum.
+            if p > top[event - run.start]:
+                cuda.atomic.max(top, event - run.start, p)
+    if own:
+        cuda.atomic.add(tally, 0, own)
+    cuda.syncthreads()
+    if thread == 0 and tally[0]:
+        cuda.atomic.add(qualified, 0, tally[0])
+
+
+@kernel
+def nearest(base, targets, condition, run, spans, scan, owners, top, distances):
+    """Of the most probable candidates, find the least distance from the middle of the window.
+
+    Parameters
+    ----------
+    base, targets, condition, run, spans, scan, owners, top
+        As `most_probable`.
+    distances : uint64 array, shape (events,), its largest value, lowered
+        Half ticks.
+    """
+    tile = cuda.blockIdx.x
+    origin = np.int64(tile) * TILE
+    owner, past_owners = owners[tile], owners[tile + 1] + 1
+    stop = min(origin + TILE, scan[scan.size - 1])
+    for item in range(origin + cuda.threadIdx.x, stop, THREADS):
+        owner = owner_of(scan, owner, past_owners, item)
+        event = event_of(run, owner)
+        target = spans.first[owner] + item - scan[owner]
+        if _probability(base, targets, condition, event, target) == top[event - run.start]:
+            distance = _distance(base, targets, condition, event, target)
+            if distance < distances[event - run.start]:
+                cuda.atomic.min(distances, event - run.start, distance)
+
+
+@kernel
+def foremost(base, targets, condition, run, spans, scan, owners, top, distances, ranks, least):
+    """Of the most probable and nearest candidates, find the least rank.
+
+    Parameters
+    ----------
+    base, targets, condition, run, spans, scan, owners, top, distances
+        As `nearest`.
+    ranks : int64 array, shape (targets,)
+        Order among targets for ties; no two are equal.
+    least : int64 array, shape (events,), its largest value, lowered
+    """
+    tile = cuda.blockIdx.x
+    origin = np.int64(tile) * TILE
+    owner, past_owners = owners[tile], owners[tile + 1] + 1
+    stop = min(origin + TILE, scan[scan.size - 1])
+    for item in range(origin + cuda.threadIdx.x, stop, THREADS):
+        owner = owner_of(scan, owner, past_owners, item)
+        event = event_of(run, owner)
+        target = spans.first[owner] + item - scan[owner]
+        if (
+            _probability(base, targets, condition, event, target) == top[event - run.start]
+            and _distance(base, targets, condition, event, target) == distances[event - run.start]
+            and ranks[target] < least[event - run.start]
+        ):
+            cuda.atomic.min(least, event - run.start, ranks[target])
+
+
+@device_function
+def _probability(base, targets, condition, event, target):
+    return midpoint_probability(
+        base.midpoints[event],
+        base.lengths[event],
+        targets.midpoints[target],
+        targets.lengths[target],
+        condition.lo,
+        condition.hi,
+    )
+
+
+@device_function
+def _distance(base, targets, condition, event, target):
+    return distance_from_middle(
+        base.midpoints[event], targets.midpoints[target], condition.lo, condition.hi
+    )
+
+
+@device_function
+def _shell_target(spans, entry, i):
+    """The i-th target in the shells of an entry."""
+    early = spans.inner[entry] - spans.first[entry]
+    return spans.first[entry] + i if i < early else spans.shell[entry] + i - early
+
+
+@device_function
+def _part(spans, scan, part):
+    """The candidates of an early (even) or late (odd) shell: start and stop."""
+    entry = part >> 1
+    middle = scan[entry] + spans.inner[entry] - spans.first[entry]
+    return (middle, scan[entry + 1]) if part & 1 else (scan[entry], middle)
+
+
+@device_function
+def _scan_block(sums, value, thread):
+    """Inclusive scan of one value a thread, in shared memory: returns which row of `sums` has it."""
+    side = 0
+    sums[side, thread] = value
+    cuda.syncthreads()
+    step = 1
+    while step < THREADS:
+        total = sums[side, thread]
+        if thread >= step:
+            total += sums[side, thread - step]
+        side = 1 - side
+        sums[side, thread] = total
+        step *= 2
+        cuda.syncthreads()
+    return side
+
+
+@device_function
+def _flags_below(sums, side, packed, item):
+    """How many candidates of a tile before `item` qualify."""
+    thread, bit = item // ITEMS, item % ITEMS
+    below = np.int64(0)
+    if thread:
+        below += sums[side, thread - 1]
+    if bit:
+        below += cuda.popc(np.int32(packed[thread]) & ((1 << bit) - 1))
+    return below

@@ -1,0 +1,128 @@
+"""Compiling the GPU kernels without a GPU: PTX by Numba-CUDA, machine code and its costs by ptxas.
+
+``python -m tests.gpu_compilation`` prints what each kernel costs on each architecture.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+from unittest import mock
+
+import nvidia
+from numba import cuda, types
+from numba.cuda.dispatcher import CUDADispatcher
+
+from gpu_kernels import placement, tiles
+from gpu_kernels.layout import Base, Condition, Run, Spans, Targets
+
+ARCHITECTURES = ((7, 5), (8, 0), (9, 0), (10, 0))
+
+
+def _arrays(kind: Any, dimensions: int = 1) -> types.Array:
+    return types.Array(kind, dimensions, "C")
+
+
+_I64, _U64, _U8, _F64 = (
+    _arrays(k) for k in (types.int64, types.uint64, types.uint8, types.float64)
+)
+_BASE = types.NamedTuple([_I64, _I64, _U8, _I64], Base)
+_TARGETS = types.NamedTuple([_I64, _I64, _arrays(types.int64, 2)], Targets)
+_CONDITION = types.NamedTuple([types.int64, types.int64, types.float64], Condition)
+_RUN = types.NamedUniTuple(types.int64, 3, Run)
+_SPANS = types.NamedUniTuple(_I64, 4, Spans)
+_PROBING = (_BASE, _TARGETS, _CONDITION, _RUN, _SPANS, _I64, _I64)
+_BEST = (*_PROBING, _F64)
+
+SIGNATURES = {
+    placement.place: (_BASE, _TARGETS, _arrays(types.int64, 3), _RUN, _SPANS),
+    placement.pair_probabilities: (*[_I64] * 4, types.int64, types.int64, _F64),
+    tiles.probe: (*_PROBING, _U8, _I64, _I64),
+    tiles.scatter: (_RUN, _SPANS, _I64, _I64, _U8, *[_I64] * 5),
+    tiles.copy: (_RUN, _SPANS, _I64, _I64, types.boolean, *[_I64] * 4),
+    tiles.most_probable: (*_BEST, _I64),
+    tiles.nearest: (*_BEST, _U64),
+    tiles.foremost: (*_BEST, _U64, _I64, _I64),
+}
+"""The types that `gpu_kernels.blocks` and `.join` launch each kernel with."""
+
+
+class Cost(NamedTuple):
+    """What ptxas reports of one kernel: registers a thread, bytes of spills, of stack and shared."""
+
+    registers: int
+    spilled: int
+    stack: int
+    shared: int
+
+
+@contextmanager
+def _device_of(capability: tuple[int, int]) -> Iterator[None]:
+    """Numba-CUDA asks the device for its capability when it compiles what a kernel calls."""
+    device = SimpleNamespace(compute_capability=capability)
+    with mock.patch("numba.cuda.dispatcher.get_current_device", return_value=device):
+        for function in _called():
+            function.overloads.clear()
+        yield
+
+
+def _called() -> Iterator[Any]:
+    """Functions compiled for a device before, of another capability perhaps."""
+    return (
+        o
+        for o in gc.get_objects()
+        if isinstance(o, CUDADispatcher) and o.targetoptions.get("device")
+    )
+
+
+def ptx_of(kernel: Any, capability: tuple[int, int]) -> str:
+    """The kernel as PTX for a compute capability."""
+    with _device_of(capability):
+        return cuda.compile_ptx(kernel.py_func, types.void(*SIGNATURES[kernel]), cc=capability)[0]
+
+
+def ptxas() -> Path:
+    """The assembler of the installed toolkit."""
+    return Path(next(iter(nvidia.__path__))) / "cu13" / "bin" / "ptxas"
+
+
+def assemble(ptx: str, capability: tuple[int, int]) -> Cost:
+    """Assemble PTX, and read what it costs."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "kernel.ptx"
+        source.write_text(ptx)
+        architecture = "sm_{}{}".format(*capability)
+        command = [ptxas(), "-v", "-arch", architecture, source, "-o", source.with_suffix(".cubin")]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return Cost(
+        *(
+            sum(map(int, re.findall(pattern, done.stderr)))
+            for pattern in (
+                r"Used (\d+) registers",
+                r"(\d+) bytes spill",
+                r"(\d+) bytes stack frame",
+                r"(\d+) bytes smem",
+            )
+        )
+    )
+
+
+def main() -> None:
+    """Print the cost of every kernel on every architecture."""
+    print("kernel".ljust(20), *(f"{name:>9}" for name in ("arch", *Cost._fields)))
+    for kernel in SIGNATURES:
+        for capability in ARCHITECTURES:
+            cost = assemble(ptx_of(kernel, capability), capability)
+            cells = ("sm_{}{}".format(*capability), *cost)
+            print(kernel.py_func.__name__.ljust(20), *(f"{cell:>9}" for cell in cells))
+
+
+if __name__ == "__main__":
+    main()

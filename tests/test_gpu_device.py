@@ -1,0 +1,140 @@
+"""Is a GPU usable: what is said where none is, and which backend is then taken."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import cpu_fallback
+from event_model import BackendError, ConditionError
+from gpu_kernels import device
+from gpu_kernels.simulation import SIMULATED
+from spark_plugin.backends import check_backend, load_backend
+
+if SIMULATED:
+    pytest.skip("in the simulator there is always a GPU", allow_module_level=True)
+
+
+class FakeDriver:
+    """A CUDA driver: its answers, by way of the pointers that it is given."""
+
+    def __init__(
+        self,
+        version: int = 13000,
+        count: int = 1,
+        capability: tuple[int, int] = (9, 0),
+        failure: int = 0,
+    ) -> None:
+        self._version, self._count, self._capability = version, count, capability
+        self._failure = failure
+
+    def cuInit(self, _flags: int) -> int:
+        return self._failure
+
+    def cuDeviceGetCount(self, count: Any) -> int:
+        return self._put(count, self._count)
+
+    def cuDriverGetVersion(self, version: Any) -> int:
+        return self._put(version, self._version)
+
+    def cuDeviceGet(self, device: Any, ordinal: int) -> int:
+        return self._put(device, ordinal)
+
+    def cuDeviceGetAttribute(self, value: Any, attribute: int, _device: Any) -> int:
+        return self._put(value, self._capability[attribute - 75])
+
+    def _put(self, pointer: Any, value: int) -> int:
+        ctypes.cast(pointer, ctypes.POINTER(ctypes.c_int))[0] = value
+        return 0
+
+
+@pytest.fixture
+def _asked_anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A process with the packages, in which nobody has asked for a GPU yet."""
+    monkeypatch.setattr(device, "_is_installed", lambda _: True)
+    monkeypatch.setattr(device, "compiler_version", lambda: (13, 0))
+    device._problem.cache_clear()
+    yield
+    device._problem.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("driver", "says"),
+    [
+        (None, r"no NVIDIA driver \(libcuda.so.1\): install one"),
+        (FakeDriver(failure=100), "shows no GPU: see nvidia-smi, and CUDA_VISIBLE_DEVICES"),
+        (FakeDriver(count=0), "shows no GPU"),
+        (FakeDriver(failure=803), "fails with CUDA error 803"),
+        (FakeDriver(12080), "for CUDA 12.8, but the compiler installed is 13.0: install a driver"),
+        (FakeDriver(capability=(7, 0)), "capability 7.0, below the least supported, 7.5"),
+    ],
+)
+@pytest.mark.usefixtures("_asked_anew")
+def test_no_usable_gpu(driver: Any, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "_driver", lambda: driver)
+    with pytest.raises(BackendError, match=f"backend='gpu' was asked for, but .*{says}"):
+        load_backend("gpu")
+    assert load_backend("auto") is load_backend("cpu") is cpu_fallback
+
+
+@pytest.mark.usefixtures("_asked_anew")
+def test_compiler_newer_than_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "compiler_version", lambda: (13, 4))
+    assert "install cuda-toolkit==13.0.* or a newer driver" in device.driver_problem(FakeDriver())
+    assert device.driver_problem(FakeDriver(13040)) is None
+
+
+def test_compiler_version_is_that_of_the_extra() -> None:
+    assert device.compiler_version() == (13, 0)
+
+
+@pytest.mark.usefixtures("_asked_anew")
+def test_first_kernel_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> Any:
+        raise RuntimeError("CUDA_ERROR_UNSUPPORTED_PTX_VERSION")
+
+    monkeypatch.setattr(device, "_driver", FakeDriver)
+    monkeypatch.setattr(device, "_select", lambda number: None)
+    monkeypatch.setattr("gpu_kernels.arrays.array_module", fail)
+    with pytest.raises(BackendError, match=r"a first kernel failed .*UNSUPPORTED_PTX_VERSION"):
+        load_backend("gpu")
+
+
+@pytest.mark.usefixtures("_asked_anew")
+def test_packages_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "_is_installed", lambda _: False)
+    with pytest.raises(BackendError, match=r"CuPy and Numba-CUDA missing: install coinc"):
+        load_backend("gpu")
+    assert load_backend("auto") is cpu_fallback
+
+
+def test_plan_time_refuses_only_what_can_never_be() -> None:
+    check_backend("gpu")
+    with pytest.raises(ConditionError, match="backend must be one of auto, cpu, gpu"):
+        check_backend("tpu")
+
+
+def test_asking_imports_nothing_of_cuda() -> None:
+    program = (
+        "import sys; from gpu_kernels import device; device.driver_problem(device._driver());"
+        " assert not {'cupy', 'numba.cuda', 'gpu_kernels.join'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_device_that_is_not_there() -> None:
+    assert "shows 1 GPUs, so there is no number 3" in str(device.driver_problem(FakeDriver(), 3))
+
+
+@pytest.mark.skipif(device.problem() is None, reason="there is a GPU")
+def test_choosing_a_device_without_one_is_harmless() -> None:
+    device.use_device(5)
+    try:
+        assert device.problem() is not None
+    finally:
+        device.use_device(0)
