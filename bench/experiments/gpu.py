@@ -85,10 +85,10 @@ def run(bench: Bench) -> None:
     """Equality first; then throughput, sweeps and the bars."""
     backends = _backends()
     _note_device(bench)
-    for name, case in _adversarial(bench.pick(20_000, 60)):
+    for name, case in _adversarial(bench.pick(20_000, 20)):
         _check(bench, backends, name, case)
     _check_arrow(bench)
-    dense = Work(bench.pick(1_100_000, 200))
+    dense = Work(bench.pick(1_100_000, 40))
     _check_pairs(bench, backends, dense)
     bandwidth = _copy_bandwidth(bench)
     _throughput(bench, backends, dense, bandwidth)
@@ -198,7 +198,7 @@ def _check_arrow(bench: Bench) -> None:
     """The worker's path, from Arrow to Arrow, in every shape."""
     from spark_plugin.worker import correlate_tables
 
-    left, right = Work(bench.pick(20_000, 60)).tables()
+    left, right = Work(bench.pick(20_000, 20)).tables()
     condition = TimingCondition(mutual_deadline("500ms"), 0.8)
     shapes = [("inner", emit, True) for emit in ("pairs", "lists", "best")]
     shapes += [("left", "counts", False), ("semi", "pairs", False), ("anti", "pairs", False)]
@@ -342,7 +342,7 @@ def _device_share(bench: Bench, package: Any, work: Work, bandwidth: float) -> N
 
 def _large(bench: Bench, backends: dict[str, Any]) -> None:
     """10 million events a side at 4 a second: sort and count, from arrays on the device or the host."""
-    work = Work(bench.pick(10_000_000, 100), rate=4.0)
+    work = Work(bench.pick(10_000_000, 40), rate=4.0)
     left, right = work.sides()
     bench.say("a large sparse join")
 
@@ -362,7 +362,7 @@ def _end_to_end(bench: Bench) -> None:
     """Arrow in, Arrow out."""
     from spark_plugin.worker import correlate_tables
 
-    left, right = Work(bench.pick(4_000_000, 100)).tables()
+    left, right = Work(bench.pick(4_000_000, 30)).tables()
     condition = TimingCondition(mutual_deadline("500ms"), 0.8)
     options = CorrelateOptions(unit="us", threads=bench.cores)
     for emit, bar in (("counts", END_TO_END_BAR), ("lists", None), ("best", None)):
@@ -386,8 +386,8 @@ def _end_to_end(bench: Bench) -> None:
 
 def _sweeps(bench: Bench, backends: dict[str, Any]) -> None:
     """Counts over density, confidence, size, classes and keys."""
-    base = Work(bench.pick(1_000_000, 60))
-    sizes = [2**k for k in range(10, 25, 2)] if not bench.quick else [2**6]
+    base = Work(bench.pick(1_000_000, 30))
+    sizes = [2**k for k in range(10, 25, 2)] if not bench.quick else [2**5]
     sweeps: dict[str, tuple[str, list[float], Callable[[float], Work]]] = {
         "density": ("events per second", [4, 25, 100, 400], lambda v: replace(base, rate=v)),
         "confidence": (

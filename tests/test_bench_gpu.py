@@ -1,0 +1,55 @@
+"""`bench run gpu` in Numba's CUDA simulator, with no more installed than it may need."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+BARE = """
+import sys
+for name in ("typer", "rich", "matplotlib", "pyspark", "psutil", "duckdb", "polars"):
+    sys.modules[name] = None
+sys.argv = ["bench", "run", "gpu", "--quick", "--out", sys.argv[1]]
+import runpy
+runpy.run_module("bench", run_name="__main__")
+"""
+
+
+def bench(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *words], cwd=ROOT, env={**os.environ, **environment}, capture_output=True,
+        text=True, timeout=280, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_all_of_it_in_the_simulator(tmp_path: Path) -> None:
+    done = bench("-c", BARE, str(tmp_path), NUMBA_ENABLE_CUDASIM="1")
+    assert done.returncode == 0, done.stderr[-2000:]
+    result = json.loads((tmp_path / "gpu-quick.json").read_text(encoding="utf-8"))
+    assert result["settings"]["device"].startswith("Numba's CUDA simulator")
+    assert len(result["checks"]) == 44
+    assert all(check["passed"] for check in result["checks"])
+    names = {figure["name"] for figure in result["figures"]}
+    assert {"dense pairs, identical", "Arrow to Arrow, counts: CPU / GPU"} <= names
+    assert [chart["name"] for chart in result["charts"]] == [
+        "density", "confidence", "size", "classes", "keys"
+    ]  # fmt: skip
+    assert "written to" in done.stdout
+
+
+def test_without_a_gpu_it_says_what_to_do(tmp_path: Path) -> None:
+    from gpu_kernels import device
+
+    if device.problem() is None:
+        pytest.skip("there is a GPU")
+    done = bench("-m", "bench", "run", "gpu", "--quick", "--out", str(tmp_path))
+    assert done.returncode == 1
+    assert "backend='gpu' was asked for, but " in done.stdout + done.stderr
+    assert list(tmp_path.iterdir()) == []
