@@ -60,18 +60,11 @@ def require() -> None:
         raise BackendError(f"backend='gpu' was asked for, but {reason}; or use backend='cpu'")
 
 
-def limit_memory(most: int | None) -> None:
-    """Limit the device memory of this process, all of which comes from CuPy's pool.
+def release() -> None:
+    """Give the memory that no array uses back to the device."""
+    from gpu_kernels.arrays import release_unused
 
-    Parameters
-    ----------
-    most : int or None
-        Bytes; None: as much as there is.
-    """
-    if not SIMULATED:
-        import cupy
-
-        cupy.get_default_memory_pool().set_limit(size=most or 0)
+    release_unused()
 
 
 @cache

@@ -37,6 +37,13 @@ def load_task_backend(name: str) -> ModuleType:
     return load_backend(name)
 
 
+def release_gpu() -> None:
+    """Give the device memory that is not in use any more back, at the end of a task."""
+    device = sys.modules.get("gpu_kernels.device")
+    if device is not None and device.problem() is None:
+        device.release()
+
+
 def task_addresses() -> tuple[str, ...]:
     """Addresses of the GPUs that Spark gave this task; none outside a task, or if it gave none."""
     # A worker has loaded the module by then; nobody else needs it.

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from event_model.results import JoinCounters
-from spark_plugin.devices import load_task_backend
+from spark_plugin.devices import load_task_backend, release_gpu
 from spark_plugin.emission import Emission, JoinSpec, output_schema
 from spark_plugin.import_caches import forget_archive_finders
 from spark_plugin.sides import Side
@@ -47,6 +47,12 @@ class SliceTask:
             Columns in wire types, in the order of `spark_plugin.emission.output_schema`.
         """
         forget_archive_finders()
+        try:
+            yield from self._joined(batches)
+        finally:
+            release_gpu()
+
+    def _joined(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         gathered = list(batches)
         if not gathered:
             return

@@ -12,7 +12,7 @@ import pytest
 
 from event_model import BackendError
 from spark_plugin import devices
-from spark_plugin.devices import device_number, load_task_backend, task_addresses
+from spark_plugin.devices import device_number, load_task_backend, release_gpu, task_addresses
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -88,6 +88,18 @@ def test_an_order_of_devices_that_was_chosen_stays(kernels, monkeypatch) -> None
     monkeypatch.setenv("CUDA_DEVICE_ORDER", "FASTEST_FIRST")
     load_task_backend("gpu")
     assert os.environ["CUDA_DEVICE_ORDER"] == "FASTEST_FIRST"
+
+
+def test_memory_is_given_back_where_there_is_a_gpu(kernels, monkeypatch) -> None:
+    device, released = sys.modules["gpu_kernels.device"], []
+    device.release = lambda: released.append(True)
+    for problem, expected in (("no driver", []), (None, [True])):
+        device.problem = lambda problem=problem: problem
+        release_gpu()
+        assert released == expected
+    monkeypatch.delitem(sys.modules, "gpu_kernels.device")
+    release_gpu()
+    assert released == [True]
 
 
 def test_the_cpu_backend_needs_no_device(monkeypatch) -> None:

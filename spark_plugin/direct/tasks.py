@@ -13,6 +13,7 @@ from pyspark.sql import types as T
 
 from event_model.errors import CoincideError
 from event_model.results import JoinCounters
+from spark_plugin.devices import release_gpu
 from spark_plugin.direct.slice_join import DirectJoin, SliceRows, join_slice, read_slice
 from spark_plugin.direct.wire import on_the_wire, wire_kind
 from spark_plugin.emission import output_schema
@@ -44,6 +45,12 @@ class BatchTask:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Join the slices of one partition."""
         forget_archive_finders()
+        try:
+            yield from self._joined(batches)
+        finally:
+            release_gpu()
+
+    def _joined(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         tables = replace(self.join.tables, schema=self._schema())
         join = replace(self.join, tables=tables)
         for number in _numbers(batches):
@@ -143,6 +150,8 @@ class FileTask:
             except CoincideError as error:
                 # Told as a result: a failed task would be tried again, and end as a trace.
                 report = SliceReport(number, error=type(error).__name__, text=str(error))
+            finally:
+                release_gpu()
             yield pa.RecordBatch.from_pydict({"report": [report.to_json()]})
 
     def write(self, number: int) -> SliceReport:
