@@ -30,6 +30,17 @@ def local_join(
     return correlate_tables(left, right, timing_condition(condition), emit=emit, options=options)
 
 
+def spark_files_join(
+    left: DataFrame, right: DataFrame, emit: Emit, condition: Condition = Condition()
+) -> DataFrame:
+    """As `spark_join`, given the files that the frames read."""
+    from spark_plugin import correlate_files
+
+    files = left.inputFiles(), right.inputFiles()
+    found = correlate_files(left.sparkSession, *files, timing_condition(condition), emit=emit)
+    return found  # type: ignore[return-value]
+
+
 def spark_join(
     left: DataFrame, right: DataFrame, emit: Emit, condition: Condition = Condition()
 ) -> DataFrame:

@@ -37,7 +37,7 @@ def test_ordered_parquet_goes_directly(work):
     as_logs(work)
     told = summary(work)
     assert told["way"] == "direct"
-    assert told["why"].startswith("1 slices of row groups, each row read 1.00 times")
+    assert told["why"].startswith("1 slice of row groups, each row read 1.00 times")
     assert rows(work.result()) == rows(work.expected())
     assert told["left"]["rows"] == told["right"]["rows"] == 6000
     found = work.result()

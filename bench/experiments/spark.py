@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bench.events import Load
 from bench.experiment import Bench, Experiment
-from bench.joins import spark_join
+from bench.joins import spark_files_join, spark_join
 from bench.sessions import consume, parquet_frames, rows_and_pairs, spark_session
 
 if TYPE_CHECKING:
@@ -85,13 +85,17 @@ def _compare(bench: Bench, case: Case, emit: Emit, left: DataFrame, right: DataF
         f"{label}: rows and pairs",
         {
             "Coincide": rows_and_pairs(spark_join(left, right, emit), emit),
+            "Coincide, files": rows_and_pairs(spark_files_join(left, right, emit), emit),
             "Spark SQL": rows_and_pairs(sql_join(left, right, emit, variant), emit),
         },
     )
     names = {f"Spark SQL, {name}": name for name in dict.fromkeys([variant, PLAIN])}
-    ours, best, *plain = bench.alternate(
+    ours, files, best, *plain = bench.alternate(
         label,
-        {"Coincide": lambda: consume(spark_join(left, right, emit))}
+        {
+            "Coincide": lambda: consume(spark_join(left, right, emit)),
+            "Coincide, files": lambda: consume(spark_files_join(left, right, emit)),
+        }
         | {
             peer: lambda name=name: consume(sql_join(left, right, emit, name))  # type: ignore[misc]
             for peer, name in names.items()
@@ -100,6 +104,7 @@ def _compare(bench: Bench, case: Case, emit: Emit, left: DataFrame, right: DataF
     ).values()
     bench.ratio(f"{label}: best Spark SQL", best, ours, case.bars[emit])
     bench.ratio(f"{label}: Spark SQL without a hint", (plain or [best])[0], ours)
+    bench.ratio(f"{label}: best Spark SQL / files given by name", best, files)
 
 
 def _fastest_variant(
@@ -119,7 +124,8 @@ ABOUT = """\
 `local[2]`, one session, Parquet in, to the noop sink, planning included. Spark SQL is an equi-join on time
 buckets of width d + pi with the right side exploded to three buckets, then the closed form; counts and
 lists by `groupBy`: with the best join hint, and as the planner runs it without one. Pairs go from Python
-to the JVM, here 18 million, which SQL spares: ask for `lists` or `counts` where they serve.
+to the JVM, here 18 million, which SQL spares: ask for `lists` or `counts` where they serve. *Files given
+by name* is `correlate_files` on the same files, which needs no exchange.
 """
 
 EXPERIMENT = Experiment(

@@ -65,7 +65,9 @@ class DirectPlan:
 
     def describe(self) -> str:
         """The plan in one line."""
-        return f"{len(self.slices)} slices of row groups, each row read {self.reads:.2f} times"
+        count = len(self.slices)
+        plural = "" if count == 1 else "s"
+        return f"{count:,} slice{plural} of row groups, each row read {self.reads:.2f} times"
 
 
 def direct_plan(
