@@ -48,7 +48,7 @@ FIELDS = {
 }
 FIGURE_FIELDS = {"name", "value", "low", "high", "unit", "bar", "at_least", "reached"}
 WITHOUT_SPARK = {
-    **{"local": 3, "growth": 0, "startup": 0, "classes": 0},
+    **{"local": 3, "growth": 0, "startup": 0, "classes": 0, "large": 0},
     **{"stream-rates": 3, "stream-blocks": 4, "stream-confidence": 4},
 }
 WITH_SPARK = {"spark": 3, "memory": 2, "growth": 0, "peers": 4, "pipe": 6}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +15,6 @@ import pyarrow.parquet as pq
 from bench.events import Condition, Load
 from bench.experiment import Bench, Experiment
 from bench.joins import timing_condition
-from bench.machine import ROOT
 from bench.sessions import consume, spark_session
 from bench.timing import Timing
 
@@ -31,8 +28,6 @@ LOCAL, DUCKDB = "one process", "DuckDB COPY"
 SQL_HINT = "shuffled hash join"
 SPARSE = Load(4_000_000, 4.0)
 DENSE = Load(200_000, 100.0)
-LARGE = Load(20_000_000, 4.0)
-PEAK_BAR_GB = 1.5
 ROWS_IN_GROUP = 100_000
 BARS = {
     ("pairs", "files"): 4.0,
@@ -66,18 +61,16 @@ def run(bench: Bench) -> None:
     bench.note(sparse=sparse.events, dense=dense.events, rows_in_group=ROWS_IN_GROUP)
     with spark_session(bench) as spark:
         for order in ("ordered", "half ordered", "shuffled"):
-            with _files(bench, sparse, order) as place:
+            with parquet_files(bench, sparse, order) as place:
                 for emit in ("pairs", "counts") if order == "ordered" else ("counts",):
                     _spark(bench, spark, place, order, emit)  # type: ignore[arg-type]
     for name, load in (("sparse", sparse), ("dense", dense)):
-        with _files(bench, load, "ordered") as place:
+        with parquet_files(bench, load, "ordered") as place:
             _one_process(bench, place, name)
-    with _files(bench, bench.pick(LARGE, Load(2_000, 4.0)), "ordered") as place:
-        _peak_memory(bench, place)
 
 
 @contextmanager
-def _files(bench: Bench, load: Load, order: str) -> Iterator[Place]:
+def parquet_files(bench: Bench, load: Load, order: str) -> Iterator[Place]:
     """Both streams of a load as files: by time, in shuffled blocks, or shuffled."""
     with tempfile.TemporaryDirectory(prefix="coincide-bench-") as folder:
         root = Path(folder)
@@ -182,43 +175,12 @@ def _one_process(bench: Bench, place: Place, name: str) -> None:
     bench.ratio(f"{name}: {DUCKDB} / {LOCAL}", timings[DUCKDB], timings[LOCAL], LOCAL_BARS[name])
 
 
-_CHILD = """
-import resource, sys
-from pyarrow import fs
-from bench.events import Condition
-from bench.joins import timing_condition
-from spark_plugin.direct.local import FilesJoin
-from spark_plugin.parquet_rows import ParquetRows
-left, right, out = sys.argv[1:]
-job = FilesJoin(left, right, timing_condition(Condition()))
-with ParquetRows(fs.LocalFileSystem(), out, job.schema) as rows:
-    for batch in job.batches():
-        rows.write(batch)
-print(rows.rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-"""
-
-
-def _peak_memory(bench: Bench, place: Place) -> None:
-    """Join more rows than one would hold, in a process of its own."""
-    bench.say("peak memory of a large join in one process")
-    files = [str(place.left), str(place.right), str(place.out)]
-    done = subprocess.run(
-        [sys.executable, "-c", _CHILD, *files], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    pairs, kilobytes = map(int, done.stdout.split())
-    bench.figure("large: pairs", pairs, "")
-    bench.figure(
-        "large: peak memory in one process", kilobytes / 1e6, "GB", PEAK_BAR_GB, at_least=False
-    )
-
-
 ABOUT = """\
 4 million events a side at 4 a second (sparse), or 200,000 at 100 a second (dense), ±500 ms, confidence
 0.8, in Parquet files with row groups of 100,000. On Spark (`local[2]`): tasks that read their own row
 groups (direct), frames through an exchange, and Spark SQL with its best hint, to Parquet files and to
 nothing; *auto* chooses between the first two. Files lie in time order, in order of sixteen blocks, or
-shuffled. In one process: slice by slice, against DuckDB's COPY by the fastest of its plans; and the peak
-memory of 20 million events a side.
+shuffled. In one process: slice by slice, against DuckDB's COPY by the fastest of its plans.
 """
 
 EXPERIMENT = Experiment(
