@@ -15,7 +15,6 @@ LABEL = "label"
 _TIME_SLICE, _CELL, _SLICE = "time_slice", "cell", "slice"
 _LARGEST_TREE = 64
 """Leaves of a tree of comparisons; larger ones would be too much code for the JVM to compile."""
-_BEYOND = np.iinfo(np.int64).max
 
 
 def label_left(frame: DataFrame, plan: SlicePlan, salt: str) -> DataFrame:

@@ -51,6 +51,39 @@ def test_what_a_killed_run_has_left_goes_with_the_next(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"out", ".other.coincide-1", ".out.mine"}
 
 
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_an_output_that_a_killed_run_had_taken_away_comes_back(
+    tmp_path: Path, overwrite: bool
+) -> None:
+    with OutputFolder(tmp_path / "out", False) as folder:
+        folder.publish({put(folder, "part-1.parquet")})
+    (tmp_path / "out").rename(tmp_path / ".out.coincide-old-7")
+    if overwrite:
+        with pytest.raises(ZeroDivisionError), OutputFolder(tmp_path / "out", True):
+            raise ZeroDivisionError
+    else:
+        with pytest.raises(DataError, match="exists already"):
+            OutputFolder(tmp_path / "out", False)
+    assert tree(tmp_path) == ["out/_SUCCESS", "out/part-1.parquet"]
+
+
+def test_outputs_and_inputs_apart(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    pq.write_table(pa.table({"id": [1]}), folder / "part-1.parquet")
+    for output, given in (
+        (folder, folder),
+        (folder, folder / "part-1.parquet"),
+        (folder, f"{folder}/*.parquet"),
+        (folder / "out", folder),
+        (folder / "out", f"file://{folder}/"),
+    ):
+        with pytest.raises(DataError, match="the left input overlap; write elsewhere"):
+            OutputFolder(output, True).check_inputs("left", given)
+    OutputFolder(tmp_path / "out", True).check_inputs("left", folder)
+    OutputFolder(tmp_path / "inn", True).check_inputs("left", folder)
+
+
 def test_replacing(tmp_path: Path) -> None:
     for value in (1, 2):
         with OutputFolder(tmp_path / "out", overwrite=value > 1) as folder:
@@ -99,6 +132,6 @@ def test_only_results_are_replaced(tmp_path: Path) -> None:
         OutputFolder(tmp_path / "file", True)
     with pytest.raises(DataError, match="does not exist; make it first"):
         OutputFolder(tmp_path / "none" / "out", False)
-    with pytest.raises(DataError, match="cannot open the output nosuchscheme://x/y"):
+    with pytest.raises(DataError, match="output: cannot open nosuchscheme://x/y"):
         OutputFolder("nosuchscheme://x/y", False)
     assert (folder / "thesis.txt").exists()

@@ -25,7 +25,6 @@ FILL_BAR, COUNT_BAR = 60.0, 40.0
 """Percent of the measured copy bandwidth."""
 LARGE_BAR_MS = 50.0
 END_TO_END_BAR = 10.0
-_DENSE = 0.8
 _PAIRS_AT_ONCE = 1 << 22
 
 

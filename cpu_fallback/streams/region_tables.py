@@ -13,13 +13,12 @@ import numpy as np
 
 from cpu_fallback.streams.options import SideLimits, StreamOptions
 from cpu_fallback.streams.sides import LEFT, RIGHT
-from event_model.bands import INNER_HI, INNER_LO, OUTER_HI, OUTER_LO, band_table
+from event_model.bands import OUTER_LO, band_table
 from event_model.condition import Window
 from event_model.length_classes import LengthClasses
 
 _MOST_BINS = 64
 _INT64 = 2**63 - 1
-_ENDS = (OUTER_LO, INNER_LO, INNER_HI, OUTER_HI)
 
 
 class Regions(NamedTuple):

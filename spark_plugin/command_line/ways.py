@@ -13,8 +13,9 @@ from spark_plugin.command_line.arrow_inputs import ArrowInput
 from spark_plugin.command_line.input_checks import path_columns
 from spark_plugin.command_line.problems import Problem
 from spark_plugin.command_line.unknown_types import Types
+from spark_plugin.direct.files import Given
 from spark_plugin.direct.local import FilesJoin
-from spark_plugin.direct.planning import Given, NotDirect
+from spark_plugin.direct.planning import NotDirect
 
 
 def closed_way(

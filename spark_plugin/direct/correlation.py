@@ -19,8 +19,8 @@ from event_model.errors import CoincideError, ConditionError
 from event_model.options import CorrelateOptions, check_choice
 from event_model.results import JoinCounters
 from spark_plugin.correlation import Correlation, parallelism, plan_correlation
-from spark_plugin.direct.files import find_files, words_of
-from spark_plugin.direct.planning import Given, NotDirect, plan_files
+from spark_plugin.direct.files import Given, find_files, words_of
+from spark_plugin.direct.planning import NotDirect, plan_files
 from spark_plugin.direct.publishing import OutputFolder
 from spark_plugin.direct.slice_join import DirectJoin
 from spark_plugin.direct.tasks import BatchTask, FileTask, SliceReport
@@ -126,7 +126,10 @@ def correlate_files(
         if join is not None:
             return _frame(spark, join)
         return _exchange(spark, left, right, condition, arguments, observe=False).dataframe
-    with OutputFolder(output, overwrite) as folder:
+    target = OutputFolder(output, overwrite)
+    target.check_inputs("left", left)
+    target.check_inputs("right", right)
+    with target as folder:
         if join is not None:
             started = time.perf_counter()
             reports = written_slices(spark, join, folder.filesystem, folder.aside)

@@ -18,6 +18,9 @@ from event_model.errors import DataError
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _HIDDEN = ("_", ".")
 
+Given = str | os.PathLike[str] | Sequence[str]
+"""What names the files of a side."""
+
 
 @dataclass(frozen=True)
 class ParquetFiles:
@@ -48,7 +51,7 @@ class ParquetFiles:
             raise DataError(f"{self.side}: cannot read {path} as Parquet: {error}") from error
 
 
-def find_files(side: str, given: str | os.PathLike[str] | Sequence[str]) -> ParquetFiles:
+def find_files(side: str, given: Given) -> ParquetFiles:
     """Look up files.
 
     Parameters
@@ -66,7 +69,7 @@ def find_files(side: str, given: str | os.PathLike[str] | Sequence[str]) -> Parq
     words = words_of(given)
     if not words:
         raise DataError(f"{side}: no files were given")
-    places = [_place(side, word) for word in words]
+    places = [place_of(side, word) for word in words]
     filesystem = places[0][0]
     if any(not other.equals(filesystem) for other, _ in places[1:]):
         raise DataError(f"{side}: files must be on one file system; found {', '.join(words)}")
@@ -78,19 +81,33 @@ def find_files(side: str, given: str | os.PathLike[str] | Sequence[str]) -> Parq
     return ParquetFiles(side, filesystem, tuple(sorted(set(paths))))
 
 
-def words_of(given: str | os.PathLike[str] | Sequence[str]) -> list[str]:
+def words_of(given: Given) -> list[str]:
     """What was given for a side, one word for each file, folder or glob."""
     return [os.fspath(one) for one in ([given] if isinstance(given, str | os.PathLike) else given)]
 
 
-def _place(side: str, word: str) -> tuple[fs.FileSystem, str]:
+def place_of(what: str, word: str) -> tuple[fs.FileSystem, str]:
+    """The file system and the path that a word names.
+
+    Parameters
+    ----------
+    what : str
+        A side or ``"output"``, for messages.
+    word : str
+        A path of this machine or a URI.
+
+    Raises
+    ------
+    DataError
+        If PyArrow cannot open the file system.
+    """
     if not _SCHEME.match(word):
         return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(word))
     try:
         filesystem, path = fs.FileSystem.from_uri(word)
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{side}: cannot open {word}: {error}") from error
-    return filesystem, path
+        raise DataError(f"{what}: cannot open {word}: {error}") from error
+    return filesystem, path.rstrip("/") or path
 
 
 def _found(side: str, word: str, filesystem: fs.FileSystem, path: str) -> list[str]:
@@ -129,6 +146,10 @@ def _visible(filesystem: fs.FileSystem, folder: str) -> list[str]:
 
 def _matching(filesystem: fs.FileSystem, pattern: str) -> list[str]:
     """Files that a glob names, and those in folders that it names."""
+    if "**" in pattern:
+        raise DataError(
+            f"** has no meaning in {pattern}; name a folder, which is all that is below it"
+        )
     parts = PurePosixPath(pattern).parts
     first = next(i for i, part in enumerate(parts) if glob.has_magic(part))
     base = str(PurePosixPath(*parts[:first]))
@@ -136,7 +157,9 @@ def _matching(filesystem: fs.FileSystem, pattern: str) -> list[str]:
         return []
     found: list[str] = []
     for info in filesystem.get_file_info(fs.FileSelector(base, recursive=len(parts) > first + 1)):
-        if PurePosixPath(info.path).match(pattern):
+        # A star stands for no hidden file, such as a mark of success, unless the pattern names it so.
+        named = parts[-1].startswith(_HIDDEN) or not info.base_name.startswith(_HIDDEN)
+        if named and PurePosixPath(info.path).match(pattern):
             folder = info.type == fs.FileType.Directory
             found += _visible(filesystem, info.path) if folder else [info.path]
     return found

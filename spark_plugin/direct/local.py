@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from event_model.condition import TimingCondition
 from event_model.results import JoinCounters
-from spark_plugin.direct.planning import Given, plan_files
+from spark_plugin.direct.files import Given
+from spark_plugin.direct.planning import plan_files
 from spark_plugin.direct.slice_join import SliceRows, join_slice, read_slice
 from spark_plugin.tables import SideCounts
 from spark_plugin.worker import JoinSummary

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
 from event_model.condition import TimingCondition
 from event_model.errors import CoincideError
 from event_model.options import CorrelateOptions
-from spark_plugin.direct.files import ParquetFiles, find_files
+from spark_plugin.direct.files import Given, ParquetFiles, find_files
 from spark_plugin.direct.footers import (
     RowGroup,
     check_alike,
@@ -20,8 +19,6 @@ from spark_plugin.direct.footers import (
 from spark_plugin.direct.plan import DirectPlan, direct_plan
 from spark_plugin.direct.slice_join import DirectJoin
 from spark_plugin.worker import TablePlan, plan_tables
-
-Given = str | os.PathLike[str] | Sequence[str]
 
 REMEDY = 'df.sort("min_time").write.parquet("ordered")'
 

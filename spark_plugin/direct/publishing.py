@@ -8,13 +8,12 @@ import uuid
 from collections.abc import Collection
 from pathlib import PurePosixPath
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
 from event_model.errors import DataError
+from spark_plugin.direct.files import Given, find_files, place_of, words_of
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 SUCCESS = "_SUCCESS"
 _ASIDE = ".coincide-"
 _WITHOUT_RENAME = ("s3", "gcs")
@@ -42,10 +41,13 @@ class OutputFolder:
 
     def __init__(self, output: str | os.PathLike[str], overwrite: bool) -> None:
         self.text = os.fspath(output)
-        self.filesystem, self.path = _place(self.text)
+        self.filesystem, self.path = place_of("output", self.text)
         parent, name = str(PurePosixPath(self.path).parent), PurePosixPath(self.path).name
         self._parent, self._prefix = parent, f"{parent}/.{name}{_ASIDE}"
         self.aside = self._prefix + uuid.uuid4().hex
+        self._old = self._prefix + "old-"
+        self._check_place()
+        self._restore()
         self._check(overwrite)
 
     def __enter__(self) -> OutputFolder:
@@ -87,7 +89,7 @@ class OutputFolder:
                 self.filesystem.delete_file(info.path)
         with self.filesystem.open_output_stream(f"{self.aside}/{SUCCESS}"):
             pass
-        old = self._prefix + "old-" + uuid.uuid4().hex
+        old = self._old + uuid.uuid4().hex
         replaced = self._type(self.path) != fs.FileType.NotFound
         if replaced:
             self.filesystem.move(self.path, old)
@@ -98,7 +100,32 @@ class OutputFolder:
                 self.filesystem.move(old, self.path)
             raise
 
-    def _check(self, overwrite: bool) -> None:
+    def check_inputs(self, side: str, given: Given) -> None:
+        """Refuse an output in which an input lies, or which lies in one.
+
+        Raises
+        ------
+        DataError
+        """
+        output = PurePosixPath(self.path)
+        folders = [PurePosixPath(place_of(side, word)[1]) for word in words_of(given)]
+        files = map(PurePosixPath, find_files(side, given).paths)
+        if any(output.is_relative_to(one) for one in folders) or any(
+            one.is_relative_to(output) for one in files
+        ):
+            raise DataError(f"the output {self.text} and the {side} input overlap; write elsewhere")
+
+    def _restore(self) -> None:
+        """Put back what a run that was killed between taking away and replacing has taken away."""
+        if self._type(self.path) != fs.FileType.NotFound:
+            return
+        taken = [
+            info.path for info in self._listed(self._parent) if info.path.startswith(self._old)
+        ]
+        if taken:
+            self.filesystem.move(taken[0], self.path)
+
+    def _check_place(self) -> None:
         if self.filesystem.type_name in _WITHOUT_RENAME:
             raise DataError(
                 f"the output {self.text} lies where folders cannot be renamed, so it could be seen half"
@@ -106,6 +133,8 @@ class OutputFolder:
             )
         if self._type(self._parent) != fs.FileType.Directory:
             raise DataError(f"the folder of the output {self.text} does not exist; make it first")
+
+    def _check(self, overwrite: bool) -> None:
         there = self._type(self.path)
         if there == fs.FileType.NotFound:
             return
@@ -137,13 +166,3 @@ class OutputFolder:
         for info in self._listed(self._parent):
             if info.path.startswith(self._prefix):
                 self.filesystem.delete_dir(info.path)
-
-
-def _place(text: str) -> tuple[fs.FileSystem, str]:
-    if not _SCHEME.match(text):
-        return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(text))
-    try:
-        filesystem, path = fs.FileSystem.from_uri(text)
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(f"cannot open the output {text}: {error}") from error
-    return filesystem, path.rstrip("/")
