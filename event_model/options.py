@@ -14,6 +14,8 @@ How = Literal["inner", "left", "semi", "anti"]
 Emit = Literal["pairs", "lists", "counts", "best"]
 Invalid = Literal["raise", "drop"]
 Backend = Literal["auto", "cpu", "gpu"]
+SideName = Literal["left", "right"]
+Broadcast = Literal["auto", "left", "right", "smaller", "never"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,12 @@ class CorrelateOptions:
         Rows a slice should hold when `slices` is None; bounds the memory of a worker.
     max_replication : float
         How many copies of a right event slices may hold on average.
+    broadcast : {"auto", "left", "right", "smaller", "never"}
+        Which side of a join of DataFrames goes to every worker, so that the other need not be
+        shuffled. ``"auto"``: one of at most `broadcast_bytes`, if `slices` is None and the other
+        side's partitions are even. Any other value is what is done, whatever the sizes.
+    broadcast_bytes : int
+        Most bytes, on the way to the workers, of a side that is broadcast by itself.
     batch_pairs : int or None
         Pairs in one output batch; None: 65,536 in a Spark worker, 1,000,000 elsewhere. A batch exceeds
         it only by the matches of one event.
@@ -57,6 +65,8 @@ class CorrelateOptions:
     slices: int | None = None
     slice_rows: int = 1_000_000
     max_replication: float = 4.0
+    broadcast: Broadcast = "auto"
+    broadcast_bytes: int = 64 << 20
     batch_pairs: int | None = None
     classes: int | None = None
     threads: int | None = None
@@ -65,8 +75,10 @@ class CorrelateOptions:
         if self.unit is not None:
             object.__setattr__(self, "unit", unit_name(self.unit))
         check_choice("invalid", self.invalid, get_args(Invalid))
+        check_choice("broadcast", self.broadcast, get_args(Broadcast))
         for name in ("slices", "slice_rows", "batch_pairs", "classes", "threads"):
             _check_count(name, getattr(self, name))
+        _check_count("broadcast_bytes", self.broadcast_bytes, 0)
         if self.classes is not None and self.classes > MAX_CLASSES:
             raise ConditionError(f"classes must be at most {MAX_CLASSES}; found {self.classes}")
         if not isinstance(self.max_replication, Real) or not self.max_replication >= 1.0:
@@ -99,8 +111,8 @@ def _check_time_range(time_range: object) -> None:
         raise ConditionError(f"time_range is empty: {ends[0]} is after {ends[1]}")
 
 
-def _check_count(name: str, value: int | None) -> None:
+def _check_count(name: str, value: int | None, least: int = 1) -> None:
     if value is None:
         return
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ConditionError(f"{name} must be an int of at least 1; found {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ConditionError(f"{name} must be an int of at least {least}; found {value!r}")

@@ -99,6 +99,15 @@ def distance_from_middle(m1: int, m2: int, lo: int, hi: int) -> np.uint64:
 
 
 @compiled
+def distances_from_middle(m1: np.ndarray, m2: np.ndarray, lo: int, hi: int) -> np.ndarray:
+    """`distance_from_middle` of n pairs: int64 arrays in, a uint64 array out, shape (n,)."""
+    out = np.empty(m1.size, np.uint64)
+    for i in range(m1.size):
+        out[i] = distance_from_middle(m1[i], m2[i], lo, hi)
+    return out
+
+
+@compiled
 def one_sided_probability(s: int, l1: int, l2: int, hi: int) -> float:
     """P(T_right - T_left <= hi), the deadline predicate. Arguments as `window_probability`."""
     if l1 == 0 and l2 == 0:

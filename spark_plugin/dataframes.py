@@ -146,6 +146,16 @@ def wire_type(kind: T.DataType) -> T.DataType:
     return kind
 
 
+def wire_bytes(value: str, kind: T.DataType) -> int | str | None:
+    """Bytes of a value on the wire: a number, SQL where it is each row's own; None: it cannot be told."""
+    if isinstance(kind, (T.StringType, T.BinaryType)):
+        return f"coalesce(octet_length({value}), 0)"
+    fixed = (T.FloatType, T.DoubleType, T.DayTimeIntervalType, T.NullType)
+    if crosses_as_int64(kind) or isinstance(kind, fixed):
+        return 8
+    return 16 if isinstance(kind, T.DecimalType) else None
+
+
 def can_be_hashed(kind: T.DataType) -> bool:
     """Whether Spark's hash functions take a type."""
     if isinstance(kind, T.ArrayType):

@@ -131,7 +131,7 @@ class Emission:
     def __init__(
         self, left: Side, right: Side, spec: JoinSpec, schema: pa.Schema, backend: ModuleType
     ):
-        self._left, self._right, self._spec, self._schema = left, right, spec, schema
+        self._left, self._right, self._spec, self.schema = left, right, spec, schema
         self._backend = backend
         self._left_events, self._right_events = grouped_events(left, right)
         self.join = make_join(
@@ -205,7 +205,7 @@ class Emission:
         yield self._batch([column(rows) for column in self._left_columns], others)
 
     def _no_partners(self, n: int) -> list[pa.Array]:
-        return [pa.nulls(n, field.type) for field in list(self._schema)[len(self._left_columns) :]]
+        return [pa.nulls(n, field.type) for field in list(self.schema)[len(self._left_columns) :]]
 
     def _pairs(self, start: int, stop: int) -> Iterator[pa.RecordBatch]:
         join = self.join
@@ -293,7 +293,7 @@ class Emission:
             return import_module("cpu_fallback").pair_probabilities(*given)
 
     def _batch(self, left: list[pa.Array], right: list[pa.Array]) -> pa.RecordBatch:
-        return pa.RecordBatch.from_arrays([*left, *right], schema=self._schema)
+        return pa.RecordBatch.from_arrays([*left, *right], schema=self.schema)
 
 
 class Gather:

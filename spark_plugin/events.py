@@ -6,12 +6,15 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
+from event_model.options import SideName
 from event_model.units import TIME_LIMIT
-from spark_plugin.dataframes import literal, quoted, ticks
+from spark_plugin.dataframes import field_of, literal, quoted, ticks, wire_bytes
 from spark_plugin.time_columns import INVALID_REASONS, NOT_FINITE, TimeScale
 
 REASONS = ("ok", "null", *INVALID_REASONS)
 """What a row can be; its index is the value of `EventFrame.reason`."""
+
+_TIME_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class EventFrame:
         Declared longest length, ticks.
     """
 
-    side: str
+    side: SideName
     source: DataFrame
     scales: tuple[TimeScale, TimeScale]
     by: list[str]
@@ -56,6 +59,24 @@ class EventFrame:
             f"({null_key}) AS null_key",
             f"{key_hash} AS key_hash",
         ]
+
+    @property
+    def row_bytes(self) -> tuple[int, str | None] | None:
+        """Bytes of a row on the wire: of all rows alike, and SQL of what is each row's own, if any.
+
+        None where it cannot be told, as of nested columns.
+        """
+        alike, own = _TIME_BYTES, []
+        for name in (*self.by, *self.payload):
+            kind = field_of(self.source, self.side, name).dataType
+            size = wire_bytes(quoted(name), kind)
+            if size is None:
+                return None
+            if isinstance(size, int):
+                alike += size
+            else:
+                own.append(size)
+        return alike, " + ".join(own) or None
 
     @property
     def is_ok(self) -> str:

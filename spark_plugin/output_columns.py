@@ -9,7 +9,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
 from spark_plugin import dataframes as frames
-from spark_plugin.emission import JoinSpec
+from spark_plugin.emission import JoinSpec, check_output_names
+from spark_plugin.events import EventFrame
+from spark_plugin.wire import METRICS, wire_layout
 
 Named = Sequence[tuple[str, T.DataType]]
 
@@ -65,18 +67,15 @@ def output_columns(spec: JoinSpec, by: Named, left: Named, right: Named) -> list
     return columns
 
 
-def wire_schema(columns: Sequence[OutputColumn], metrics: str | None = None) -> T.StructType:
-    """What the worker yields; `metrics` is the name of a column of counters to add.
+def wire_schema(columns: Sequence[OutputColumn]) -> T.StructType:
+    """What the worker yields.
 
     Raises
     ------
     SchemaError
         If Spark's Arrow cannot carry a type.
     """
-    fields = [(column.name, column.wire_kind) for column in columns]
-    if metrics is not None:
-        fields.append((metrics, T.ArrayType(T.LongType())))
-    return T.StructType([T.StructField(name, kind) for name, kind in fields])
+    return T.StructType([T.StructField(column.name, column.wire_kind) for column in columns])
 
 
 def decoded(frame: DataFrame, columns: Sequence[OutputColumn]) -> DataFrame:
@@ -85,3 +84,51 @@ def decoded(frame: DataFrame, columns: Sequence[OutputColumn]) -> DataFrame:
         # Spared, since even a projection of nothing copies every row.
         return frame
     return frame.selectExpr(*(column.decoded() for column in columns))
+
+
+class ResultColumns:
+    """The output columns of a join of DataFrames: their names, types, and how they cross the wire.
+
+    Parameters
+    ----------
+    sides : (EventFrame, EventFrame)
+    spec : JoinSpec
+
+    Raises
+    ------
+    ConditionError
+        If two would have one name.
+    SchemaError
+        If Spark's Arrow cannot carry a type.
+    """
+
+    # `layout`: how events cross; `columns`; `wire_schema`: what the worker yields.
+
+    def __init__(self, sides: tuple[EventFrame, EventFrame], spec: JoinSpec) -> None:
+        left, right = sides
+        keys, mine, theirs = (
+            [(name, frames.field_of(side.source, side.side, name).dataType) for name in names]
+            for side, names in ((left, left.by), (left, left.payload), (right, right.payload))
+        )
+        cross = [[frames.crosses_as_int64(kind) for _, kind in side] for side in (mine, theirs)]
+        self.layout = wire_layout(len(keys), *cross)
+        self.columns = output_columns(spec, keys, mine, theirs)
+        check_output_names(list(self.names))
+        self.wire_schema = wire_schema(self.columns)
+
+    @property
+    def metrics_name(self) -> str:
+        """A name for a column of counters that no output column has."""
+        name = METRICS
+        while name in (other.lower() for other in self.names):
+            name += "_"
+        return name
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the output columns, on the wire and off it."""
+        return tuple(column.name for column in self.columns)
+
+    def decoded(self, pairs: DataFrame) -> DataFrame:
+        """The worker's columns in their own types."""
+        return decoded(pairs, self.columns)

@@ -15,6 +15,8 @@ from functools import cached_property
 
 import numpy as np
 
+from spark_plugin.samples import Reach, Sample, expected_partners, shifted
+
 MOST_TIME_SLICES = 2048
 _SMALLEST_SLICE_WORK = 100_000.0
 """Below this much work, in rows, a task of its own does not pay."""
@@ -24,36 +26,6 @@ _FARTHEST = 2**62
 """No doubled midpoint lies further out."""
 PAIR_WORK = {"pairs": 0.3, "lists": 0.1, "counts": 0.02, "best": 0.1}
 """Work of a pair, in rows that cross to the worker, by emit."""
-
-
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """A weighted sample of one side, ascending by midpoint.
-
-    Parameters
-    ----------
-    midpoints : int64 array
-        Doubled midpoints, half ticks.
-    weights : float64 array
-        Events for which each sample stands.
-    hashes : int64 array
-        Hash of the keys, 0 without keys.
-    rows : int
-        Events on the side.
-    """
-
-    midpoints: np.ndarray
-    weights: np.ndarray
-    hashes: np.ndarray
-    rows: int
-
-
-@dataclass(frozen=True)
-class Reach:
-    """A pair can qualify only if first <= D <= last, D the difference of doubled midpoints."""
-
-    first: int
-    last: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,24 +174,12 @@ class _Work:
         self.rows = left.rows + right.rows
         middle = (reach.first + reach.last) // 2
         self._seen_from_left = right.midpoints - middle
-        self._left_work = left.weights * (1.0 + pair_work * self._partners())
+        self._left_work = left.weights * (1.0 + pair_work * expected_partners(left, right, reach))
         self._positions = np.concatenate([left.midpoints, self._seen_from_left])
         work = np.concatenate([self._left_work, right.weights])
         order = np.argsort(self._positions, kind="stable")
         self._positions, self._cumulated = self._positions[order], np.cumsum(work[order])
         self.total = float(self._cumulated[-1]) if self._cumulated.size else 0.0
-
-    def _partners(self) -> np.ndarray:
-        """Right events of the same keys that each left sample can reach, estimated."""
-        partners = np.zeros(self.left.midpoints.size)
-        # One pass per distinct key would be slow; heavy keys are those that the sample shows often.
-        for key in _frequent(self.left.hashes):
-            mine, theirs = self.left.hashes == key, self.right.hashes == key
-            partners[mine] = _weight_between(
-                self.right.midpoints[theirs], self.right.weights[theirs],
-                self.left.midpoints[mine], self.reach,
-            )  # fmt: skip
-        return partners
 
     def plan(self, time_slices: int, buckets: int, wanted: int, most_splits: int) -> SlicePlan:
         """Cut into time slices of equal work, then split the cells that stay too heavy."""
@@ -262,27 +222,3 @@ class _Work:
         bucket = self.right.hashes % buckets
         copies = above[last + 1, bucket] - above[first, bucket]
         return float((copies * self.right.weights).sum() / self.right.weights.sum())
-
-
-def shifted(values: np.ndarray, by: int) -> np.ndarray:
-    """``values + by``, held at the ends of int64: beyond every midpoint."""
-    ends = np.iinfo(np.int64)
-    if by >= 0:
-        return np.where(values > ends.max - by, ends.max, values + np.int64(by))
-    return np.where(values < ends.min - by, ends.min, values + np.int64(by))
-
-
-def _frequent(hashes: np.ndarray, most: int = 64) -> np.ndarray:
-    """The hashes that occur most often."""
-    values, counts = np.unique(hashes, return_counts=True)
-    return values[np.argsort(-counts, kind="stable")[:most]]
-
-
-def _weight_between(
-    midpoints: np.ndarray, weights: np.ndarray, base: np.ndarray, reach: Reach
-) -> np.ndarray:
-    """Weight of the sorted midpoints within reach of each base midpoint."""
-    cumulated = np.concatenate([[0.0], np.cumsum(weights)])
-    last = np.searchsorted(midpoints, shifted(base, reach.last), side="right")
-    first = np.searchsorted(midpoints, shifted(base, reach.first), side="left")
-    return cumulated[last] - cumulated[first]

@@ -18,8 +18,9 @@ from spark_plugin.time_columns import INVALID_REASONS, describe_invalid
 _SAMPLE_TIERS = ((256, 1), (1 << 12, 16), (1 << 16, 128), (1 << 20, 1024))
 """Rows of a partition up to a position are sampled every so many: few rows whole, many rows thinly."""
 _LAST_STRIDE = 8192
-_ROW_MASK = (1 << 33) - 1
-"""Bits of `monotonically_increasing_id` that count the rows of a partition."""
+_ROW_BITS = 33
+_ROW_MASK = (1 << _ROW_BITS) - 1
+"""Bits of `monotonically_increasing_id` that count the rows of a partition; those above number it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,8 @@ class SideStatistics:
         Events for which each sample stands.
     hashes : int64 array, shape (samples,)
         Hash of the keys of each sample, 0 without keys.
+    partitions : int64 array, shape (samples,)
+        Partition of each sample.
     """
 
     counts: SideCounts
@@ -45,6 +48,7 @@ class SideStatistics:
     midpoints: np.ndarray
     weights: np.ndarray
     hashes: np.ndarray
+    partitions: np.ndarray
 
     @property
     def matchable(self) -> int:
@@ -110,6 +114,7 @@ def _of_side(table: pa.Table, side: int) -> SideStatistics:
     ok = reasons == REASONS.index("ok")
     order = np.flatnonzero(sampled)
     order = order[np.argsort(data["midpoint"][order], kind="stable")]
+    number = group[order] - len(REASONS)
     return SideStatistics(
         SideCounts(
             rows=sum(of_reason.values()),
@@ -119,8 +124,9 @@ def _of_side(table: pa.Table, side: int) -> SideStatistics:
         shortest=int(data["shortest"][ok].min()) if ok.any() else 0,
         longest=int(data["longest"][ok].max(initial=0)),
         midpoints=data["midpoint"][order],
-        weights=_strides((group[order] - len(REASONS)) & _ROW_MASK),
+        weights=_strides(number & _ROW_MASK),
         hashes=data["hash"][order] if "hash" in data else np.zeros(order.size, np.int64),
+        partitions=number >> _ROW_BITS,
     )
 
 

@@ -39,6 +39,15 @@ class WireLayout:
         """All columns in wire order."""
         return tuple(dict.fromkeys((TIME, CODED, *self.keys, *self.left, *self.right)))
 
+    def payload(self, side: str) -> tuple[str, ...]:
+        """Wire columns of what one side hands out."""
+        return self.left if side == "left" else self.right
+
+    def only(self, side: str) -> WireLayout:
+        """The layout where events of one side travel alone."""
+        left, right = (self.payload(each) if each == side else () for each in ("left", "right"))
+        return WireLayout(self.keys, left, right)
+
 
 def wire_layout(keys: int, left: Sequence[bool], right: Sequence[bool]) -> WireLayout:
     """Assign wire columns.

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from spark_plugin import slices as planner
-from spark_plugin.slices import PAIR_WORK, Reach, Sample, SlicePlan, plan_slices, uniform_plan
+from spark_plugin.samples import Reach, Sample, shifted
+from spark_plugin.slices import PAIR_WORK, SlicePlan, plan_slices, uniform_plan
 
 PAIRS = PAIR_WORK["pairs"]
 EVENTS = 1000.0
@@ -350,6 +351,6 @@ def test_far_midpoints_and_reaches(reach: Reach) -> None:
 
 def test_shifted() -> None:
     values = np.array([-(2**63), -5, 0, 5, 2**63 - 1])
-    assert planner.shifted(values, 3).tolist() == [-(2**63) + 3, -2, 3, 8, 2**63 - 1]
-    assert planner.shifted(values, -3).tolist() == [-(2**63), -8, -3, 2, 2**63 - 4]
-    assert planner.shifted(values, 2**63 - 1)[1:].tolist() == [2**63 - 6] + [2**63 - 1] * 3
+    assert shifted(values, 3).tolist() == [-(2**63) + 3, -2, 3, 8, 2**63 - 1]
+    assert shifted(values, -3).tolist() == [-(2**63), -8, -3, 2, 2**63 - 4]
+    assert shifted(values, 2**63 - 1)[1:].tolist() == [2**63 - 6] + [2**63 - 1] * 3

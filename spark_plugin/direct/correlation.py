@@ -18,7 +18,7 @@ from event_model.condition import TimingCondition
 from event_model.errors import CoincideError, ConditionError
 from event_model.options import CorrelateOptions, check_choice
 from event_model.results import JoinCounters
-from spark_plugin.correlation import Correlation, parallelism, plan_correlation
+from spark_plugin.correlation import Correlation, plan_correlation
 from spark_plugin.direct.files import Given, find_files, words_of
 from spark_plugin.direct.planning import NotDirect, plan_files
 from spark_plugin.direct.publishing import OutputFolder
@@ -26,6 +26,7 @@ from spark_plugin.direct.slice_join import DirectJoin
 from spark_plugin.direct.tasks import BatchTask, FileTask, SliceReport
 from spark_plugin.direct.wire import spark_type
 from spark_plugin.output_columns import decoded, output_columns, wire_schema
+from spark_plugin.planning import parallelism
 from spark_plugin.stage_resources import gpu_profile
 from spark_plugin.tables import SideCounts, type_of
 
@@ -46,8 +47,9 @@ class FilesSummary:
     rows, size : int
         Rows of the output, and bytes.
     seconds : float
-    slices : int
-    way : {"direct", "exchange"}
+    slices : int or None
+        None where a side went to every worker.
+    way : {"direct", "broadcast", "exchange"}
     why : str
         Why this way was taken.
     """
@@ -58,7 +60,7 @@ class FilesSummary:
     rows: int
     size: int
     seconds: float
-    slices: int
+    slices: int | None
     way: str
     why: str
 
@@ -268,5 +270,5 @@ def _exchanged(
     rows, size = folder.publish_all()
     return FilesSummary(
         plan.left, plan.right, counters, rows, size, time.perf_counter() - started, plan.slices,
-        "exchange", why,
+        plan.way, f"{plan.plan.describe()}; not direct: {why}",
     )  # fmt: skip

@@ -1,0 +1,49 @@
+"""A join of DataFrames by broadcast, planned."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from spark_plugin.broadcast.partials import Combination, PartialTask, partial_spec
+from spark_plugin.broadcast.plan import BroadcastPlan, is_two_step
+from spark_plugin.broadcast.small_side import Shipment, sorted_table
+from spark_plugin.broadcast.task import BroadcastTask
+from spark_plugin.emission import JoinSpec
+from spark_plugin.events import EventFrame
+from spark_plugin.output_columns import ResultColumns
+from spark_plugin.stage import Stage
+from spark_plugin.wire_rows import wire_rows
+
+
+def broadcast_join(
+    sides: tuple[EventFrame, EventFrame],
+    spec: JoinSpec,
+    result: ResultColumns,
+    plan: BroadcastPlan,
+    chunk_rows: int,
+    stage: Stage,
+) -> DataFrame:
+    """The result in wire types. The small side is collected at once; the rest is not yet computed."""
+    small, large = sides if plan.small == "left" else sides[::-1]
+    layout, spark = result.layout, small.source.sparkSession
+
+    def rows(side: EventFrame) -> DataFrame:
+        own = layout.only(side.side)
+        return wire_rows(side, own, spec.keeps_unmatched, stage.raise_invalid).select(*own.columns)
+
+    table = sorted_table(rows(small).toArrow(), layout.only(plan.small), plan.small)
+    shipment = Shipment.of(table, spark)
+    if not is_two_step(plan.small, spec):
+        task = BroadcastTask(
+            spec, layout, result.names, stage.metrics, plan=plan, small=shipment,
+            chunk_rows=chunk_rows,
+        )  # fmt: skip
+        return stage.run(rows(large), task, result.wire_schema)
+    combination = Combination(spec, result)
+    schema = combination.found_schema
+    task = PartialTask(
+        partial_spec(spec), layout, tuple(schema.names), stage.metrics, plan=plan, small=shipment,
+        chunk_rows=chunk_rows,
+    )  # fmt: skip
+    found = stage.run(rows(large), task, schema, is_joined=True)
+    return combination.combined(combination.events(table, spark), found)

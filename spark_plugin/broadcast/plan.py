@@ -1,0 +1,144 @@
+"""Whether a side is small enough to go to every worker, and which. NumPy only, no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from event_model.options import CorrelateOptions, SideName
+from spark_plugin.emission import JoinSpec
+from spark_plugin.samples import Reach, Sample, expected_partners
+from spark_plugin.slices import PAIR_WORK
+
+_UNEVEN = 2.0
+"""A partition of so many times its share of the work would keep the other tasks waiting."""
+_LITTLE_WORK = 5_000_000.0
+"""Below this much work, in rows, an uneven partition is done before an exchange would be."""
+
+
+@dataclass(frozen=True)
+class BroadcastPlan:
+    """A join in which one side goes to every worker.
+
+    Parameters
+    ----------
+    small : {"left", "right"}
+    reach : Reach
+        Of D = midpoint of the right event - midpoint of the left event.
+    why : str
+    """
+
+    small: SideName
+    reach: Reach
+    why: str
+
+    @property
+    def large(self) -> SideName:
+        """The side that streams through."""
+        return "right" if self.small == "left" else "left"
+
+    def describe(self) -> str:
+        """The plan in one line, for the log."""
+        return f"{self.small} to every worker, {self.why}"
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A side, as the choice sees it.
+
+    Parameters
+    ----------
+    name : {"left", "right"}
+    sample : Sample
+    partitions : int64 array, shape (samples,)
+        Partition of each sample.
+    least_bytes : int or None
+        Bytes of all rows on the wire, without what each row's own takes; None: cannot be told.
+    all_bytes : callable
+        Bytes of all rows on the wire; may have to look at them.
+    """
+
+    name: SideName
+    sample: Sample
+    partitions: np.ndarray
+    least_bytes: int | None
+    all_bytes: Callable[[], int]
+
+
+def is_two_step(small: SideName, spec: JoinSpec) -> bool:
+    """Whether what tasks find about events of the small side must be brought together.
+
+    A task that streams left events sees all partners of each. One that streams right events sees some
+    of the partners of each left event: pairs are final then, and nothing else is.
+    """
+    return small == "left" and (spec.how != "inner" or spec.emit != "pairs")
+
+
+def choose_small_side(
+    left: Candidate,
+    right: Candidate,
+    reach: Reach,
+    spec: JoinSpec,
+    options: CorrelateOptions,
+    tasks: int,
+) -> BroadcastPlan | None:
+    """The side to broadcast, if any.
+
+    Parameters
+    ----------
+    left, right : Candidate
+    reach : Reach
+    spec : JoinSpec
+    options : CorrelateOptions
+        `broadcast`, `broadcast_bytes`, `slices`.
+    tasks : int
+        Tasks that the cluster runs at once.
+
+    Returns
+    -------
+    BroadcastPlan or None
+        None: the exchange.
+    """
+    asked = options.broadcast
+    if asked == "never" or (asked == "auto" and options.slices is not None):
+        return None
+    if asked in ("left", "right"):
+        return BroadcastPlan(asked, reach, "as asked")
+    if asked == "smaller":
+        small = left if left.sample.rows < right.sample.rows else right
+        return BroadcastPlan(small.name, reach, "the smaller side, as asked")
+    sides = [(right, left), (left, right)]
+    if left.sample.rows < right.sample.rows and not is_two_step("left", spec):
+        sides.reverse()
+    for small, large in sides:
+        size = _size_if_small(small, options.broadcast_bytes)
+        if size is not None and _is_worth_it(small, large, reach, spec, tasks):
+            return BroadcastPlan(small.name, reach, f"{size / 1e6:,.1f} MB")
+    return None
+
+
+def _size_if_small(side: Candidate, most: int) -> int | None:
+    """Bytes of a side that fits; None of one that does not."""
+    if side.least_bytes is None or side.least_bytes > most:
+        return None
+    size = side.all_bytes()
+    return size if size <= most else None
+
+
+def _is_worth_it(
+    small: Candidate, large: Candidate, reach: Reach, spec: JoinSpec, tasks: int
+) -> bool:
+    """Whether the streams are even, and what they yield is less than what an exchange would move."""
+    towards = reach if large.name == "left" else reach.reversed
+    partners = expected_partners(large.sample, small.sample, towards)
+    if is_two_step(small.name, spec) and spec.emit in ("pairs", "lists"):
+        pairs = float((large.sample.weights * partners).sum())
+        if spec.how not in ("semi", "anti") and pairs > large.sample.rows:
+            return False
+    work = large.sample.weights * (1.0 + PAIR_WORK[spec.emit] * partners)
+    if not work.size:
+        return True
+    heaviest = np.bincount(np.unique(large.partitions, return_inverse=True)[1], work).max()
+    return bool(heaviest <= max(_UNEVEN * work.sum() / tasks, _LITTLE_WORK))

@@ -1,0 +1,107 @@
+"""How events of two DataFrames meet: what is known of them, and the way that follows from it."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from event_model.bands import OUTER_HI, OUTER_LO, band_table
+from event_model.condition import Window
+from event_model.errors import ConditionError
+from event_model.length_classes import LengthClasses
+from event_model.options import CorrelateOptions
+from spark_plugin.broadcast.plan import BroadcastPlan, Candidate, choose_small_side
+from spark_plugin.emission import JoinSpec
+from spark_plugin.events import EventFrame
+from spark_plugin.samples import Reach, Sample
+from spark_plugin.slices import PAIR_WORK, SlicePlan, plan_slices, uniform_plan
+from spark_plugin.statistics import SideStatistics, measure, refuse_invalid
+from spark_plugin.tables import SideCounts
+
+
+def plan_ways(
+    sides: tuple[EventFrame, EventFrame], spec: JoinSpec, options: CorrelateOptions
+) -> tuple[tuple[SideCounts, SideCounts] | None, SlicePlan | BroadcastPlan]:
+    """What rows there are, if somebody had to look, and how events meet."""
+    declared = _declared_plan(sides, spec, options)
+    if declared is not None:
+        return None, declared
+    statistics = measure(*sides)
+    if options.invalid == "raise":
+        refuse_invalid(sides, statistics)
+    reach = _reach(spec.window, *((s.shortest, s.longest) for s in statistics))
+    left, right = _sample(statistics[0], spec.keeps_unmatched), _sample(statistics[1], False)
+    tasks = parallelism(sides[0].source.sparkSession)
+    candidates = [_candidate(*each) for each in zip(sides, (left, right), statistics, strict=True)]
+    plan: SlicePlan | BroadcastPlan | None
+    plan = choose_small_side(candidates[0], candidates[1], reach, spec, options, tasks)
+    if plan is None:
+        plan = plan_slices(
+            left,
+            right,
+            reach,
+            parallelism=tasks,
+            slices=options.slices,
+            slice_rows=options.slice_rows,
+            max_replication=options.max_replication,
+            pair_work=PAIR_WORK[spec.emit],
+            keyed=bool(sides[0].by),
+        )
+    return (statistics[0].counts, statistics[1].counts), plan
+
+
+def _declared_plan(
+    sides: tuple[EventFrame, EventFrame], spec: JoinSpec, options: CorrelateOptions
+) -> SlicePlan | BroadcastPlan | None:
+    """The plan where everything it needs is declared."""
+    left, right = (side.longest for side in sides)
+    named = options.broadcast in ("left", "right")
+    if left is None or right is None or not (named or options.time_range):
+        return None
+    if options.invalid == "drop":
+        if named:
+            return None
+        raise ConditionError(
+            "invalid='drop' must count what it drops, which needs the look at the data that declared"
+            " lengths and time_range spare; leave one of them out, or use invalid='raise'"
+        )
+    reach = _reach(spec.window, (0, left), (0, right))
+    if options.broadcast in ("left", "right"):
+        return BroadcastPlan(options.broadcast, reach, "as asked")
+    assert options.time_range is not None
+    first, last = options.time_range
+    slices = options.slices or 4 * parallelism(sides[0].source.sparkSession)
+    return uniform_plan(2 * first, 2 * last, reach, slices, options.max_replication)
+
+
+def _candidate(side: EventFrame, sample: Sample, statistics: SideStatistics) -> Candidate:
+    size = side.row_bytes
+    alike, own = size or (0, None)
+    least = alike * sample.rows
+
+    def all_bytes() -> int:
+        if own is None:
+            return least
+        return least + (side.source.selectExpr(f"sum({own})").collect()[0][0] or 0)
+
+    told = None if size is None else least
+    return Candidate(side.side, sample, statistics.partitions, told, all_bytes)
+
+
+def _sample(side: SideStatistics, with_unmatchable: bool) -> Sample:
+    rows = side.matchable + (side.counts.unmatchable if with_unmatchable else 0)
+    return Sample(side.midpoints, side.weights, side.hashes, rows)
+
+
+def _reach(window: Window, left: tuple[int, int], right: tuple[int, int]) -> Reach:
+    """The outer range of D over all lengths."""
+    band = band_table(LengthClasses.one(*left), LengthClasses.one(*right), window)[0, 0]
+    return Reach(int(band[OUTER_LO]), int(band[OUTER_HI]))
+
+
+def parallelism(spark: SparkSession) -> int:
+    """Tasks at once; where the session cannot say (Spark Connect), what its settings say."""
+    context = getattr(spark, "sparkContext", None)
+    if context is not None:
+        return max(1, context.defaultParallelism)
+    fallback = spark.conf.get("spark.sql.shuffle.partitions", "200") or "200"
+    return max(1, int(spark.conf.get("spark.sql.leafNodeDefaultParallelism", None) or fallback))

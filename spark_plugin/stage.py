@@ -1,0 +1,70 @@
+"""The stage of a plan in which Python workers join."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.resource import ResourceProfile
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from spark_plugin.wire_task import WireTask
+
+NOBODY = -1
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What the stage is given besides its rows.
+
+    Parameters
+    ----------
+    raise_invalid : bool
+        Whether invalid rows on the way to it fail the job: where nobody has looked for them before.
+    profile : ResourceProfile or None
+        What its tasks ask of the scheduler.
+    metrics : str or None
+        Name of a column for the counters of tasks, that no other column has; None: not counted.
+    observation : Observation or None
+        Collects their sums.
+    """
+
+    raise_invalid: bool
+    profile: ResourceProfile | None
+    metrics: str | None
+    observation: Observation | None
+
+    def run(
+        self, rows: DataFrame, task: WireTask, schema: T.StructType, *, is_joined: bool = False
+    ) -> DataFrame:
+        """What a task makes of rows on the wire, in the columns of the schema.
+
+        Parameters
+        ----------
+        rows : DataFrame
+        task : WireTask
+        schema : StructType
+        is_joined : bool
+            Whether the result is only joined, by a number in its first column. Rows with `NOBODY`
+            may be in it then.
+        """
+        if self.metrics is None or self.observation is None:
+            return rows.mapInArrow(task, schema, profile=self.profile)
+        counters = T.StructField(self.metrics, T.ArrayType(T.LongType()))
+        wide = T.StructType([*schema.fields, counters])
+        totals = [
+            F.expr(f"sum({self.metrics}[{i}])").alias(name)
+            for i, name in enumerate(("candidates", "probed", "pairs"))
+        ]
+        # Tasks tell their counters in rows of their own.
+        found = rows.mapInArrow(task, wide, profile=self.profile)
+        if not is_joined:
+            found = found.observe(self.observation, *totals)
+            return found.where(f"{self.metrics} IS NULL").drop(self.metrics)
+        # Adaptive execution takes what finds nothing out of the plan, and what was observed with it.
+        nothing = [f"CAST(NULL AS {field.dataType.simpleString()})" for field in schema]
+        none = rows.sparkSession.range(1).selectExpr(*nothing, "array(0L, 0L, 0L)")
+        first, *others = schema.names
+        found = found.unionAll(none).observe(self.observation, *totals)
+        return found.selectExpr(f"coalesce({first}, {NOBODY}L) AS {first}", *others)

@@ -1,0 +1,93 @@
+"""What runs in Spark's Python worker, whatever the way: joins in, Arrow batches in wire types out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from event_model.results import JoinCounters
+from spark_plugin.devices import release_gpu
+from spark_plugin.emission import Emission, JoinSpec, output_schema
+from spark_plugin.import_caches import forget_archive_finders
+from spark_plugin.wire import WireLayout
+
+
+@dataclass(frozen=True)
+class WireTask(ABC):
+    """The function of a `mapInArrow` stage.
+
+    Spark may call it with any batch boundaries, again after a failure, or not at all for an empty
+    partition: the answer depends on the rows alone.
+
+    Parameters
+    ----------
+    spec : JoinSpec
+    layout : WireLayout
+    names : tuple of str
+        Names of the output columns: keys, left columns, right columns and what follows them.
+    metrics : str or None
+        Name of a column to add, null but in one last row: candidates, probed, pairs.
+    """
+
+    spec: JoinSpec
+    layout: WireLayout
+    names: tuple[str, ...]
+    metrics: str | None = None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Join the rows of one partition.
+
+        Yields
+        ------
+        pa.RecordBatch
+            Columns in wire types, in the order of `names`.
+        """
+        forget_archive_finders()
+        try:
+            yield from self._joined(batches)
+        finally:
+            release_gpu()
+
+    @abstractmethod
+    def emissions(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Emission]:
+        """The joins of one partition, one after the other."""
+
+    def finished(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        """The output columns, from a batch of an emission."""
+        return batch.columns
+
+    def schema(
+        self, left: pa.Schema, right: pa.Schema, layout: WireLayout, spec: JoinSpec
+    ) -> pa.Schema:
+        """What an emission yields, from the schemas of both sides on the wire."""
+        groups = [
+            [pa.field(f"{prefix}{i}", wire.field(name).type) for i, name in enumerate(names)]
+            for prefix, wire, names in (
+                ("by", left, layout.keys),
+                ("left", left, layout.left),
+                ("right", right, layout.right),
+            )
+        ]
+        return output_schema(spec, *groups)
+
+    def _joined(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        counters, schema = JoinCounters(), None
+        for emission in self.emissions(batches):
+            schema = emission.schema
+            for batch in emission:
+                yield self._named(self.finished(batch), None)
+            counters += emission.counters
+        if self.metrics is not None and schema is not None:
+            nothing = self.finished(pa.RecordBatch.from_pylist([], schema=schema))
+            nulls = [pa.nulls(1, column.type) for column in nothing]
+            yield self._named(nulls, [counters.candidates, counters.probed, counters.pairs])
+
+    def _named(self, columns: list[pa.Array], metrics: list[int] | None) -> pa.RecordBatch:
+        if self.metrics is None:
+            return pa.RecordBatch.from_arrays(columns, names=list(self.names))
+        kind = pa.list_(pa.int64())
+        told = pa.nulls(len(columns[0]), kind) if metrics is None else pa.array([metrics], kind)
+        return pa.RecordBatch.from_arrays([*columns, told], names=[*self.names, self.metrics])
