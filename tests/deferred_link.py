@@ -45,6 +45,7 @@ class DeferredLink:
         return np.full(size * np.dtype(dtype).itemsize, POISON, np.uint8).view(dtype)
 
     def to_device(self, source: np.ndarray, target: np.ndarray) -> None:
+        assert self._is_pinned(source)
         self._append("to_device", lambda: np.copyto(target, source))
 
     def to_host(self, source: np.ndarray, target: np.ndarray) -> None:
@@ -52,6 +53,7 @@ class DeferredLink:
         start = source.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
         alive, size = weakref.ref(owner), source.nbytes
         assert source.flags.c_contiguous
+        assert self._is_pinned(target)
 
         def copy() -> None:
             memory = alive()
@@ -79,6 +81,9 @@ class DeferredLink:
     def kernels_follow(self, mark: int) -> None:
         self.log.append("kernels_follow")
         self.wait(mark)
+
+    def _is_pinned(self, array: np.ndarray) -> bool:
+        return any(np.shares_memory(array, room) for room in self.rooms)
 
     def _append(self, name: str, copy: Callable[[], None]) -> None:
         assert self._behind_kernels, "a copy may overtake the kernel that writes what it copies"

@@ -21,7 +21,7 @@ if not SIMULATED:
     pytest.skip("the simulator's; test_gpu_simulator runs these", allow_module_level=True)
 
 import gpu_kernels
-from gpu_kernels import join, memory, transfers
+from gpu_kernels import buffers, join, memory, transfers
 from gpu_kernels.transfers import Transfers
 from tests.deferred_link import DeferredLink, refusing
 from tests.test_gpu_join import FAULTY, allocating, assert_same, check_join
@@ -78,11 +78,20 @@ def test_results_leave_while_the_next_block_is_filled(
     assert sum(count > 0 for count in under_way) > len(under_way) / 2
 
 
-def test_the_right_side_is_copied_while_the_left_is_sorted(link: DeferredLink) -> None:
+def test_the_right_side_is_copied_while_the_left_is_sorted(
+    link: DeferredLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = buffers._by_midpoint
+
+    def sort(*columns: Any) -> Any:
+        link.log.append("sort")
+        return real(*columns)
+
+    monkeypatch.setattr(buffers, "_by_midpoint", sort)
     left, right = FAULTY[0]
     gpu_kernels.IntervalJoin(left, right, FAULTY[1])
     pieces = [3 * -(-len(side) // ITEMS) for side in (left, right)]
-    copies = [["to_device"] * n + ["kernels_follow"] for n in pieces]
+    copies = [["to_device"] * n + ["kernels_follow", "sort"] for n in pieces]
     assert link.log == ["copies_follow", *copies[0], *copies[1]]
 
 
@@ -198,9 +207,12 @@ def test_without_overlap(link: DeferredLink) -> None:
 
 
 def test_pinned_memory_is_given_back(link: DeferredLink) -> None:
-    transfers.current().send_one(np.arange(ITEMS))
     before = transfers.current()
-    device.release()
-    assert link.pending == 0
+    sent = before.send_one(np.arange(ITEMS))
+    with before.fetching() as fetch:
+        fetch(sent, np.empty(ITEMS, np.int64))
+        assert link.pending == 1
+        device.release()
+        assert link.pending == 0
     assert transfers._of_device == {}
     assert transfers.current() is not before
