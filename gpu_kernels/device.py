@@ -39,8 +39,8 @@ def use_device(number: int) -> None:
     """
     global _number
     _number = number
-    if not SIMULATED and problem() is None:
-        _select(number)
+    if problem() is None:
+        _select_here()
 
 
 def problem() -> str | None:
@@ -82,8 +82,7 @@ class Turn:
     def __enter__(self) -> None:
         self._lock.acquire()
         try:
-            if not SIMULATED and _selected() != _number:
-                _select(_number)
+            _select_here()
         except BaseException:
             self._lock.release()
             raise
@@ -107,6 +106,12 @@ def _is_installed(module: str) -> bool:
     return importlib.util.find_spec(module) is not None
 
 
+def _select_here() -> None:
+    """Let the calling thread work on the device chosen, if it does not yet: selecting adds to a stack."""
+    if not SIMULATED and _selected() != _number:
+        _select(_number)
+
+
 def _select(number: int) -> None:
     import cupy
     from numba import cuda
@@ -116,7 +121,7 @@ def _select(number: int) -> None:
 
 
 def _selected() -> int:
-    """The current device of the calling thread. Selecting costs more, and fills Numba's stack."""
+    """The current device of the calling thread."""
     import cupy
 
     return cupy.cuda.runtime.getDevice()

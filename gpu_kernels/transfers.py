@@ -79,8 +79,13 @@ class Transfers:
         # Kernels may still be using that memory: of now, not of what will be launched on the first group.
         self._link.copies_follow()
         for group, arriving in zip(groups, copies, strict=True):
-            for array, copy in zip(group, arriving, strict=True):
-                self._send(array, copy)
+            try:
+                for array, copy in zip(group, arriving, strict=True):
+                    self._send(array, copy)
+            except BaseException:
+                # No copy may end after its target has been given back.
+                self.finish()
+                raise
             self._link.kernels_follow(self._link.mark())
             yield arriving
 

@@ -169,6 +169,14 @@ def test_every_thread_works_on_the_device_chosen(devices: Devices) -> None:
     assert devices.selections <= 3
 
 
+def test_choosing_again_selects_no_more(devices: Devices, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "problem", lambda: None)
+    for number in (3, 3, 1, 1):
+        device.use_device(number)
+        assert devices.selected() == number
+    assert devices.selections == 2
+
+
 def test_a_device_that_cannot_be_selected_blocks_nobody(
     devices: Devices, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -172,6 +172,23 @@ def test_no_copy_is_left_behind_by_a_failure(
     check_join(*FAULTY, 2)
 
 
+def test_a_side_half_sent_is_waited_for(
+    link: DeferredLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = link.to_device
+
+    def to_device(source: np.ndarray, target: np.ndarray) -> None:
+        if link.pending:
+            raise KeyboardInterrupt
+        real(source, target)
+
+    monkeypatch.setattr(link, "to_device", to_device)
+    with pytest.raises(KeyboardInterrupt):
+        gpu_kernels.IntervalJoin(*FAULTY[0], FAULTY[1])
+    assert "to_device" in link.log
+    assert link.pending == 0
+
+
 def test_what_arrives_after_an_error_is_dropped(link: DeferredLink) -> None:
     out = np.zeros(ITEMS, np.int64)
     there = transfers.current()

@@ -359,6 +359,7 @@ def _overlap(bench: Bench, package: Any, work: Work) -> None:
         timings = bench.alternate(
             "copies", {WAITED: lambda: filled(False), BESIDE: lambda: filled(True)}, rounds=3
         )
+        bench.note(pinned=transfers.current().overlap)
     finally:
         transfers.release()
     bench.check_equal("copies", {who: t.answer for who, t in timings.items()})
