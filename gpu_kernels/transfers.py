@@ -128,8 +128,9 @@ class Transfers:
             room = self._next_room()
             staged = room.of(array.dtype, array[piece].size)
             staged[:] = array[piece]
+            room.in_use = True
             self._link.to_device(staged, copy[piece])
-            room.in_use, room.mark = True, self._link.mark()
+            room.mark = self._link.mark()
 
     def _fetch(self, array: Any, out: np.ndarray) -> None:
         if not self._has_rooms():
@@ -162,7 +163,8 @@ class Transfers:
     def _clear(self, room: _Room, keep: bool = True) -> None:
         if not room.in_use:
             return
-        self._link.wait(room.mark)
+        # There is no mark if an interruption came before it.
+        self._link.wait(self._link.mark() if room.mark is None else room.mark)
         if keep and room.arriving is not None:
             _, staged, target = room.arriving
             target[:] = staged

@@ -172,17 +172,19 @@ def test_no_copy_is_left_behind_by_a_failure(
     check_join(*FAULTY, 2)
 
 
+@pytest.mark.parametrize("name", ["to_device", "mark"])
 def test_a_side_half_sent_is_waited_for(
-    link: DeferredLink, monkeypatch: pytest.MonkeyPatch
+    link: DeferredLink, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = link.to_device
+    real, interrupted = getattr(link, name), []
 
-    def to_device(source: np.ndarray, target: np.ndarray) -> None:
-        if link.pending:
+    def interrupt(*given: Any) -> Any:
+        if link.pending and not interrupted:
+            interrupted.append(True)
             raise KeyboardInterrupt
-        real(source, target)
+        return real(*given)
 
-    monkeypatch.setattr(link, "to_device", to_device)
+    monkeypatch.setattr(link, name, interrupt)
     with pytest.raises(KeyboardInterrupt):
         gpu_kernels.IntervalJoin(*FAULTY[0], FAULTY[1])
     assert "to_device" in link.log
