@@ -20,12 +20,25 @@ def array_module() -> Any:
 
     # Both run everything on the default stream: nothing to wait for when an array changes hands.
     config.CUDA_ARRAY_INTERFACE_SYNC = 0  # type: ignore[attr-defined]
+    # Few events make few blocks; that is no news to whoever joins them.
+    config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # type: ignore[attr-defined]
     return cupy
 
 
 def on_device(array: np.ndarray) -> Any:
-    """A copy in device memory; in the simulator the array itself."""
+    """A copy in device memory, for small arrays; in the simulator the array itself.
+
+    CuPy pins as much host memory as the array has. `gpu_kernels.transfers` does with little.
+    """
     return array_module().asarray(array)
+
+
+def put(array: np.ndarray, out: Any) -> None:
+    """Copy to an array in device memory; the host waits until the source may change."""
+    if SIMULATED:
+        out[:] = array
+    else:
+        out.set(array)
 
 
 def on_host(array: Any, out: np.ndarray | None = None) -> np.ndarray:

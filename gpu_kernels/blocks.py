@@ -82,10 +82,10 @@ class Block:
         self._places = exclusive_scan(parts.reshape(-1))
 
     @property
-    def counts(self) -> np.ndarray:
-        """Matches of each base event, in host memory: int64 array, shape (stop - start,)."""
+    def counts(self) -> Any:
+        """Matches of each base event, in device memory: int64 array, shape (stop - start,)."""
         bounds = self._places[:: 3 * self._run.classes]
-        return on_host(bounds[1:] - bounds[:-1])
+        return bounds[1:] - bounds[:-1]
 
     @property
     def tally(self) -> np.ndarray:

@@ -10,6 +10,7 @@ from event_model.length_classes import LengthClasses, length_sample
 from event_model.timestamps import IntervalEvents
 from gpu_kernels.arrays import array_module, on_device, on_host
 from gpu_kernels.layout import Base, Targets
+from gpu_kernels.transfers import current
 
 
 class OrderedEvents(NamedTuple):
@@ -62,12 +63,18 @@ class OrderedEvents(NamedTuple):
         return on_host(counts) / self.size
 
 
-def ordered(events: IntervalEvents) -> OrderedEvents:
-    """Copy events to the device and sort them by midpoint."""
-    low, high = on_device(events.min_time), on_device(events.max_time)
+def ordered(*sides: IntervalEvents) -> list[OrderedEvents]:
+    """Copy sides to the device and sort each by midpoint, while the next is copied."""
+    columns = [
+        [side.min_time, side.max_time, *([] if side.group is None else [side.group])]
+        for side in sides
+    ]
+    return [_by_midpoint(*arrived) for arrived in current().send(*columns)]
+
+
+def _by_midpoint(low: Any, high: Any, group: Any | None = None) -> OrderedEvents:
     midpoints = low + high
     order = array_module().argsort(midpoints, kind="stable")
-    group = None if events.group is None else on_device(events.group)
     return OrderedEvents(order, midpoints[order], (high - low)[order], group)
 
 

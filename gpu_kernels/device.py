@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import threading
 from functools import cache
 from importlib import metadata
 from typing import Any
@@ -38,8 +39,8 @@ def use_device(number: int) -> None:
     """
     global _number
     _number = number
-    if not SIMULATED and problem() is None:
-        _select(number)
+    if problem() is None:
+        _select_here()
 
 
 def problem() -> str | None:
@@ -61,10 +62,36 @@ def require() -> None:
 
 
 def release() -> None:
-    """Give the memory that no array uses back to the device."""
-    from gpu_kernels.arrays import release_unused
+    """Give the memory that no array uses back to the device, and all pinned memory to the host."""
+    from gpu_kernels import arrays, transfers
 
-    release_unused()
+    with TURN:
+        transfers.release()
+        arrays.release_unused()
+
+
+class Turn:
+    """A lock, since the device has one queue. Whoever holds it works on the device of `use_device`.
+
+    Which device is the current one is a matter of each thread, and the caller's threads are many.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        try:
+            _select_here()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+TURN = Turn()
 
 
 @cache
@@ -79,12 +106,25 @@ def _is_installed(module: str) -> bool:
     return importlib.util.find_spec(module) is not None
 
 
+def _select_here() -> None:
+    """Let the calling thread work on the device chosen, if it does not yet: selecting adds to a stack."""
+    if not SIMULATED and _selected() != _number:
+        _select(_number)
+
+
 def _select(number: int) -> None:
     import cupy
     from numba import cuda
 
     cupy.cuda.Device(number).use()
     cuda.select_device(number)
+
+
+def _selected() -> int:
+    """The current device of the calling thread."""
+    import cupy
+
+    return cupy.cuda.runtime.getDevice()
 
 
 def driver_problem(driver: Any | None, number: int = 0) -> str | None:

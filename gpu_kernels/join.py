@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -21,15 +20,16 @@ from gpu_kernels.arrays import array_module, on_device, on_host
 from gpu_kernels.blocks import Block, Sides, find_best
 from gpu_kernels.buffers import base_buffer, ordered, target_buffer
 from gpu_kernels.compilation import launch_each
+from gpu_kernels.device import TURN as _DEVICE
 from gpu_kernels.layout import Condition
 from gpu_kernels.memory import in_parts, take, translated
 from gpu_kernels.residents import Residents
-
-_DEVICE = threading.RLock()
-"""One run of the caller's threads at a time: the device has one queue, and its memory is shared."""
-
+from gpu_kernels.transfers import ROOM, current
 
 _PAIRS_AHEAD = 1 << 22
+_PAIRS_AT_ONCE = ROOM // 8
+"""Matches of a block: a column fits into a pinned buffer, and leaves while the next block is filled."""
+
 _FILLED_KEPT = 2
 """Threads of the caller may ask for a batch when another has asked for one further on."""
 
@@ -89,7 +89,7 @@ class IntervalJoin:
         self._residents = Residents()
         self._filled: deque[_Filled] = deque(maxlen=_FILLED_KEPT)
         with _DEVICE, translated("both sides of the join"):
-            bases, targets = ordered(left), ordered(right)
+            bases, targets = ordered(left, right)
             k1, k2 = choose_classes(bases, targets, left.groups, window, classes)
             self.bands = band_table(k1, k2, window)
             self._left_order, self.base = base_buffer(bases, left.groups, k1)
@@ -131,14 +131,16 @@ class IntervalJoin:
 
         def count(start: int, stop: int) -> None:
             block = Block(self._sides, start, stop)
-            counts[start:stop] = block.counts
-            np.add(tally, block.tally, out=tally)
+            found, matches = block.tally, block.counts
+            fetch(matches, counts[start:stop])
+            np.add(tally, found, out=tally)
 
         with _DEVICE:
             if "_counted" in vars(self):  # another thread was first
                 return self._counted
-            for start, stop in self._sides.blocks(0, counts.size):
-                in_parts(count, start, stop)
+            with translated(), current().fetching() as fetch:
+                for start, stop in self._sides.blocks(0, counts.size):
+                    in_parts(count, start, stop)
             vars(self)["_counted"] = counts, tally
         return counts, tally
 
@@ -229,12 +231,18 @@ class IntervalJoin:
             left, right = Block(self._sides, a, b).fill(resident[0], resident[1])
             rows = slice(offsets[a] - offsets[start], offsets[b] - offsets[start])
             if left is not None:
-                on_host(left, left_out[rows])
-            on_host(right, right_out[rows])
+                fetch(left, left_out[rows])
+            fetch(right, right_out[rows])
 
-        for a, b in self._sides.blocks(start, stop):
-            in_parts(fill, a, b)
+        with translated(), current().fetching() as fetch:
+            for a, b in self._blocks(start, stop):
+                in_parts(fill, a, b)
         return _Filled(start, stop, values, left_out, right_out)
+
+    def _blocks(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """Blocks of a bounded number of entries, and of matches unless of one event."""
+        for a, b in runs_of_about(self.offsets[start : stop + 1], _PAIRS_AT_ONCE):
+            yield from self._sides.blocks(start + a, start + b)
 
 
 def _ranked(ranks: Any) -> tuple[np.ndarray, Any]:
@@ -260,11 +268,12 @@ def pair_probabilities(
     out = np.empty(left_rows.size)
 
     def evaluate(start: int, stop: int) -> None:
-        times = [
-            on_device(column[rows[start:stop]])
+        columns = [
+            column[rows[start:stop]]
             for side, rows in ((left, left_rows), (right, right_rows))
             for column in (side.min_time, side.max_time)
         ]
+        times = next(current().send(columns))
         found = take(stop - start, np.float64)
         work = (*times, window.lo, window.hi, found)
         launch_each(placement.pair_probabilities, stop - start, *work)

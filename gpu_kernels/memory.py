@@ -10,6 +10,7 @@ import numpy as np
 
 from event_model.errors import BackendError, MemoryBudgetError
 from gpu_kernels.arrays import array_module, out_of_memory_errors, release_unused
+from gpu_kernels.transfers import current
 
 _DEVICE_ERRORS = frozenset({"CUDARuntimeError", "CUDADriverError", "CudaAPIError", "CUDAError"})
 """What CuPy, Numba-CUDA and cuda-core raise when the device fails: names, since some are private."""
@@ -101,6 +102,8 @@ def in_parts(evaluate: Callable[[int, int], None], start: int, stop: int) -> Non
         if stop - start < 2:
             raise
     # Outside the handler: its traceback would keep the arrays of the failed attempt.
+    # Results of the blocks before, on their way to the host, hold memory too.
+    current().finish()
     release_unused()
     middle = (start + stop) // 2
     in_parts(evaluate, start, middle)

@@ -6,6 +6,7 @@ import re
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gpu_kernels.simulation import SIMULATED
@@ -14,6 +15,7 @@ if SIMULATED:
     pytest.skip("the simulator compiles nothing", allow_module_level=True)
 
 from gpu_kernels import placement, tiles
+from gpu_kernels.layout import Base, Condition, Run, Spans, Targets
 from tests.gpu_compilation import ARCHITECTURES, SIGNATURES, Cost, assemble, ptx_of
 
 MOST_REGISTERS = 64
@@ -67,6 +69,42 @@ def test_no_product_is_fused_with_a_sum(kernel: Any, capability: tuple[int, int]
     ptx = ptx_of(kernel, capability)
     assert products_added(ptx) == []
     assert ("div.rn.f64" in ptx) == (kernel not in (placement.place, tiles.scatter, tiles.copy))
+
+
+class DeviceArray:
+    """An array in device memory of another library, as CuPy's are handed over: by DLPack."""
+
+    def __init__(self, kind: type, dimensions: int = 1) -> None:
+        self._array = np.zeros((3,) * dimensions, kind)
+        self.dtype = self._array.dtype
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, 0
+
+    def __dlpack__(self, *, max_version: Any = None, **_: Any) -> Any:
+        return self._array.__dlpack__(max_version=max_version)
+
+
+def test_arrays_in_tuples_are_taken_as_compiled() -> None:
+    """A tuple's arrays have the types of arrays, so a launch compiles nothing again, and copies nothing."""
+
+    def one(kind: type = np.int64, dimensions: int = 1) -> DeviceArray:
+        return DeviceArray(kind, dimensions)
+
+    condition, run = Condition(-3, 4, 0.5), Run.of(0, 2)
+    base = Base(one(), one(), one(np.uint8), one())
+    targets = Targets(one(), one(), one(np.int64, 2))
+    spans = Spans(one(), one(), one(), one())
+    given = {
+        placement.place: (base, targets, one(np.int64, 3), run, spans),
+        tiles.probe: (
+            *(base, targets, condition, run, spans, one(), one()),
+            *(one(np.uint8), one(), one()),
+        ),
+        tiles.copy: (run, spans, one(), one(), True, one(), one(), one(), one()),
+    }
+    for kernel, arguments in given.items():
+        assert tuple(map(kernel.typeof_pyval, arguments)) == SIGNATURES[kernel]
 
 
 def test_a_product_added_is_seen() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ctypes
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -129,6 +131,61 @@ def test_asking_imports_nothing_of_cuda() -> None:
 
 def test_a_device_that_is_not_there() -> None:
     assert "shows 1 GPUs, so there is no number 3" in str(device.driver_problem(FakeDriver(), 3))
+
+
+class Devices:
+    """The current device of each thread, as the runtime has it: 0 for a new one."""
+
+    def __init__(self) -> None:
+        self._of_thread = threading.local()
+        self.selections = 0
+
+    def selected(self) -> int:
+        return getattr(self._of_thread, "number", 0)
+
+    def select(self, number: int) -> None:
+        self.selections += 1
+        self._of_thread.number = number
+
+
+@pytest.fixture
+def devices(monkeypatch: pytest.MonkeyPatch) -> Devices:
+    """A machine of several GPUs, of which number 2 was chosen."""
+    made = Devices()
+    monkeypatch.setattr(device, "_selected", made.selected)
+    monkeypatch.setattr(device, "_select", made.select)
+    monkeypatch.setattr(device, "_number", 2)
+    return made
+
+
+def test_every_thread_works_on_the_device_chosen(devices: Devices) -> None:
+    def work(_: int) -> int:
+        with device.TURN, device.TURN:
+            return devices.selected()
+
+    with ThreadPoolExecutor(3) as pool:
+        assert set(pool.map(work, range(50))) == {2}
+    # Once for a thread, not for each turn.
+    assert devices.selections <= 3
+
+
+def test_choosing_again_selects_no_more(devices: Devices, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "problem", lambda: None)
+    for number in (3, 3, 1, 1):
+        device.use_device(number)
+        assert devices.selected() == number
+    assert devices.selections == 2
+
+
+def test_a_device_that_cannot_be_selected_blocks_nobody(
+    devices: Devices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device, "_select", lambda _: 1 / 0)
+    turn = device.Turn()
+    with pytest.raises(ZeroDivisionError):
+        turn.__enter__()
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(turn._lock.acquire, blocking=False).result()
 
 
 @pytest.mark.skipif(device.problem() is None, reason="there is a GPU")

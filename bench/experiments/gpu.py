@@ -21,6 +21,7 @@ from event_model.predicates import mutual_deadline
 from event_model.timestamps import IntervalEvents
 
 GPU, CPU = "GPU", "CPU"
+BESIDE, WAITED = "beside the kernels", "waited for"
 FILL_BAR, COUNT_BAR = 60.0, 40.0
 """Percent of the measured copy bandwidth."""
 LARGE_BAR_MS = 50.0
@@ -91,6 +92,7 @@ def run(bench: Bench) -> None:
     _check_pairs(bench, backends, dense)
     bandwidth = _copy_bandwidth(bench)
     _throughput(bench, backends, dense, bandwidth)
+    _overlap(bench, backends[GPU], dense)
     _large(bench, backends)
     _end_to_end(bench)
     _sweeps(bench, backends)
@@ -337,6 +339,31 @@ def _device_share(bench: Bench, package: Any, work: Work, bandwidth: float) -> N
     bench.figure("count, of the copy bandwidth", count_share, "%", COUNT_BAR)
     bench.figure("fill, of the copy bandwidth", fill_share, "%", FILL_BAR)
     bench.figure("pairs filled on the device", pairs / fill_seconds / 1e9, "G pairs/s")
+
+
+def _overlap(bench: Bench, package: Any, work: Work) -> None:
+    """All pairs, host to host: copies beside the kernels, against copies that are waited for."""
+    from gpu_kernels import transfers
+
+    left, right = work.sides()
+
+    def filled(overlap: bool) -> int:
+        transfers.current().overlap = overlap
+        join = package.IntervalJoin(left, right, work.window)
+        return sum(
+            join.pairs(*run, join.left_order, join.right_order)[0].size
+            for run in join.chunks(_PAIRS_AT_ONCE)
+        )
+
+    try:
+        timings = bench.alternate(
+            "copies", {WAITED: lambda: filled(False), BESIDE: lambda: filled(True)}, rounds=3
+        )
+        bench.note(pinned=transfers.current().overlap)
+    finally:
+        transfers.release()
+    bench.check_equal("copies", {who: t.answer for who, t in timings.items()})
+    bench.ratio(f"copies {WAITED} / {BESIDE}, pairs", timings[WAITED], timings[BESIDE])
 
 
 def _large(bench: Bench, backends: dict[str, Any]) -> None:
