@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Literal, get_args
 
@@ -87,6 +87,21 @@ class CorrelateOptions:
             )
         if self.time_range is not None:
             _check_time_range(self.time_range)
+
+
+def options_for(way: str, options: CorrelateOptions) -> CorrelateOptions:
+    """The options of a join that is told the way in which events shall meet.
+
+    Parameters
+    ----------
+    way : str
+        ``"exchange"`` and ``"broadcast"`` decide where `options` leave it open; others say nothing.
+    options : CorrelateOptions
+    """
+    meant: dict[str, Broadcast] = {"exchange": "never", "broadcast": "smaller"}
+    if options.broadcast != "auto" or way not in meant:
+        return options
+    return replace(options, broadcast=meant[way])
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from pyspark.sql import DataFrame, Observation
@@ -198,6 +198,12 @@ def plan_correlation(
         condition.window(tick), how, emit, probability, backend, options.classes,
         options.threads or 1, options.batch_pairs or _BATCH_PAIRS,
     )  # fmt: skip
+    if spec.one_row_per_event or emit == "counts":
+        # Nothing of a partner is handed out.
+        sides = sides[0], replace(sides[1], hands_out=False)
+    for side in sides:
+        for name in side.payload:
+            frames.field_of(side.source, side.side, name)
     result = ResultColumns(sides, spec)
     counts, plan = plan_ways(sides, spec, options)
     _log.info("correlate: %s", plan.describe())

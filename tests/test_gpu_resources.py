@@ -62,10 +62,11 @@ def note_addresses(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 def run() -> None:
     """In a process of its own: join on made-up GPUs, and print what happened."""
     import spark_plugin.correlation as correlation
+    import spark_plugin.exchange as exchange
     import spark_plugin.worker as worker
     from spark_plugin.session import local_session
 
-    correlation.SliceTask = OnMadeUpGpu
+    exchange.SliceTask = OnMadeUpGpu
     worker.check_backend = lambda name: None  # whether there are kernels is not what this is about
     script = str(ROOT / "scripts" / "discover-gpus.sh")
     settings = {

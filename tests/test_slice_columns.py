@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from spark_plugin.partition_labels import partition_labels
-from spark_plugin.slice_columns import LABEL, label_left, label_right
 from spark_plugin.samples import Reach
+from spark_plugin.slice_columns import LABEL, label_left, label_right
 from spark_plugin.slices import SlicePlan
 from tests.spark_cases import frame
 from tests.test_slices import left_slice, right_slices

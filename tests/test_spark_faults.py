@@ -16,8 +16,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from event_model import CorrelateOptions, TimingCondition, within
+from spark_plugin.broadcast.partials import PartialTask
+from spark_plugin.broadcast.task import BroadcastTask
 from spark_plugin.direct.tasks import FileTask, SliceReport
 from spark_plugin.slice_task import SliceTask
+from spark_plugin.wire_task import WireTask
 from spark_plugin.worker import correlate_tables
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,11 +35,11 @@ def stream(seed: int, n: int = 2000) -> pa.Table:
     return pa.table({"min_time": low, "max_time": low + rng.integers(0, 90, n), "id": range(n)})
 
 
-class DiesOnce(SliceTask):
+class Dying(WireTask):
     """As its base, but the first worker that has handed out a batch is killed."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        marker = Path(os.environ[MARKER])
+        marker = Path(os.environ[MARKER] + f"-{type(self).__name__}")
         for batch in super().__call__(batches):
             yield batch
             try:
@@ -45,6 +48,18 @@ class DiesOnce(SliceTask):
                 continue
             marker.write_text(str(os.getpid()))
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+class DyingSliceTask(Dying, SliceTask):
+    """Of an exchange."""
+
+
+class DyingBroadcastTask(Dying, BroadcastTask):
+    """Of a broadcast."""
+
+
+class DyingPartialTask(Dying, PartialTask):
+    """Of a broadcast in two steps."""
 
 
 class DiesAfterWriting(FileTask):
@@ -61,32 +76,37 @@ class DiesAfterWriting(FileTask):
 
 def run(master: str) -> None:
     """In a process of its own: join, and print the pairs and the counters."""
-    import spark_plugin.correlation as correlation
+    import spark_plugin.broadcast.join as broadcast
     import spark_plugin.direct.correlation as direct
+    import spark_plugin.exchange as exchange
+    from spark_plugin.correlation import plan_correlation
     from spark_plugin.session import local_session
 
-    correlation.SliceTask = DiesOnce  # type: ignore[misc]
+    exchange.SliceTask = DyingSliceTask  # type: ignore[misc]
+    broadcast.BroadcastTask = DyingBroadcastTask  # type: ignore[misc]
+    broadcast.PartialTask = DyingPartialTask  # type: ignore[misc]
     direct.FileTask = DiesAfterWriting  # type: ignore[misc]
     environment = {
         f"spark.executorEnv.{name}": os.environ[name]
         for name in (MARKER, "PYTHONPATH", "NUMBA_CACHE_DIR")
     }
     spark = local_session(master, "coincide-faults", **environment)
-    planned = correlation.plan_correlation(
-        spark.createDataFrame(stream(1)),
-        spark.createDataFrame(stream(2)),
-        CONDITION,
-        observe=True,
-        options=CorrelateOptions(slices=4, batch_pairs=50),
-    )
-    found = planned.dataframe.toArrow()
-    executors = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()
-    answer = {
-        "pairs": sorted(zip(*(found[n].to_pylist() for n in found.column_names), strict=True)),
-        "counted": planned.counters().pairs,
-        "slices": planned.slices,
-        "executors": executors,
+    frames = [spark.createDataFrame(stream(seed)) for seed in (1, 2)]
+    ways = {
+        "exchange": {"options": CorrelateOptions(slices=4, batch_pairs=50)},
+        "broadcast": {"options": CorrelateOptions(broadcast="right", batch_pairs=50)},
+        "two steps": {"options": CorrelateOptions(broadcast="left", batch_pairs=50), "how": "left"},
     }
+    answer = {}
+    for way, given in ways.items():
+        planned = plan_correlation(*frames, CONDITION, observe=True, **given)
+        found = planned.dataframe.where("right_id IS NOT NULL").toArrow()
+        answer[way] = {
+            "pairs": sorted(zip(*(found[n].to_pylist() for n in found.column_names), strict=True)),
+            "counted": planned.counters().pairs,
+            "slices": planned.slices,
+        }
+    answer["executors"] = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()
     paths = [Path(f"{seed}.parquet") for seed in (1, 2)]
     for seed, path in enumerate(paths, 1):
         pq.write_table(stream(seed).sort_by("min_time"), path, row_group_size=100)
@@ -111,15 +131,16 @@ def test_a_killed_worker_changes_nothing(master: str, java_home: str, tmp_path: 
         text=True, timeout=240, check=False,
     )  # fmt: skip
     assert finished.returncode == 0, finished.stderr[-3000:]
-    assert int(marker.read_text()) > 0
+    for task in ("DyingSliceTask", "DyingBroadcastTask", "DyingPartialTask"):
+        assert int((tmp_path / f"killed-{task}").read_text()) > 0
     told = next(line for line in finished.stdout.splitlines() if line.startswith("answer "))
     answer = json.loads(told.removeprefix("answer "))
     expected = correlate_tables(stream(1), stream(2), CONDITION)
     pairs = sorted(zip(*(expected[n].to_pylist() for n in expected.column_names), strict=True))
     assert len(pairs) > 5000
-    assert [tuple(pair) for pair in answer["pairs"]] == pairs
-    assert answer["counted"] == len(pairs)
-    assert answer["slices"] == 4
+    for way, slices in (("exchange", 4), ("broadcast", None), ("two steps", None)):
+        assert [tuple(pair) for pair in answer[way]["pairs"]] == pairs
+        assert (answer[way]["counted"], answer[way]["slices"]) == (len(pairs), slices)
     assert answer["executors"] == (3 if "cluster" in master else 1)
     given_up = Path((tmp_path / "killed-file").read_text())
     files = [path.name for path in (tmp_path / "out").glob("*.parquet")]

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from event_model.condition import TimingCondition
-from event_model.options import CorrelateOptions, check_choice
+from event_model.options import CorrelateOptions, check_choice, options_for
 from event_model.predicates import Within, mutual_deadline, within
 from event_model.units import Duration
 from spark_plugin.command_line.inputs import FORMATS
 from spark_plugin.command_line.problems import Problem
 from spark_plugin.worker import check_arguments
 
+WAYS = ("auto", "direct", "broadcast", "exchange")
 _SPARK_ONLY = ("master", "conf", "slices")
 
 
@@ -35,7 +36,7 @@ class JoinRequest:
     conf : dict of str to str
         Spark settings.
     debug : bool
-    way : {"auto", "direct", "exchange"}
+    way : {"auto", "direct", "broadcast", "exchange"}
     """
 
     left: str
@@ -71,7 +72,7 @@ def join_request(**words: Any) -> JoinRequest:
         If an option makes no sense.
     """
     check_choice("--engine", words["engine"], ("spark", "local"))
-    check_choice("--way", words["way"], ("auto", "direct", "exchange"))
+    check_choice("--way", words["way"], WAYS)
     if words["file_format"] is not None:
         check_choice("--format", words["file_format"], tuple(FORMATS))
     _check_spark_only(words)
@@ -157,11 +158,12 @@ def _options(words: dict[str, Any]) -> CorrelateOptions:
     }
     plain = ("unit", "invalid", "slices", "batch_pairs", "classes", "threads")
     chosen: dict[str, Any] = {name: words[name] for name in plain}
-    return CorrelateOptions(**longest, **chosen)
+    return options_for(words["way"], CorrelateOptions(**longest, **chosen))
 
 
 def _check_spark_only(words: dict[str, Any]) -> None:
     given = [f"--{name}" for name in _SPARK_ONLY if words[name]]
+    given += ["--way broadcast"] * (words["way"] == "broadcast")
     if words["engine"] == "local" and given:
         raise Problem(f"{' and '.join(given)} mean nothing with --engine local; leave them out")
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from event_model.errors import SchemaError
+from spark_plugin.broadcast.plan import BroadcastPlan
 from spark_plugin.command_line.arguments import JoinRequest
 from spark_plugin.command_line.arrow_inputs import ArrowInput, with_like_keys
 from spark_plugin.command_line.input_checks import check_for_spark, check_zones, path_columns
@@ -134,7 +135,7 @@ def _run_spark(request: JoinRequest, sources: list[Source], progress: Progress) 
             started = time.perf_counter()
             done = _written_directly(request, inputs, types, spark, progress, output)
             if isinstance(done, str):
-                done = _written_by_exchange(request, inputs, types, spark, progress, output, done)
+                done = _written_by_spark(request, inputs, types, spark, progress, output, done)
             seconds = time.perf_counter() - started
         rows = output.rows()
         output.commit()
@@ -187,7 +188,7 @@ def _planned_directly(
         return str(error)
 
 
-def _written_by_exchange(
+def _written_by_spark(
     request: JoinRequest,
     inputs: list[ArrowInput],
     types: tuple[Types, Types],
@@ -197,11 +198,13 @@ def _written_by_exchange(
     why: str,
 ) -> Summary:
     plan = _spark_join(request, inputs, types, spark, progress)
+    if isinstance(plan.plan, BroadcastPlan):
+        why = f"{plan.plan.describe()}; not direct: {why}"
     with progress.following(spark, "joining"):
         write_frame(plan.dataframe, output)
     return Summary(
         request.output, "spark", plan.left, plan.right, plan.counters(), None, 0.0,
-        slices=plan.slices, replication=plan.replication, way="exchange", why=why,
+        slices=plan.slices, replication=plan.replication, way=plan.way, why=why,
     )  # fmt: skip
 
 

@@ -111,10 +111,11 @@ Engine = Annotated[
 Way = Annotated[
     str,
     _running(
-        metavar="auto|direct|exchange",
+        metavar="auto|direct|broadcast|exchange",
         help="How rows get to where they are joined. [cyan]direct[/cyan]: slice by slice from Parquet"
-        " files that lie in time order. [cyan]exchange[/cyan]: through Spark, or with --engine local"
-        " all at once. [cyan]auto[/cyan]: direct where it can be.",
+        " files that lie in time order. [cyan]broadcast[/cyan]: through Spark, the smaller side to every"
+        " worker. [cyan]exchange[/cyan]: through Spark's shuffle, or with --engine local all at once."
+        " [cyan]auto[/cyan]: the first of them that suits the data.",
     ),
 ]
 Master = Annotated[

@@ -22,7 +22,7 @@ def closed_way(
     request: JoinRequest, inputs: list[ArrowInput], types: tuple[Types, Types]
 ) -> str | None:
     """Why the direct way is closed; None if it may be open."""
-    if request.way == "exchange":
+    if request.way in ("broadcast", "exchange"):
         return "as asked"
     for given, columns, unknown in zip(inputs, request.columns, types, strict=True):
         side = given.source.side

@@ -16,7 +16,7 @@ from pyspark.sql import types as T
 from event_model import errors
 from event_model.condition import TimingCondition
 from event_model.errors import CoincideError, ConditionError
-from event_model.options import CorrelateOptions, check_choice
+from event_model.options import CorrelateOptions, check_choice, options_for
 from event_model.results import JoinCounters
 from spark_plugin.correlation import Correlation, plan_correlation
 from spark_plugin.direct.files import Given, find_files, words_of
@@ -30,7 +30,7 @@ from spark_plugin.planning import parallelism
 from spark_plugin.stage_resources import gpu_profile
 from spark_plugin.tables import SideCounts, type_of
 
-Way = Literal["auto", "direct", "exchange"]
+Way = Literal["auto", "direct", "broadcast", "exchange"]
 _log = logging.getLogger(__name__)
 _BATCH_PAIRS = 1 << 16
 
@@ -80,7 +80,7 @@ def correlate_files(
 
     Where the files lie in time order, or nearly so, each task reads the row groups of its slice itself:
     no exchange, and no row passes through the JVM before it is a match. Else the files are read by
-    Spark and joined as by `spark_plugin.correlate`.
+    Spark and joined as by `spark_plugin.correlate`: by broadcast or by exchange.
 
     Parameters
     ----------
@@ -94,8 +94,8 @@ def correlate_files(
         A folder to write Parquet files to, which appears whole or not at all.
     overwrite : bool
         Whether an older folder of results may be replaced.
-    way : {"auto", "direct", "exchange"}
-        ``direct`` and ``exchange`` force one.
+    way : {"auto", "direct", "broadcast", "exchange"}
+        Any but ``auto`` forces one. The last two are ways of DataFrames, which Spark reads.
     **arguments
         ``left_time``, ``right_time``, ``by``, ``left_columns``, ``right_columns``, ``how``, ``emit``,
         ``probability``, ``backend``, ``options``: as `spark_plugin.correlate` takes them.
@@ -115,7 +115,9 @@ def correlate_files(
     if output is None and overwrite:
         raise ConditionError("overwrite=True needs an output to replace; leave it out")
     join, why = None, "as asked"
-    if way != "exchange":
+    options = arguments.pop("options", CorrelateOptions())
+    arguments["options"] = options_for(way, options)
+    if way in ("auto", "direct"):
         try:
             join = plan_direct(spark, left, right, condition, arguments)
             why = join.plan.describe()
@@ -123,7 +125,7 @@ def correlate_files(
             if way == "direct":
                 raise
             why = str(closed)
-            _log.warning("correlate_files: by exchange, since %s", why)
+            _log.warning("correlate_files: by DataFrames, since %s", why)
     if output is None:
         if join is not None:
             return _frame(spark, join)
