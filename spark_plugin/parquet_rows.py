@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import TracebackType
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from event_model.errors import SchemaError
+from event_model.errors import DataError, SchemaError
 
 _ROWS_IN_GROUP = 1_000_000
 _BYTES_IN_GROUP = 128 << 20
@@ -31,20 +34,23 @@ class ParquetRows:
     ------
     SchemaError
         If Parquet cannot hold a column.
+    DataError
+        If the file cannot be written, as on a full disk; also from its methods.
     """
 
     def __init__(self, filesystem: fs.FileSystem, path: str, schema: pa.Schema) -> None:
         _check_types(schema)
         differences = _paths_of_numbers(schema)
         others = [name for name in _paths(schema) if name not in differences]
-        self._writer = pq.ParquetWriter(
-            path,
-            schema,
-            filesystem=filesystem,
-            use_dictionary=others or False,
-            column_encoding=dict.fromkeys(differences, _DELTA) or None,
-        )
-        self._schema = schema
+        with writing(path):
+            self._writer = pq.ParquetWriter(
+                path,
+                schema,
+                filesystem=filesystem,
+                use_dictionary=others or False,
+                column_encoding=dict.fromkeys(differences, _DELTA) or None,
+            )
+        self._path, self._schema = path, schema
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = self._waiting_bytes = 0
         self.rows = 0
@@ -59,8 +65,13 @@ class ParquetRows:
         trace: TracebackType | None,
     ) -> None:
         if kind is None:
-            self._flush()
-        self._writer.close()
+            with writing(self._path):
+                self._flush()
+                self._writer.close()
+        else:
+            # The file is lost anyway; what broke it shall be told, not that it cannot be closed.
+            with suppress(OSError):
+                self._writer.close()
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Take one batch."""
@@ -69,13 +80,24 @@ class ParquetRows:
         self._waiting_rows += batch.num_rows
         self._waiting_bytes += batch.nbytes
         if self._waiting_rows >= _ROWS_IN_GROUP or self._waiting_bytes >= _BYTES_IN_GROUP:
-            self._flush()
+            with writing(self._path):
+                self._flush()
 
     def _flush(self) -> None:
         if self._waiting:
             table = pa.Table.from_batches(self._waiting, schema=self._schema)
             self._writer.write_table(table, row_group_size=_ROWS_IN_GROUP)
             self._waiting, self._waiting_rows, self._waiting_bytes = [], 0, 0
+
+
+@contextmanager
+def writing(name: str) -> Iterator[None]:
+    """Turn failures to write a file or a folder into a `DataError` that names it."""
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise DataError(f"cannot write {name}: {reason}") from error
 
 
 def _paths(schema: pa.Schema) -> list[str]:
