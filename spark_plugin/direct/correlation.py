@@ -15,10 +15,11 @@ from pyspark.sql import types as T
 
 from event_model import errors
 from event_model.condition import TimingCondition
-from event_model.errors import CoincideError, ConditionError
+from event_model.errors import CoincideError, ConditionError, DataError
 from event_model.options import CorrelateOptions, check_choice
 from event_model.results import JoinCounters
 from spark_plugin.correlation import Correlation, parallelism, plan_correlation
+from spark_plugin.credentials import NOT_FOR_SPARK, holds_settings, without_credentials
 from spark_plugin.direct.files import Given, find_files, words_of
 from spark_plugin.direct.planning import NotDirect, plan_files
 from spark_plugin.direct.publishing import OutputFolder
@@ -249,6 +250,9 @@ def _spark_frame(spark: SparkSession, side: str, given: Given) -> DataFrame:
     files = find_files(side, given)
     if files.filesystem.type_name == "local":
         return spark.read.parquet(*(f"file://{path}" for path in files.paths))
+    for word in words_of(given):
+        if holds_settings(word):
+            raise DataError(f"{side}: {without_credentials(word)} {NOT_FOR_SPARK}")
     return spark.read.parquet(*words_of(given))
 
 

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from event_model.errors import DataError
+from spark_plugin.credentials import without_credentials
 from spark_plugin.direct.files import Given, find_files, place_of, words_of
 from spark_plugin.parquet_rows import writing
 
@@ -42,8 +43,9 @@ class OutputFolder:
     """
 
     def __init__(self, output: str | os.PathLike[str], overwrite: bool) -> None:
-        self.text = os.fspath(output)
-        self.filesystem, self.path = place_of("output", self.text)
+        self._given = os.fspath(output)
+        self.text = without_credentials(self._given)
+        self.filesystem, self.path = place_of("output", self._given)
         parent, name = str(PurePosixPath(self.path).parent), PurePosixPath(self.path).name
         self._parent, self._prefix = parent, f"{parent}/.{name}{_ASIDE}"
         self.aside = self._prefix + uuid.uuid4().hex
@@ -67,7 +69,7 @@ class OutputFolder:
         """`aside` as Spark names it."""
         if self.filesystem.type_name == "local":
             return f"file://{self.aside}"
-        parent = self.text.rstrip("/").rpartition("/")[0]
+        parent = self._given.rstrip("/").rpartition("/")[0]
         return f"{parent}/{PurePosixPath(self.aside).name}"
 
     def publish_all(self) -> tuple[int, int]:
