@@ -24,7 +24,7 @@ from spark_plugin.direct.files import Given, find_files, words_of
 from spark_plugin.direct.planning import NotDirect, plan_files
 from spark_plugin.direct.publishing import OutputFolder
 from spark_plugin.direct.slice_join import DirectJoin
-from spark_plugin.direct.tasks import BatchTask, FileTask, SliceReport
+from spark_plugin.direct.tasks import BatchTask, FileTask, SliceReport, StepSeconds
 from spark_plugin.direct.wire import spark_type
 from spark_plugin.output_columns import decoded, output_columns, wire_schema
 from spark_plugin.stage_resources import gpu_profile
@@ -51,6 +51,8 @@ class FilesSummary:
     way : {"direct", "exchange"}
     why : str
         Why this way was taken.
+    steps : StepSeconds or None
+        Seconds inside the tasks, summed over them; None on the exchange, where Spark mixes the steps.
     """
 
     left: SideCounts | None
@@ -62,6 +64,7 @@ class FilesSummary:
     slices: int
     way: str
     why: str
+    steps: StepSeconds | None = None
 
 
 def correlate_files(
@@ -218,6 +221,7 @@ def summary_of(reports: list[SliceReport], seconds: float, why: str) -> FilesSum
         len(reports),
         "direct",
         why,
+        reduce(StepSeconds.__add__, (report.steps for report in reports)),
     )
 
 
