@@ -1,4 +1,4 @@
-"""Figures for people: lines over one quantity, drawn alike throughout."""
+"""Figures for people: lines over one quantity, or bars of steps, drawn alike throughout."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _OTHER_STYLES = (("#000000", "x"), ("#0072B2", "*"), ("#F0E442", "h"), ("#999999
 
 @dataclass(frozen=True)
 class Chart:
-    """Lines over one quantity.
+    """Lines over one quantity, or bars that are put together from steps.
 
     Parameters
     ----------
@@ -38,23 +38,27 @@ class Chart:
         Last part of the file's name.
     title, x_label, y_label : str
         Labels with units.
-    x : list of float
+    x : list of float or list of str
+        Of bars their names.
     lines : dict of str to list of float
-        One value for each of `x`.
+        One value for each of `x`; of bars the lengths of a step.
     log_x, log_y : bool
     dashed : list of str
         Lines drawn dashed.
+    bars : bool
+        Bars from left to right, one for each of `x`, instead of lines.
     """
 
     name: str
     title: str
     x_label: str
     y_label: str
-    x: list[float]
+    x: list[float] | list[str]
     lines: dict[str, list[float]]
     log_x: bool = False
     log_y: bool = False
     dashed: list[str] = field(default_factory=list)
+    bars: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -63,16 +67,31 @@ class Chart:
     def draw(self, path: Path) -> None:
         """Write it as PNG."""
         from matplotlib.figure import Figure
-        from matplotlib.ticker import NullFormatter, ScalarFormatter
 
         figure = Figure(figsize=(7.0, 4.2), dpi=130, layout="constrained")
         axes = figure.subplots()
+        (self._draw_bars if self.bars else self._draw_lines)(axes)
+        axes.set(title=self.title, xlabel=self.x_label, ylabel=self.y_label)
+        axes.legend(frameon=False, fontsize=8)
+        figure.savefig(path, metadata={"Software": None})
+
+    def _draw_bars(self, axes: Any) -> None:
+        begins = [0.0] * len(self.x)
+        colours = [colour for colour, _ in _STYLES.values()]
+        for (label, values), colour in zip(self.lines.items(), colours, strict=False):
+            axes.barh(self.x, values, left=begins, color=colour, label=label)
+            begins = [begin + value for begin, value in zip(begins, values, strict=True)]
+        axes.invert_yaxis()
+        axes.grid(alpha=0.3, axis="x")
+
+    def _draw_lines(self, axes: Any) -> None:
+        from matplotlib.ticker import NullFormatter, ScalarFormatter
+
         others = iter(_OTHER_STYLES * len(self.lines))
         for label, values in self.lines.items():
             colour, marker = _STYLES.get(label) or next(others)
             style = "--" if label in self.dashed else "-"
             axes.plot(self.x, values, style, color=colour, marker=marker, markersize=5, label=label)
-        axes.set(title=self.title, xlabel=self.x_label, ylabel=self.y_label)
         if self.log_x:
             axes.set_xscale("log", base=2)
             axes.set_xticks(self.x)
@@ -83,5 +102,3 @@ class Chart:
         else:
             axes.set_ylim(bottom=0)
         axes.grid(alpha=0.3, which="both" if self.log_y else "major")
-        axes.legend(frameon=False, fontsize=8)
-        figure.savefig(path, metadata={"Software": None})

@@ -83,7 +83,8 @@ def _section(name: str, experiment: Experiment, result: Result, folder: str) -> 
         yield experiment.about
     yield f"{_provenance(name, result, folder)}\n"
     yield from _figures(result["figures"])
-    if not result["charts"]:
+    # Lines show what was timed; bars of steps only part of it.
+    if all(chart.get("bars") for chart in result["charts"]):
         yield from _timings(result["timings"])
     for chart in result["charts"]:
         yield f"![{chart['title']}]({folder}/{name}-{chart['name']}.png)\n"

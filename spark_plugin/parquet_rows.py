@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import TracebackType
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from event_model.errors import SchemaError
+from event_model.errors import DataError, SchemaError
 
 _ROWS_IN_GROUP = 1_000_000
 _BYTES_IN_GROUP = 128 << 20
-_DELTA = "DELTA_BINARY_PACKED"
+_ROWS_IN_SAMPLE = 1 << 16
 
 
 class ParquetRows:
     """Writes batches to one Parquet file, gathering small ones; as a context manager.
 
-    Whole numbers are written as differences: ids and times of matches are nearly in order, so this is
-    smaller and faster than Parquet's dictionaries.
+    Whole numbers are written as differences (where ids and times of matches are nearly in order), or
+    plainly and packed by LZ4 (where events have so many partners that the same ids come again and
+    again): whichever makes the first rows smaller, which is also the faster one. Parquet's dictionaries
+    are neither.
 
     Parameters
     ----------
@@ -31,20 +37,16 @@ class ParquetRows:
     ------
     SchemaError
         If Parquet cannot hold a column.
+    DataError
+        If the file cannot be written, as on a full disk; also from its methods.
     """
 
     def __init__(self, filesystem: fs.FileSystem, path: str, schema: pa.Schema) -> None:
         _check_types(schema)
-        differences = _paths_of_numbers(schema)
-        others = [name for name in _paths(schema) if name not in differences]
-        self._writer = pq.ParquetWriter(
-            path,
-            schema,
-            filesystem=filesystem,
-            use_dictionary=others or False,
-            column_encoding=dict.fromkeys(differences, _DELTA) or None,
-        )
-        self._schema = schema
+        with writing(path):
+            self._sink = filesystem.open_output_stream(path)
+        self._writer: pq.ParquetWriter | None = None
+        self._path, self._schema = path, schema
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = self._waiting_bytes = 0
         self.rows = 0
@@ -59,8 +61,19 @@ class ParquetRows:
         trace: TracebackType | None,
     ) -> None:
         if kind is None:
-            self._flush()
-        self._writer.close()
+            with writing(self._path):
+                self._flush()
+                self._close()
+        else:
+            # The file is lost anyway; what broke it shall be told, not that it cannot be closed.
+            with suppress(OSError):
+                self._close()
+
+    def _close(self) -> None:
+        with self._sink:
+            if self._writer is None:
+                self._writer = _writer(self._sink, self._schema.empty_table())
+            self._writer.close()
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Take one batch."""
@@ -69,13 +82,57 @@ class ParquetRows:
         self._waiting_rows += batch.num_rows
         self._waiting_bytes += batch.nbytes
         if self._waiting_rows >= _ROWS_IN_GROUP or self._waiting_bytes >= _BYTES_IN_GROUP:
-            self._flush()
+            with writing(self._path):
+                self._flush()
 
     def _flush(self) -> None:
         if self._waiting:
             table = pa.Table.from_batches(self._waiting, schema=self._schema)
+            if self._writer is None:
+                self._writer = _writer(self._sink, table)
             self._writer.write_table(table, row_group_size=_ROWS_IN_GROUP)
             self._waiting, self._waiting_rows, self._waiting_bytes = [], 0, 0
+
+
+@contextmanager
+def writing(name: str) -> Iterator[None]:
+    """Turn failures to write a file or a folder into a `DataError` that names it."""
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise DataError(f"cannot write {name}: {reason}") from error
+
+
+def _writer(sink: pa.NativeFile, table: pa.Table) -> pq.ParquetWriter:
+    """A writer for tables like this one, whose beginning decides how numbers are written."""
+    sample = table.slice(0, _ROWS_IN_SAMPLE)
+    columns = [i for i, field in enumerate(table.schema) if _is_number(_element(field.type))]
+    numbers = sample.select(columns)
+    ways = sorted(_WAYS, key=lambda way: _size(numbers, way)) if numbers.num_rows else _WAYS
+    return pq.ParquetWriter(sink, table.schema, **_settings(table.schema, ways[0]))
+
+
+_WAYS = (("DELTA_BINARY_PACKED", "snappy"), ("PLAIN", "lz4"))
+"""How numbers may be written: encoding and compression."""
+
+
+def _size(table: pa.Table, way: tuple[str, str]) -> int:
+    """Bytes of a table that is written in a way."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, **_settings(table.schema, way))
+    return int(sink.getvalue().size)
+
+
+def _settings(schema: pa.Schema, way: tuple[str, str]) -> dict[str, Any]:
+    encoding, compression = way
+    numbers = _paths_of_numbers(schema)
+    others = [name for name in _paths(schema) if name not in numbers]
+    return {
+        "use_dictionary": others or False,
+        "column_encoding": dict.fromkeys(numbers, encoding) or None,
+        "compression": dict.fromkeys(others, "snappy") | dict.fromkeys(numbers, compression),
+    }
 
 
 def _paths(schema: pa.Schema) -> list[str]:
@@ -88,8 +145,11 @@ def _path(field: pa.Field) -> str:
 
 
 def _paths_of_numbers(schema: pa.Schema) -> list[str]:
-    kinds = [(f, f.type.value_type if pa.types.is_list(f.type) else f.type) for f in schema]
-    return [_path(field) for field, kind in kinds if _is_number(kind)]
+    return [_path(field) for field in schema if _is_number(_element(field.type))]
+
+
+def _element(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_list(kind) else kind
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -101,9 +101,24 @@ def test_a_failure_to_publish_leaves_the_older_output(
     with OutputFolder(tmp_path / "out", True) as folder:
         paths, broken = {put(folder, "part-2.parquet")}, BrokenMove(folder.filesystem, folder.aside)
         monkeypatch.setattr(folder, "filesystem", broken)
-        with pytest.raises(OSError, match="full"):
+        with pytest.raises(DataError, match=r"cannot write the output .*/out: full"):
             folder.publish(paths)
     assert tree(tmp_path) == ["out/_SUCCESS", "out/part-1.parquet"]
+
+
+def test_a_file_that_a_late_attempt_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class LateFile(BrokenMove):
+        """A file system on which a file is begun just before a folder moves."""
+
+        def move(self, source: str, target: str) -> None:
+            Path(source, "part-0-late.parquet").write_bytes(b"PAR1")
+            super().move(source, target)
+
+    with OutputFolder(tmp_path / "out", False) as folder:
+        paths = {put(folder, "part-0-a.parquet")}
+        monkeypatch.setattr(folder, "filesystem", LateFile(folder.filesystem, ""))
+        folder.publish(paths)
+    assert tree(tmp_path) == ["out/_SUCCESS", "out/part-0-a.parquet"]
 
 
 class BrokenMove:

@@ -68,10 +68,7 @@ def sql_join(
     """
     from pyspark.sql import functions as F
 
-    bucket = f"latest div {condition.reach_us}"
-    base = _events(left).selectExpr("*", f"{bucket} AS bucket")
-    copies = f"explode(array({', '.join(f'{bucket} + {i}' for i in (-1, 0, 1))}))"
-    targets = _events(right).selectExpr("*", f"{copies} AS bucket")
+    base, targets = bucketed(left, right, condition)
     hint = _HINTS[variant]
     if hint:
         targets = targets.hint(hint)
@@ -83,6 +80,18 @@ def sql_join(
     if emit == "lists":
         return pairs.groupBy("left_id").agg(F.collect_list("right_id").alias("right_id"))
     return pairs
+
+
+def bucketed(
+    left: DataFrame, right: DataFrame, condition: Condition = Condition()
+) -> tuple[DataFrame, DataFrame]:
+    """Both sides with the time buckets on which they are joined; right events in three each."""
+    bucket = f"latest div {condition.reach_us}"
+    copies = f"explode(array({', '.join(f'{bucket} + {i}' for i in (-1, 0, 1))}))"
+    return (
+        _events(left).selectExpr("*", f"{bucket} AS bucket"),
+        _events(right).selectExpr("*", f"{copies} AS bucket"),
+    )
 
 
 def _events(frame: DataFrame) -> DataFrame:

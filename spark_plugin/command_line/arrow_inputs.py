@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +13,7 @@ from pyarrow import fs
 
 from spark_plugin.command_line.csv_files import csv_schema, csv_table
 from spark_plugin.command_line.inputs import HIDDEN, Source, reading
-from spark_plugin.command_line.problems import Problem
+from spark_plugin.direct.files import find_files, place_of
 from spark_plugin.tables import check_name
 
 _IPC_FILE_MAGIC = b"ARROW1"
@@ -128,18 +129,20 @@ class ArrowInput:
     def _place(self) -> tuple[fs.FileSystem, list[str]]:
         if not self.source.is_uri:
             return fs.LocalFileSystem(), self.source.paths
-        if "*" in self.source.text:
-            raise Problem(
-                f"{self.source.side}: a glob needs a path on this machine, or --engine spark"
-            )
-        filesystem, path = fs.FileSystem.from_uri(self.source.text)
+        filesystem, path = place_of(self.source.side, self.source.text)
+        if glob.has_magic(path):
+            found = find_files(self.source.side, self.source.text)
+            return found.filesystem, list(found.paths)
         return filesystem, [path]
 
     @cached_property
     def _files(self) -> list[str]:
         if self.source.files:
             return list(self.source.files)
-        filesystem, (path,) = self._place
+        filesystem, paths = self._place
+        if len(paths) > 1:
+            return paths
+        (path,) = paths
         info = filesystem.get_file_info(path)
         if info.type == fs.FileType.NotFound:
             raise FileNotFoundError(f"{self.source.text} does not exist")

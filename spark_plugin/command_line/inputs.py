@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from spark_plugin.command_line.problems import Problem, first_line
+from spark_plugin.credentials import without_credentials
 
 FORMATS = {
     "parquet": (".parquet", ".parq", ".pq"),
@@ -80,7 +81,9 @@ def find_source(side: str, text: str, file_format: str | None = None) -> Source:
     """
     path = local_path(text)
     if path is None:
-        return Source(side, text, file_format or _guess(side, text, [text.rstrip("/*")]))
+        return Source(
+            side, text, file_format or _guess(side, text, [without_credentials(text).rstrip("/*")])
+        )
     folder, files = _files(side, text, path)
     return Source(side, text, file_format or _guess(side, text, files), tuple(files), folder)
 

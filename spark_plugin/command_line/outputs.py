@@ -16,6 +16,7 @@ from pyarrow import fs
 
 from spark_plugin.command_line.inputs import Source, local_path, visible_files
 from spark_plugin.command_line.problems import Problem
+from spark_plugin.credentials import NOT_FOR_SPARK, holds_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -192,6 +193,8 @@ def spark_output(text: str, overwrite: bool, sources: Sequence[Source]) -> Local
     _check_name(text)
     path = local_path(text)
     if path is None:
+        if holds_settings(text):
+            raise Problem(f"the output {text} {NOT_FOR_SPARK}")
         _check_uri_inputs(text, sources)
         return SparkUri(text, overwrite)
     _check_inputs(text, path, sources)

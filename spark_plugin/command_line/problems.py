@@ -9,6 +9,7 @@ import traceback
 
 from event_model.errors import CoincideError
 from spark_plugin.command_line.exit_codes import BAD_USE, INTERRUPTED, OUR_FAILURE
+from spark_plugin.credentials import without_credentials
 
 DEBUG_VARIABLE = "COINCIDE_DEBUG"
 
@@ -37,11 +38,11 @@ def report(error: BaseException, debug: bool) -> int:
     """Print one line about an error to stderr and return the exit code for it."""
     code, message = explain(error)
     if debug:
-        traceback.print_exception(error)
+        print(without_credentials("".join(traceback.format_exception(error))), file=sys.stderr)
     elif code == OUR_FAILURE:
         notes = [message, *getattr(error, "__notes__", ())]
         message = f"{'. '.join(notes)}. --debug or {DEBUG_VARIABLE}=1 shows where it happened"
-    print(f"coincide: {' '.join(message.split())}", file=sys.stderr)
+    print(f"coincide: {without_credentials(' '.join(message.split()))}", file=sys.stderr)
     return code
 
 

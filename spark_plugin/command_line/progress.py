@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from spark_plugin.credentials import without_credentials
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from rich.progress import Progress as RichProgress
@@ -46,7 +48,8 @@ class Progress:
     def show(self, text: str, done: int = 0, total: int | None = None) -> None:
         """Say what is being done, and how much of it is."""
         if self._rich is not None:
-            self._rich.update(self._task, description=text, completed=done, total=total)
+            shown = without_credentials(text)
+            self._rich.update(self._task, description=shown, completed=done, total=total)
 
     @contextmanager
     def following(self, spark: SparkSession, text: str) -> Iterator[None]:

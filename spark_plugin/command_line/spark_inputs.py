@@ -13,6 +13,7 @@ from spark_plugin.command_line.arrow_inputs import ArrowInput
 from spark_plugin.command_line.input_checks import check_for_spark, has_plain_subfolders
 from spark_plugin.command_line.inputs import Source, reading
 from spark_plugin.command_line.problems import Problem
+from spark_plugin.credentials import NOT_FOR_SPARK, holds_settings
 from spark_plugin.dataframes import quoted
 from spark_plugin.tables import plain_type
 
@@ -65,6 +66,8 @@ def _parquet(
 ) -> DataFrame:
     source = given.source
     if source.is_uri:
+        if holds_settings(source.text):
+            raise Problem(f"{source.side}: {source.text} {NOT_FOR_SPARK}")
         return spark.read.parquet(*_paths(source))
     # Spark has no nanoseconds: it reads such columns as integers, if it is told to.
     spark.conf.set(_NANOS_AS_LONG, "true")

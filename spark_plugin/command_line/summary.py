@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 
 from event_model.results import JoinCounters
+from spark_plugin.credentials import without_credentials
 from spark_plugin.tables import SideCounts
 from spark_plugin.time_columns import INVALID_REASONS
 
@@ -78,12 +79,12 @@ class Summary:
 def print_summary(summary: Summary, as_json: bool) -> None:
     """Print a summary to stdout: aligned lines, or one JSON object."""
     if as_json:
-        print(json.dumps(summary.as_dict()))
+        print(without_credentials(json.dumps(summary.as_dict())))
         return
     lines = _lines(summary)
     width = max(len(name) for name, _ in lines)
     for name, value in lines:
-        print(f"{name:<{width}}  {value}")
+        print(f"{name:<{width}}  {without_credentials(value)}")
 
 
 def _lines(summary: Summary) -> list[tuple[str, str]]:

@@ -15,15 +15,16 @@ from pyspark.sql import types as T
 
 from event_model import errors
 from event_model.condition import TimingCondition
-from event_model.errors import CoincideError, ConditionError
+from event_model.errors import CoincideError, ConditionError, DataError
 from event_model.options import CorrelateOptions, check_choice, options_for
 from event_model.results import JoinCounters
 from spark_plugin.correlation import Correlation, plan_correlation
+from spark_plugin.credentials import NOT_FOR_SPARK, holds_settings, without_credentials
 from spark_plugin.direct.files import Given, find_files, words_of
 from spark_plugin.direct.planning import NotDirect, plan_files
 from spark_plugin.direct.publishing import OutputFolder
 from spark_plugin.direct.slice_join import DirectJoin
-from spark_plugin.direct.tasks import BatchTask, FileTask, SliceReport
+from spark_plugin.direct.tasks import BatchTask, FileTask, SliceReport, StepSeconds
 from spark_plugin.direct.wire import spark_type
 from spark_plugin.output_columns import decoded, output_columns, wire_schema
 from spark_plugin.planning import parallelism
@@ -52,6 +53,8 @@ class FilesSummary:
     way : {"direct", "broadcast", "exchange"}
     why : str
         Why this way was taken.
+    steps : StepSeconds or None
+        Seconds inside the tasks, summed over them; None on the exchange, where Spark mixes the steps.
     """
 
     left: SideCounts | None
@@ -63,6 +66,7 @@ class FilesSummary:
     slices: int | None
     way: str
     why: str
+    steps: StepSeconds | None = None
 
 
 def correlate_files(
@@ -221,6 +225,7 @@ def summary_of(reports: list[SliceReport], seconds: float, why: str) -> FilesSum
         len(reports),
         "direct",
         why,
+        reduce(StepSeconds.__add__, (report.steps for report in reports)),
     )
 
 
@@ -253,6 +258,9 @@ def _spark_frame(spark: SparkSession, side: str, given: Given) -> DataFrame:
     files = find_files(side, given)
     if files.filesystem.type_name == "local":
         return spark.read.parquet(*(f"file://{path}" for path in files.paths))
+    for word in words_of(given):
+        if holds_settings(word):
+            raise DataError(f"{side}: {without_credentials(word)} {NOT_FOR_SPARK}")
     return spark.read.parquet(*words_of(given))
 
 

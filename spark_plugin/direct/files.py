@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from event_model.errors import DataError
+from spark_plugin.credentials import without_credentials
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _HIDDEN = ("_", ".")
@@ -72,7 +73,9 @@ def find_files(side: str, given: Given) -> ParquetFiles:
     places = [place_of(side, word) for word in words]
     filesystem = places[0][0]
     if any(not other.equals(filesystem) for other, _ in places[1:]):
-        raise DataError(f"{side}: files must be on one file system; found {', '.join(words)}")
+        raise DataError(
+            f"{side}: files must be on one file system; found {', '.join(map(without_credentials, words))}"
+        )
     paths = [
         path
         for place, word in zip(places, words, strict=True)
@@ -106,11 +109,14 @@ def place_of(what: str, word: str) -> tuple[fs.FileSystem, str]:
     try:
         filesystem, path = fs.FileSystem.from_uri(word)
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{what}: cannot open {word}: {error}") from error
+        reason = str(error).replace(word, name := without_credentials(word))
+        # Not from the error, which quotes the word.
+        raise DataError(f"{what}: cannot open {name}: {reason}") from None
     return filesystem, path.rstrip("/") or path
 
 
 def _found(side: str, word: str, filesystem: fs.FileSystem, path: str) -> list[str]:
+    name = without_credentials(word)
     try:
         there = filesystem.get_file_info(path)
         if there.type == fs.FileType.File:
@@ -118,18 +124,18 @@ def _found(side: str, word: str, filesystem: fs.FileSystem, path: str) -> list[s
         if there.type == fs.FileType.Directory:
             paths = _visible(filesystem, path)
             if not paths:
-                raise DataError(f"{side}: the folder {word} holds no files")
+                raise DataError(f"{side}: the folder {name} holds no files")
             return paths
         if glob.has_magic(path):
             paths = _matching(filesystem, path)
             if paths:
                 return paths
-            raise DataError(f"{side}: no file matches {word}")
+            raise DataError(f"{side}: no file matches {name}")
     except PermissionError as error:
-        raise DataError(f"{side}: no permission to read {word}") from error
+        raise DataError(f"{side}: no permission to read {name}") from error
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{side}: cannot look at {word}: {error}") from error
-    raise DataError(f"{side}: {word} does not exist")
+        raise DataError(f"{side}: cannot look at {name}: {error}") from error
+    raise DataError(f"{side}: {name} does not exist")
 
 
 def _visible(filesystem: fs.FileSystem, folder: str) -> list[str]:

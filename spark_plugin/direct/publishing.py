@@ -6,13 +6,16 @@ import os
 import re
 import uuid
 from collections.abc import Collection
+from contextlib import AbstractContextManager
 from pathlib import PurePosixPath
 
 import pyarrow.parquet as pq
 from pyarrow import fs
 
 from event_model.errors import DataError
+from spark_plugin.credentials import without_credentials
 from spark_plugin.direct.files import Given, find_files, place_of, words_of
+from spark_plugin.parquet_rows import writing
 
 SUCCESS = "_SUCCESS"
 _ASIDE = ".coincide-"
@@ -40,8 +43,9 @@ class OutputFolder:
     """
 
     def __init__(self, output: str | os.PathLike[str], overwrite: bool) -> None:
-        self.text = os.fspath(output)
-        self.filesystem, self.path = place_of("output", self.text)
+        self._given = os.fspath(output)
+        self.text = without_credentials(self._given)
+        self.filesystem, self.path = place_of("output", self._given)
         parent, name = str(PurePosixPath(self.path).parent), PurePosixPath(self.path).name
         self._parent, self._prefix = parent, f"{parent}/.{name}{_ASIDE}"
         self.aside = self._prefix + uuid.uuid4().hex
@@ -51,19 +55,21 @@ class OutputFolder:
         self._check(overwrite)
 
     def __enter__(self) -> OutputFolder:
-        self._clean()
-        self.filesystem.create_dir(self.aside)
+        with self._writing():
+            self._clean()
+            self.filesystem.create_dir(self.aside)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._clean()
+        with self._writing():
+            self._clean()
 
     @property
     def uri(self) -> str:
         """`aside` as Spark names it."""
         if self.filesystem.type_name == "local":
             return f"file://{self.aside}"
-        parent = self.text.rstrip("/").rpartition("/")[0]
+        parent = self._given.rstrip("/").rpartition("/")[0]
         return f"{parent}/{PurePosixPath(self.aside).name}"
 
     def publish_all(self) -> tuple[int, int]:
@@ -83,12 +89,29 @@ class OutputFolder:
         ----------
         paths : collection of str
             Files in `aside`. Others there come from attempts that were given up, and go.
+
+        Raises
+        ------
+        DataError
+            If the file system refuses; an older folder is in its place then.
         """
-        for info in self._listed(self.aside):
-            if info.path not in paths:
+        with self._writing():
+            self._keep(self.aside, paths)
+            with self.filesystem.open_output_stream(f"{self.aside}/{SUCCESS}"):
+                pass
+            self._replace()
+            # An attempt that was given up late may have begun a file meanwhile.
+            self._keep(self.path, {SUCCESS, *paths})
+
+    def _keep(self, folder: str, paths: Collection[str]) -> None:
+        """Remove all files of a folder that have other names than these."""
+        names = {PurePosixPath(path).name for path in paths}
+        for info in self._listed(folder):
+            if PurePosixPath(info.path).name not in names:
                 self.filesystem.delete_file(info.path)
-        with self.filesystem.open_output_stream(f"{self.aside}/{SUCCESS}"):
-            pass
+
+    def _replace(self) -> None:
+        """Rename `aside` to the output; an older output goes, or stays if that fails."""
         old = self._old + uuid.uuid4().hex
         replaced = self._type(self.path) != fs.FileType.NotFound
         if replaced:
@@ -151,6 +174,9 @@ class OutputFolder:
                 f"the output {self.text} holds {foreign}, which is no result of a join; only such are"
                 " replaced. Remove it yourself, or write elsewhere"
             )
+
+    def _writing(self) -> AbstractContextManager[None]:
+        return writing(f"the output {self.text}")
 
     def _type(self, path: str) -> fs.FileType:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -81,6 +82,27 @@ def _encoded(columns: list[pa.Array], kinds: tuple[tuple[str, T.DataType], ...])
 
 
 @dataclass(frozen=True)
+class StepSeconds:
+    """Seconds that tasks spent on each step, summed over tasks.
+
+    Parameters
+    ----------
+    reading, correlating, writing : float
+    """
+
+    reading: float = 0.0
+    correlating: float = 0.0
+    writing: float = 0.0
+
+    def __add__(self, other: StepSeconds) -> StepSeconds:
+        return StepSeconds(
+            self.reading + other.reading,
+            self.correlating + other.correlating,
+            self.writing + other.writing,
+        )
+
+
+@dataclass(frozen=True)
 class SliceReport:
     """What became of one slice.
 
@@ -93,6 +115,7 @@ class SliceReport:
         Rows of the file, and bytes.
     left, right : SideCounts
     counters : JoinCounters
+    steps : StepSeconds
     error, text : str
         Name of the class of an error of the user's data, and its text; empty if there was none.
     """
@@ -104,6 +127,7 @@ class SliceReport:
     left: SideCounts = field(default_factory=SideCounts)
     right: SideCounts = field(default_factory=SideCounts)
     counters: JoinCounters = field(default_factory=JoinCounters)
+    steps: StepSeconds = field(default_factory=StepSeconds)
     error: str = ""
     text: str = ""
 
@@ -119,7 +143,8 @@ class SliceReport:
             SideCounts(**values["left"]),
             SideCounts(**values["right"]),
         )
-        return cls(**(values | {"counters": JoinCounters(**values["counters"])}))
+        values["counters"] = JoinCounters(**values["counters"])
+        return cls(**(values | {"steps": StepSeconds(**values["steps"])}))
 
 
 @dataclass(frozen=True)
@@ -156,16 +181,24 @@ class FileTask:
 
     def write(self, number: int) -> SliceReport:
         """Join one slice and write its matches."""
+        begun = time.perf_counter()
         rows = read_slice(self.join, number)
+        read = written = time.perf_counter()
+        correlating = 0.0
         emission = join_slice(self.join, rows)
         path = f"{self.folder}/part-{number:05d}-{uuid.uuid4().hex}.parquet"
         with ParquetRows(self.filesystem, path, self.join.tables.schema) as output:
             for batch in emission:
+                correlating += time.perf_counter() - written
                 output.write(batch)
+                written = time.perf_counter()
+            correlating += time.perf_counter() - written
+        writing = time.perf_counter() - read - correlating
         size = self.filesystem.get_file_info(path).size
         return SliceReport(
-            number, path, output.rows, size, *rows.counts, counters=emission.counters
-        )
+            number, path, output.rows, size, *rows.counts, counters=emission.counters,
+            steps=StepSeconds(read - begun, correlating, writing),
+        )  # fmt: skip
 
 
 def _numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
