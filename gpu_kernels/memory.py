@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +14,10 @@ from gpu_kernels.arrays import array_module, out_of_memory_errors, release_unuse
 
 _DEVICE_ERRORS = frozenset({"CUDARuntimeError", "CUDADriverError", "CudaAPIError", "CUDAError"})
 """What CuPy, Numba-CUDA and cuda-core raise when the device fails: names, since some are private."""
+
+
+DEVICE = threading.RLock()
+"""One run of the caller's threads at a time: the device has one queue, and its memory is shared."""
 
 
 class DeviceMemoryError(MemoryBudgetError):
@@ -50,7 +55,7 @@ def exclusive_scan(counts: Any) -> Any:
 
 
 @contextmanager
-def translated(what: str = "an array of the join") -> Iterator[None]:
+def translated(what: str = "an array") -> Iterator[None]:
     """Raise what CuPy and Numba-CUDA raise as our own errors.
 
     Raises
@@ -66,8 +71,8 @@ def translated(what: str = "an array of the join") -> Iterator[None]:
         raise
     except out_of_memory_errors() as error:
         raise DeviceMemoryError(
-            f"the GPU has no memory for {what}: {error}; give the process a larger share of it, or join"
-            " fewer rows at once (slice_rows, batch_pairs)"
+            f"the GPU has no memory for {what}: {error}; give the process a larger share of it, or less"
+            " to do at once (slice_rows and batch_pairs of a join, block of a stream)"
         ) from error
     except Exception as error:
         if type(error).__name__ not in _DEVICE_ERRORS:

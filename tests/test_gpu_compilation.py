@@ -14,10 +14,16 @@ if SIMULATED:
     pytest.skip("the simulator compiles nothing", allow_module_level=True)
 
 from gpu_kernels import placement, tiles
+from gpu_kernels.streams import merging
 from tests.gpu_compilation import ARCHITECTURES, SIGNATURES, Cost, assemble, ptx_of
 
 MOST_REGISTERS = 64
 """With more, a multiprocessor of 65,536 registers holds fewer than four blocks of 256 threads."""
+
+WITHOUT_FORMULA = (
+    *(placement.place, tiles.scatter, tiles.copy),
+    *(merging.merge, merging.first_live),
+)
 
 every_kernel = pytest.mark.parametrize("kernel", SIGNATURES, ids=lambda k: k.py_func.__name__)
 every_architecture = pytest.mark.parametrize(
@@ -40,7 +46,7 @@ def products_added(ptx: str) -> list[str]:
 def test_every_kernel_has_a_signature() -> None:
     kernels = {
         value
-        for module in (placement, tiles)
+        for module in (placement, tiles, merging)
         for name, value in vars(module).items()
         if hasattr(value, "py_func")
         and value.py_func.__module__ == module.__name__
@@ -66,7 +72,7 @@ def test_no_product_is_fused_with_a_sum(kernel: Any, capability: tuple[int, int]
     """So the probability has the bits of the CPU's: see `event_model.probability`."""
     ptx = ptx_of(kernel, capability)
     assert products_added(ptx) == []
-    assert ("div.rn.f64" in ptx) == (kernel not in (placement.place, tiles.scatter, tiles.copy))
+    assert ("div.rn.f64" in ptx) == (kernel not in WITHOUT_FORMULA)
 
 
 def test_a_product_added_is_seen() -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.simulator import run_tests_in_simulator
 
-LEAST_TESTS = 30
+LEAST_TESTS = {"tests/test_gpu_join.py": 30, "tests/test_gpu_streams.py": 30}
 
 
-def test_gpu_tests_pass_in_the_simulator() -> None:
-    done = run_tests_in_simulator("tests/test_gpu_join.py")
+@pytest.mark.parametrize("module", LEAST_TESTS)
+def test_gpu_tests_pass_in_the_simulator(module: str) -> None:
+    done = run_tests_in_simulator(module)
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
     summary = done.stdout.splitlines()[-1]
     assert "skipped" not in summary
-    assert int(re.match(r"=*\s*(\d+) passed", summary)[1]) >= LEAST_TESTS
+    assert int(re.match(r"=*\s*(\d+) passed", summary)[1]) >= LEAST_TESTS[module]
