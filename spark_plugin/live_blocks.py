@@ -15,6 +15,7 @@ from event_model.length_classes import LengthClasses
 from event_model.sides import LEFT, RIGHT
 from event_model.streams import LiveEvents, Progress, Regions, Rules
 from spark_plugin.backends import load_backend
+from spark_plugin.devices import release_gpu
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -102,7 +103,7 @@ class ResilientLiveBlocks:
             self._warn(error)
         # Outside the handler: its traceback would keep the device's arrays.
         self._live = self._made(self._events())
-        import_module("gpu_kernels.device").release()
+        release_gpu()
         return work(self._live)
 
     def _warn(self, error: MemoryBudgetError) -> None:

@@ -110,7 +110,7 @@ class LiveBlocks:
 
     def reclassed(self, classes: tuple[LengthClasses, LengthClasses]) -> LiveBlocks:
         """The same events in other length classes."""
-        made = LiveBlocks(self._algorithm)
+        made = type(self)(self._algorithm)
         made.buffers = reclassed_buffers((self.events(LEFT), self.events(RIGHT)), classes)
         return made
 
