@@ -109,7 +109,7 @@ def correlate(
         bands,
         Condition(rules.lo, rules.hi, rules.threshold, side),
     )
-    max_times = _max_times(sides.base), _max_times(sides.targets)
+    max_times = [_max_times(events) for events in (sides.base, sides.targets) if rules.response]
 
     def correlate_part(start: int, stop: int) -> None:
         placed = Block(sides, start, stop)
