@@ -101,6 +101,21 @@ def test_no_pair_is_lost_or_doubled(
     assert (type(made._live._live) is LiveBlocks) == fell_back
 
 
+@pytest.mark.parametrize("fails_at", range(6))
+def test_a_large_block_finds_room_on_the_cpu(
+    fails_at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left, right = paper_streams(5.0, 1000)
+    case = StreamCase(left, right, WINDOW, {"block": 10_000})
+    pretend(monkeypatch, fails_at)
+    made = correlator_of(case, "classes", emit="counts")
+    made.push("left", left.events)
+    made.push("right", right.events)
+    found = made.flush()
+    assert made._live._live.buffers.keys.shape[2] >= 5000
+    assert found.count == made.stats.pairs == len(pairs_by_join(case))
+
+
 @pytest.mark.parametrize("backend", ["cpu", "auto", "gpu"])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_which_backend_is_taken(
