@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,7 +82,7 @@ class Block:
         parts[:, 2] = self._found[1::2]
         self._places = exclusive_scan(parts.reshape(-1))
 
-    @property
+    @cached_property
     def matches(self) -> int:
         """Matches of all base events together."""
         return int(self._places[-1])

@@ -140,6 +140,24 @@ def middling_case(seed: int, most: int = 400) -> StreamCase:
     return StreamCase(sides[0], sides[1], window, random_options(rng, most // 2))
 
 
+def dense_case(seed: int, size: int = 40, **options: Any) -> StreamCase:
+    """Some ten partners for each event, disorder, and few values of length now and then."""
+    rng = np.random.default_rng([81, seed])
+    longest = int(rng.choice([3, 40, 90]))
+    origin = int(rng.choice([0, -(10**6), 1_700_000_000 * 10**6]))
+    sides = []
+    for _ in range(2):
+        stream = random_stream(size, 1000, (0, longest), int(rng.choice([0, 30, 300])), rng)
+        sides.append(
+            Stream(*(t + origin for t in (stream.low, stream.high, stream.arrival)), stream.delay)
+        )
+    ends = [(-90, 130), (-longest, longest), (0, 200), (-200, -20), (3, 5)][rng.integers(5)]
+    window = Window(*ends, float(rng.choice([1.0, 0.8, 0.4, 0.05])))
+    re_evaluate = [{"block": 1}, {"block": 7}, {"block": 16, "every": 120}, {"block": 10**6}]
+    given = {"every": None, **re_evaluate[seed % 4], "classes": int(rng.integers(1, 7))}
+    return StreamCase(sides[0], sides[1], window, given | options)
+
+
 def random_window(rng: np.random.Generator, longest: int) -> Window:
     """Wide, lopsided, narrower than the timestamps, or on one side of zero."""
     unit = longest + 1
