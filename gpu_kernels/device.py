@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import threading
 from functools import cache
 from importlib import metadata
 from typing import Any
@@ -65,6 +66,10 @@ def release() -> None:
     from gpu_kernels.arrays import release_unused
 
     release_unused()
+
+
+TURN = threading.RLock()
+"""One run of the caller's threads at a time: the device has one queue, and its memory is shared."""
 
 
 @cache

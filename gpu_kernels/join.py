@@ -20,8 +20,9 @@ from gpu_kernels.arrays import array_module, on_device, on_host
 from gpu_kernels.blocks import Block, Sides, find_best
 from gpu_kernels.buffers import base_buffer, ordered, target_buffer
 from gpu_kernels.compilation import launch_each
+from gpu_kernels.device import TURN as _DEVICE
 from gpu_kernels.layout import Condition
-from gpu_kernels.memory import DEVICE, in_parts, take, translated
+from gpu_kernels.memory import in_parts, take, translated
 from gpu_kernels.residents import Residents
 
 _PAIRS_AHEAD = 1 << 22
@@ -83,7 +84,7 @@ class IntervalJoin:
         self._empty = empty
         self._residents = Residents()
         self._filled: deque[_Filled] = deque(maxlen=_FILLED_KEPT)
-        with DEVICE, translated("both sides of the join"):
+        with _DEVICE, translated("both sides of the join"):
             bases, targets = ordered(left), ordered(right)
             k1, k2 = choose_classes(bases, targets, left.groups, window, classes)
             self.bands = band_table(k1, k2, window)
@@ -95,13 +96,13 @@ class IntervalJoin:
     @cached_property
     def left_order(self) -> np.ndarray:
         """Left row at each base position: int64 array, shape (n_left,)."""
-        with DEVICE:
+        with _DEVICE:
             return self._residents.known(on_host(self._left_order), self._left_order)
 
     @cached_property
     def right_order(self) -> np.ndarray:
         """Right row at each target position: int64 array, shape (n_right,)."""
-        with DEVICE:
+        with _DEVICE:
             return self._residents.known(on_host(self._right_order), self._right_order)
 
     @property
@@ -129,7 +130,7 @@ class IntervalJoin:
             counts[start:stop] = block.counts
             np.add(tally, block.tally, out=tally)
 
-        with DEVICE:
+        with _DEVICE:
             if "_counted" in vars(self):  # another thread was first
                 return self._counted
             for start, stop in self._sides.blocks(0, counts.size):
@@ -195,14 +196,14 @@ class IntervalJoin:
             probabilities[a - start + some] = highest[some]
             np.add(tally, found, out=tally)
 
-        with DEVICE:
+        with _DEVICE:
             for a, b in self._sides.blocks(start, stop):
                 in_parts(choose, a, b)
         return best, probabilities, JoinCounters.of_tally(*tally.tolist())
 
     def _fill(self, start: int, stop: int, values: _Values) -> tuple[np.ndarray, np.ndarray]:
         offsets = self.offsets
-        with DEVICE:
+        with _DEVICE:
             filled = next((f for f in self._filled if f.holds(start, stop, values)), None)
             if filled is None:
                 filled = self._fill_ahead(start, stop, values)
@@ -265,6 +266,6 @@ def pair_probabilities(
         launch_each(placement.pair_probabilities, stop - start, *work)
         on_host(found, out[start:stop])
 
-    with DEVICE:
+    with _DEVICE:
         in_parts(evaluate, 0, out.size)
     return out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,10 +13,6 @@ from gpu_kernels.arrays import array_module, out_of_memory_errors, release_unuse
 
 _DEVICE_ERRORS = frozenset({"CUDARuntimeError", "CUDADriverError", "CudaAPIError", "CUDAError"})
 """What CuPy, Numba-CUDA and cuda-core raise when the device fails: names, since some are private."""
-
-
-DEVICE = threading.RLock()
-"""One run of the caller's threads at a time: the device has one queue, and its memory is shared."""
 
 
 class DeviceMemoryError(MemoryBudgetError):

@@ -10,7 +10,8 @@ from event_model.length_classes import LengthClasses
 from event_model.sides import LEFT, RIGHT
 from event_model.streams import INVALIDATED, NEVER, LiveEvents, Progress, Regions, Rules, Waiting
 from gpu_kernels.arrays import on_device
-from gpu_kernels.memory import DEVICE, translated
+from gpu_kernels.device import TURN
+from gpu_kernels.memory import translated
 from gpu_kernels.streams import check_algorithm
 from gpu_kernels.streams.correlation import Found, correlate
 from gpu_kernels.streams.sorted_events import (
@@ -69,7 +70,7 @@ class LiveBlocks:
         self._keep((None, None))
         if events is not None:
             self._classes = events[LEFT].offsets.size - 1
-            with DEVICE, translated("the live events"):
+            with TURN, translated("the live events"):
                 self._keep((live_on_device(events[LEFT]), live_on_device(events[RIGHT])))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -89,13 +90,13 @@ class LiveBlocks:
         live = self._sides[side]
         if live is None:
             return LiveEvents(_NOTHING, _NOTHING, _NOTHING, np.zeros(self._classes + 1, np.int64))
-        with DEVICE, translated("the live events"):
+        with TURN, translated("the live events"):
             return live.on_host()
 
     def reserve(self, extra: int) -> None:
         """Give memory back that obsolete events have left; room for more is taken when it is needed."""
         if any(live is not None and _is_wasteful(live) for live in self._sides):
-            with DEVICE, translated("the live events"):
+            with TURN, translated("the live events"):
                 left, right = (None if live is None else live.compact() for live in self._sides)
             self._keep((left, right))
 
@@ -103,7 +104,7 @@ class LiveBlocks:
         """The same events in other length classes, of the left and the right side."""
         made = LiveBlocks(self._algorithm)
         made._classes = max(each.count for each in classes)
-        with DEVICE, translated("the live events"):
+        with TURN, translated("the live events"):
             left, right = (
                 None if live is None else _reclassed(live, of_side, made._classes)
                 for live, of_side in zip(self._sides, classes, strict=True)
@@ -130,7 +131,7 @@ class LiveBlocks:
         now = int(progress.clock.max())
         found = Found(left_out, right_out)
         sides = list(self._sides)
-        with DEVICE, translated("a block of the stream"):
+        with TURN, translated("a block of the stream"):
             tables = self._tables_of(regions)
             for side in (LEFT, RIGHT):
                 count = int(progress.waiting[side])
@@ -160,7 +161,7 @@ class LiveBlocks:
 
     def let_go(self, progress: Progress, regions: Regions, rules: Rules, tally: np.ndarray) -> None:
         """Let go of obsolete events."""
-        with DEVICE, translated("the live events"):
+        with TURN, translated("the live events"):
             tables = self._tables_of(regions)
             left, gone = self._without_obsolete(self._sides, progress, tables, rules)
         tally[INVALIDATED : INVALIDATED + 2] += gone
