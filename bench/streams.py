@@ -20,7 +20,8 @@ from bench.events import LONGEST_US, SHORTEST_US
 from bench.experiment import Bench
 from bench.fingerprints import fingerprint
 from cpu_fallback import IntervalJoin
-from cpu_fallback.streams import Matches, StreamStats, stream_correlator
+from cpu_fallback.streams import LiveBlocks, Matches, StreamStats, stream_correlator
+from cpu_fallback.streams.factory import MakeLive
 from event_model.condition import Window
 from event_model.timestamps import IntervalEvents
 
@@ -125,6 +126,10 @@ class StreamRun:
     emit : {"pairs", "counts"}
     response : bool
         Whether to measure response times.
+    live_blocks : callable
+        What keeps the live events of lazy algorithms: the backend.
+    together : int
+        Events of a push.
     """
 
     load: StreamLoad
@@ -132,6 +137,8 @@ class StreamRun:
     block: int = BLOCK
     emit: str = "counts"
     response: bool = False
+    live_blocks: MakeLive = LiveBlocks
+    together: int = _PUSHED_TOGETHER
 
     def __call__(self, algorithm: str) -> StreamStats:
         """Push the streams through a new correlator, as they arrive; results are taken and dropped."""
@@ -166,12 +173,11 @@ class StreamRun:
             block=self.block,
             emit=self.emit,  # type: ignore[arg-type]
             response=self.response,
+            live_blocks=self.live_blocks,
         )
         found = 0
-        for start in range(0, arrivals.sides.size, _PUSHED_TOGETHER):
-            sides, low, high, arrival = (
-                array[start : start + _PUSHED_TOGETHER] for array in arrivals
-            )
+        for start in range(0, arrivals.sides.size, self.together):
+            sides, low, high, arrival = (array[start : start + self.together] for array in arrivals)
             matches = correlator.push_mixed(sides, (low, high), arrival=arrival)
             found += matches.count
             take(matches)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ _ENTRIES = 1 << 22
 
 
 class Sides(NamedTuple):
-    """Both sides of a join in device memory.
+    """Both sides of a join, or a block of a stream and its targets, in device memory.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ class Sides(NamedTuple):
         run = Run.of(start, self.classes)
         entries = (stop - start) * self.classes
         spans = Spans(*(filled(entries, 0, np.int64) for _ in Spans._fields))
-        if self.targets.midpoints.size:
+        if self.targets.keys.size:
             launch_each(placement.place, entries, self.base, self.targets, self.bands, run, spans)
         return run, spans
 
@@ -81,6 +82,11 @@ class Block:
         parts[:, 2] = self._found[1::2]
         self._places = exclusive_scan(parts.reshape(-1))
 
+    @cached_property
+    def matches(self) -> int:
+        """Matches of all base events together."""
+        return int(self._places[-1])
+
     @property
     def counts(self) -> Any:
         """Matches of each base event, in device memory: int64 array, shape (stop - start,)."""
@@ -91,7 +97,7 @@ class Block:
     def tally(self) -> np.ndarray:
         """Pairs that qualify unseen, candidates probed, and those of them that qualify."""
         probed_pairs = int(self._found.sum())
-        return np.array([int(self._places[-1]) - probed_pairs, self.probed, probed_pairs])
+        return np.array([self.matches - probed_pairs, self.probed, probed_pairs])
 
     def fill(self, base_values: Any | None, target_values: Any) -> tuple[Any, Any]:
         """The matches, in device memory.
@@ -106,7 +112,7 @@ class Block:
         int64 array, shape (matches,), or None without base values
         int64 array, shape (matches,)
         """
-        matches = int(self._places[-1])
+        matches = self.matches
         both = base_values is not None
         target_out = take(matches, np.int64)
         base_out = take(matches, np.int64) if both else target_out

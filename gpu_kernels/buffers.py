@@ -110,7 +110,7 @@ def target_buffer(
     """Sort target events into length classes and groups. Arguments and result as `base_buffer`."""
     if classes.count == 1 and events.group is None:
         offsets = on_device(np.array([[0, events.size]], np.int64))
-        return events.order, Targets(events.midpoints, events.lengths, offsets)
+        return events.order, _targets(events, offsets)
     buckets = _classes_of(events, classes).astype(np.int64)
     if events.group is not None:
         group = events.group[events.order]
@@ -120,7 +120,11 @@ def target_buffer(
     offsets[:, :-1] = bounds[:-1].reshape(classes.count, groups)
     # Bucket k * groups + g ends where the next begins, also across classes.
     offsets[:, -1] = bounds[groups::groups]
-    return events.order, Targets(events.midpoints, events.lengths, offsets)
+    return events.order, _targets(events, offsets)
+
+
+def _targets(events: OrderedEvents, offsets: Any) -> Targets:
+    return Targets(events.midpoints, events.midpoints, events.lengths, offsets)
 
 
 def _classes_of(events: OrderedEvents, classes: LengthClasses) -> Any:

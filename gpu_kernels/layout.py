@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from event_model.length_classes import MAX_CLASSES
+from event_model.sides import LEFT
 
 
 class Base(NamedTuple):
@@ -27,22 +28,41 @@ class Base(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """Target events sorted by (class, group, midpoint). Fields as `Base`.
+    """Target events sorted by (class, group, key).
 
-    ``offsets`` has shape (K2, groups + 1): the first event of each group within each class.
+    Parameters
+    ----------
+    keys : int64 array, shape (n,)
+        What they are searched by, half ticks: the midpoints themselves, or the doubled max_times.
+    midpoints, lengths : int64 arrays, shape (n,)
+        As `Base`.
+    offsets : int64 array, shape (K2, groups + 1)
+        The first event of each group within each class.
     """
 
+    keys: Any
     midpoints: Any
     lengths: Any
     offsets: Any
 
 
 class Condition(NamedTuple):
-    """A timing condition: the window, ticks, and the least probability that qualifies."""
+    """A timing condition on T_right - T_left.
+
+    Parameters
+    ----------
+    lo, hi : int
+        The window, ticks.
+    threshold : float
+        The least probability that qualifies.
+    side : int
+        Of the base events: LEFT or RIGHT.
+    """
 
     lo: int
     hi: int
     threshold: float
+    side: int = LEFT
 
 
 class Spans(NamedTuple):

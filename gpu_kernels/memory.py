@@ -51,7 +51,7 @@ def exclusive_scan(counts: Any) -> Any:
 
 
 @contextmanager
-def translated(what: str = "an array of the join") -> Iterator[None]:
+def translated(what: str = "an array") -> Iterator[None]:
     """Raise what CuPy and Numba-CUDA raise as our own errors.
 
     Raises
@@ -67,8 +67,8 @@ def translated(what: str = "an array of the join") -> Iterator[None]:
         raise
     except out_of_memory_errors() as error:
         raise DeviceMemoryError(
-            f"the GPU has no memory for {what}: {error}; give the process a larger share of it, or join"
-            " fewer rows at once (slice_rows, batch_pairs)"
+            f"the GPU has no memory for {what}: {error}; give the process a larger share of it, or less"
+            " to do at once (slice_rows and batch_pairs of a join, block of a stream)"
         ) from error
     except Exception as error:
         if type(error).__name__ not in _DEVICE_ERRORS:

@@ -21,7 +21,7 @@ def place(base, targets, bands, run, spans):
     base : Base
     targets : Targets
     bands : int64 array, shape (K1, K2, 4)
-        From `event_model.bands.band_table`.
+        From `event_model.bands.band_table`: bounds on a target's key less a base event's midpoint.
     run : Run
     spans : Spans, written
     """
@@ -36,15 +36,15 @@ def place(base, targets, bands, run, spans):
     first = inner = shell = last = 0
     if group < groups:
         midpoint = base.midpoints[event]
-        mids, end = targets.midpoints, targets.offsets[k2, group + 1]
-        first = reach(mids, targets.offsets[k2, group], end, midpoint, bands[k1, k2, OUTER_LO])
-        last = reach(mids, first, end, midpoint, bands[k1, k2, OUTER_HI] + 1)
+        keys, end = targets.keys, targets.offsets[k2, group + 1]
+        first = reach(keys, targets.offsets[k2, group], end, midpoint, bands[k1, k2, OUTER_LO])
+        last = reach(keys, first, end, midpoint, bands[k1, k2, OUTER_HI] + 1)
         inner, shell = first, last
         # Where a shell is empty its two ends are one.
         if bands[k1, k2, INNER_LO] != bands[k1, k2, OUTER_LO]:
-            inner = reach(mids, first, last, midpoint, bands[k1, k2, INNER_LO])
+            inner = reach(keys, first, last, midpoint, bands[k1, k2, INNER_LO])
         if bands[k1, k2, INNER_HI] != bands[k1, k2, OUTER_HI]:
-            shell = reach(mids, inner, last, midpoint, bands[k1, k2, INNER_HI] + 1)
+            shell = reach(keys, inner, last, midpoint, bands[k1, k2, INNER_HI] + 1)
     spans.first[entry] = first
     spans.inner[entry] = inner
     spans.shell[entry] = shell

@@ -7,14 +7,14 @@ from gpu_kernels.layout import RECIPROCAL_BITS
 
 
 @device_function
-def reach(midpoints, low, high, midpoint, bound):
-    """First position from `low` to `high` whose midpoint less `midpoint` reaches `bound`.
+def reach(keys, low, high, origin, bound):
+    """First position from `low` to `high` whose key less `origin` reaches `bound`.
 
     The difference is compared, not a sum: differences of times below 2**61 cannot overflow.
     """
     while low < high:
         middle = (low + high) >> 1
-        if midpoints[middle] - midpoint < bound:
+        if keys[middle] - origin < bound:
             low = middle + 1
         else:
             high = middle

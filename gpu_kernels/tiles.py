@@ -13,6 +13,7 @@ import numpy as np
 from numba import cuda
 
 from event_model.probability import distance_from_middle, midpoint_probability
+from event_model.sides import LEFT
 from gpu_kernels.compilation import ITEMS, THREADS, TILE, device_function, kernel
 from gpu_kernels.searching import event_of, owner_of
 
@@ -238,14 +239,12 @@ def foremost(base, targets, condition, run, spans, scan, owners, top, distances,
 
 @device_function
 def _probability(base, targets, condition, event, target):
-    return midpoint_probability(
-        base.midpoints[event],
-        base.lengths[event],
-        targets.midpoints[target],
-        targets.lengths[target],
-        condition.lo,
-        condition.hi,
-    )
+    m1, l1 = base.midpoints[event], base.lengths[event]
+    m2, l2 = targets.midpoints[target], targets.lengths[target]
+    if condition.side != LEFT:
+        # With left and right in their places, so that the bits do not depend on who is the base.
+        m1, l1, m2, l2 = m2, l2, m1, l1
+    return midpoint_probability(m1, l1, m2, l2, condition.lo, condition.hi)
 
 
 @device_function

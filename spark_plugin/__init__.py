@@ -10,9 +10,10 @@ _HOMES = {
     "correlate": "spark_plugin.correlation",
     "correlate_files": "spark_plugin.direct.correlation",
     "correlate_tables": "spark_plugin.worker",
+    "stream_correlator": "spark_plugin.streams",
 }
 
-__all__ = ["correlate", "correlate_files", "correlate_tables"]
+__all__ = ["correlate", "correlate_files", "correlate_tables", "stream_correlator"]
 
 
 def __getattr__(name: str) -> Any:

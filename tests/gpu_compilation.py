@@ -22,6 +22,8 @@ from numba.cuda.dispatcher import CUDADispatcher
 
 from gpu_kernels import placement, tiles
 from gpu_kernels.layout import Base, Condition, Run, Spans, Targets
+from gpu_kernels.streams import merging
+from gpu_kernels.streams.sorted_events import Sorted
 
 ARCHITECTURES = ((7, 5), (8, 0), (9, 0), (10, 0))
 
@@ -33,11 +35,13 @@ def _arrays(kind: Any, dimensions: int = 1) -> types.Array:
 _I64, _U64, _U8, _F64 = (
     _arrays(k) for k in (types.int64, types.uint64, types.uint8, types.float64)
 )
+_TABLE = _arrays(types.int64, 2)
 _BASE = types.NamedTuple([_I64, _I64, _U8, _I64], Base)
-_TARGETS = types.NamedTuple([_I64, _I64, _arrays(types.int64, 2)], Targets)
-_CONDITION = types.NamedTuple([types.int64, types.int64, types.float64], Condition)
+_TARGETS = types.NamedTuple([_I64, _I64, _I64, _TABLE], Targets)
+_CONDITION = types.NamedTuple([types.int64, types.int64, types.float64, types.int64], Condition)
 _RUN = types.NamedUniTuple(types.int64, 3, Run)
 _SPANS = types.NamedUniTuple(_I64, 4, Spans)
+_SORTED = types.NamedUniTuple(_I64, 3, Sorted)
 _PROBING = (_BASE, _TARGETS, _CONDITION, _RUN, _SPANS, _I64, _I64)
 _BEST = (*_PROBING, _F64)
 
@@ -50,8 +54,10 @@ SIGNATURES = {
     tiles.most_probable: (*_BEST, _I64),
     tiles.nearest: (*_BEST, _U64),
     tiles.foremost: (*_BEST, _U64, _I64, _I64),
+    merging.merge: (_SORTED, _TABLE, _I64, _SORTED, _I64, _SORTED),
+    merging.first_live: (_I64, _TABLE, types.int64, _I64, _I64),
 }
-"""The types that `gpu_kernels.blocks` and `.join` launch each kernel with."""
+"""The types that `gpu_kernels.blocks`, `.join` and `.streams` launch each kernel with."""
 
 
 class Cost(NamedTuple):

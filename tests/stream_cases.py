@@ -119,14 +119,14 @@ def random_options(rng: np.random.Generator, size: int) -> dict[str, Any]:
     return {**options[rng.integers(3)], "classes": int(rng.integers(1, 17))}
 
 
-def middling_case(seed: int) -> StreamCase:
-    """Some hundred events a side: bursts, duplicate times, narrow and lopsided windows."""
+def middling_case(seed: int, most: int = 400) -> StreamCase:
+    """Up to some hundred events a side: bursts, duplicate times, narrow and lopsided windows."""
     rng = np.random.default_rng([77, seed])
     longest = int(rng.choice([0, 1, 9, 100, 900]))
     span = int(rng.choice([300, 5_000, 40_000]))
     sides = []
     for _ in range(2):
-        size = int(rng.integers(1, 400))
+        size = int(rng.integers(1, most))
         high = rng.integers(0, span, size)
         if rng.random() < 0.5:
             bursts = rng.integers(0, span, 3)
@@ -137,7 +137,25 @@ def middling_case(seed: int) -> StreamCase:
         delay = int(rng.choice([0, 3, 200, span]))
         sides.append(delayed(high - lengths, high, delay, rng))
     window = random_window(rng, longest)
-    return StreamCase(sides[0], sides[1], window, random_options(rng, 200))
+    return StreamCase(sides[0], sides[1], window, random_options(rng, most // 2))
+
+
+def dense_case(seed: int, size: int = 40, **options: Any) -> StreamCase:
+    """Some ten partners for each event, disorder, and few values of length now and then."""
+    rng = np.random.default_rng([81, seed])
+    longest = int(rng.choice([3, 40, 90]))
+    origin = int(rng.choice([0, -(10**6), 1_700_000_000 * 10**6]))
+    sides = []
+    for _ in range(2):
+        stream = random_stream(size, 1000, (0, longest), int(rng.choice([0, 30, 300])), rng)
+        sides.append(
+            Stream(*(t + origin for t in (stream.low, stream.high, stream.arrival)), stream.delay)
+        )
+    ends = [(-90, 130), (-longest, longest), (0, 200), (-200, -20), (3, 5)][rng.integers(5)]
+    window = Window(*ends, float(rng.choice([1.0, 0.8, 0.4, 0.05])))
+    re_evaluate = [{"block": 1}, {"block": 7}, {"block": 16, "every": 120}, {"block": 10**6}]
+    given = {"every": None, **re_evaluate[seed % 4], "classes": int(rng.integers(1, 7))}
+    return StreamCase(sides[0], sides[1], window, given | options)
 
 
 def random_window(rng: np.random.Generator, longest: int) -> Window:

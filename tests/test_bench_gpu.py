@@ -34,7 +34,7 @@ def test_all_of_it_in_the_simulator(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-2000:]
     result = json.loads((tmp_path / "gpu-quick.json").read_text(encoding="utf-8"))
     assert result["settings"]["device"].startswith("Numba's CUDA simulator")
-    assert len(result["checks"]) == 45
+    assert len(result["checks"]) == 55
     assert all(check["passed"] for check in result["checks"])
     names = {figure["name"] for figure in result["figures"]}
     assert {
@@ -43,7 +43,7 @@ def test_all_of_it_in_the_simulator(tmp_path: Path) -> None:
         "Arrow to Arrow, counts: CPU / GPU",
     } <= names
     assert [chart["name"] for chart in result["charts"]] == [
-        "density", "confidence", "size", "classes", "keys"
+        "density", "confidence", "size", "classes", "keys", "stream-blocks"
     ]  # fmt: skip
     assert "written to" in done.stdout
 

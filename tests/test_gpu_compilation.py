@@ -16,10 +16,16 @@ if SIMULATED:
 
 from gpu_kernels import placement, tiles
 from gpu_kernels.layout import Base, Condition, Run, Spans, Targets
+from gpu_kernels.streams import merging
 from tests.gpu_compilation import ARCHITECTURES, SIGNATURES, Cost, assemble, ptx_of
 
 MOST_REGISTERS = 64
 """With more, a multiprocessor of 65,536 registers holds fewer than four blocks of 256 threads."""
+
+WITHOUT_FORMULA = (
+    *(placement.place, tiles.scatter, tiles.copy),
+    *(merging.merge, merging.first_live),
+)
 
 every_kernel = pytest.mark.parametrize("kernel", SIGNATURES, ids=lambda k: k.py_func.__name__)
 every_architecture = pytest.mark.parametrize(
@@ -42,7 +48,7 @@ def products_added(ptx: str) -> list[str]:
 def test_every_kernel_has_a_signature() -> None:
     kernels = {
         value
-        for module in (placement, tiles)
+        for module in (placement, tiles, merging)
         for name, value in vars(module).items()
         if hasattr(value, "py_func")
         and value.py_func.__module__ == module.__name__
@@ -68,7 +74,7 @@ def test_no_product_is_fused_with_a_sum(kernel: Any, capability: tuple[int, int]
     """So the probability has the bits of the CPU's: see `event_model.probability`."""
     ptx = ptx_of(kernel, capability)
     assert products_added(ptx) == []
-    assert ("div.rn.f64" in ptx) == (kernel not in (placement.place, tiles.scatter, tiles.copy))
+    assert ("div.rn.f64" in ptx) == (kernel not in WITHOUT_FORMULA)
 
 
 class DeviceArray:
@@ -93,7 +99,7 @@ def test_arrays_in_tuples_are_taken_as_compiled() -> None:
 
     condition, run = Condition(-3, 4, 0.5), Run.of(0, 2)
     base = Base(one(), one(), one(np.uint8), one())
-    targets = Targets(one(), one(), one(np.int64, 2))
+    targets = Targets(one(), one(), one(), one(np.int64, 2))
     spans = Spans(one(), one(), one(), one())
     given = {
         placement.place: (base, targets, one(np.int64, 3), run, spans),

@@ -6,7 +6,6 @@ Runs where there is a GPU, or in the CUDA simulator (``NUMBA_ENABLE_CUDASIM=1``)
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -34,6 +33,7 @@ if SIMULATED:
 
 import gpu_kernels
 from gpu_kernels import blocks, join, memory
+from tests.device_faults import allocating
 
 CLASSES = (None, 1, 2, 16)
 BLOCK = 50
@@ -228,24 +228,6 @@ def test_tables(shape: tuple[str, str, bool], threads: int) -> None:
 def test_backend_auto_takes_the_gpu() -> None:
     assert load_backend("auto") is load_backend("gpu") is gpu_kernels
     assert load_backend("cpu") is cpu_fallback
-
-
-Allocate = Callable[[Any, Any], Any]
-
-
-def allocating(monkeypatch: pytest.MonkeyPatch, fails: Callable[[int, int], bool]) -> list[int]:
-    """Make allocations fail, by their number and size in bytes; returns where their sizes go."""
-    real: Allocate = memory._allocate
-    sizes: list[int] = []
-
-    def allocate(size: Any, dtype: Any) -> Any:
-        sizes.append(int(np.prod(size)) * np.dtype(dtype).itemsize)
-        if fails(len(sizes), sizes[-1]):
-            raise memory.out_of_memory_errors()[0](0, 0)
-        return real(size, dtype)
-
-    monkeypatch.setattr(memory, "_allocate", allocate)
-    return sizes
 
 
 FAULTY = (spread(11, 70, 900, 120, 2), spread(12, 60, 900, 150, 2)), Window(-90, 80, 0.6)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cpu_fallback.streams import ALGORITHMS, StreamCorrelator, correlator, deferred, immediate
+from cpu_fallback.streams import ALGORITHMS, StreamCorrelator, correlator, immediate, live_blocks
 from event_model import Window
 from event_model.errors import DataError
 from tests.stream_cases import Stream, StreamCase, paper_streams, sorted_pairs
@@ -89,7 +89,7 @@ def test_a_failure_amid_correlation_is_not_passed_over(
     kernels = {"eager": "correlate_eagerly"}
     simple = algorithm.startswith("simple")
     kernel = kernels.get(algorithm, "correlate_simple" if simple else "evaluate")
-    module = immediate if simple or algorithm == "eager" else deferred
+    module = immediate if simple or algorithm == "eager" else live_blocks
     with monkeypatch.context() as patch:
         fail_at(patch, module, kernel, 1, MemoryError)
         with pytest.raises(MemoryError):

@@ -7,9 +7,10 @@ import pytest
 
 from cpu_fallback.streams import ALGORITHMS, stream_correlator
 from cpu_fallback.streams.options import StreamOptions, side_limits
-from cpu_fallback.streams.region_tables import Regions, max_time_regions
+from cpu_fallback.streams.region_tables import max_time_regions
 from event_model import Window
 from event_model.regions import region_bounds
+from event_model.streams import Regions
 from tests.stream_cases import sorted_pairs
 
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from bench.charts import Chart
 from bench.experiment import Bench, Experiment
+from bench.gpu_streams import check_streams, sweep_blocks
 from bench.timing import Timing
 from event_model.condition import TimingCondition, Window
 from event_model.options import CorrelateOptions
@@ -88,6 +89,7 @@ def run(bench: Bench) -> None:
     for name, case in _adversarial(bench.pick(20_000, 20)):
         _check(bench, backends, name, case)
     _check_arrow(bench)
+    check_streams(bench)
     dense = Work(bench.pick(1_100_000, 40))
     _check_pairs(bench, backends, dense)
     bandwidth = _copy_bandwidth(bench)
@@ -96,6 +98,7 @@ def run(bench: Bench) -> None:
     _large(bench, backends)
     _end_to_end(bench)
     _sweeps(bench, backends)
+    sweep_blocks(bench)
 
 
 def _backends() -> dict[str, Any]:
@@ -460,8 +463,9 @@ def _sweeps(bench: Bench, backends: dict[str, Any]) -> None:
 
 ABOUT = """\
 The GPU kernels against the CPU's in one process, no Spark: first the same matches, order and probability
-bits on random and adversarial joins, on 10^8 pairs, and from Arrow to Arrow; then times. The share of the
-copy bandwidth is the bytes that a kernel must move over its time, against a copy on the device in the same
+bits on random and adversarial joins, on 10^8 pairs, and from Arrow to Arrow, and the same pairs and
+counters of stream correlators; then times, of streams by the size of the block. The share of the copy
+bandwidth is the bytes that a kernel must move over its time, against a copy on the device in the same
 run. Needs an NVIDIA GPU and Python, NumPy, Numba-CUDA, CuPy and PyArrow, nothing else.
 """
 

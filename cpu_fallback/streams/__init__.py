@@ -6,12 +6,14 @@ length classes. They find the same pairs and differ in what they look at to find
 
 from cpu_fallback.streams.correlator import StreamCorrelator
 from cpu_fallback.streams.factory import ALGORITHMS, stream_correlator
+from cpu_fallback.streams.live_blocks import LiveBlocks
 from cpu_fallback.streams.results import LateEvents, Matches
 from cpu_fallback.streams.statistics import StreamStats
 
 __all__ = [
     "ALGORITHMS",
     "LateEvents",
+    "LiveBlocks",
     "Matches",
     "StreamCorrelator",
     "StreamStats",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from cpu_fallback.streams.options import SideLimits
-from cpu_fallback.streams.state import Buffers, new_buffers
+from cpu_fallback.streams.state import Buffers, buffers_of
 from event_model.length_classes import LengthClasses, length_classes
+from event_model.streams import LiveEvents
 
 ENOUGH = 256
 """Events of a side to see before its lengths are cut into classes."""
@@ -45,30 +46,18 @@ def covering_classes(lengths: np.ndarray, most: int, limits: SideLimits) -> Leng
     )
 
 
-def live_lengths(buffers: Buffers, side: int) -> np.ndarray:
-    """Lengths of the events in the buffers of a side: int64 array, shape (n,)."""
-    return _gathered(buffers, side)[1]
-
-
-def reclassed_buffers(buffers: Buffers, classes: tuple[LengthClasses, LengthClasses]) -> Buffers:
-    """The same events in other classes; keys are doubled midpoints."""
+def reclassed_buffers(
+    events: tuple[LiveEvents, LiveEvents], classes: tuple[LengthClasses, LengthClasses]
+) -> Buffers:
+    """Buffers of live events, left and right, in other classes; keys are doubled midpoints."""
     most = max(each.count for each in classes)
-    sides = [_gathered(buffers, side) for side in (0, 1)]
-    fresh = new_buffers(most, max(buffers.keys.shape[2], *(side[0].size for side in sides)))
-    for side, (keys, lengths, numbers) in enumerate(sides):
-        owner = np.searchsorted(classes[side].highest, lengths)
-        for k in range(classes[side].count):
-            rows = np.flatnonzero(owner == k)
-            rows = rows[np.argsort(keys[rows], kind="stable")]
-            fresh.ends[side, k] = 0, rows.size
-            for new, old in zip(fresh[:3], (keys, lengths, numbers), strict=True):
-                new[side, k, : rows.size] = old[rows]
-    return fresh
+    left, right = (_reclassed(*side, most) for side in zip(events, classes, strict=True))
+    return buffers_of((left, right))
 
 
-def _gathered(buffers: Buffers, side: int) -> tuple[np.ndarray, ...]:
-    """Keys, lengths and numbers of all live events of a side."""
-    runs = [slice(start, stop) for start, stop in buffers.ends[side].tolist()]
-    return tuple(
-        np.concatenate([array[side, k, run] for k, run in enumerate(runs)]) for array in buffers[:3]
-    )
+def _reclassed(events: LiveEvents, classes: LengthClasses, count: int) -> LiveEvents:
+    """The events of a side in its classes, and as many empty ones as make `count`."""
+    owner = np.searchsorted(classes.highest, events.lengths)
+    order = np.lexsort((events.keys, owner))
+    offsets = np.searchsorted(owner[order], np.arange(count + 1))
+    return LiveEvents(events.keys[order], events.lengths[order], events.numbers[order], offsets)

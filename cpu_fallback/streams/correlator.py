@@ -21,21 +21,14 @@ from cpu_fallback.streams.intake import (
 from cpu_fallback.streams.kernels.arrivals import ON_TIME
 from cpu_fallback.streams.options import StreamOptions
 from cpu_fallback.streams.output import PairRoom
-from cpu_fallback.streams.region_tables import Regions
 from cpu_fallback.streams.results import LateEvents, Matches, joined_late, joined_matches
-from cpu_fallback.streams.sides import LEFT, RIGHT, side_index
-from cpu_fallback.streams.state import Buffers, Rules, new_buffers, new_progress, roomy_buffers
-from cpu_fallback.streams.statistics import (
-    LATE,
-    PAIRS,
-    StreamStats,
-    new_response,
-    new_tally,
-    stats_of,
-)
+from cpu_fallback.streams.state import new_progress
+from cpu_fallback.streams.statistics import StreamStats, new_response, new_tally, stats_of
 from event_model.bands import guard
 from event_model.errors import ConditionError, DataError
 from event_model.probability import DECISION_SLACK
+from event_model.sides import LEFT, RIGHT, side_index
+from event_model.streams import LATE, PAIRS, Regions, Rules
 from event_model.units import TIME_LIMIT
 
 _MOST_AT_ONCE = 1 << 14
@@ -68,7 +61,6 @@ class StreamCorrelator(ABC):
         self._regions = regions
         self._rules = _rules(options)
         self._lengths = declared_lengths(options.limits)
-        self._buffers: Buffers = new_buffers(1)
         self._progress = new_progress()
         self._tally = new_tally()
         self._response = new_response()
@@ -224,9 +216,9 @@ class StreamCorrelator(ABC):
     def _finish(self) -> None:
         """Find the pairs that still wait."""
 
+    @abstractmethod
     def _fit(self) -> None:
         """Take memory back that obsolete events have left."""
-        self._buffers = roomy_buffers(self._buffers, 0)
 
     def _push(self, batch: Batch) -> Matches:
         for start in range(0, batch.sides.size, _MOST_AT_ONCE):

@@ -8,18 +8,22 @@ from typing import get_args
 from cpu_fallback.streams.correlator import StreamCorrelator
 from cpu_fallback.streams.deferred import ClassedCorrelator, LazyCorrelator
 from cpu_fallback.streams.immediate import Immediate, ImmediateCorrelator
+from cpu_fallback.streams.live_blocks import Deferred, LiveBlocks, LiveBlockStep
 from cpu_fallback.streams.options import Emit, StreamOptions, side_limits, window_in_ticks
 from event_model.condition import TimingCondition, Window
 from event_model.options import check_choice
 
-_MAKERS: dict[str, Callable[[StreamOptions], StreamCorrelator]] = {
+MakeLive = Callable[[Deferred], LiveBlockStep]
+"""Makes the live blocks of a lazy algorithm: on the CPU, `LiveBlocks`."""
+
+_MAKERS: dict[str, Callable[[StreamOptions, MakeLive], StreamCorrelator]] = {
     **{
-        name: lambda options, name=name: ImmediateCorrelator(options, name)  # type: ignore[misc]
+        name: lambda options, _, name=name: ImmediateCorrelator(options, name)  # type: ignore[misc]
         for name in get_args(Immediate)
     },
-    "lazy": LazyCorrelator,
-    "lookup": lambda options: LazyCorrelator(options, lookup=True),
-    "classes": ClassedCorrelator,
+    "lazy": lambda options, live: LazyCorrelator(options, live("lazy")),
+    "lookup": lambda options, live: LazyCorrelator(options, live("lookup")),
+    "classes": lambda options, live: ClassedCorrelator(options, live("classes")),
 }
 
 ALGORITHMS = tuple(_MAKERS)
@@ -41,6 +45,7 @@ def stream_correlator(
     emit: Emit = "pairs",
     classes: int | None = None,
     response: bool = False,
+    live_blocks: MakeLive = LiveBlocks,
 ) -> StreamCorrelator:
     """Make a stream correlator.
 
@@ -66,6 +71,9 @@ def stream_correlator(
     response : bool
         Whether `StreamStats` tells response times. They take every pair one by one, which costs more
         than finding it where only counts are wanted.
+    live_blocks : callable
+        What keeps the live events of the lazy algorithms and correlates blocks with them, by the
+        algorithm's name. Other backends' have the interface of `LiveBlocks`.
 
     Returns
     -------
@@ -94,4 +102,4 @@ def stream_correlator(
         classes=classes,
         response=response,
     )
-    return _MAKERS[algorithm](options)
+    return _MAKERS[algorithm](options, live_blocks)

@@ -13,7 +13,7 @@ from cpu_fallback.streams.kernels.eager import correlate_eagerly
 from cpu_fallback.streams.kernels.simple import correlate_simple, let_go_unsorted
 from cpu_fallback.streams.options import StreamOptions
 from cpu_fallback.streams.region_tables import impossible_regions, max_time_regions
-from cpu_fallback.streams.state import roomy_buffers
+from cpu_fallback.streams.state import new_buffers, roomy_buffers
 
 Immediate = Literal["simple", "simple-sort", "eager"]
 
@@ -32,6 +32,7 @@ class ImmediateCorrelator(StreamCorrelator):
         regions = max_time_regions if algorithm == "eager" else impossible_regions
         super().__init__(options, regions(options))
         self._algorithm = algorithm
+        self._buffers = new_buffers(1)
 
     def _take(self, batch: Batch, late: np.ndarray) -> None:
         self._buffers = roomy_buffers(self._buffers, batch.sides.size)
@@ -51,3 +52,6 @@ class ImmediateCorrelator(StreamCorrelator):
 
     def _finish(self) -> None:
         """Nothing waits."""
+
+    def _fit(self) -> None:
+        self._buffers = roomy_buffers(self._buffers, 0)

@@ -17,8 +17,8 @@ from cpu_fallback.streams.kernels.checks import (
     first_trouble,
 )
 from cpu_fallback.streams.options import SideLimits
-from cpu_fallback.streams.sides import LEFT, RIGHT, SIDES
 from event_model.errors import DataError, SchemaError
+from event_model.sides import LEFT, RIGHT, SIDES
 from event_model.timestamps import IntervalEvents
 from event_model.units import TIME_LIMIT
 

@@ -7,41 +7,17 @@ the base event's length, whose bounds hold for every length in the range.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from cpu_fallback.streams.options import SideLimits, StreamOptions
-from cpu_fallback.streams.sides import LEFT, RIGHT
 from event_model.bands import OUTER_LO, band_table
 from event_model.condition import Window
 from event_model.length_classes import LengthClasses
+from event_model.sides import LEFT, RIGHT
+from event_model.streams import Regions
 
 _MOST_BINS = 64
 _INT64 = 2**63 - 1
-
-
-class Regions(NamedTuple):
-    """Where the targets of a base event lie, per base side, class of the base and class of targets.
-
-    Parameters
-    ----------
-    bands : int64 array, shape (2, K1, K2, 4)
-        Bounds on (key of a target) - (doubled midpoint of the base event), half ticks, inclusive:
-        outer low, inner low, inner high, outer high. An empty range has its high one below its low.
-    tops : int64 array, shape (2, K1)
-        Longest length of each class of a base side, ticks.
-    target_tops : int64 array, shape (2, K2)
-        Longest length of each class of a side's targets, ticks.
-    keep : int64 array, shape (2, K2)
-        A target is obsolete when its key is below this much from twice the smallest max_time that can
-        still come on the base side: L_H(e_inv), Lee & Lee (2010), Algorithm 2.
-    """
-
-    bands: np.ndarray
-    tops: np.ndarray
-    target_tops: np.ndarray
-    keep: np.ndarray
 
 
 def mirrored(window: Window) -> Window:

@@ -9,10 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from event_model.units import TIME_LIMIT
-
-NEVER = -TIME_LIMIT
-"""A clock that has not begun."""
+from event_model.results import offsets_of
+from event_model.streams import NEVER, LiveEvents, Progress, Waiting
 
 _SMALLEST = 1024
 _WASTEFUL = 8
@@ -40,78 +38,32 @@ class Buffers(NamedTuple):
     ends: np.ndarray
 
 
-class Waiting(NamedTuple):
-    """Events that wait for the next re-evaluation, in order of arrival; `Progress` has their number.
-
-    Parameters
-    ----------
-    max_times, lengths, numbers : int64 arrays, shape (2, capacity)
-    """
-
-    max_times: np.ndarray
-    lengths: np.ndarray
-    numbers: np.ndarray
-
-
-class Progress(NamedTuple):
-    """How far the streams have come.
-
-    Parameters
-    ----------
-    clock : int64 array, shape (2,)
-        Latest arrival instant of each side, ticks; NEVER before the first.
-    arrived, waiting : int64 arrays, shape (2,)
-        Events arrived, and those not yet processed.
-    evaluated_at : int64 array, shape (1,)
-        Time of the last re-evaluation, ticks.
-    """
-
-    clock: np.ndarray
-    arrived: np.ndarray
-    waiting: np.ndarray
-    evaluated_at: np.ndarray
-
-
-class Rules(NamedTuple):
-    """The options that kernels need.
-
-    Parameters
-    ----------
-    lo, hi : int
-        The window, ticks.
-    threshold : float
-        Smallest probability that qualifies.
-    certain : float
-        From here on no rounding can lift a larger exact probability below the threshold.
-    one_tail : bool
-        Whether the window is as wide as the longest timestamps of both sides together, so that only
-        one of its ends ever cuts.
-    delays : int64 array, shape (2,)
-        Ticks.
-    block, every : int
-        The re-evaluation condition: events of a side, ticks.
-    pairs : bool
-        Whether to write pairs, or only count them.
-    response : bool
-        Whether to note response times.
-    """
-
-    lo: int
-    hi: int
-    threshold: float
-    certain: float
-    one_tail: bool
-    delays: np.ndarray
-    block: int
-    every: int
-    pairs: bool
-    response: bool
-
-
 def new_buffers(classes: int, capacity: int = _SMALLEST) -> Buffers:
     """Empty buffers."""
     keys, lengths, numbers = (np.empty((2, classes, capacity), np.int64) for _ in range(3))
     return Buffers(keys, lengths, numbers, np.zeros((2, classes, 2), np.int64))
+
+
+def live_events_of(buffers: Buffers, side: int) -> LiveEvents:
+    """A copy of the events in the buffers of a side."""
+    runs = [slice(start, stop) for start, stop in buffers.ends[side].tolist()]
+    keys, lengths, numbers = (
+        np.concatenate([array[side, k, run] for k, run in enumerate(runs)]) for array in buffers[:3]
+    )
+    counts = buffers.ends[side, :, 1] - buffers.ends[side, :, 0]
+    return LiveEvents(keys, lengths, numbers, offsets_of(counts))
+
+
+def buffers_of(events: tuple[LiveEvents, LiveEvents]) -> Buffers:
+    """Buffers that hold the given events, of the left and the right side, of as many classes."""
+    largest = max(int(np.diff(side.offsets).max()) for side in events)
+    fresh = new_buffers(events[0].offsets.size - 1, max(_SMALLEST, largest))
+    for side, k in np.ndindex(fresh.ends.shape[:2]):
+        start, stop = events[side].offsets[k : k + 2]
+        for new, old in zip(fresh[:3], events[side][:3], strict=True):
+            new[side, k, : stop - start] = old[start:stop]
+        fresh.ends[side, k, 1] = stop - start
+    return fresh
 
 
 def new_waiting(capacity: int = _SMALLEST) -> Waiting:

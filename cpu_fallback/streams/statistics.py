@@ -6,22 +6,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-(
+from event_model.streams import (
+    BUFFER_MAX,
+    BUFFER_SUM,
     EVALUATIONS,
-    SURE,
     HITS,
-    PAIRS,
-    SAMPLES,
     INVALIDATED,
     LATE,
-    BUFFER_SUM,
-    BUFFER_MAX,
-) = (0, 1, 2, 3, 4, 5, 7, 9, 11)
-"""Entries of a tally. From INVALIDATED on, one for each side."""
-TALLY_SIZE = 13
-
-RESPONSE_SUM, RESPONSE_MAX = range(2)
-"""Entries of the response times."""
+    PAIRS,
+    RESPONSE_MAX,
+    RESPONSE_SUM,
+    SAMPLES,
+    SURE,
+    TALLY_SIZE,
+)
 
 
 @dataclass(frozen=True)

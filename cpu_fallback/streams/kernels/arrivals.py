@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from cpu_fallback.streams.sides import LEFT, RIGHT
-from cpu_fallback.streams.state import NEVER
-from cpu_fallback.streams.statistics import BUFFER_MAX, BUFFER_SUM, LATE, SAMPLES
+import numpy as np
+
 from event_model.compiled import compiled
+from event_model.sides import LEFT, RIGHT
+from event_model.streams import BUFFER_MAX, BUFFER_SUM, LATE, NEVER, SAMPLES
 
 ON_TIME = -1
 """Entry of a list of late events' numbers for an event that is not late."""
@@ -55,7 +56,13 @@ def live_events(buffers, side):
 
 
 @compiled
-def wait_for_block(start, batch, buffers, waiting, progress, rules, tally, late):
+def live_counts(buffers):
+    """Events in the buffers of both sides: int64 array, shape (2,)."""
+    return np.array([live_events(buffers, LEFT), live_events(buffers, RIGHT)])
+
+
+@compiled
+def wait_for_block(start, batch, live, waiting, progress, rules, tally, late):
     """Put events aside until re-evaluation is due, Lee & Lee (2010), Algorithm 4.
 
     Parameters
@@ -63,7 +70,8 @@ def wait_for_block(start, batch, buffers, waiting, progress, rules, tally, late)
     start : int64
         First event of the batch to take.
     batch : Batch
-    buffers : Buffers
+    live : int64 array, shape (2,)
+        Events in the buffers.
     waiting : Waiting, written
         With room for the rest of the batch.
     progress : Progress, written
@@ -79,8 +87,8 @@ def wait_for_block(start, batch, buffers, waiting, progress, rules, tally, late)
     bool
         Whether re-evaluation is due.
     """
-    left = live_events(buffers, LEFT) + progress.waiting[LEFT]
-    right = live_events(buffers, RIGHT) + progress.waiting[RIGHT]
+    left = live[LEFT] + progress.waiting[LEFT]
+    right = live[RIGHT] + progress.waiting[RIGHT]
     samples, left_sum, right_sum = 0, 0, 0
     due = False
     i = start

@@ -8,10 +8,9 @@ import numpy as np
 
 from cpu_fallback.streams.kernels.arrivals import base_limit
 from cpu_fallback.streams.kernels.searching import class_of, first_reaching
-from cpu_fallback.streams.sides import LEFT, RIGHT
-from cpu_fallback.streams.state import NEVER
-from cpu_fallback.streams.statistics import INVALIDATED
 from event_model.compiled import compiled
+from event_model.sides import LEFT, RIGHT
+from event_model.streams import INVALIDATED, NEVER
 
 _SHIFTS_PER_EVENT = 24
 _PLAIN = 16

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cpu_fallback.streams.sides import LEFT
 from event_model.compiled import compiled
+from event_model.sides import LEFT
 
 FINE, OUT_OF_RANGE, REVERSED, TOO_LONG, TOO_SHORT, ARRIVAL, BACKWARDS = range(7)
 """What can be wrong with an event: its time, ends, length, or arrival instant."""

@@ -14,8 +14,8 @@ from cpu_fallback.streams.kernels.arrivals import (
 from cpu_fallback.streams.kernels.buffering import block_of_one, invalidate, load_event, merge_block
 from cpu_fallback.streams.kernels.lazy import correlate_ranges
 from cpu_fallback.streams.kernels.ranges import new_ranges
-from cpu_fallback.streams.sides import LEFT, RIGHT
 from event_model.compiled import compiled
+from event_model.sides import LEFT, RIGHT
 
 
 @compiled

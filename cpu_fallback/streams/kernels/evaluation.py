@@ -7,8 +7,8 @@ from cpu_fallback.streams.kernels.buffering import let_go, merge_block, sorted_b
 from cpu_fallback.streams.kernels.classed import correlate_block_by_class
 from cpu_fallback.streams.kernels.lazy import correlate_block
 from cpu_fallback.streams.kernels.lookup import correlate_block_with_lookup
-from cpu_fallback.streams.sides import LEFT, RIGHT
 from event_model.compiled import compiled
+from event_model.sides import LEFT, RIGHT
 
 LAZY, LOOKUP, CLASSED = range(3)
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cpu_fallback.streams.kernels.searching import pair_probability
-from cpu_fallback.streams.sides import LEFT
-from cpu_fallback.streams.statistics import EVALUATIONS, RESPONSE_MAX, RESPONSE_SUM, SURE
 from event_model.compiled import compiled
+from event_model.sides import LEFT
+from event_model.streams import EVALUATIONS, RESPONSE_MAX, RESPONSE_SUM, SURE
 
 FIRST, INNER, SHELL, LAST = range(4)
 """Columns of the ranges of a base event: where its probe and satisfaction regions begin and end.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from cpu_fallback.streams.sides import LEFT
 from event_model.compiled import compiled
 from event_model.probability import window_probability
+from event_model.sides import LEFT
 
 
 @compiled(forceinline=True)

@@ -6,9 +6,9 @@ import numpy as np
 
 from cpu_fallback.streams.kernels.runs import max_time_at, note_response
 from cpu_fallback.streams.kernels.searching import pair_probability
-from cpu_fallback.streams.sides import LEFT
-from cpu_fallback.streams.statistics import EVALUATIONS
 from event_model.compiled import compiled
+from event_model.sides import LEFT
+from event_model.streams import EVALUATIONS
 
 _AT_ONCE = 4
 _OWNER_BITS = np.uint64(32)

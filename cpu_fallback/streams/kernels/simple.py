@@ -15,10 +15,9 @@ from cpu_fallback.streams.kernels.buffering import block_of_one, invalidate, loa
 from cpu_fallback.streams.kernels.growth import grown
 from cpu_fallback.streams.kernels.ranges import new_ranges, ordered_targets
 from cpu_fallback.streams.kernels.runs import FIRST, INNER, probe_runs
-from cpu_fallback.streams.sides import LEFT, RIGHT
-from cpu_fallback.streams.state import NEVER
-from cpu_fallback.streams.statistics import INVALIDATED
 from event_model.compiled import compiled
+from event_model.sides import LEFT, RIGHT
+from event_model.streams import INVALIDATED, NEVER
 
 
 @compiled

@@ -1,0 +1,41 @@
+"""The lazy stream correlators' block step on a GPU: what `cpu_fallback.streams` has of the same names.
+
+Importing the package touches neither CUDA nor CuPy.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from event_model.errors import BackendError
+
+if TYPE_CHECKING:
+    from gpu_kernels.streams.live_blocks import LiveBlocks
+
+__all__ = ["ALGORITHMS", "LiveBlocks", "check_algorithm"]
+
+ALGORITHMS = ("lazy", "classes")
+"""Those whose block step runs on a GPU."""
+
+
+def check_algorithm(name: str) -> None:
+    """Refuse an algorithm that only the CPU has.
+
+    Raises
+    ------
+    BackendError
+    """
+    if name not in ALGORITHMS:
+        raise BackendError(
+            f"the GPU has no stream correlator {name!r}: simple and eager ones act on one event at a"
+            " time, and the look-up table spares a formula that a GPU hardly feels; use"
+            " 'classes' or 'lazy', or backend='cpu'"
+        )
+
+
+def __getattr__(name: str) -> Any:
+    if name != "LiveBlocks":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from gpu_kernels.streams import live_blocks
+
+    return live_blocks.LiveBlocks

@@ -1,0 +1,90 @@
+"""Stream correlators on the CPU or on a GPU. Needs no Spark."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import cpu_fallback.streams
+import gpu_kernels.streams
+from cpu_fallback.streams.live_blocks import Deferred, LiveBlocks, LiveBlockStep
+from cpu_fallback.streams.options import Emit
+from event_model.condition import TimingCondition, Window
+from event_model.options import Backend, check_choice
+from spark_plugin.backends import check_backend
+from spark_plugin.live_blocks import ResilientLiveBlocks
+
+
+def stream_correlator(
+    algorithm: str,
+    condition: Window | TimingCondition,
+    *,
+    left_delay: int,
+    right_delay: int,
+    left_longest: int,
+    right_longest: int,
+    left_shortest: int = 0,
+    right_shortest: int = 0,
+    block: int | None = 1000,
+    every: int | None = None,
+    emit: Emit = "pairs",
+    classes: int | None = None,
+    response: bool = False,
+    backend: Backend = "auto",
+) -> cpu_fallback.streams.StreamCorrelator:
+    """Make a stream correlator, as `cpu_fallback.streams.stream_correlator`, on a GPU where there is one.
+
+    The answers are the same, pair for pair, and so are the counters; only the sum of response times may
+    be rounded otherwise. On a GPU the live events stay in its memory, and a block travels there when it
+    is due. Make it in the process that does the work, after any fork: it looks whether there is a GPU.
+
+    Where the device has no memory for a block, not even event by event, the live events move to the host
+    once, with one warning, and the CPU goes on; no pair is lost or given out twice. A pickle or a deep
+    copy is made by way of host memory and chooses its backend anew, where it is loaded.
+
+    Parameters
+    ----------
+    algorithm : {"simple", "simple-sort", "eager", "lazy", "lookup", "classes"}
+        A GPU has "lazy" and "classes".
+    condition : Window or TimingCondition
+        And what follows, but for the last: as `cpu_fallback.streams.stream_correlator`.
+    backend : {"auto", "cpu", "gpu"}
+        ``"auto"`` takes a GPU if one can be used and the algorithm is one of a GPU's.
+
+    Returns
+    -------
+    StreamCorrelator
+
+    Raises
+    ------
+    ConditionError
+        As `cpu_fallback.streams.stream_correlator`, or if the backend is unknown.
+    BackendError
+        If ``"gpu"`` is asked for, and no GPU can be used here or the algorithm is the CPU's alone. Later,
+        if the device fails: its live events are lost then.
+    """
+    check_choice("algorithm", algorithm, cpu_fallback.streams.ALGORITHMS)
+    check_backend(backend)
+    if backend == "gpu":
+        gpu_kernels.streams.check_algorithm(algorithm)
+    return cpu_fallback.streams.stream_correlator(
+        algorithm,
+        condition,
+        left_delay=left_delay,
+        right_delay=right_delay,
+        left_longest=left_longest,
+        right_longest=right_longest,
+        left_shortest=left_shortest,
+        right_shortest=right_shortest,
+        block=block,
+        every=every,
+        emit=emit,
+        classes=classes,
+        response=response,
+        live_blocks=partial(_live_blocks, backend),
+    )
+
+
+def _live_blocks(backend: Backend, algorithm: Deferred) -> LiveBlockStep:
+    if backend == "cpu" or algorithm not in gpu_kernels.streams.ALGORITHMS:
+        return LiveBlocks(algorithm)
+    return ResilientLiveBlocks(algorithm, backend)
