@@ -12,7 +12,7 @@ from event_model import CorrelateOptions, TimingCondition, mutual_deadline
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from event_model.options import Emit
+    from event_model.options import Broadcast, Emit
 
 
 def timing_condition(condition: Condition) -> TimingCondition:
@@ -42,9 +42,15 @@ def spark_files_join(
 
 
 def spark_join(
-    left: DataFrame, right: DataFrame, emit: Emit, condition: Condition = Condition()
+    left: DataFrame,
+    right: DataFrame,
+    emit: Emit,
+    condition: Condition = Condition(),
+    *,
+    broadcast: Broadcast = "auto",
 ) -> DataFrame:
-    """Join frames of timestamps on Spark, with the default options."""
+    """Join frames of timestamps on Spark, with the default options but one."""
     from spark_plugin import correlate
 
-    return correlate(left, right, timing_condition(condition), emit=emit)
+    options = CorrelateOptions(broadcast=broadcast)
+    return correlate(left, right, timing_condition(condition), emit=emit, options=options)

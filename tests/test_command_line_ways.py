@@ -101,3 +101,28 @@ def test_columns_that_differ_between_files_are_left_to_the_other_way(work):
 
 def test_a_wrong_way(work):
     assert "--way" in work.refused(*WINDOW, "--way", "fast")
+
+
+@pytest.mark.spark
+def test_a_small_side_is_broadcast(work, spark):
+    """No Parquet, so not directly; small, so without an exchange."""
+    for side in ("left", "right"):
+        path = getattr(work, side)
+        setattr(work, side, path.with_suffix(".csv"))
+        pyarrow.csv.write_csv(pq.read_table(path), path.with_suffix(".csv"))
+    told = summary(work, engine="spark")
+    assert told["way"] == "broadcast"
+    assert told["why"].startswith("right to every worker, 0.00")
+    assert told["why"].endswith(" MB; not direct: left is no Parquet")
+    assert "slices" not in told
+    assert rows(work.result()) == rows(work.expected())
+    assert told["pairs"] == work.result().num_rows
+    forced = summary(work, "--way", "broadcast", "--overwrite", engine="spark")
+    assert forced["why"] == "right to every worker, the smaller side, as asked"
+    assert rows(work.result()) == rows(work.expected())
+
+
+def test_there_is_nothing_to_broadcast_in_one_process(work):
+    code, _, err = work.join(*WINDOW, "--way", "broadcast")
+    assert code == 2
+    assert "--way broadcast mean" in err

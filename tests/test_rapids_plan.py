@@ -59,6 +59,16 @@ CASES: dict[str, dict] = {
     "wall clocks": {"left_time": "wall", "right_time": "wall"},
     "decimals": {**INTEGERS, "left_columns": ["id", "amount"]},
 }  # fmt: skip
+BROADCASTS: dict[str, dict] = {
+    f"{side} small, {name}": {**case, "options": {**MICROSECONDS, "broadcast": side}}
+    for side, names in {
+        "right": ("pairs", "keys", "left", "counts", "lists", "best"),
+        "left": ("pairs", "keys", "left", "semi", "counts", "lists", "best"),
+    }.items()
+    for name, case in CASES.items()
+    if name in names
+}
+ONE_STEP = [name for name in BROADCASTS if name.startswith("right") or name == "left small, pairs"]
 LOOK = "look"
 """The query that measures both sides before slices are cut."""
 
@@ -110,9 +120,9 @@ def run(folder: str) -> None:
     collected: list[DataFrame] = []
     to_arrow = DataFrame.toArrow
     DataFrame.toArrow = lambda self: collected.append(self) or to_arrow(self)
-    for name, case in CASES.items():
+    for name, case in {**CASES, **BROADCASTS}.items():
         given = {"options": MICROSECONDS, **case}
-        given["options"] = CorrelateOptions(**given["options"])
+        given["options"] = CorrelateOptions(**{"broadcast": "never", **given["options"]})
         planned = plan_correlation(left, right, CONDITION, **given)
         reports[name] = report(planned.dataframe)
         if name == "slices":
@@ -173,7 +183,7 @@ def not_on_gpu(report: str) -> dict[str, set[str]]:
     """Reasons by operator that stays on the CPU."""
     reasons: dict[str, set[str]] = {}
     for name, verdict, reason in operators(report):
-        if verdict not in ON_GPU:
+        if not verdict.startswith(ON_GPU):
             reasons.setdefault(name, set()).add(reason)
     return reasons
 
@@ -203,7 +213,7 @@ WHOLLY_ON_GPU = [
 ]
 
 
-@pytest.mark.parametrize("name", [*WHOLLY_ON_GPU, LOOK])
+@pytest.mark.parametrize("name", [*WHOLLY_ON_GPU, *ONE_STEP, LOOK])
 def test_everything_would_run_on_the_gpu(reports: dict, name: str) -> None:
     assert not_on_gpu(reports[name]) == {}
     assert bridged(reports[name]) == set()
@@ -216,6 +226,23 @@ def test_the_report_names_every_operator_of_the_plan(reports: dict, name: str) -
     assert named.count("UnionExec") == 1
     assert named.count("FileSourceScanExec") == named.count("FilterExec") == 2
     assert named.count("ProjectExec") >= 3
+
+
+@pytest.mark.parametrize("name", BROADCASTS)
+def test_no_event_of_a_large_side_is_shuffled(reports: dict, name: str) -> None:
+    named = [found.name for found in operators(reports[name])]
+    assert named[-3:] == ["ProjectExec", "FilterExec", "FileSourceScanExec"]
+    assert named.count("MapInArrowExec") == named.count("FileSourceScanExec") == 1
+    after = named[: named.index("MapInArrowExec")]
+    assert not {"UnionExec", "GenerateExec"}.intersection(named)
+    assert "ShuffleExchangeExec" not in after or name not in ONE_STEP
+
+
+@pytest.mark.parametrize("name", [name for name in BROADCASTS if name not in ONE_STEP])
+def test_only_the_small_side_comes_from_the_cpu(reports: dict, name: str) -> None:
+    """What the driver has collected is a table of its own, which the Accelerator does not scan."""
+    assert not_on_gpu(reports[name]) == {}
+    assert bridged(reports[name]) == {"LocalTableScanExec"}
 
 
 def test_slices_copy_events_on_the_gpu(reports: dict) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from spark_plugin.broadcast.partials import Combination, PartialTask, partial_spec
+from spark_plugin.broadcast.combining import Combination
+from spark_plugin.broadcast.partials import PartialTask, partial_spec
 from spark_plugin.broadcast.plan import BroadcastPlan, is_two_step
 from spark_plugin.broadcast.small_side import Shipment, sorted_table
 from spark_plugin.broadcast.task import BroadcastTask
@@ -12,6 +13,7 @@ from spark_plugin.emission import JoinSpec
 from spark_plugin.events import EventFrame
 from spark_plugin.output_columns import ResultColumns
 from spark_plugin.stage import Stage
+from spark_plugin.wire import WireLayout
 from spark_plugin.wire_rows import wire_rows
 
 
@@ -32,8 +34,8 @@ def broadcast_join(
         return wire_rows(side, own, spec.keeps_unmatched, stage.raise_invalid).select(*own.columns)
 
     table = sorted_table(rows(small).toArrow(), layout.only(plan.small), plan.small)
-    shipment = Shipment.of(table, spark)
     if not is_two_step(plan.small, spec):
+        shipment = Shipment.of(table, spark)
         task = BroadcastTask(
             spec, layout, result.names, stage.metrics, plan=plan, small=shipment,
             chunk_rows=chunk_rows,
@@ -41,6 +43,9 @@ def broadcast_join(
         return stage.run(rows(large), task, result.wire_schema)
     combination = Combination(spec, result)
     schema = combination.found_schema
+    # Left columns to hand out stay here.
+    layout = WireLayout(layout.keys, (), layout.right)
+    shipment = Shipment.of(table.select(layout.only("left").columns), spark)
     task = PartialTask(
         partial_spec(spec), layout, tuple(schema.names), stage.metrics, plan=plan, small=shipment,
         chunk_rows=chunk_rows,

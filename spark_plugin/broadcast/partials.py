@@ -1,7 +1,7 @@
-"""Where left is the small side: tasks find parts of what is asked of a left event; Spark adds them up.
+"""Where left is the small side: tasks find parts of what is asked of a left event.
 
 A task that streams right events sees some of the partners of every left event. It yields what it found
-by the row of the left event in the broadcast table; the rest is a `groupBy` and a join by that row.
+by the row of the left event in the broadcast table; `spark_plugin.broadcast.combining` does the rest.
 """
 
 from __future__ import annotations
@@ -11,23 +11,14 @@ from types import ModuleType
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from event_model.probability import distances_from_middle
 from spark_plugin.broadcast.small_side import SmallSide
 from spark_plugin.broadcast.task import BroadcastTask
-from spark_plugin.dataframes import quoted
 from spark_plugin.emission import Emission, JoinSpec, output_schema
-from spark_plugin.output_columns import ResultColumns
 from spark_plugin.sides import Side
 
 _SIGN = np.uint64(1 << 63)
-_JOINS = {"inner": "inner", "left": "left", "semi": "left_semi", "anti": "left_anti"}
-_ORDER = ("distance", "max_time", "min_time")
-"""What decides among partners of equal probability, before the columns handed out do."""
-_UNORDERED = (T.ArrayType, T.StructType, T.MapType, T.VariantType, T.NullType)
 
 
 def partial_spec(spec: JoinSpec) -> JoinSpec:
@@ -75,86 +66,3 @@ class PartialTask(BroadcastTask):
         # Spark has no unsigned numbers: moved down, they keep their order.
         signed = (distances ^ _SIGN).view(np.int64)
         return [row, *found, probability, pa.array(signed), latest, earliest]
-
-
-class Combination:
-    """From what tasks found to the result.
-
-    Parameters
-    ----------
-    spec : JoinSpec
-        Of the result.
-    result : ResultColumns
-    """
-
-    def __init__(self, spec: JoinSpec, result: ResultColumns) -> None:
-        self._spec, self._result = spec, result
-        own = len(result.layout.keys) + len(result.layout.left)
-        self._own, self._others = result.columns[:own], result.columns[own:]
-
-    @property
-    def found_schema(self) -> T.StructType:
-        """What a `PartialTask` yields."""
-        kinds = [T.LongType(), *(column.wire_kind for column in self._others)]
-        if self._spec.one_row_per_event:
-            kinds.append(T.LongType())
-        if self._spec.emit == "best":
-            if not self._spec.probability:
-                kinds.append(T.DoubleType())
-            kinds += [T.LongType()] * len(_ORDER)
-        return T.StructType([T.StructField(_name(i), kind) for i, kind in enumerate(kinds)])
-
-    def events(self, table: pa.Table, spark: SparkSession) -> DataFrame:
-        """The left events: their rows, keys and columns to hand out, in wire types."""
-        names = [*self._result.layout.keys, *self._result.layout.left]
-        columns = [pa.array(np.arange(table.num_rows)), *map(table.column, names)]
-        kinds = [T.LongType(), *(column.wire_kind for column in self._own)]
-        fields = [T.StructField(f"own{i}", kind) for i, kind in enumerate(kinds)]
-        named = pa.table(columns, names=[field.name for field in fields])
-        return spark.createDataFrame(named, T.StructType(fields))
-
-    def combined(self, events: DataFrame, found: DataFrame) -> DataFrame:
-        """The result, in wire types."""
-        how = _JOINS[self._spec.how]
-        joined = events.join(self._added_up(found), F.expr(f"own0 = {_name(0)}"), how)
-        own = [f"own{i + 1} AS {quoted(c.name)}" for i, c in enumerate(self._own)]
-        others = [
-            f"{self._if_none(_name(i + 1))} AS {quoted(c.name)}" for i, c in enumerate(self._others)
-        ]
-        return joined.selectExpr(*own, *others)
-
-    def _added_up(self, found: DataFrame) -> DataFrame:
-        """One row per left event that has partners; of pairs, one per pair."""
-        spec, others = self._spec, [_name(i + 1) for i in range(len(self._others))]
-        if spec.one_row_per_event or spec.emit == "pairs":
-            return found
-        by_event = found.groupBy(_name(0))
-        if spec.emit == "counts":
-            return by_event.agg(F.expr(f"sum({others[0]}) AS {others[0]}"))
-        if spec.emit == "lists":
-            lists = [F.expr(f"flatten(collect_list({name})) AS {name}") for name in others]
-            return by_event.agg(*lists)
-        best = F.expr(
-            f"min_by(struct({', '.join(others)}), struct({', '.join(self._order)})) AS best"
-        )
-        return by_event.agg(best).selectExpr(_name(0), "best.*")
-
-    @property
-    def _order(self) -> list[str]:
-        """SQL of what the best partner is least in: as `event_model` and `tie_ranks` have it."""
-        after = len(self.found_schema) - len(_ORDER)
-        terms = [f"-{_name(after - 1)}", *(_name(after + i) for i in range(len(_ORDER)))]
-        for i, column in enumerate(self._others):
-            if not isinstance(column.wire_kind, _UNORDERED):
-                terms += [f"{_name(i + 1)} IS NULL", _name(i + 1)]
-        return terms
-
-    def _if_none(self, name: str) -> str:
-        """What an event without a partner has."""
-        if self._spec.how != "left" or self._spec.emit not in ("counts", "lists"):
-            return name
-        return f"coalesce({name}, {'0L' if self._spec.emit == 'counts' else 'array()'})"
-
-
-def _name(i: int) -> str:
-    return f"found{i}"

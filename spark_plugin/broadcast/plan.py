@@ -115,7 +115,7 @@ def choose_small_side(
     for small, large in sides:
         size = _size_if_small(small, options.broadcast_bytes)
         if size is not None and _is_worth_it(small, large, reach, spec, tasks):
-            return BroadcastPlan(small.name, reach, f"{size / 1e6:,.1f} MB")
+            return BroadcastPlan(small.name, reach, f"{size / 1e6:,.3g} MB")
     return None
 
 

@@ -199,7 +199,8 @@ def _written_by_spark(
 ) -> Summary:
     plan = _spark_join(request, inputs, types, spark, progress)
     if isinstance(plan.plan, BroadcastPlan):
-        why = f"{plan.plan.describe()}; not direct: {why}"
+        not_direct = "" if request.way == "broadcast" else f"; not direct: {why}"
+        why = plan.plan.describe() + not_direct
     with progress.following(spark, "joining"):
         write_frame(plan.dataframe, output)
     return Summary(

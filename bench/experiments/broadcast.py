@@ -1,0 +1,149 @@
+"""A small side that goes to every worker: against our own exchange, and the best hand-written Spark SQL."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+
+from bench.events import stream, with_timestamps
+from bench.experiment import Bench, Experiment
+from bench.joins import spark_join
+from bench.sessions import consume, rows_and_pairs, spark_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from event_model.options import Broadcast, Emit
+
+
+@dataclass(frozen=True)
+class Case:
+    """Two sides over the same days, and the bars.
+
+    Parameters
+    ----------
+    name : str
+    events : (int, int)
+        Left and right.
+    rate : float
+        Left events per second.
+    broadcast : {"auto", "right"}
+        How ours is asked.
+    sql, exchange : dict of str to float
+        Bars on the ratios to Spark SQL and to our exchange, by `emit`.
+    """
+
+    name: str
+    events: tuple[int, int]
+    rate: float
+    broadcast: Broadcast
+    sql: dict[Emit, float]
+    exchange: dict[Emit, float]
+
+    def files(self, folder: Path, divisor: int) -> list[Path]:
+        """Both sides as Parquet files ordered by time."""
+        seconds = self.events[0] / self.rate
+        paths = [folder / "left.parquet", folder / "right.parquet"]
+        for seed, (path, events) in enumerate(zip(paths, self.events, strict=True), 1):
+            table = stream(events // divisor, events / seconds, seed)
+            rows = max(1, -(-table.num_rows // 8))
+            pq.write_table(with_timestamps(table), path, row_group_size=rows, compression="zstd")
+        return paths
+
+
+AT_MOST_HALF_AS_LONG_AGAIN = 1 / 1.5
+CASES = (
+    Case("4 M x 4 M", (4_000_000,) * 2, 4.0, "right", {"pairs": 1.5}, {}),
+    Case(
+        "4 M x 100 k",
+        (4_000_000, 100_000),
+        4.0,
+        "auto",
+        {"pairs": AT_MOST_HALF_AS_LONG_AGAIN},
+        {"pairs": 2.0},
+    ),
+    Case(
+        "4 M x 100 k, ten matches",
+        (4_000_000, 100_000),
+        11.0,
+        "auto",
+        {"pairs": 1.0},
+        {"pairs": 2.0},
+    ),
+)
+_ROUNDS = 3
+
+
+def run(bench: Bench) -> None:
+    """Time every case for pairs and counts; all contestants must find the same rows and pairs."""
+    with spark_session(bench) as spark:
+        for case in bench.pick(CASES, CASES[1:2]):
+            with _frames(bench, spark, case) as sides:
+                emits: tuple[Emit, ...] = ("pairs", "counts")
+                for emit in emits:
+                    _compare(bench, case, emit, *sides)
+
+
+@contextmanager
+def _frames(bench: Bench, spark: SparkSession, case: Case) -> Iterator[tuple[DataFrame, DataFrame]]:
+    with tempfile.TemporaryDirectory(prefix="coincide-bench-") as folder:
+        bench.say(f"writing {case.name}")
+        left, right = case.files(Path(folder), bench.pick(1, 1000))
+        bench.note(**{case.name: {"events": list(case.events), "rate": case.rate}})
+        yield spark.read.parquet(str(left)), spark.read.parquet(str(right))
+
+
+def _compare(bench: Bench, case: Case, emit: Emit, left: DataFrame, right: DataFrame) -> None:
+    from bench.peers.spark_join import sql_join, variants
+
+    label = f"{case.name}, {emit}"
+    names = variants(broadcast=case.events[1] < case.events[0])
+    peers = {
+        f"Spark SQL, {name}": lambda name=name: sql_join(left, right, emit, name)  # type: ignore[misc]
+        for name in bench.pick(names, names[:1])
+    }
+    ours = {
+        "broadcast": lambda: spark_join(left, right, emit, broadcast=case.broadcast),
+        "exchange": lambda: spark_join(left, right, emit, broadcast="never"),
+    }
+    best = bench.fastest(
+        f"Spark SQL, {label}",
+        {name: lambda make=make: consume(make()) for name, make in peers.items()},  # type: ignore[misc]
+        rounds=1,
+    )
+    contestants = {**ours, best: peers[best]}
+    bench.say(f"{label}, checking")
+    bench.check_equal(
+        f"{label}: rows and pairs",
+        {name: rows_and_pairs(make(), emit) for name, make in contestants.items()},
+    )
+    broadcast, exchange, sql = bench.alternate(
+        label,
+        {name: lambda make=make: consume(make()) for name, make in contestants.items()},  # type: ignore[misc]
+        rounds=_ROUNDS,
+    ).values()
+    bench.ratio(f"{label}: best Spark SQL / broadcast", sql, broadcast, case.sql.get(emit))
+    bench.ratio(f"{label}: exchange / broadcast", exchange, broadcast, case.exchange.get(emit))
+
+
+ABOUT = """\
+`local[2]`, one session, DataFrames of Parquet files in time order, to the noop sink, planning included;
+|Δ| ≤ 500 ms. The small side lies over the same days as the large one. Spark SQL is the join of the experiment
+`spark` with the fastest of its hints, a broadcast join among them where a side is small. Where few pairs match,
+Spark's own broadcast never leaves the JVM; ours looks at both sides first, and then hands every row of the
+large one to Python.
+"""
+
+EXPERIMENT = Experiment(
+    summary="a small side to every worker, against the exchange and Spark SQL",
+    run=run,
+    title="Broadcast",
+    about=ABOUT,
+    needs="Java",
+)
