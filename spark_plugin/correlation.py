@@ -17,6 +17,7 @@ from spark_plugin import dataframes as frames
 from spark_plugin.accelerator import is_accelerated
 from spark_plugin.broadcast.join import broadcast_join
 from spark_plugin.broadcast.plan import BroadcastPlan
+from spark_plugin.broadcast.small_side import Shipment
 from spark_plugin.emission import JoinSpec
 from spark_plugin.events import EventFrame
 from spark_plugin.exchange import exchange_join
@@ -62,7 +63,8 @@ def correlate(
     A pair qualifies when P(lo <= T_right - T_left <= hi) reaches the confidence threshold, each
     timestamp being uniform on its interval, independently of the other.
 
-    One small Spark job runs at once, to measure both sides and refuse invalid rows; the join itself
+    One small Spark job runs at once, to measure both sides and refuse invalid rows. Where a side is
+    small it is collected at once, too, and its bytes counted before where it has texts. The join itself
     runs when the result is used.
 
     Parameters
@@ -129,6 +131,8 @@ class Correlation:
         Collects the counters, if asked for.
     observable : bool
         Whether it can be asked for: the RAPIDS Accelerator fails plans that are observed.
+    shipment : Shipment or None
+        What was broadcast.
     """
 
     dataframe: DataFrame
@@ -137,6 +141,7 @@ class Correlation:
     plan: SlicePlan | BroadcastPlan
     observation: Observation | None = None
     observable: bool = True
+    shipment: Shipment | None = None
 
     @property
     def way(self) -> str:
@@ -154,13 +159,29 @@ class Correlation:
         return None if isinstance(self.plan, BroadcastPlan) else self.plan.replication
 
     def counters(self) -> JoinCounters | None:
-        """What the workers looked at and found, None if not observable. Waits for an action."""
+        """What the workers looked at and found. Waits for an action.
+
+        None if not observable, or if Spark has left the join out of what it did: of ``count()`` on a
+        result of one row per event it needs no partners.
+        """
         if not self.observable:
             return None
         if self.observation is None:
             raise RuntimeError("the correlation was planned without observe=True")
-        found = self.observation.get
+        try:
+            found = self.observation.get
+        except Exception as error:  # Spark has no error of its own for it: an assertion of the JVM
+            _log.debug("no counters: %s", error)
+            return None
         return JoinCounters(*(int(found[name] or 0) for name in ("candidates", "probed", "pairs")))
+
+    def close(self) -> None:
+        """Let go of what was broadcast, which else stays until the session ends.
+
+        `dataframe` can be computed no longer.
+        """
+        if self.shipment is not None:
+            self.shipment.close()
 
 
 def plan_correlation(
@@ -215,13 +236,14 @@ def plan_correlation(
         metrics=None if observation is None else result.metrics_name,
         observation=observation,
     )
+    shipment = None
     if isinstance(plan, BroadcastPlan):
-        found = broadcast_join(sides, spec, result, plan, options.slice_rows, stage)
+        found, shipment = broadcast_join(sides, spec, result, plan, options.slice_rows, stage)
     else:
         found = exchange_join(sides, spec, result, plan, stage)
     left_counts, right_counts = counts or (None, None)
     return Correlation(
-        result.decoded(found), left_counts, right_counts, plan, observation, observable
+        result.decoded(found), left_counts, right_counts, plan, observation, observable, shipment
     )
 
 

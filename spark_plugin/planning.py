@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from event_model.bands import OUTER_HI, OUTER_LO, band_table
-from event_model.condition import Window
 from event_model.errors import ConditionError
-from event_model.length_classes import LengthClasses
 from event_model.options import CorrelateOptions
 from spark_plugin.broadcast.plan import BroadcastPlan, Candidate, choose_small_side
 from spark_plugin.emission import JoinSpec
@@ -28,7 +25,7 @@ def plan_ways(
     statistics = measure(*sides)
     if options.invalid == "raise":
         refuse_invalid(sides, statistics)
-    reach = _reach(spec.window, *((s.shortest, s.longest) for s in statistics))
+    reach = Reach.of(spec.window, *((s.shortest, s.longest) for s in statistics))
     left, right = _sample(statistics[0], spec.keeps_unmatched), _sample(statistics[1], False)
     tasks = parallelism(sides[0].source.sparkSession)
     candidates = [_candidate(*each) for each in zip(sides, (left, right), statistics, strict=True)]
@@ -57,6 +54,8 @@ def _declared_plan(
     named = options.broadcast in ("left", "right")
     if left is None or right is None or not (named or options.time_range):
         return None
+    if options.broadcast == "smaller":  # which only a look can tell
+        return None
     if options.invalid == "drop":
         if named:
             return None
@@ -64,11 +63,11 @@ def _declared_plan(
             "invalid='drop' must count what it drops, which needs the look at the data that declared"
             " lengths and time_range spare; leave one of them out, or use invalid='raise'"
         )
-    reach = _reach(spec.window, (0, left), (0, right))
     if options.broadcast in ("left", "right"):
-        return BroadcastPlan(options.broadcast, reach, "as asked")
+        return BroadcastPlan(options.broadcast, "as asked")
     assert options.time_range is not None
     first, last = options.time_range
+    reach = Reach.of(spec.window, (0, left), (0, right))
     slices = options.slices or 4 * parallelism(sides[0].source.sparkSession)
     return uniform_plan(2 * first, 2 * last, reach, slices, options.max_replication)
 
@@ -90,12 +89,6 @@ def _candidate(side: EventFrame, sample: Sample, statistics: SideStatistics) -> 
 def _sample(side: SideStatistics, with_unmatchable: bool) -> Sample:
     rows = side.matchable + (side.counts.unmatchable if with_unmatchable else 0)
     return Sample(side.midpoints, side.weights, side.hashes, rows)
-
-
-def _reach(window: Window, left: tuple[int, int], right: tuple[int, int]) -> Reach:
-    """The outer range of D over all lengths."""
-    band = band_table(LengthClasses.one(*left), LengthClasses.one(*right), window)[0, 0]
-    return Reach(int(band[OUTER_LO]), int(band[OUTER_HI]))
 
 
 def parallelism(spark: SparkSession) -> int:

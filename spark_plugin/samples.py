@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
+
+from event_model.bands import OUTER_HI, OUTER_LO, band_table
+from event_model.condition import Window
+from event_model.length_classes import LengthClasses
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +41,12 @@ class Reach:
     first: int
     last: int
 
+    @classmethod
+    def of(cls, window: Window, left: tuple[int, int], right: tuple[int, int]) -> Reach:
+        """Of events whose shortest and longest lengths, ticks, are given by side."""
+        bands = band_table(LengthClasses.one(*left), LengthClasses.one(*right), window)[0, 0]
+        return cls(int(bands[OUTER_LO]), int(bands[OUTER_HI]))
+
     @property
     def reversed(self) -> Reach:
         """Of the difference the other way round."""
@@ -55,14 +66,23 @@ def expected_partners(base: Sample, targets: Sample, reach: Reach) -> np.ndarray
     -------
     float64 array, shape (samples of the base,)
     """
-    partners = np.zeros(base.midpoints.size)
-    # One pass per distinct key would be slow; heavy keys are those that the sample shows often.
-    for key in _frequent(base.hashes):
-        mine, theirs = base.hashes == key, targets.hashes == key
-        partners[mine] = _weight_between(
-            targets.midpoints[theirs], targets.weights[theirs], base.midpoints[mine], reach
-        )
-    return partners
+    n = base.hashes.size
+    keys = np.unique(np.concatenate([base.hashes, targets.hashes]), return_inverse=True)[1]
+    ticks = np.unique(targets.midpoints)
+
+    def places(
+        key: np.ndarray, midpoints: np.ndarray, side: Literal["left", "right"]
+    ) -> np.ndarray:
+        """One number that is ascending by key, then by time."""
+        return key * (ticks.size + 1) + np.searchsorted(ticks, midpoints, side=side)
+
+    there = places(keys[n:], targets.midpoints, "left")
+    order = np.argsort(there, kind="stable")
+    cumulated = np.concatenate([[0.0], np.cumsum(targets.weights[order])])
+    first = places(keys[:n], shifted(base.midpoints, reach.first), "left")
+    last = places(keys[:n], shifted(base.midpoints, reach.last), "right")
+    ends = np.searchsorted(there[order], np.stack([first, last]))
+    return cumulated[ends[1]] - cumulated[ends[0]]
 
 
 def shifted(values: np.ndarray, by: int) -> np.ndarray:
@@ -73,17 +93,9 @@ def shifted(values: np.ndarray, by: int) -> np.ndarray:
     return np.where(values < ends.min - by, ends.min, values + np.int64(by))
 
 
-def _frequent(hashes: np.ndarray, most: int = 64) -> np.ndarray:
-    """The hashes that occur most often."""
-    values, counts = np.unique(hashes, return_counts=True)
-    return values[np.argsort(-counts, kind="stable")[:most]]
-
-
-def _weight_between(
-    midpoints: np.ndarray, weights: np.ndarray, base: np.ndarray, reach: Reach
-) -> np.ndarray:
-    """Weight of the sorted midpoints within reach of each base midpoint."""
-    cumulated = np.concatenate([[0.0], np.cumsum(weights)])
-    last = np.searchsorted(midpoints, shifted(base, reach.last), side="right")
-    first = np.searchsorted(midpoints, shifted(base, reach.first), side="left")
-    return cumulated[last] - cumulated[first]
+def weight_between(sample: Sample, first: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """Events from `first` to `last`, both included, estimated: float64 array, shape as theirs."""
+    cumulated = np.concatenate([[0.0], np.cumsum(sample.weights)])
+    above = np.searchsorted(sample.midpoints, last, side="right")
+    below = np.searchsorted(sample.midpoints, first, side="left")
+    return np.maximum(cumulated[above] - cumulated[below], 0.0)

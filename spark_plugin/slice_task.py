@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from spark_plugin.devices import load_task_backend
 from spark_plugin.emission import Emission
 from spark_plugin.wire import CODED, is_left
 from spark_plugin.wire_sides import read_side
@@ -26,9 +25,8 @@ class SliceTask(WireTask):
             return
         table = pa.Table.from_batches(gathered)
         del gathered
-        schema = self.schema(table.schema, table.schema, self.layout, self.spec)
         is_base = is_left(table.column(CODED).to_numpy())
         left = read_side(table, self.layout, "left", np.flatnonzero(is_base))
         right = read_side(table, self.layout, "right", np.flatnonzero(~is_base))
         del table, is_base
-        yield Emission(left, right, self.spec, schema, load_task_backend(self.spec.backend))
+        yield self.joined(left, right)

@@ -63,8 +63,8 @@ class Stage:
             found = found.observe(self.observation, *totals)
             return found.where(f"{self.metrics} IS NULL").drop(self.metrics)
         # Adaptive execution takes what finds nothing out of the plan, and what was observed with it.
-        nothing = [f"CAST(NULL AS {field.dataType.simpleString()})" for field in schema]
-        none = rows.sparkSession.range(1).selectExpr(*nothing, "array(0L, 0L, 0L)")
+        nothing = [F.lit(None).cast(field.dataType) for field in schema]
+        none = rows.sparkSession.range(1).select(*nothing, F.expr("array(0L, 0L, 0L)"))
         first, *others = schema.names
         found = found.unionAll(none).observe(self.observation, *totals)
         return found.selectExpr(f"coalesce({first}, {NOBODY}L) AS {first}", *others)

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from event_model.results import JoinCounters
-from spark_plugin.devices import release_gpu
+from spark_plugin.devices import load_task_backend, release_gpu
 from spark_plugin.emission import Emission, JoinSpec, output_schema
 from spark_plugin.import_caches import forget_archive_finders
+from spark_plugin.sides import Side
 from spark_plugin.wire import WireLayout
 
 
@@ -59,19 +60,18 @@ class WireTask(ABC):
         """The output columns, from a batch of an emission."""
         return batch.columns
 
-    def schema(
-        self, left: pa.Schema, right: pa.Schema, layout: WireLayout, spec: JoinSpec
-    ) -> pa.Schema:
-        """What an emission yields, from the schemas of both sides on the wire."""
-        groups = [
-            [pa.field(f"{prefix}{i}", wire.field(name).type) for i, name in enumerate(names)]
-            for prefix, wire, names in (
-                ("by", left, layout.keys),
-                ("left", left, layout.left),
-                ("right", right, layout.right),
+    def joined(self, left: Side, right: Side) -> Emission:
+        """The join of two sides, in columns of the types that theirs have."""
+        fields = [
+            [pa.field(f"{name}{i}", column.type) for i, column in enumerate(columns)]
+            for name, columns in (
+                ("by", left.keys),
+                ("left", left.payload),
+                ("right", right.payload),
             )
         ]
-        return output_schema(spec, *groups)
+        schema = output_schema(self.spec, *fields)
+        return Emission(left, right, self.spec, schema, load_task_backend(self.spec.backend))
 
     def _joined(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         counters, schema = JoinCounters(), None

@@ -12,21 +12,21 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from event_model import CorrelateOptions, TimingCondition, within
+from event_model import CorrelateOptions, TimingCondition, Window, within
 from event_model.errors import ConditionError, DataError
 from event_model.options import options_for
 from event_model.probability import distance_from_middle, distances_from_middle
+from event_model.results import JoinCounters
 from spark_plugin import correlate_files
 from spark_plugin.broadcast import task as broadcast_task
 from spark_plugin.broadcast.small_side import Shipment, SmallSide, sorted_table
 from spark_plugin.correlation import Correlation, plan_correlation
-from spark_plugin.samples import Reach
 from spark_plugin.sides import Side
 from spark_plugin.wire import UNMATCHED, WireLayout
 from spark_plugin.worker import correlate_tables
 from tests.comparison import HUGE_TOLERANCE, PROBABILITY_TOLERANCE, SHAPES
 from tests.conftest import SeismicPicks
-from tests.spark_cases import frame, jobs, pack, pair_ids, rows_of
+from tests.spark_cases import frame, jobs, pack, pair_ids, rows_of, settings
 
 pytestmark = pytest.mark.spark
 
@@ -164,6 +164,13 @@ def test_declared_lengths_spare_the_look(spark: SparkSession) -> None:
     assert join.dataframe.count() == correlate_tables(LEFT, RIGHT, CONDITION).num_rows
 
 
+def test_which_side_is_smaller_takes_a_look(spark: SparkSession) -> None:
+    known = {"left_longest": 200, "right_longest": 200, "time_range": (0, 7000)}
+    join = planned(frame(spark, LEFT), frame(spark, RIGHT), "smaller", options=known)
+    assert join.plan.small == "left"
+    assert join.left is not None
+
+
 def test_declared_lengths_are_checked_on_the_way(spark: SparkSession) -> None:
     left, right = frame(spark, LEFT), frame(spark, RIGHT)
     with pytest.raises(PySparkException, match="right: invalid times in a row"):
@@ -211,7 +218,18 @@ def test_events_that_match_nothing(
         counted = join.counters()
         assert counted is not None
         assert counted.pairs == 0
-    assert rows_of(planned(none, some, side, by="key", how=how, emit=emit).dataframe) == []
+    for right in (some, none):
+        join = planned(none, right, side, by="key", how=how, emit=emit)
+        assert rows_of(join.dataframe) == []
+        assert join.counters() == JoinCounters()
+
+
+@pytest.mark.parametrize("emit", ["counts", "lists", "best"])
+def test_counters_do_not_fail_what_needs_no_partners(spark: SparkSession, emit: str) -> None:
+    """Spark leaves a join out whose columns nobody asks for, and what was observed in it."""
+    join = planned(frame(spark, LEFT), frame(spark, RIGHT), "left", how="left", emit=emit)
+    assert join.dataframe.count() == 300
+    assert join.counters() is None
 
 
 # --- the best partner over several tasks ---
@@ -251,6 +269,18 @@ def assert_same_rows(found: pa.Table, expected: pa.Table) -> None:
     )
     assert found.drop(columns="right_when").equals(expected.drop(columns="right_when"))
     assert found["right_when"].astype("int64").equals(expected["right_when"].astype("int64"))
+
+
+def test_ties_of_collated_texts(spark: SparkSession) -> None:
+    """Equal to their collation, they are told apart by their bytes, as in one place."""
+    names = "VALUES ('a'), ('B'), ('A'), ('b') AS names(name)"
+    right = spark.sql(
+        f"SELECT name COLLATE UTF8_LCASE AS name, 5 AS min_time, 5 AS max_time FROM {names}"
+    ).repartition(4)
+    left = spark.sql("SELECT 1 AS id, 5 AS min_time, 5 AS max_time")
+    for side in SIDES:
+        join = planned(left, right, side, emit="best", right_columns="name")
+        assert [row["right_name"] for row in join.dataframe.collect()] == ["A"]
 
 
 def test_distances() -> None:
@@ -310,36 +340,75 @@ def test_columns_of_every_type_come_through(spark: SparkSession, emit: str) -> N
         assert [sorted(row) for row in rows["left"]] == [sorted(row) for row in rows["never"]]
 
 
-def small_side(content: Any) -> SmallSide:
-    layout = WireLayout((), ("slot0",), ())
-    return SmallSide(Shipment(content).table(), layout, "left")
+def test_settings_of_the_session(spark: SparkSession) -> None:
+    """Types are as ever, and a setting that changes between planning and running does no harm."""
+    strings = "spark.sql.legacy.createEmptyCollectionUsingStringType"
+    large, ansi = "spark.sql.execution.arrow.useLargeVarTypes", "spark.sql.ansi.enabled"
+    left, right = frame(spark, LEFT), frame(spark, RIGHT)
+    with settings(spark, {strings: "true", ansi: "false"}):
+        join = planned(left, right, "left", how="left", emit="lists")
+        assert join.dataframe.schema["right_id"].dataType.simpleString() == "array<bigint>"
+        assert join.dataframe.count() == 300
+    for side in SIDES:
+        join = planned(left, right, side, by="word", right_columns=["id", "word"])
+        with settings(spark, {large: "true"}):
+            assert join.dataframe.count() == correlate_tables(
+                LEFT, RIGHT, CONDITION, by="word"
+            ).num_rows  # fmt: skip
+
+
+def test_fields_of_any_name(spark: SparkSession) -> None:
+    right = frame(spark, RIGHT).selectExpr(
+        "id", "min_time", "max_time", "named_struct('my col', id, 'a.b', word) AS `odd, one`"
+    )
+    join = planned(frame(spark, LEFT), right, "left", how="left", right_columns=["id", "odd, one"])
+    found = join.dataframe.where("right_id IS NOT NULL").toArrow()
+    assert [row["my col"] for row in found["right_odd, one"].to_pylist()] == found[
+        "right_id"
+    ].to_pylist()
 
 
 def test_a_shipment_needs_no_broadcast() -> None:
     """Where there are none, as on Spark Connect, the bytes travel with the function."""
+    layout = WireLayout((), ("slot0",), ())
     table = pa.table({
-        "max_time": [50, 0, 10, 30], "coded": [4, UNMATCHED, 0, 10], "slot0": ["c", "d", "a", "b"],
+        "max_time": [50, 0, 10, 30], "coded": [0, UNMATCHED, 0, 0], "slot0": ["c", "d", "a", "b"],
     })  # fmt: skip
-    table = sorted_table(table, WireLayout((), ("slot0",), ()), "left")
+    table = sorted_table(table, layout, "left")
     assert table["slot0"].to_pylist() == ["a", "b", "c", "d"]
     shipment = Shipment.of(table, object())  # type: ignore[arg-type]
     assert isinstance(shipment.content, bytes)
-    small = small_side(shipment.content)
+    small = SmallSide(shipment.table(), layout, "left")
+    shipment.close()
     assert len(small) == 4
 
-    def near(*times: int, first: int = -20, last: int = 20) -> list[str]:
-        ends = np.array(times)
-        side, rows = small.near(Side(ends, ends, None, [], []), Reach(first, last))
+    def near(*times: int, lo: int = -10, hi: int = 10) -> list[str]:
+        ends = np.array(times, np.int64)
+        streamed = Side(ends, ends, None, [], [])
+        side, rows = small.near(streamed, Window(lo, hi, 0.5))
         assert side.payload[0].to_pylist() == table["slot0"].take(pa.array(rows)).to_pylist()
         return side.payload[0].to_pylist()
 
-    # Midpoints 10, 25 and 48; a right event at t is reached from 10 below to 10 above.
-    assert near(10) == ["a"]
-    assert near(16, 17) == ["a", "b"]
+    assert near(0) == near(20 - 1) == ["a"]
+    assert near(20) == near(12, 25) == ["a", "b"]
     assert near(0, 100) == ["a", "b", "c"]
-    assert near(58) == ["c"]
-    assert near(59) == near(-1) == near() == []
-    assert near(10, first=-20, last=-1) == []
+    assert near(60) == ["c"]
+    assert near(61) == near(-1) == near() == []
+    assert near(20, lo=0) == ["a"]
+    assert near(20, lo=-10, hi=-1) == ["b"]
+
+
+def test_what_was_broadcast_can_be_let_go(spark: SparkSession) -> None:
+    join = planned(frame(spark, LEFT), frame(spark, RIGHT), "right")
+    assert join.shipment is not None
+    file = Path(join.shipment.content._path)
+    assert file.stat().st_size > 500 * 24
+    join.close()
+    assert not file.exists()
+    plan_correlation(
+        frame(spark, LEFT), frame(spark, RIGHT), CONDITION,
+        options=CorrelateOptions(broadcast="never"),
+    ).close()  # fmt: skip
 
 
 def test_chunks_end_with_batches() -> None:

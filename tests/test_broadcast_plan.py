@@ -11,7 +11,7 @@ from event_model import CorrelateOptions
 from event_model.condition import Window
 from spark_plugin.broadcast.plan import BroadcastPlan, Candidate, choose_small_side, is_two_step
 from spark_plugin.emission import JoinSpec
-from spark_plugin.samples import Reach, Sample
+from spark_plugin.samples import Reach, Sample, expected_partners
 
 SPEC = JoinSpec(Window(-10, 10, 0.5))
 REACH = Reach(-20, 20)
@@ -109,6 +109,41 @@ def test_uneven_partitions_are_shuffled() -> None:
     spec = replace(SPEC, emit="counts")
     assert chosen(side("left", 10**6, 240 * MB, partitions=1), small, spec) == "right"
     assert chosen(side("left", 10**6, 240 * MB, partitions=1), small) is None
+
+
+def test_many_partitions_without_order_are_shuffled() -> None:
+    """Each would prepare the small side anew; of partitions in order, the few rows that are near."""
+    small, large = side("right", 2 * MB, 48 * MB), side("left", *LARGE)
+    assert chosen(large, small) == "right"
+    for partitions, expected in ((50, "right"), (250, None)):
+        many = side("left", *LARGE, partitions=partitions)
+        assert chosen(many, small) == "right"
+        mixed = np.arange(1000) * 7919 % 1000 * partitions // 1000
+        assert chosen(replace(many, partitions=mixed), small) == expected
+    # So do many chunks of one partition.
+    assert chosen(large, small, slice_rows=1000) is None
+
+
+def test_partners_of_very_many_keys() -> None:
+    """Against a count of all pairs."""
+    rng = np.random.default_rng(5)
+
+    def sample(n: int) -> Sample:
+        midpoints = np.sort(rng.integers(-(10**6), 10**6, n))
+        return Sample(midpoints, rng.random(n), rng.integers(0, 500, n), n)
+
+    base, targets = sample(300), sample(2000)
+    for reach in (
+        Reach(-200_000, 300_000),
+        Reach(5, 5),
+        Reach(10, -10),
+        Reach(-(2**63) + 1, 2**63 - 1),
+    ):
+        apart = targets.midpoints[None, :] - base.midpoints[:, None]
+        near = (apart >= reach.first) & (apart <= reach.last)
+        same = targets.hashes[None, :] == base.hashes[:, None]
+        exact = (near & same) @ targets.weights
+        assert np.allclose(expected_partners(base, targets, reach), exact, atol=1e-9)
 
 
 def test_a_burst_makes_a_partition_heavy() -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from spark_plugin.dataframes import quoted
 from spark_plugin.emission import JoinSpec
-from spark_plugin.output_columns import ResultColumns
+from spark_plugin.output_columns import OutputColumn, ResultColumns
 
 _JOINS = {"inner": "inner", "left": "left", "semi": "left_semi", "anti": "left_anti"}
 _ORDER = ("distance", "max_time", "min_time")
@@ -64,11 +63,11 @@ class Combination:
             added_up = added_up.hint("merge")
         how = _JOINS[self._spec.how]
         joined = events.join(added_up, F.expr(f"own0 = {_name(0)}"), how)
-        own = [f"own{i + 1} AS {quoted(c.name)}" for i, c in enumerate(self._own)]
+        own = [F.col(f"own{i + 1}").alias(c.name) for i, c in enumerate(self._own)]
         others = [
-            f"{self._if_none(_name(i + 1))} AS {quoted(c.name)}" for i, c in enumerate(self._others)
+            self._if_none(F.col(_name(i + 1)), c).alias(c.name) for i, c in enumerate(self._others)
         ]
-        return joined.selectExpr(*own, *others)
+        return joined.select(*own, *others)
 
     def _added_up(self, found: DataFrame) -> DataFrame:
         """One row per left event that has partners; of pairs, one per pair."""
@@ -95,14 +94,21 @@ class Combination:
         terms = [f"-{_name(after - 1)}", *(_name(after + i) for i in range(len(_ORDER)))]
         for i, column in enumerate(self._others):
             if not isinstance(column.wire_kind, _UNORDERED):
-                terms += [f"{_name(i + 1)} IS NULL", _name(i + 1)]
+                terms += [f"{_name(i + 1)} IS NULL", _comparable(_name(i + 1), column.wire_kind)]
         return terms
 
-    def _if_none(self, name: str) -> str:
+    def _if_none(self, found: Column, column: OutputColumn) -> Column:
         """What an event without a partner has."""
         if self._spec.how != "left" or self._spec.emit not in ("counts", "lists"):
-            return name
-        return f"coalesce({name}, {'0L' if self._spec.emit == 'counts' else 'array()'})"
+            return found
+        nothing = F.lit(0) if self._spec.emit == "counts" else F.array()
+        return F.coalesce(found, nothing.cast(column.wire_kind))
+
+
+def _comparable(name: str, kind: T.DataType) -> str:
+    """SQL of what a column is ordered by: texts by their bytes, whatever their collation."""
+    is_collated = isinstance(kind, T.StringType) and kind != T.StringType()
+    return f"CAST({name} AS BINARY)" if is_collated else name
 
 
 def _name(i: int) -> str:

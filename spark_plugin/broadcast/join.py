@@ -22,10 +22,10 @@ def broadcast_join(
     spec: JoinSpec,
     result: ResultColumns,
     plan: BroadcastPlan,
-    chunk_rows: int,
+    slice_rows: int,
     stage: Stage,
-) -> DataFrame:
-    """The result in wire types. The small side is collected at once; the rest is not yet computed."""
+) -> tuple[DataFrame, Shipment]:
+    """The result in wire types, and what it needs. The small side is collected at once, no more."""
     small, large = sides if plan.small == "left" else sides[::-1]
     layout, spark = result.layout, small.source.sparkSession
 
@@ -34,13 +34,14 @@ def broadcast_join(
         return wire_rows(side, own, spec.keeps_unmatched, stage.raise_invalid).select(*own.columns)
 
     table = sorted_table(rows(small).toArrow(), layout.only(plan.small), plan.small)
-    if not is_two_step(plan.small, spec):
+    # Of no events Spark would leave the second step out, and what tasks count with it.
+    if not is_two_step(plan.small, spec) or table.num_rows == 0:
         shipment = Shipment.of(table, spark)
         task = BroadcastTask(
             spec, layout, result.names, stage.metrics, plan=plan, small=shipment,
-            chunk_rows=chunk_rows,
+            slice_rows=slice_rows,
         )  # fmt: skip
-        return stage.run(rows(large), task, result.wire_schema)
+        return stage.run(rows(large), task, result.wire_schema), shipment
     combination = Combination(spec, result)
     schema = combination.found_schema
     # Left columns to hand out stay here.
@@ -48,7 +49,7 @@ def broadcast_join(
     shipment = Shipment.of(table.select(layout.only("left").columns), spark)
     task = PartialTask(
         partial_spec(spec), layout, tuple(schema.names), stage.metrics, plan=plan, small=shipment,
-        chunk_rows=chunk_rows,
+        slice_rows=slice_rows,
     )  # fmt: skip
     found = stage.run(rows(large), task, schema, is_joined=True)
-    return combination.combined(combination.events(table, spark), found)
+    return combination.combined(combination.events(table, spark), found), shipment

@@ -7,7 +7,6 @@ by the row of the left event in the broadcast table; `spark_plugin.broadcast.com
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from types import ModuleType
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +14,7 @@ import pyarrow as pa
 from event_model.probability import distances_from_middle
 from spark_plugin.broadcast.small_side import SmallSide
 from spark_plugin.broadcast.task import BroadcastTask
-from spark_plugin.emission import Emission, JoinSpec, output_schema
+from spark_plugin.emission import Emission, JoinSpec
 from spark_plugin.sides import Side
 
 _SIGN = np.uint64(1 << 63)
@@ -36,23 +35,16 @@ class PartialTask(BroadcastTask):
     `spec` is from `partial_spec`, `layout` has no left columns.
     """
 
-    def emission(
-        self, small: SmallSide, streamed: Side, schema: pa.Schema, backend: ModuleType
-    ) -> Emission:
+    def emission(self, small: SmallSide, streamed: Side) -> Emission:
         """The join of a chunk."""
-        near, rows = small.near(streamed, self.plan.reach)
+        near, rows = self.near(small, streamed)
         left, right = [rows], list(streamed.payload)
         if self.spec.emit == "best":
             # What the order among the best of several tasks goes by.
             left.append(near.min_time + near.max_time)
             right += [pa.array(streamed.max_time), pa.array(streamed.min_time)]
         near = replace(near, payload=[pa.array(column) for column in left])
-        streamed = replace(streamed, payload=right)
-        fields = [
-            [pa.field(f"{name}{i}", column.type) for i, column in enumerate(columns)]
-            for name, columns in (("by", near.keys), ("left", near.payload), ("right", right))
-        ]
-        return Emission(near, streamed, self.spec, output_schema(self.spec, *fields), backend)
+        return self.joined(near, replace(streamed, payload=right))
 
     def finished(self, batch: pa.RecordBatch) -> list[pa.Array]:
         """The row, what was found, and for the best partners what their order goes by."""

@@ -9,11 +9,14 @@ import numpy as np
 
 from event_model.options import CorrelateOptions, SideName
 from spark_plugin.emission import JoinSpec
-from spark_plugin.samples import Reach, Sample, expected_partners
+from spark_plugin.samples import Reach, Sample, expected_partners, shifted, weight_between
 from spark_plugin.slices import PAIR_WORK
 
 _UNEVEN = 2.0
 """A partition of so many times its share of the work would keep the other tasks waiting."""
+_PREPARED_ROW = 0.3
+"""Work of preparing a row of the small side for a chunk, in rows that an exchange moves."""
+_SMALLEST_CHUNK = 1 << 18
 _LITTLE_WORK = 5_000_000.0
 """Below this much work, in rows, an uneven partition is done before an exchange would be."""
 
@@ -25,13 +28,10 @@ class BroadcastPlan:
     Parameters
     ----------
     small : {"left", "right"}
-    reach : Reach
-        Of D = midpoint of the right event - midpoint of the left event.
     why : str
     """
 
     small: SideName
-    reach: Reach
     why: str
 
     @property
@@ -105,17 +105,17 @@ def choose_small_side(
     if asked == "never" or (asked == "auto" and options.slices is not None):
         return None
     if asked in ("left", "right"):
-        return BroadcastPlan(asked, reach, "as asked")
+        return BroadcastPlan(asked, "as asked")
     if asked == "smaller":
         small = left if left.sample.rows < right.sample.rows else right
-        return BroadcastPlan(small.name, reach, "the smaller side, as asked")
+        return BroadcastPlan(small.name, "the smaller side, as asked")
     sides = [(right, left), (left, right)]
     if left.sample.rows < right.sample.rows and not is_two_step("left", spec):
         sides.reverse()
     for small, large in sides:
         size = _size_if_small(small, options.broadcast_bytes)
-        if size is not None and _is_worth_it(small, large, reach, spec, tasks):
-            return BroadcastPlan(small.name, reach, f"{size / 1e6:,.3g} MB")
+        if size is not None and _is_worth_it(small, large, reach, spec, options, tasks):
+            return BroadcastPlan(small.name, f"{size / 1e6:,.3g} MB")
     return None
 
 
@@ -128,17 +128,43 @@ def _size_if_small(side: Candidate, most: int) -> int | None:
 
 
 def _is_worth_it(
-    small: Candidate, large: Candidate, reach: Reach, spec: JoinSpec, tasks: int
+    small: Candidate,
+    large: Candidate,
+    reach: Reach,
+    spec: JoinSpec,
+    options: CorrelateOptions,
+    tasks: int,
 ) -> bool:
-    """Whether the streams are even, and what they yield is less than what an exchange would move."""
+    """Whether tasks are even, and do and yield less than an exchange would move."""
     towards = reach if large.name == "left" else reach.reversed
+    moved = large.sample.rows + small.sample.rows
+    if _PREPARED_ROW * _prepared_rows(small, large, towards, options.slice_rows) > moved:
+        return False
     partners = expected_partners(large.sample, small.sample, towards)
     if is_two_step(small.name, spec) and spec.emit in ("pairs", "lists"):
         pairs = float((large.sample.weights * partners).sum())
         if spec.how not in ("semi", "anti") and pairs > large.sample.rows:
             return False
-    work = large.sample.weights * (1.0 + PAIR_WORK[spec.emit] * partners)
-    if not work.size:
+    if not large.partitions.size:
         return True
+    work = large.sample.weights * (1.0 + PAIR_WORK[spec.emit] * partners)
     heaviest = np.bincount(np.unique(large.partitions, return_inverse=True)[1], work).max()
     return bool(heaviest <= max(_UNEVEN * work.sum() / tasks, _LITTLE_WORK))
+
+
+def _prepared_rows(small: Candidate, large: Candidate, towards: Reach, slice_rows: int) -> float:
+    """Rows of the small side that are near a chunk, over all chunks: each is prepared anew for each."""
+    partitions, of = np.unique(large.partitions, return_inverse=True)
+    earliest, latest = np.full(partitions.size, 2**62), np.full(partitions.size, -(2**62))
+    np.minimum.at(earliest, of, large.sample.midpoints)
+    np.maximum.at(latest, of, large.sample.midpoints)
+    near = weight_between(
+        small.sample, shifted(earliest, towards.first), shifted(latest, towards.last)
+    )
+    rows = np.bincount(of, large.sample.weights, partitions.size)
+    return float((near * np.ceil(rows / chunk_rows(slice_rows, small.sample.rows))).sum())
+
+
+def chunk_rows(slice_rows: int, small_rows: int) -> int:
+    """Rows of the large side at once: as many as the small one has, so that preparing it pays."""
+    return min(slice_rows, max(_SMALLEST_CHUNK, small_rows))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from event_model.condition import Window
 from spark_plugin.samples import Reach, shifted
 from spark_plugin.sides import Side
 from spark_plugin.wire import WireLayout
@@ -40,6 +41,11 @@ class Shipment:
 
     content: Any
 
+    def close(self) -> None:
+        """Let go of it: it can be joined with no longer."""
+        if hasattr(self.content, "destroy"):
+            self.content.destroy()
+
     @classmethod
     def of(cls, table: pa.Table, spark: SparkSession) -> Shipment:
         """Send a table; without broadcasts (Spark Connect) it travels with the function."""
@@ -68,25 +74,24 @@ class SmallSide:
     """
 
     def __init__(self, table: pa.Table, layout: WireLayout, name: str) -> None:
-        self.schema = table.schema
         self.side = read_side(table, layout, name)
         matchable = self.side.matchable
         self._matchable = len(self.side) if matchable is None else int(matchable.sum())
         self._midpoints = (self.side.min_time + self.side.max_time)[: self._matchable]
-        self._name = name
+        self._lengths = _extent((self.side.max_time - self.side.min_time)[: self._matchable])
+        self._is_left = name == "left"
 
     def __len__(self) -> int:
         return len(self.side)
 
-    def near(self, streamed: Side, reach: Reach) -> tuple[Side, np.ndarray]:
+    def near(self, streamed: Side, window: Window) -> tuple[Side, np.ndarray]:
         """The events that some of the streamed ones can reach.
 
         Parameters
         ----------
         streamed : Side
             Of the other side.
-        reach : Reach
-            Of D = midpoint of the right event - midpoint of the left event.
+        window : Window
 
         Returns
         -------
@@ -94,7 +99,7 @@ class SmallSide:
         int64 array
             Their rows in the table.
         """
-        first, last = self._rows_near(streamed, reach)
+        first, last = self._rows_near(streamed, window)
         side, count = self.side, last - first
         near = Side(
             side.min_time[first:last],
@@ -105,14 +110,22 @@ class SmallSide:
         )
         return near, np.arange(first, last)
 
-    def _rows_near(self, streamed: Side, reach: Reach) -> tuple[int, int]:
-        midpoints = streamed.min_time + streamed.max_time
+    def _rows_near(self, streamed: Side, window: Window) -> tuple[int, int]:
+        low, high = streamed.min_time, streamed.max_time
         if streamed.matchable is not None:
-            midpoints = midpoints[streamed.matchable]
-        if not midpoints.size:
+            low, high = low[streamed.matchable], high[streamed.matchable]
+        if not low.size or not self._matchable:
             return 0, 0
-        ends = np.array([midpoints.min(), midpoints.max()])
-        towards = reach if self._name == "right" else reach.reversed
-        first = np.searchsorted(self._midpoints, shifted(ends[:1], towards.first), side="left")
-        last = np.searchsorted(self._midpoints, shifted(ends[1:], towards.last), side="right")
-        return int(first[0]), int(last[0])
+        lengths = self._lengths, _extent(high - low)
+        reach = Reach.of(window, *(lengths if self._is_left else lengths[::-1]))
+        towards = reach.reversed if self._is_left else reach
+        earliest, latest = (np.array([end]) for end in _extent(low + high))
+        first = np.searchsorted(self._midpoints, shifted(earliest, towards.first), side="left")
+        last = np.searchsorted(self._midpoints, shifted(latest, towards.last), side="right")
+        # Of a window that nothing can meet the ends are the wrong way round.
+        return int(first[0]), max(int(first[0]), int(last[0]))
+
+
+def _extent(values: np.ndarray) -> tuple[int, int]:
+    """Smallest and largest; zeros of none."""
+    return (int(values.min()), int(values.max())) if values.size else (0, 0)
