@@ -12,6 +12,7 @@ from pyspark.sql import types as T
 from spark_plugin.wire_task import WireTask
 
 NOBODY = -1
+"""In place of a row's number where nobody is meant."""
 
 
 @dataclass(frozen=True)
