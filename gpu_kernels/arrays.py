@@ -51,14 +51,6 @@ def on_host(array: Any, out: np.ndarray | None = None) -> np.ndarray:
     return out if out is not None and array.size == 0 else array.get(out=out)
 
 
-@cache
-def out_of_memory_errors() -> tuple[type[Exception], ...]:
-    """What the array module raises when memory is not to be had."""
-    if SIMULATED:
-        return (MemoryError,)
-    return (array_module().cuda.memory.OutOfMemoryError,)
-
-
 def release_unused() -> None:
     """Give memory that no array uses back: when there is not enough, and at the end of a task."""
     if not SIMULATED:

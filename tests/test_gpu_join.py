@@ -32,7 +32,7 @@ if SIMULATED:
     simulator.prepare()
 
 import gpu_kernels
-from gpu_kernels import blocks, join, memory
+from gpu_kernels import blocks, buffers, join, memory
 from tests.device_faults import allocating
 
 CLASSES = (None, 1, 2, 16)
@@ -264,11 +264,51 @@ def test_memory_too_small_for_one_event(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_sides_that_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: Any) -> Any:
-        raise memory.out_of_memory_errors()[0](0, 0)
-
-    monkeypatch.setattr(join, "ordered", full)
+    monkeypatch.setattr(join, "ordered", fails_once(None, MemoryError("full")))
     with pytest.raises(MemoryBudgetError, match="GPU has no memory for both sides of the join"):
+        gpu_kernels.IntervalJoin(*FAULTY[0], FAULTY[1])
+
+
+def fails_once(work: Any, error: Exception) -> Any:
+    """The same function, but its first call raises an error."""
+    errors = [error]
+
+    def failing(*given: Any, **more: Any) -> Any:
+        if errors:
+            raise errors.pop()
+        return work(*given, **more)
+
+    return failing
+
+
+class CUDAError(Exception):
+    """Of the name that cuda-core gives."""
+
+
+def test_a_driver_out_of_memory_splits_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a kernel cannot be loaded, since CuPy's pool holds what the driver would need."""
+    for name in ("launch_tiles", "launch_each"):
+        error = CUDAError("CUDA_ERROR_OUT_OF_MEMORY: not enough memory")
+        monkeypatch.setattr(blocks, name, fails_once(getattr(blocks, name), error))
+        check_join(*FAULTY, 2)
+
+
+def test_a_sort_without_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its workspace is not one of the arrays that `memory._allocate` takes; the error is a plain one."""
+    xp = join.array_module()
+    sort = fails_once(xp.argsort, MemoryError("std::bad_alloc"))
+
+    class Module:
+        argsort = staticmethod(sort)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(xp, name)
+
+    monkeypatch.setattr(join, "array_module", Module)
+    check_join(*FAULTY, 2)
+    monkeypatch.setattr(buffers, "array_module", Module)
+    Module.argsort = staticmethod(fails_once(xp.argsort, MemoryError("std::bad_alloc")))
+    with pytest.raises(MemoryBudgetError, match=r"for both sides of the join: std::bad_alloc"):
         gpu_kernels.IntervalJoin(*FAULTY[0], FAULTY[1])
 
 
