@@ -41,7 +41,6 @@ def probe(base, targets, condition, run, spans, scan, owners, flags, totals, fou
         How many qualify in the early and in the late shell of each entry.
     """
     decided = cuda.shared.array(TILE, np.uint8)
-    packed = cuda.shared.array(THREADS, np.uint8)
     sums = cuda.shared.array((2, THREADS), np.int32)
     tile, thread = cuda.blockIdx.x, cuda.threadIdx.x
     origin = np.int64(tile) * TILE
@@ -59,19 +58,27 @@ def probe(base, targets, condition, run, spans, scan, owners, flags, totals, fou
     bits = np.int32(0)
     for i in range(ITEMS):
         bits |= np.int32(decided[thread * ITEMS + i]) << i
-    packed[thread] = bits
     flags[origin // ITEMS + thread] = bits
     side = _scan_block(sums, cuda.popc(bits), thread)
     if thread == 0:
         totals[tile] = sums[side, THREADS - 1]
-    for part in range(2 * owners[tile] + thread, 2 * past_owners, THREADS):
-        start, stop = _part(spans, scan, part)
-        start, stop = max(start, origin), min(stop, end)
-        if start < stop:
-            below = _flags_below(sums, side, packed, stop - origin)
-            qualified = below - _flags_below(sums, side, packed, start - origin)
-            if qualified:
-                cuda.atomic.add(found, part, qualified)
+    # One addition for each run of candidates of one shell: however many entries have none, none is visited.
+    item, owner = origin + thread * ITEMS, owners[tile]
+    part, qualified = np.int64(-1), 0
+    while bits:
+        if bits & 1:
+            owner = owner_of(scan, owner, past_owners, item)
+            target = _shell_target(spans, owner, item - scan[owner])
+            shell = 2 * owner + np.int64(target >= spans.shell[owner])
+            if shell != part:
+                if qualified:
+                    cuda.atomic.add(found, part, qualified)
+                part, qualified = shell, 0
+            qualified += 1
+        item += 1
+        bits >>= 1
+    if qualified:
+        cuda.atomic.add(found, part, qualified)
 
 
 @kernel
@@ -262,14 +269,6 @@ def _shell_target(spans, entry, i):
 
 
 @device_function
-def _part(spans, scan, part):
-    """The candidates of an early (even) or late (odd) shell: start and stop."""
-    entry = part >> 1
-    middle = scan[entry] + spans.inner[entry] - spans.first[entry]
-    return (middle, scan[entry + 1]) if part & 1 else (scan[entry], middle)
-
-
-@device_function
 def _scan_block(sums, value, thread):
     """Inclusive scan of one value a thread, in shared memory: returns which row of `sums` has it."""
     side = 0
@@ -285,15 +284,3 @@ def _scan_block(sums, value, thread):
         step *= 2
         cuda.syncthreads()
     return side
-
-
-@device_function
-def _flags_below(sums, side, packed, item):
-    """How many candidates of a tile before `item` qualify."""
-    thread, bit = item // ITEMS, item % ITEMS
-    below = np.int64(0)
-    if thread:
-        below += sums[side, thread - 1]
-    if bit:
-        below += cuda.popc(np.int32(packed[thread]) & ((1 << bit) - 1))
-    return below

@@ -418,7 +418,7 @@ def _sweeps(bench: Bench, backends: dict[str, Any]) -> None:
     base = Work(bench.pick(1_000_000, 30))
     sizes = [2**k for k in range(10, 25, 2)] if not bench.quick else [2**5]
     sweeps: dict[str, tuple[str, list[float], Callable[[float], Work]]] = {
-        "density": ("events per second", [4, 25, 100, 400], lambda v: replace(base, rate=v)),
+        "density": ("events per second", [0.01, 4, 25, 100, 400], lambda v: replace(base, rate=v)),
         "confidence": (
             "confidence threshold",
             [0.5, 0.7, 0.8, 0.9, 1.0],
