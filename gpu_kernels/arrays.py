@@ -39,6 +39,8 @@ def put(array: np.ndarray, out: Any) -> None:
         out[:] = array
     else:
         out.set(array)
+        # CUDA may still be reading memory that is not pinned.
+        array_module().cuda.get_current_stream().synchronize()
 
 
 def on_host(array: Any, out: np.ndarray | None = None) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_kernels import placement, tiles
-from gpu_kernels.arrays import array_module, on_host
+from gpu_kernels.arrays import array_module
 from gpu_kernels.compilation import THREADS, TILE, launch_each, launch_tiles
 from gpu_kernels.layout import MOST_ENTRIES, Base, Condition, Run, Spans, Targets
 from gpu_kernels.memory import exclusive_scan, filled, take
@@ -116,6 +116,8 @@ class Block:
         both = base_values is not None
         target_out = take(matches, np.int64)
         base_out = take(matches, np.int64) if both else target_out
+        if matches == 0:
+            return base_out if both else None, target_out
         if not both:
             base_values = target_values
         launch_tiles(
@@ -128,49 +130,6 @@ class Block:
             target_values, target_out,
         )  # fmt: skip
         return base_out if both else None, target_out
-
-
-def find_best(
-    sides: Sides, ranks: Any, start: int, stop: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The most probable partner of each base event of a run.
-
-    Three times over the candidates: highest probability, least distance among those, least rank.
-
-    Parameters
-    ----------
-    sides : Sides
-    ranks : int64 array, shape (n_right,), in device memory
-        Order for ties by target position; no two are equal.
-    start, stop : int
-        Base positions.
-
-    Returns
-    -------
-    int64 array, shape (stop - start,)
-        Rank of the partner, the largest int64 for none.
-    float64 array, shape (stop - start,)
-        Its probability, -inf for none.
-    int64 array, shape (3,)
-        The tally, as `Block.tally`.
-    """
-    run, spans = sides.place(start, stop)
-    scan = exclusive_scan(spans.last - spans.first)
-    candidates, events = int(scan[-1]), stop - start
-    top = filled(events, -np.inf, np.float64)
-    qualified = filled(1, 0, np.int64)
-    distances = filled(events, np.iinfo(np.uint64).max, np.uint64)
-    least = filled(events, np.iinfo(np.int64).max, np.int64)
-    work = (
-        *(candidates, sides.base, sides.targets, sides.condition, run, spans, scan),
-        *(tile_owners(scan, candidates), top),
-    )
-    launch_tiles(tiles.most_probable, *work, qualified)
-    launch_tiles(tiles.nearest, *work, distances)
-    launch_tiles(tiles.foremost, *work, distances, ranks, least)
-    sure = int((spans.shell - spans.inner).sum())
-    tally = np.array([sure, candidates - sure, int(qualified[0]) - sure])
-    return on_host(least), on_host(top), tally
 
 
 def tile_owners(scan: Any, items: int) -> Any:

@@ -17,8 +17,9 @@ from event_model.results import JoinCounters, offsets_of, runs_of_about
 from event_model.timestamps import IntervalEvents
 from gpu_kernels import placement
 from gpu_kernels.arrays import array_module, on_device, on_host
-from gpu_kernels.blocks import Block, Sides, find_best
+from gpu_kernels.blocks import Block, Sides
 from gpu_kernels.buffers import base_buffer, ordered, target_buffer
+from gpu_kernels.candidates import find_best
 from gpu_kernels.compilation import launch_each
 from gpu_kernels.device import TURN as _DEVICE
 from gpu_kernels.layout import Condition

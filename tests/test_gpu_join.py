@@ -32,7 +32,7 @@ if SIMULATED:
     simulator.prepare()
 
 import gpu_kernels
-from gpu_kernels import blocks, buffers, join, memory
+from gpu_kernels import blocks, buffers, candidates, join, memory
 from tests.device_faults import allocating
 
 CLASSES = (None, 1, 2, 16)
@@ -143,6 +143,24 @@ def test_many_small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     sides = spread(5, 60, 900, 100, 3), spread(6, 50, 900, 100, 3)
     for classes in CLASSES:
         check_join(sides, Window(-90, 80, 0.6), classes)
+
+
+@pytest.mark.parametrize("most", [1, 7, 60, 3000])
+def test_best_of_few_candidates_at_once(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts, real = [], candidates.Candidates.best
+
+    def best(self: candidates.Candidates, ranks: Any) -> Any:
+        counts.append((self.count, self._stop - self._start))
+        return real(self, ranks)
+
+    monkeypatch.setattr(candidates, "_CANDIDATES_AT_ONCE", most)
+    monkeypatch.setattr(candidates.Candidates, "best", best)
+    sides = spread(5, 60, 500, 200, 2), spread(6, 50, 500, 200, 2)
+    check_best(*(p.IntervalJoin(*sides, Window(-80, 90, 0.6)) for p in (gpu_kernels, cpu_fallback)))
+    assert sum(n for n, _ in counts) > 200
+    # Only the last event of a part may lead beyond the bound, with at most as many as there are targets.
+    assert all(n < most + 50 or events == 1 for n, events in counts)
+    assert (len(counts) > 4) == (most < 100)
 
 
 @pytest.mark.parametrize("sizes", [(0, 0), (0, 3), (3, 0)])
