@@ -61,8 +61,8 @@ class Candidates:
 
     def __init__(self, sides: Sides, start: int, stop: int) -> None:
         self._sides, self._start, self._stop = sides, start, stop
-        self._run, self._spans = sides.place(start, stop)
-        self._scan = exclusive_scan(self._spans.last - self._spans.first)
+        self._run, self._spans, counts, _ = sides.place(start, stop, shells=False)
+        self._scan = exclusive_scan(counts)
         self.count = int(self._scan[-1])
 
     def cuts(self) -> list[int]:
