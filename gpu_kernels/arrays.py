@@ -39,6 +39,8 @@ def put(array: np.ndarray, out: Any) -> None:
         out[:] = array
     else:
         out.set(array)
+        # CUDA may still be reading memory that is not pinned.
+        array_module().cuda.get_current_stream().synchronize()
 
 
 def on_host(array: Any, out: np.ndarray | None = None) -> np.ndarray:
@@ -49,14 +51,6 @@ def on_host(array: Any, out: np.ndarray | None = None) -> np.ndarray:
         out[:] = array
         return out
     return out if out is not None and array.size == 0 else array.get(out=out)
-
-
-@cache
-def out_of_memory_errors() -> tuple[type[Exception], ...]:
-    """What the array module raises when memory is not to be had."""
-    if SIMULATED:
-        return (MemoryError,)
-    return (array_module().cuda.memory.OutOfMemoryError,)
 
 
 def release_unused() -> None:

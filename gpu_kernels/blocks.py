@@ -8,13 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_kernels import placement, tiles
-from gpu_kernels.arrays import array_module, on_host
 from gpu_kernels.compilation import THREADS, TILE, launch_each, launch_tiles
 from gpu_kernels.layout import MOST_ENTRIES, Base, Condition, Run, Spans, Targets
 from gpu_kernels.memory import exclusive_scan, filled, take
 
 _ENTRIES = 1 << 22
 """Entries of a block: enough to fill a GPU, few enough to take some hundred megabytes."""
+
+
+def _zeros(size: int, dtype: Any) -> Any:
+    return filled(size, 0, dtype)
 
 
 class Sides(NamedTuple):
@@ -43,14 +46,30 @@ class Sides(NamedTuple):
         step = max(1, min(_ENTRIES, MOST_ENTRIES) // self.classes)
         return [(a, min(a + step, stop)) for a in range(start, stop, step)]
 
-    def place(self, start: int, stop: int) -> tuple[Run, Spans]:
-        """Find where base events stand among the targets."""
+    def place(self, start: int, stop: int, shells: bool) -> Placed:
+        """Find where base events stand among the targets, and count candidates: `placement.place`."""
         run = Run.of(start, self.classes)
         entries = (stop - start) * self.classes
-        spans = Spans(*(filled(entries, 0, np.int64) for _ in Spans._fields))
+        # The kernel writes all of each array; without targets nobody does.
+        array = take if self.targets.keys.size else _zeros
+        spans = Spans(*(array(entries, np.int64) for _ in Spans._fields))
+        counts = array(entries, np.int64)
+        parts = array(3 * entries if shells else 1, np.int64)
         if self.targets.keys.size:
-            launch_each(placement.place, entries, self.base, self.targets, self.bands, run, spans)
-        return run, spans
+            launch_each(
+                placement.place, entries, self.base, self.targets, self.bands, run, spans, shells,
+                counts, parts,
+            )  # fmt: skip
+        return Placed(run, spans, counts, parts)
+
+
+class Placed(NamedTuple):
+    """A run of base events and what `placement.place` writes of it."""
+
+    run: Run
+    spans: Spans
+    counts: Any
+    parts: Any
 
 
 class Block:
@@ -64,23 +83,18 @@ class Block:
     """
 
     def __init__(self, sides: Sides, start: int, stop: int) -> None:
-        self._run, self._spans = run, spans = sides.place(start, stop)
-        self._scan = exclusive_scan(spans.inner - spans.first + spans.last - spans.shell)
+        self._run, self._spans, counts, parts = sides.place(start, stop, shells=True)
+        self._scan = exclusive_scan(counts)
         self.probed = int(self._scan[-1])
         self._owners = tile_owners(self._scan, self.probed)
         n_tiles = self._owners.size - 1
         self._flags = take(n_tiles * THREADS, np.uint8)
         self._totals = take(n_tiles, np.int64)
-        self._found = filled(2 * spans.first.size, 0, np.int64)
         launch_tiles(
-            tiles.probe, self.probed, sides.base, sides.targets, sides.condition, run, spans,
-            self._scan, self._owners, self._flags, self._totals, self._found,
+            tiles.probe, self.probed, sides.base, sides.targets, sides.condition, self._run,
+            self._spans, self._scan, self._owners, self._flags, self._totals, parts,
         )  # fmt: skip
-        parts = take((spans.first.size, 3), np.int64)
-        parts[:, 0] = self._found[0::2]
-        parts[:, 1] = spans.shell - spans.inner
-        parts[:, 2] = self._found[1::2]
-        self._places = exclusive_scan(parts.reshape(-1))
+        self._places = exclusive_scan(parts)
 
     @cached_property
     def matches(self) -> int:
@@ -96,7 +110,7 @@ class Block:
     @property
     def tally(self) -> np.ndarray:
         """Pairs that qualify unseen, candidates probed, and those of them that qualify."""
-        probed_pairs = int(self._found.sum())
+        probed_pairs = int(self._totals.sum())
         return np.array([self.matches - probed_pairs, self.probed, probed_pairs])
 
     def fill(self, base_values: Any | None, target_values: Any) -> tuple[Any, Any]:
@@ -116,6 +130,8 @@ class Block:
         both = base_values is not None
         target_out = take(matches, np.int64)
         base_out = take(matches, np.int64) if both else target_out
+        if matches == 0:
+            return base_out if both else None, target_out
         if not both:
             base_values = target_values
         launch_tiles(
@@ -123,58 +139,15 @@ class Block:
             tile_owners(self._places, matches), both, base_values, target_values, base_out, target_out,
         )  # fmt: skip
         launch_tiles(
-            tiles.scatter, self.probed, self._run, self._spans, self._scan, self._owners,
-            self._flags, exclusive_scan(self._totals), exclusive_scan(self._found), self._places,
+            tiles.scatter, self.probed, self._spans, self._scan, self._owners, self._flags,
+            exclusive_scan(self._totals), exclusive_scan(self._spans.shell - self._spans.inner),
             target_values, target_out,
         )  # fmt: skip
         return base_out if both else None, target_out
 
 
-def find_best(
-    sides: Sides, ranks: Any, start: int, stop: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The most probable partner of each base event of a run.
-
-    Three times over the candidates: highest probability, least distance among those, least rank.
-
-    Parameters
-    ----------
-    sides : Sides
-    ranks : int64 array, shape (n_right,), in device memory
-        Order for ties by target position; no two are equal.
-    start, stop : int
-        Base positions.
-
-    Returns
-    -------
-    int64 array, shape (stop - start,)
-        Rank of the partner, the largest int64 for none.
-    float64 array, shape (stop - start,)
-        Its probability, -inf for none.
-    int64 array, shape (3,)
-        The tally, as `Block.tally`.
-    """
-    run, spans = sides.place(start, stop)
-    scan = exclusive_scan(spans.last - spans.first)
-    candidates, events = int(scan[-1]), stop - start
-    top = filled(events, -np.inf, np.float64)
-    qualified = filled(1, 0, np.int64)
-    distances = filled(events, np.iinfo(np.uint64).max, np.uint64)
-    least = filled(events, np.iinfo(np.int64).max, np.int64)
-    work = (
-        *(candidates, sides.base, sides.targets, sides.condition, run, spans, scan),
-        *(tile_owners(scan, candidates), top),
-    )
-    launch_tiles(tiles.most_probable, *work, qualified)
-    launch_tiles(tiles.nearest, *work, distances)
-    launch_tiles(tiles.foremost, *work, distances, ranks, least)
-    sure = int((spans.shell - spans.inner).sum())
-    tally = np.array([sure, candidates - sure, int(qualified[0]) - sure])
-    return on_host(least), on_host(top), tally
-
-
 def tile_owners(scan: Any, items: int) -> Any:
-    """Whose the first item of each tile is, and of the tile past the last, or the last owner of all.
+    """Whose the first item of each tile is: `placement.tile_owners`.
 
     Parameters
     ----------
@@ -187,7 +160,6 @@ def tile_owners(scan: Any, items: int) -> Any:
     -------
     int64 array, shape (tiles + 1,)
     """
-    xp = array_module()
-    first_items = xp.arange(-(-items // TILE) + 1, dtype=np.int64) * TILE
-    owners = xp.searchsorted(scan, first_items, side="right") - 1
-    return xp.minimum(owners, max(scan.size - 2, 0))
+    owners = take(-(-items // TILE) + 1, np.int64)
+    launch_each(placement.tile_owners, owners.size, scan, owners)
+    return owners

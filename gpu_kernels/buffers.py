@@ -69,10 +69,11 @@ def ordered(*sides: IntervalEvents) -> list[OrderedEvents]:
         [side.min_time, side.max_time, *([] if side.group is None else [side.group])]
         for side in sides
     ]
-    return [_by_midpoint(*arrived) for arrived in current().send(*columns)]
+    return [by_midpoint(*arrived) for arrived in current().send(*columns)]
 
 
-def _by_midpoint(low: Any, high: Any, group: Any | None = None) -> OrderedEvents:
+def by_midpoint(low: Any, high: Any, group: Any | None = None) -> OrderedEvents:
+    """Sort events, given as int64 arrays of shape (n,) in device memory: min_time, max_time, group."""
     midpoints = low + high
     order = array_module().argsort(midpoints, kind="stable")
     return OrderedEvents(order, midpoints[order], (high - low)[order], group)

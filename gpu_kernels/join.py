@@ -9,20 +9,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from event_model.bands import band_table
-from event_model.class_choice import choose_classes
 from event_model.condition import Window
-from event_model.probability import DECISION_SLACK
 from event_model.results import JoinCounters, offsets_of, runs_of_about
 from event_model.timestamps import IntervalEvents
 from gpu_kernels import placement
-from gpu_kernels.arrays import array_module, on_device, on_host
-from gpu_kernels.blocks import Block, Sides, find_best
-from gpu_kernels.buffers import base_buffer, ordered, target_buffer
+from gpu_kernels.arrays import array_module, on_host
+from gpu_kernels.blocks import Block
+from gpu_kernels.buffers import ordered
+from gpu_kernels.candidates import find_best
 from gpu_kernels.compilation import launch_each
 from gpu_kernels.device import TURN as _DEVICE
-from gpu_kernels.layout import Condition
 from gpu_kernels.memory import in_parts, take, translated
+from gpu_kernels.preparation import prepared
 from gpu_kernels.residents import Residents
 from gpu_kernels.transfers import ROOM, current
 
@@ -90,12 +88,9 @@ class IntervalJoin:
         self._filled: deque[_Filled] = deque(maxlen=_FILLED_KEPT)
         with _DEVICE, translated("both sides of the join"):
             bases, targets = ordered(left, right)
-            k1, k2 = choose_classes(bases, targets, left.groups, window, classes)
-            self.bands = band_table(k1, k2, window)
-            self._left_order, self.base = base_buffer(bases, left.groups, k1)
-            self._right_order, self.targets = target_buffer(targets, right.groups, k2)
-            condition = Condition(window.lo, window.hi, window.confidence - DECISION_SLACK)
-            self._sides = Sides(self.base, self.targets, on_device(self.bands), condition)
+            self._left_order, self._right_order, self.bands, self._sides = prepared(
+                bases, targets, left.groups, window, classes
+            )
 
     @cached_property
     def left_order(self) -> np.ndarray:

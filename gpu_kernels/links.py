@@ -7,9 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from gpu_kernels.arrays import array_module
-
-_OUT_OF_MEMORY = 2
-"""cudaErrorMemoryAllocation."""
+from gpu_kernels.failures import is_out_of_memory
 
 
 class Link(Protocol):
@@ -85,7 +83,7 @@ class CudaLink:
         try:
             return np.ndarray(size, np.uint8, self._cuda.alloc_pinned_memory(size))
         except self._cuda.runtime.CUDARuntimeError as error:
-            if error.status != _OUT_OF_MEMORY:
+            if not is_out_of_memory(error):
                 raise
             raise MemoryError(str(error)) from error
 

@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 
 from event_model.errors import BackendError, MemoryBudgetError
-from gpu_kernels.arrays import array_module, out_of_memory_errors, release_unused
+from gpu_kernels.arrays import array_module, release_unused
+from gpu_kernels.failures import is_of_device, is_out_of_memory
 from gpu_kernels.transfers import current
-
-_DEVICE_ERRORS = frozenset({"CUDARuntimeError", "CUDADriverError", "CudaAPIError", "CUDAError"})
-"""What CuPy, Numba-CUDA and cuda-core raise when the device fails: names, since some are private."""
 
 
 class DeviceMemoryError(MemoryBudgetError):
@@ -65,13 +63,13 @@ def translated(what: str = "an array") -> Iterator[None]:
         yield
     except DeviceMemoryError:
         raise
-    except out_of_memory_errors() as error:
-        raise DeviceMemoryError(
-            f"the GPU has no memory for {what}: {error}; give the process a larger share of it, or less"
-            " to do at once (slice_rows and batch_pairs of a join, block of a stream)"
-        ) from error
     except Exception as error:
-        if type(error).__name__ not in _DEVICE_ERRORS:
+        if is_out_of_memory(error):
+            raise DeviceMemoryError(
+                f"the GPU has no memory for {what}: {error}; give the process a larger share of it, or"
+                " less to do at once (slice_rows and batch_pairs of a join, block of a stream)"
+            ) from error
+        if not is_of_device(error):
             raise
         raise BackendError(
             f"the GPU failed ({type(error).__name__}: {error}); see nvidia-smi, and run again in a new"

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import cuda
 
 from event_model.bands import INNER_HI, INNER_LO, OUTER_HI, OUTER_LO
 from event_model.probability import window_probability
-from gpu_kernels.compilation import kernel
+from gpu_kernels.compilation import TILE, kernel
 from gpu_kernels.searching import event_of, owner_of, reach
 
 
 @kernel
-def place(base, targets, bands, run, spans):
+def place(base, targets, bands, run, spans, shells, counts, parts):
     """Find the spans of a run of base events, a thread for each entry.
 
     The ends are those of `cpu_fallback.placement`; each search goes only as far as the last one left.
@@ -24,6 +25,13 @@ def place(base, targets, bands, run, spans):
         From `event_model.bands.band_table`: bounds on a target's key less a base event's midpoint.
     run : Run
     spans : Spans, written
+    shells : bool
+        Whether to count the candidates in the shells, and to write `parts`, which else stands for
+        nothing; else all candidates are counted.
+    counts : int64 array, shape (entries,), written
+        Candidates of each entry.
+    parts : int64 array, shape (3 * entries,), written
+        Matches in the inner range of each entry, between zeros for the early and the late shell.
     """
     entry = cuda.grid(1)
     if entry >= spans.first.size:
@@ -49,6 +57,26 @@ def place(base, targets, bands, run, spans):
     spans.inner[entry] = inner
     spans.shell[entry] = shell
     spans.last[entry] = last
+    counts[entry] = last - first
+    if shells:
+        counts[entry] -= shell - inner
+        parts[3 * entry] = parts[3 * entry + 2] = 0
+        parts[3 * entry + 1] = shell - inner
+
+
+@kernel
+def tile_owners(scan, owners):
+    """Find whose the first item of each tile is, and of the tile past the last, or the last owner of all.
+
+    Parameters
+    ----------
+    scan : int64 array, shape (owners + 1,)
+        Exclusive scan of the items of each owner.
+    owners : int64 array, shape (tiles + 1,), written
+    """
+    tile = cuda.grid(1)
+    if tile < owners.size:
+        owners[tile] = owner_of(scan, 0, scan.size - 1, np.int64(tile) * TILE)
 
 
 @kernel

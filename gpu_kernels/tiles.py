@@ -19,7 +19,7 @@ from gpu_kernels.searching import event_of, owner_of
 
 
 @kernel
-def probe(base, targets, condition, run, spans, scan, owners, flags, totals, found):
+def probe(base, targets, condition, run, spans, scan, owners, flags, totals, parts):
     """Decide the candidates in the shells of a run of base events.
 
     Parameters
@@ -37,11 +37,11 @@ def probe(base, targets, condition, run, spans, scan, owners, flags, totals, fou
         Which candidates qualify, a bit each, the lowest first.
     totals : int64 array, shape (tiles,), written
         How many qualify in each tile.
-    found : int64 array, shape (2 * entries,), zeros, added to
-        How many qualify in the early and in the late shell of each entry.
+    parts : int64 array, shape (3 * entries,), added to
+        How many qualify in the early shell of each entry, which is item 3 * entry, and in the late one,
+        item 3 * entry + 2: zero before.
     """
     decided = cuda.shared.array(TILE, np.uint8)
-    packed = cuda.shared.array(THREADS, np.uint8)
     sums = cuda.shared.array((2, THREADS), np.int32)
     tile, thread = cuda.blockIdx.x, cuda.threadIdx.x
     origin = np.int64(tile) * TILE
@@ -59,35 +59,41 @@ def probe(base, targets, condition, run, spans, scan, owners, flags, totals, fou
     bits = np.int32(0)
     for i in range(ITEMS):
         bits |= np.int32(decided[thread * ITEMS + i]) << i
-    packed[thread] = bits
     flags[origin // ITEMS + thread] = bits
     side = _scan_block(sums, cuda.popc(bits), thread)
     if thread == 0:
         totals[tile] = sums[side, THREADS - 1]
-    for part in range(2 * owners[tile] + thread, 2 * past_owners, THREADS):
-        start, stop = _part(spans, scan, part)
-        start, stop = max(start, origin), min(stop, end)
-        if start < stop:
-            below = _flags_below(sums, side, packed, stop - origin)
-            qualified = below - _flags_below(sums, side, packed, start - origin)
-            if qualified:
-                cuda.atomic.add(found, part, qualified)
+    # One addition for each run of candidates of one shell: however many entries have none, none is visited.
+    item, owner = origin + thread * ITEMS, owners[tile]
+    part, qualified = np.int64(-1), 0
+    while bits:
+        if bits & 1:
+            owner = owner_of(scan, owner, past_owners, item)
+            target = _shell_target(spans, owner, item - scan[owner])
+            shell = 3 * owner + 2 * np.int64(target >= spans.shell[owner])
+            if shell != part:
+                if qualified:
+                    cuda.atomic.add(parts, part, qualified)
+                part, qualified = shell, 0
+            qualified += 1
+        item += 1
+        bits >>= 1
+    if qualified:
+        cuda.atomic.add(parts, part, qualified)
 
 
 @kernel
-def scatter(run, spans, scan, owners, flags, before, found_before, places, values, out):
+def scatter(spans, scan, owners, flags, before, inner_before, values, out):
     """Write the candidates that `probe` found to qualify.
 
     Parameters
     ----------
-    run, spans, scan, owners, flags
+    spans, scan, owners, flags
         As `probe`.
     before : int64 array, shape (tiles,)
         How many qualify in all tiles before each.
-    found_before : int64 array, shape (2 * entries + 1,)
-        How many qualify in all shells before each: exclusive scan of `found`.
-    places : int64 array, shape (3 * entries + 1,)
-        Where in the output the early shell, the inner range and the late shell of each entry begin.
+    inner_before : int64 array, shape (entries + 1,)
+        How many targets are in the inner ranges before that of each entry: exclusive scan.
     values : int64 array, shape (targets,)
         What to write for a target.
     out : int64 array, shape (matches,), written
@@ -105,8 +111,8 @@ def scatter(run, spans, scan, owners, flags, before, found_before, places, value
             owner = owner_of(scan, owner, owners[tile + 1] + 1, item)
             target = _shell_target(spans, owner, item - scan[owner])
             late = np.int64(target >= spans.shell[owner])
-            at = places[3 * owner + 2 * late] + rank - found_before[2 * owner + late]
-            out[at] = values[target]
+            # Before it stand those that were found to qualify, and all inner ranges up to its shell.
+            out[rank + inner_before[owner + late]] = values[target]
             rank += 1
         item += 1
         bits >>= 1
@@ -120,8 +126,10 @@ def copy(run, spans, places, owners, both, base_values, target_values, base_out,
 
     Parameters
     ----------
-    run, spans, places
-        As `scatter`.
+    run, spans
+        As `probe`.
+    places : int64 array, shape (3 * entries + 1,)
+        Where in the output the early shell, the inner range and the late shell of each entry begin.
     owners : int64 array, shape (tiles + 1,)
         The part (an index of `places`) to which the first row of each tile belongs.
     both : bool
@@ -262,14 +270,6 @@ def _shell_target(spans, entry, i):
 
 
 @device_function
-def _part(spans, scan, part):
-    """The candidates of an early (even) or late (odd) shell: start and stop."""
-    entry = part >> 1
-    middle = scan[entry] + spans.inner[entry] - spans.first[entry]
-    return (middle, scan[entry + 1]) if part & 1 else (scan[entry], middle)
-
-
-@device_function
 def _scan_block(sums, value, thread):
     """Inclusive scan of one value a thread, in shared memory: returns which row of `sums` has it."""
     side = 0
@@ -285,15 +285,3 @@ def _scan_block(sums, value, thread):
         step *= 2
         cuda.syncthreads()
     return side
-
-
-@device_function
-def _flags_below(sums, side, packed, item):
-    """How many candidates of a tile before `item` qualify."""
-    thread, bit = item // ITEMS, item % ITEMS
-    below = np.int64(0)
-    if thread:
-        below += sums[side, thread - 1]
-    if bit:
-        below += cuda.popc(np.int32(packed[thread]) & ((1 << bit) - 1))
-    return below

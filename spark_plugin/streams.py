@@ -13,6 +13,10 @@ from event_model.options import Backend, check_choice
 from spark_plugin.backends import check_backend
 from spark_plugin.live_blocks import ResilientLiveBlocks
 
+LEAST_BLOCK = 1 << 14
+"""Events of a block from which on ``"auto"`` takes a GPU. Estimated, not measured: a block costs a GPU 1 to
+2 ms whatever its size, in which a CPU correlates several thousand events."""
+
 
 def stream_correlator(
     algorithm: str,
@@ -48,7 +52,8 @@ def stream_correlator(
     condition : Window or TimingCondition
         And what follows, but for the last: as `cpu_fallback.streams.stream_correlator`.
     backend : {"auto", "cpu", "gpu"}
-        ``"auto"`` takes a GPU if one can be used and the algorithm is one of a GPU's.
+        ``"auto"`` takes a GPU if one can be used, the algorithm is one of a GPU's, and `block` is at least
+        `LEAST_BLOCK`; with `every` alone, where blocks are as large as they happen to be, the CPU.
 
     Returns
     -------
@@ -80,11 +85,17 @@ def stream_correlator(
         emit=emit,
         classes=classes,
         response=response,
-        live_blocks=partial(_live_blocks, backend),
+        live_blocks=partial(_live_blocks, backend, block),
     )
 
 
-def _live_blocks(backend: Backend, algorithm: Deferred) -> LiveBlockStep:
-    if backend == "cpu" or algorithm not in gpu_kernels.streams.ALGORITHMS:
+def _live_blocks(backend: Backend, block: int | None, algorithm: Deferred) -> LiveBlockStep:
+    if not _may_use_gpu(backend, block) or algorithm not in gpu_kernels.streams.ALGORITHMS:
         return LiveBlocks(algorithm)
     return ResilientLiveBlocks(algorithm, backend)
+
+
+def _may_use_gpu(backend: Backend, block: int | None) -> bool:
+    if backend == "auto":
+        return block is not None and block >= LEAST_BLOCK
+    return backend == "gpu"

@@ -42,14 +42,16 @@ _CONDITION = types.NamedTuple([types.int64, types.int64, types.float64, types.in
 _RUN = types.NamedUniTuple(types.int64, 3, Run)
 _SPANS = types.NamedUniTuple(_I64, 4, Spans)
 _SORTED = types.NamedUniTuple(_I64, 3, Sorted)
+_PLACING = (_BASE, _TARGETS, _arrays(types.int64, 3), _RUN, _SPANS)
 _PROBING = (_BASE, _TARGETS, _CONDITION, _RUN, _SPANS, _I64, _I64)
 _BEST = (*_PROBING, _F64)
 
 SIGNATURES = {
-    placement.place: (_BASE, _TARGETS, _arrays(types.int64, 3), _RUN, _SPANS),
+    placement.place: (*_PLACING, types.boolean, _I64, _I64),
+    placement.tile_owners: (_I64, _I64),
     placement.pair_probabilities: (*[_I64] * 4, types.int64, types.int64, _F64),
     tiles.probe: (*_PROBING, _U8, _I64, _I64),
-    tiles.scatter: (_RUN, _SPANS, _I64, _I64, _U8, *[_I64] * 5),
+    tiles.scatter: (_SPANS, _I64, _I64, _U8, *[_I64] * 4),
     tiles.copy: (_RUN, _SPANS, _I64, _I64, types.boolean, *[_I64] * 4),
     tiles.most_probable: (*_BEST, _I64),
     tiles.nearest: (*_BEST, _U64),

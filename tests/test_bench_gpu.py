@@ -34,11 +34,13 @@ def test_all_of_it_in_the_simulator(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-2000:]
     result = json.loads((tmp_path / "gpu-quick.json").read_text(encoding="utf-8"))
     assert result["settings"]["device"].startswith("Numba's CUDA simulator")
-    assert len(result["checks"]) == 55
+    assert len(result["checks"]) == 56
     assert all(check["passed"] for check in result["checks"])
     names = {figure["name"] for figure in result["figures"]}
     assert {
         "dense pairs, identical",
+        "40 x 40, sorted and counted on the device",
+        "40 x 40, copied in, sorted, counted and copied back",
         "copies waited for / beside the kernels, pairs",
         "Arrow to Arrow, counts: CPU / GPU",
     } <= names

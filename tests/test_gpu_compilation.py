@@ -23,7 +23,7 @@ MOST_REGISTERS = 64
 """With more, a multiprocessor of 65,536 registers holds fewer than four blocks of 256 threads."""
 
 WITHOUT_FORMULA = (
-    *(placement.place, tiles.scatter, tiles.copy),
+    *(placement.place, placement.tile_owners, tiles.scatter, tiles.copy),
     *(merging.merge, merging.first_live),
 )
 
@@ -102,7 +102,7 @@ def test_arrays_in_tuples_are_taken_as_compiled() -> None:
     targets = Targets(one(), one(), one(), one(np.int64, 2))
     spans = Spans(one(), one(), one(), one())
     given = {
-        placement.place: (base, targets, one(np.int64, 3), run, spans),
+        placement.place: (base, targets, one(np.int64, 3), run, spans, True, one(), one()),
         tiles.probe: (
             *(base, targets, condition, run, spans, one(), one()),
             *(one(np.uint8), one(), one()),

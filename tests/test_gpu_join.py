@@ -32,7 +32,7 @@ if SIMULATED:
     simulator.prepare()
 
 import gpu_kernels
-from gpu_kernels import blocks, join, memory
+from gpu_kernels import blocks, buffers, candidates, join, memory
 from tests.device_faults import allocating
 
 CLASSES = (None, 1, 2, 16)
@@ -143,6 +143,24 @@ def test_many_small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     sides = spread(5, 60, 900, 100, 3), spread(6, 50, 900, 100, 3)
     for classes in CLASSES:
         check_join(sides, Window(-90, 80, 0.6), classes)
+
+
+@pytest.mark.parametrize("most", [1, 7, 60, 3000])
+def test_best_of_few_candidates_at_once(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts, real = [], candidates.Candidates.best
+
+    def best(self: candidates.Candidates, ranks: Any) -> Any:
+        counts.append((self.count, self._stop - self._start))
+        return real(self, ranks)
+
+    monkeypatch.setattr(candidates, "_CANDIDATES_AT_ONCE", most)
+    monkeypatch.setattr(candidates.Candidates, "best", best)
+    sides = spread(5, 60, 500, 200, 2), spread(6, 50, 500, 200, 2)
+    check_best(*(p.IntervalJoin(*sides, Window(-80, 90, 0.6)) for p in (gpu_kernels, cpu_fallback)))
+    assert sum(n for n, _ in counts) > 200
+    # Only the last event of a part may lead beyond the bound, with at most as many as there are targets.
+    assert all(n < most + 50 or events == 1 for n, events in counts)
+    assert (len(counts) > 4) == (most < 100)
 
 
 @pytest.mark.parametrize("sizes", [(0, 0), (0, 3), (3, 0)])
@@ -264,11 +282,51 @@ def test_memory_too_small_for_one_event(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_sides_that_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: Any) -> Any:
-        raise memory.out_of_memory_errors()[0](0, 0)
-
-    monkeypatch.setattr(join, "ordered", full)
+    monkeypatch.setattr(join, "ordered", fails_once(None, MemoryError("full")))
     with pytest.raises(MemoryBudgetError, match="GPU has no memory for both sides of the join"):
+        gpu_kernels.IntervalJoin(*FAULTY[0], FAULTY[1])
+
+
+def fails_once(work: Any, error: Exception) -> Any:
+    """The same function, but its first call raises an error."""
+    errors = [error]
+
+    def failing(*given: Any, **more: Any) -> Any:
+        if errors:
+            raise errors.pop()
+        return work(*given, **more)
+
+    return failing
+
+
+class CUDAError(Exception):
+    """Of the name that cuda-core gives."""
+
+
+def test_a_driver_out_of_memory_splits_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a kernel cannot be loaded, since CuPy's pool holds what the driver would need."""
+    for name in ("launch_tiles", "launch_each"):
+        error = CUDAError("CUDA_ERROR_OUT_OF_MEMORY: not enough memory")
+        monkeypatch.setattr(blocks, name, fails_once(getattr(blocks, name), error))
+        check_join(*FAULTY, 2)
+
+
+def test_a_sort_without_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its workspace is not one of the arrays that `memory._allocate` takes; the error is a plain one."""
+    xp = join.array_module()
+    sort = fails_once(xp.argsort, MemoryError("std::bad_alloc"))
+
+    class Module:
+        argsort = staticmethod(sort)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(xp, name)
+
+    monkeypatch.setattr(join, "array_module", Module)
+    check_join(*FAULTY, 2)
+    monkeypatch.setattr(buffers, "array_module", Module)
+    Module.argsort = staticmethod(fails_once(xp.argsort, MemoryError("std::bad_alloc")))
+    with pytest.raises(MemoryBudgetError, match=r"for both sides of the join: std::bad_alloc"):
         gpu_kernels.IntervalJoin(*FAULTY[0], FAULTY[1])
 
 

@@ -81,13 +81,13 @@ def test_results_leave_while_the_next_block_is_filled(
 def test_the_right_side_is_copied_while_the_left_is_sorted(
     link: DeferredLink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = buffers._by_midpoint
+    real = buffers.by_midpoint
 
     def sort(*columns: Any) -> Any:
         link.log.append("sort")
         return real(*columns)
 
-    monkeypatch.setattr(buffers, "_by_midpoint", sort)
+    monkeypatch.setattr(buffers, "by_midpoint", sort)
     left, right = FAULTY[0]
     gpu_kernels.IntervalJoin(left, right, FAULTY[1])
     pieces = [3 * -(-len(side) // ITEMS) for side in (left, right)]

@@ -131,6 +131,15 @@ def test_conda_environment_holds_every_dependency():
     assert not missing
 
 
+def test_conda_has_the_least_versions_of_the_gpu_packages():
+    """They are no development dependencies, so that the lock does not hold all of them."""
+    least = dict(
+        re.findall(r"^  - ([\w-]+)(>=[\w.]+)$", read("environment.yml"), flags=re.MULTILINE)
+    )
+    ranges = {r.name: str(r.specifier) for r in requirements("gpu")}
+    assert least == {"cupy": ranges["cupy-cuda13x"], "numba-cuda": ranges["numba-cuda"]}
+
+
 def test_conda_python_is_admitted():
     assert project()["project"]["requires-python"] == ">=3.11"
     assert tuple(map(int, conda_pins()["python"].split("."))) >= (3, 11)

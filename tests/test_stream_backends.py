@@ -24,6 +24,7 @@ from event_model import BackendError, ConditionError, TimingCondition, Window, w
 from event_model.errors import MemoryBudgetError
 from gpu_kernels import device
 from spark_plugin import live_blocks
+from spark_plugin import streams as plugin_streams
 from spark_plugin.live_blocks import ResilientLiveBlocks
 from tests.stream_cases import StreamCase, feed, paper_streams
 from tests.test_stream_equality import pairs_by_join
@@ -57,8 +58,9 @@ def made_up_gpu(fails_at: int) -> ModuleType:
     return streams
 
 
-def pretend(monkeypatch: pytest.MonkeyPatch, fails_at: int) -> None:
-    """Let there be a GPU, made up."""
+def pretend(monkeypatch: pytest.MonkeyPatch, fails_at: int, least_block: int = 1) -> None:
+    """Let there be a GPU, made up, which "auto" takes also for small blocks."""
+    monkeypatch.setattr(plugin_streams, "LEAST_BLOCK", least_block)
     streams, real = made_up_gpu(fails_at), live_blocks.import_module
     gpu = ModuleType("gpu_kernels")
 
@@ -131,6 +133,27 @@ def test_which_backend_is_taken(
     assert isinstance(getattr(made, "_live", None), ResilientLiveBlocks) == on_gpu
 
 
+@pytest.mark.parametrize(
+    ("backend", "given", "on_gpu"),
+    [
+        ("auto", {}, False),
+        ("auto", {"block": 16_383}, False),
+        ("auto", {"block": 16_384}, True),
+        ("auto", {"block": 16_384, "every": 5}, True),
+        ("auto", {"block": None, "every": 10**6}, False),
+        ("gpu", {}, True),
+        ("gpu", {"block": None, "every": 10**6}, True),
+        ("cpu", {"block": 16_384}, False),
+    ],
+)
+def test_blocks_too_small_for_a_gpu(
+    backend: str, given: dict[str, Any], on_gpu: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend(monkeypatch, 10**9, plugin_streams.LEAST_BLOCK)
+    made = spark_plugin.stream_correlator("classes", CONDITION, **LIMITS, backend=backend, **given)
+    assert isinstance(made._live, ResilientLiveBlocks) == on_gpu
+
+
 def test_bad_backends_and_algorithms_are_named() -> None:
     with pytest.raises(ConditionError, match=r"backend.*'tpu'"):
         spark_plugin.stream_correlator("lazy", CONDITION, **LIMITS, backend="tpu")  # type: ignore[arg-type]
@@ -143,7 +166,7 @@ def test_without_a_gpu() -> None:
         pytest.skip("there is a GPU")
     with pytest.raises(BackendError, match="backend='gpu' was asked for, but "):
         spark_plugin.stream_correlator("lazy", CONDITION, **LIMITS, backend="gpu")
-    made = spark_plugin.stream_correlator("lazy", CONDITION, **LIMITS)
+    made = spark_plugin.stream_correlator("lazy", CONDITION, **LIMITS, block=1 << 14)
     assert type(made._live._live) is LiveBlocks
 
 

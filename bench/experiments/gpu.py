@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,6 +13,8 @@ import pyarrow as pa
 
 from bench.charts import Chart
 from bench.experiment import Bench, Experiment
+from bench.gpu_clock import device_seconds, simulated
+from bench.gpu_large import time_large
 from bench.gpu_streams import check_streams, sweep_blocks
 from bench.timing import Timing
 from event_model.condition import TimingCondition, Window
@@ -25,7 +26,6 @@ GPU, CPU = "GPU", "CPU"
 BESIDE, WAITED = "beside the kernels", "waited for"
 FILL_BAR, COUNT_BAR = 60.0, 40.0
 """Percent of the measured copy bandwidth."""
-LARGE_BAR_MS = 50.0
 END_TO_END_BAR = 10.0
 _PAIRS_AT_ONCE = 1 << 22
 
@@ -95,7 +95,8 @@ def run(bench: Bench) -> None:
     bandwidth = _copy_bandwidth(bench)
     _throughput(bench, backends, dense, bandwidth)
     _overlap(bench, backends[GPU], dense)
-    _large(bench, backends)
+    large = Work(bench.pick(10_000_000, 40), rate=4.0)
+    time_large(bench, *large.sides(), large.window)
     _end_to_end(bench)
     _sweeps(bench, backends)
     sweep_blocks(bench)
@@ -117,14 +118,8 @@ def _backends() -> dict[str, Any]:
     return {GPU: gpu_kernels, CPU: cpu_fallback}
 
 
-def _simulated() -> bool:
-    from gpu_kernels.simulation import SIMULATED
-
-    return SIMULATED
-
-
 def _note_device(bench: Bench) -> None:
-    if _simulated():
+    if simulated():
         bench.note(device="Numba's CUDA simulator: no GPU, and no time means anything")
         return
     import cupy
@@ -242,33 +237,17 @@ def _check_pairs(bench: Bench, backends: dict[str, Any], work: Work) -> None:
 
 def _copy_bandwidth(bench: Bench) -> float:
     """Bytes per second that a copy on the device reads and writes together; 0 in the simulator."""
-    if _simulated():
+    if simulated():
         return 0.0
     import cupy
 
     bench.say("copying on the device")
     source = cupy.zeros(bench.pick(1 << 30, 1 << 24), cupy.uint8)
     target = cupy.empty_like(source)
-    seconds = [_device_seconds(lambda: cupy.copyto(target, source)) for _ in range(6)][1:]
+    seconds = [device_seconds(lambda: cupy.copyto(target, source)) for _ in range(6)][1:]
     found = 2 * source.nbytes / float(np.median(seconds))
     bench.figure("copy bandwidth of the device", found / 1e9, "GB/s")
     return found
-
-
-def _device_seconds(work: Callable[[], Any]) -> float:
-    """Seconds between two events on the device's stream; wall time in the simulator."""
-    if _simulated():
-        started = time.perf_counter()
-        work()
-        return time.perf_counter() - started
-    import cupy
-
-    start, stop = cupy.cuda.Event(), cupy.cuda.Event()
-    start.record()
-    work()
-    stop.record()
-    stop.synchronize()
-    return cupy.cuda.get_elapsed_time(start, stop) / 1000.0
 
 
 def _throughput(bench: Bench, backends: dict[str, Any], work: Work, bandwidth: float) -> None:
@@ -328,8 +307,8 @@ def _device_share(bench: Bench, package: Any, work: Work, bandwidth: float) -> N
             Block(sides, *part).fill(left_values, right_values)
 
     count()
-    count_seconds = float(np.median([_device_seconds(count) for _ in range(5)]))
-    fill_seconds = float(np.median([_device_seconds(fill) for _ in range(5)]))
+    count_seconds = float(np.median([device_seconds(count) for _ in range(5)]))
+    fill_seconds = float(np.median([device_seconds(fill) for _ in range(5)]))
     # Counting must read both sides' midpoints and lengths and write counts; probing reads the shells.
     count_bytes = 16 * (n + join.right_order.size) + 8 * n + 16 * join.counters.probed
     # Filling must read a target's value and write two numbers for each pair.
@@ -369,24 +348,6 @@ def _overlap(bench: Bench, package: Any, work: Work) -> None:
     bench.ratio(f"copies {WAITED} / {BESIDE}, pairs", timings[WAITED], timings[BESIDE])
 
 
-def _large(bench: Bench, backends: dict[str, Any]) -> None:
-    """10 million events a side at 4 a second: sort and count, from arrays on the device or the host."""
-    work = Work(bench.pick(10_000_000, 40), rate=4.0)
-    left, right = work.sides()
-    bench.say("a large sparse join")
-
-    def job() -> int:
-        join = backends[GPU].IntervalJoin(left, right, work.window)
-        return int(join.counts.sum())
-
-    job()
-    seconds = [_device_seconds(job) for _ in range(bench.rounds(3))]
-    bench.figure(
-        "10 M x 10 M, copied in, sorted, counted and copied back", float(np.median(seconds)) * 1e3, "ms",
-        LARGE_BAR_MS, at_least=False, spread=(min(seconds) * 1e3, max(seconds) * 1e3),
-    )  # fmt: skip
-
-
 def _end_to_end(bench: Bench) -> None:
     """Arrow in, Arrow out."""
     from spark_plugin.worker import correlate_tables
@@ -418,7 +379,7 @@ def _sweeps(bench: Bench, backends: dict[str, Any]) -> None:
     base = Work(bench.pick(1_000_000, 30))
     sizes = [2**k for k in range(10, 25, 2)] if not bench.quick else [2**5]
     sweeps: dict[str, tuple[str, list[float], Callable[[float], Work]]] = {
-        "density": ("events per second", [4, 25, 100, 400], lambda v: replace(base, rate=v)),
+        "density": ("events per second", [0.01, 4, 25, 100, 400], lambda v: replace(base, rate=v)),
         "confidence": (
             "confidence threshold",
             [0.5, 0.7, 0.8, 0.9, 1.0],
