@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow.parquet as pq
+
 from event_model.condition import TimingCondition
 from event_model.errors import CoincideError
 from event_model.options import CorrelateOptions
@@ -13,6 +15,7 @@ from spark_plugin.direct.footers import (
     RowGroup,
     check_alike,
     common_schema,
+    int96_columns,
     read_footers,
     row_groups,
 )
@@ -20,7 +23,11 @@ from spark_plugin.direct.plan import DirectPlan, direct_plan
 from spark_plugin.direct.slice_join import DirectJoin
 from spark_plugin.worker import TablePlan, plan_tables
 
-REMEDY = 'df.sort("min_time").write.parquet("ordered")'
+TIMES_WITH_STATISTICS = (
+    'spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")'
+)
+"""Spark's default, INT96, has none."""
+REMEDY = f'{TIMES_WITH_STATISTICS} and df.sort("min_time").write.parquet("ordered")'
 
 
 class NotDirect(CoincideError, ValueError):
@@ -50,8 +57,8 @@ def plan_files(
     Raises
     ------
     NotDirect
-        If row groups have no statistics of their times, or so little order that rows would be read more
-        than ``options.max_replication`` times.
+        If a needed column is INT96, row groups have no statistics of their times, or so little order
+        that rows would be read more than ``options.max_replication`` times.
     DataError
         If a file is missing or cannot be read.
     SchemaError
@@ -64,6 +71,7 @@ def plan_files(
     groups = []
     for side in (0, 1):
         check_alike(files[side], footers[side], schemas[side], tables.columns(side))
+        _check_no_int96(files[side], footers[side], tables.columns(side))
         groups.append(row_groups(footers[side], tables.scales[side]))
         _check_known(files[side], groups[side], tables, side)
     options: CorrelateOptions = arguments.get("options", CorrelateOptions())
@@ -73,6 +81,19 @@ def plan_files(
     )  # fmt: skip
     _check_ordered(plan, options)
     return DirectJoin(files, tables, plan, (schemas[0], schemas[1]))
+
+
+def _check_no_int96(
+    files: ParquetFiles, footers: Sequence[pq.FileMetaData], names: Sequence[str]
+) -> None:
+    """PyArrow would read them as nanoseconds, and times before 1678 or after 2262 wrongly."""
+    for path, footer in zip(files.paths, footers, strict=True):
+        old = sorted(int96_columns(footer).intersection(names))
+        if old:
+            raise NotDirect(
+                f"{files.side}: {path} has {' and '.join(old)} as INT96, Spark's default for"
+                f" timestamps, which has no statistics; write it again after {TIMES_WITH_STATISTICS}"
+            )
 
 
 def _check_known(
