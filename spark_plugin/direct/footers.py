@@ -69,6 +69,23 @@ def common_schema(files: ParquetFiles, footers: Sequence[pq.FileMetaData]) -> pa
         return _with_instants(footers[0])
 
 
+def file_schemas(
+    files: ParquetFiles, footers: Sequence[pq.FileMetaData]
+) -> list[tuple[str, pa.Schema]]:
+    """Path and schema of each file.
+
+    Raises
+    ------
+    DataError
+        If Arrow has no type for a column.
+    """
+    found = []
+    for path, footer in zip(files.paths, footers, strict=True):
+        with files.reading(path):
+            found.append((path, _with_instants(footer)))
+    return found
+
+
 def int96_columns(footer: pq.FileMetaData) -> set[str]:
     """Columns of Spark's old timestamps, which cover years that nanoseconds cannot count.
 
@@ -94,21 +111,15 @@ def _with_instants(footer: pq.FileMetaData) -> pa.Schema:
 def check_alike(
     files: ParquetFiles, footers: Sequence[pq.FileMetaData], schema: pa.Schema, names: list[str]
 ) -> None:
-    """Refuse files in which a needed column is missing or of another type than in the first.
+    """Refuse files in which a needed column, which all have, is of another type than in the first.
 
     Raises
     ------
     SchemaError
         That names the file.
     """
-    for path, footer in zip(files.paths, footers, strict=True):
-        with files.reading(path):
-            found = _with_instants(footer)
+    for path, found in file_schemas(files, footers):
         for name in names:
-            if name not in found.names:
-                raise SchemaError(
-                    f"{files.side}: {path} has no column {name!r}, which other files have"
-                )
             kind, wanted = plain_type(found.field(name).type), plain_type(schema.field(name).type)
             if kind != wanted:
                 raise SchemaError(

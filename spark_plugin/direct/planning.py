@@ -10,11 +10,13 @@ import pyarrow.parquet as pq
 from event_model.condition import TimingCondition
 from event_model.errors import CoincideError
 from event_model.options import CorrelateOptions
+from spark_plugin.direct.columns import check_present, needed_columns
 from spark_plugin.direct.files import Given, ParquetFiles, find_files
 from spark_plugin.direct.footers import (
     RowGroup,
     check_alike,
     common_schema,
+    file_schemas,
     int96_columns,
     read_footers,
     row_groups,
@@ -62,18 +64,21 @@ def plan_files(
     DataError
         If a file is missing or cannot be read.
     SchemaError
-        If a column is missing, or differs between the files of a side.
+        If a column is missing, or differs between the files of a side; `MissingColumn` if only some
+        files of a side have it.
     """
     files = find_files("left", left), find_files("right", right)
     footers = [read_footers(side) for side in files]
+    for side, read, names in zip(files, footers, needed_columns(arguments), strict=True):
+        check_present(side.side, file_schemas(side, read), names)
     schemas = [common_schema(*side) for side in zip(files, footers, strict=True)]
     tables = plan_tables(schemas[0], schemas[1], condition, **arguments)
     groups = []
-    for side in (0, 1):
-        check_alike(files[side], footers[side], schemas[side], tables.columns(side))
-        _check_no_int96(files[side], footers[side], tables.columns(side))
-        groups.append(row_groups(footers[side], tables.scales[side]))
-        _check_known(files[side], groups[side], tables, side)
+    for i in (0, 1):
+        check_alike(files[i], footers[i], schemas[i], tables.columns(i))
+        _check_no_int96(files[i], footers[i], tables.columns(i))
+        groups.append(row_groups(footers[i], tables.scales[i]))
+        _check_known(files[i], groups[i], tables, i)
     options: CorrelateOptions = arguments.get("options", CorrelateOptions())
     plan = direct_plan(
         groups[0], groups[1], tables.spec.window,
