@@ -155,3 +155,17 @@ def test_int96_that_nobody_needs_is_no_matter(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet", data, **OLD_TIMES)
     plan = plan_files(path, path, TimingCondition(within(0, 1), 0.5), parallelism=1).plan
     assert len(plan.slices) == 1
+
+
+def test_row_groups_larger_than_slices(tmp_path: Path) -> None:
+    """Order is not what these files lack; what the message advises opens the way."""
+    data = table(pa.int64(), list(range(400)), list(range(400)))
+    path, condition = tmp_path / "a.parquet", TimingCondition(within(0, 1), 0.5)
+    options = CorrelateOptions(slices=20)
+    pq.write_table(data, path)
+    with pytest.raises(NotDirect, match=r"up to 400 rows where a slice has about 40,") as raised:
+        plan_files(path, path, condition, parallelism=1, options=options)
+    assert "little ordered" not in str(raised.value)
+    assert "row_group_size=10)" in str(raised.value)
+    pq.write_table(data.sort_by("min_time"), path, row_group_size=10)
+    assert plan_files(path, path, condition, parallelism=1, options=options).plan.reads < 2

@@ -32,6 +32,9 @@ TIMES_WITH_STATISTICS = (
 REMEDY = f'{TIMES_WITH_STATISTICS} and df.sort("min_time").write.parquet("ordered")'
 
 
+_BEST_GROUP_ROWS = 100_000
+
+
 class NotDirect(CoincideError, ValueError):
     """The files can be joined, but not this way; the text says why and what would help."""
 
@@ -84,7 +87,7 @@ def plan_files(
         groups[0], groups[1], tables.spec.window,
         parallelism=parallelism, slices=options.slices, slice_rows=options.slice_rows,
     )  # fmt: skip
-    _check_ordered(plan, options)
+    _check_ordered(plan, groups, options)
     return DirectJoin(files, tables, plan, (schemas[0], schemas[1]))
 
 
@@ -113,10 +116,28 @@ def _check_known(
         )
 
 
-def _check_ordered(plan: DirectPlan, options: CorrelateOptions) -> None:
+def _check_ordered(
+    plan: DirectPlan, groups: Sequence[Sequence[RowGroup]], options: CorrelateOptions
+) -> None:
     if plan.reads > options.max_replication:
+        sizes = [group.rows for side in groups for group in side]
+        largest, slice_rows = max(sizes), max(1, sum(sizes) // len(plan.slices))
+        if largest > slice_rows:
+            raise NotDirect(
+                f"row groups hold up to {largest:,} rows where a slice has about {slice_rows:,}, and are"
+                f" read whole, so that each row would be read {plan.reads:.1f} times on average"
+                f" (max_replication is {options.max_replication:g}); written once in order of time and"
+                f" in smaller row groups, as by {_smaller_groups(slice_rows)}, the files would be joined"
+                " without an exchange"
+            )
         raise NotDirect(
             f"the files are so little ordered in time that each row would be read {plan.reads:.1f} times"
             f" on average (max_replication is {options.max_replication:g}); ordered once, as by"
             f" {REMEDY}, they would be joined without an exchange"
         )
+
+
+def _smaller_groups(slice_rows: int) -> str:
+    """How to write row groups of which a slice holds several."""
+    size = max(1, min(_BEST_GROUP_ROWS, slice_rows // 4))
+    return f'pq.write_table(table.sort_by("min_time"), "ordered.parquet", row_group_size={size})'
