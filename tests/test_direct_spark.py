@@ -21,7 +21,7 @@ from spark_plugin.worker import TableJoin
 from tests.comparison import SHAPES, assert_answer, condition_of, ticks_of
 from tests.direct_layouts import write_layout
 from tests.strategies import random_cases
-from tests.test_direct_join import ANY_ORDER, stream
+from tests.test_direct_join import ANY_ORDER, large_keys, stream
 
 pytestmark = pytest.mark.spark
 CONDITION = TimingCondition(within(-300, 100), 0.7)
@@ -158,6 +158,17 @@ def test_what_spark_writes_by_default_goes_as_dataframes(
     assert found.count() == 10
     assert "as INT96" in caplog.text
     assert "TIMESTAMP_MICROS" in caplog.text
+
+
+def test_text_keys_may_be_stored_in_two_ways(spark: SparkSession, tmp_path: Path) -> None:
+    left, right, want = large_keys(tmp_path)
+    frame = correlate_files(spark, left, right, CONDITION, by="key", way="direct")
+    assert in_order(frame.toArrow().cast(want.schema)).equals(in_order(want))
+    out = tmp_path / "out"
+    correlate_files(spark, left, right, CONDITION, by="key", way="direct", output=out)
+    assert in_order(spark.read.parquet(f"file://{out}").toArrow().cast(want.schema)).equals(
+        in_order(want)
+    )
 
 
 def test_bad_rows_leave_no_output(spark: SparkSession, tmp_path: Path) -> None:

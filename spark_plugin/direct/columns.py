@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from event_model.errors import SchemaError
+from spark_plugin.tables import plain_type
 from spark_plugin.time_columns import time_names
 from spark_plugin.worker import SIDES, check_names, names_of
 
@@ -15,6 +16,7 @@ _DEFAULTS: dict[str, Any] = {
     "left_time": ("min_time", "max_time"), "right_time": ("min_time", "max_time"), "by": (),
     "left_columns": ("id",), "right_columns": ("id",),
 }  # fmt: skip
+_TEXTS = {pa.string(), pa.large_string()}
 
 
 class MissingColumn(SchemaError):
@@ -48,6 +50,27 @@ def needed_columns(arguments: dict[str, Any]) -> tuple[list[str], list[str]]:
         for side in SIDES
     )
     return list(dict.fromkeys(left)), list(dict.fromkeys(right))
+
+
+def with_like_keys(schemas: Sequence[pa.Schema], by: Sequence[str]) -> list[pa.Schema]:
+    """Both schemas, text keys of one type: writers differ in how they store strings, not in what.
+
+    Parameters
+    ----------
+    schemas : (pa.Schema, pa.Schema)
+    by : sequence of str
+        Keys, which may be missing.
+    """
+    found = list(schemas)
+    for name in by:
+        if any(schema.names.count(name) != 1 for schema in found):
+            continue
+        if {plain_type(schema.field(name).type) for schema in found} == _TEXTS:
+            found = [
+                schema.set(schema.get_field_index(name), pa.field(name, pa.large_string()))
+                for schema in found
+            ]
+    return found
 
 
 def check_present(

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from event_model.condition import TimingCondition
 from event_model.errors import CoincideError
 from event_model.options import CorrelateOptions
-from spark_plugin.direct.columns import check_present, needed_columns
+from spark_plugin.direct.columns import check_present, needed_columns, with_like_keys
 from spark_plugin.direct.files import Given, ParquetFiles, find_files
 from spark_plugin.direct.footers import (
     RowGroup,
@@ -23,7 +23,7 @@ from spark_plugin.direct.footers import (
 )
 from spark_plugin.direct.plan import DirectPlan, direct_plan
 from spark_plugin.direct.slice_join import DirectJoin
-from spark_plugin.worker import TablePlan, plan_tables
+from spark_plugin.worker import TablePlan, names_of, plan_tables
 
 TIMES_WITH_STATISTICS = (
     'spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")'
@@ -74,11 +74,12 @@ def plan_files(
     footers = [read_footers(side) for side in files]
     for side, read, names in zip(files, footers, needed_columns(arguments), strict=True):
         check_present(side.side, file_schemas(side, read), names)
-    schemas = [common_schema(*side) for side in zip(files, footers, strict=True)]
+    own = [common_schema(*side) for side in zip(files, footers, strict=True)]
+    schemas = with_like_keys(own, names_of(arguments.get("by", ())))
     tables = plan_tables(schemas[0], schemas[1], condition, **arguments)
     groups = []
     for i in (0, 1):
-        check_alike(files[i], footers[i], schemas[i], tables.columns(i))
+        check_alike(files[i], footers[i], own[i], tables.columns(i))
         _check_no_int96(files[i], footers[i], tables.columns(i))
         groups.append(row_groups(footers[i], tables.scales[i]))
         _check_known(files[i], groups[i], tables, i)
