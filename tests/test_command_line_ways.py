@@ -78,25 +78,44 @@ def test_disorder_and_other_formats_are_read_whole(work):
     for side in ("left", "right"):
         table = stream(3000, len(side)).take(random.permutation(3000))
         pq.write_table(table, getattr(work, side), row_group_size=20, write_statistics=False)
-    told = summary(work)
+    code, out, err = work.join(*WINDOW, "--json")
+    assert code == 0
+    told = json.loads(out)
     assert told["way"] == "in memory"
     assert "has no statistics of min_time and max_time" in told["why"]
+    assert err == f"coincide: not directly: {told['why']}\n"
+    assert work.join(*WINDOW, "--way", "exchange", "--overwrite", "--json")[2] == ""
     assert "--way direct is not possible: left: " in work.refused(
         *WINDOW, "--way", "direct", "--overwrite"
     )
     work.right = work.folder / "right.csv"
     pyarrow.csv.write_csv(stream(100, 1), work.right)
-    assert summary(work, "--overwrite")["why"] == "right is no Parquet"
+    code, out, err = work.join(*WINDOW, "--overwrite", "--json")
+    assert (code, json.loads(out)["why"], err) == (0, "right is no Parquet", "")
 
 
-def test_columns_that_differ_between_files_are_left_to_the_other_way(work):
+def test_types_that_differ_between_files_are_left_to_the_other_way(work):
     as_logs(work)
-    extra = stream(10, 5).append_column("name", pa.array(["x"] * 10))
-    pq.write_table(extra, work.left / "0.parquet")
-    told = summary(work, "--left-columns", "id,name")
+    table = stream(10, 5)
+    narrow = table.set_column(1, "min_time", table["min_time"].cast("int32"))
+    pq.write_table(narrow, work.left / "1.parquet")
+    told = summary(work)
     assert told["way"] == "in memory"
-    assert "1.parquet has no column 'name', which other files have" in told["why"]
-    assert work.result()["left_name"].null_count > 0
+    assert "the column 'min_time' is int32 in" in told["why"]
+
+
+@pytest.mark.parametrize("way", ["auto", "direct", "broadcast", "exchange"])
+@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.mark.parametrize("lacking", ["0.parquet", "2.parquet"])
+def test_a_column_missing_in_one_file_is_an_error_on_every_way(work, engine, way, lacking):
+    """Its rows would be taken for nulls, which match nothing."""
+    if (engine, way) == ("local", "broadcast"):
+        return
+    as_logs(work)
+    path = work.left / lacking
+    pq.write_table(pq.read_table(path).drop(["max_time"]), path)
+    words = f"left: {path} has no column 'max_time', which other files have"
+    assert words in work.refused(*WINDOW, "--way", way, engine=engine)
 
 
 def test_a_wrong_way(work):
@@ -125,4 +144,16 @@ def test_a_small_side_is_broadcast(work, spark):
 def test_there_is_nothing_to_broadcast_in_one_process(work):
     code, _, err = work.join(*WINDOW, "--way", "broadcast")
     assert code == 2
-    assert "--way broadcast mean" in err
+    assert "--way broadcast means nothing with --engine local; leave it out" in err
+
+
+@pytest.mark.spark
+def test_spark_warns_of_disorder_before_it_exchanges(work, spark):
+    random = np.random.default_rng(0)
+    for side in ("left", "right"):
+        table = stream(3000, len(side)).take(random.permutation(3000))
+        pq.write_table(table, getattr(work, side), row_group_size=20)
+    code, out, err = work.join(*WINDOW, "--slices", "20", "--json", engine="spark")
+    assert code == 0
+    assert json.loads(out)["way"] == "exchange"
+    assert "coincide: not directly: the files are so little ordered" in err

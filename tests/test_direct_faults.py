@@ -19,8 +19,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from event_model import CorrelateOptions, TimingCondition, within
-from event_model.errors import CoincideError, DataError
+from event_model.errors import CoincideError, DataError, SchemaError
 from spark_plugin.direct import correlation as direct
+from spark_plugin.direct.columns import MissingColumn
 from spark_plugin.direct.publishing import OutputFolder
 from spark_plugin.direct.tasks import FileTask, SliceReport
 from tests.test_direct_join import stream
@@ -149,6 +150,74 @@ def test_files_that_spoil_between_plan_and_read(
         correlate(spark, folder)
     assert str(folder / "right.parquet") in str(raised.value)
     assert names(folder) == (["left.parquet"] + ["right.parquet"] * (spoil != Path.unlink))
+
+
+# What Spark reads: the same errors, before or after it has looked
+
+
+def by_dataframes(spark: SparkSession, folder: Path, way: str, **more: Any) -> None:
+    sides = folder / "left.parquet", folder / "right.parquet"
+    direct.correlate_files(spark, *sides, CONDITION, way=way, output=folder / "out", **more)
+
+
+WAYS = pytest.mark.parametrize("way", ["broadcast", "exchange"])
+
+
+@WAYS
+def test_a_column_missing_in_one_file_by_dataframes(
+    spark: SparkSession, folder: Path, way: str
+) -> None:
+    _in_a_folder(lambda table: table.drop(["max_time"]))(folder / "right.parquet")
+    lacking = folder / "right.parquet" / "right.parquet"
+    with pytest.raises(MissingColumn, match=f"right: {lacking} has no column 'max_time', which"):
+        by_dataframes(spark, folder, way)
+    assert "out" not in " ".join(names(folder))
+
+
+@WAYS
+@pytest.mark.parametrize("spoil", [_pages, _truncate], ids=["pages", "truncated"])
+def test_corrupt_files_by_dataframes(
+    spark: SparkSession, folder: Path, way: str, spoil: Callable[[Path], None]
+) -> None:
+    spoil(folder / "right.parquet")
+    with pytest.raises(DataError, match=str(folder / "right.parquet")):
+        by_dataframes(spark, folder, way)
+    assert "out" not in " ".join(names(folder))
+
+
+@WAYS
+def test_invalid_rows_by_dataframes(spark: SparkSession, folder: Path, way: str) -> None:
+    write(folder / "right.parquet", pa.table({"id": [1], "min_time": [9], "max_time": [8]}))
+    with pytest.raises(DataError, match="right: "):
+        by_dataframes(spark, folder, way)
+    assert "out" not in " ".join(names(folder))
+
+
+@WAYS
+@pytest.mark.parametrize("mixed", [False, True])
+def test_nanoseconds_by_dataframes(
+    spark: SparkSession, folder: Path, way: str, mixed: bool
+) -> None:
+    """Spark reads none; the direct way does."""
+
+    def timed(table: pa.Table, unit: str) -> pa.Table:
+        kind = pa.timestamp(unit, "UTC")
+        times = {
+            n: pa.array(table[n].cast("int64").combine_chunks()).cast(kind)
+            for n in ("min_time", "max_time")
+        }
+        return pa.table({"id": table["id"], **times})
+
+    for side in ("left", "right"):
+        path = folder / f"{side}.parquet"
+        table = pq.read_table(path)
+        write(path, timed(table, "us" if mixed else "ns"))
+    if mixed:
+        _in_a_folder(lambda table: timed(table, "ns"))(folder / "right.parquet")
+    place = "right.parquet" if mixed else "left.parquet"
+    with pytest.raises(SchemaError, match=f"'min_time' is timestamp.ns.* in .*{place}.* micro"):
+        by_dataframes(spark, folder, way)
+    assert "out" not in " ".join(names(folder))
 
 
 # Permissions: in a process that gives its rights up, since they do not bind root

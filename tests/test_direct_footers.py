@@ -125,3 +125,47 @@ def test_what_is_no_parquet_is_named(tmp_path: Path) -> None:
         bad.write_bytes(content)
         with pytest.raises(DataError, match=r"left: cannot read .*b\.parquet as Parquet"):
             plan_files(bad, good, condition, parallelism=1)
+
+
+OLD_TIMES = {"use_deprecated_int96_timestamps": True}
+
+
+@pytest.mark.parametrize("name", ["min_time", "seen", "visits"])
+def test_int96_is_left_to_dataframes(tmp_path: Path, name: str) -> None:
+    """It counts years that PyArrow's nanoseconds do not, also where it is only handed out."""
+    data = table(pa.int64(), [1, 2], [1, 2])
+    times = pa.array([0, 1], pa.timestamp("us", "UTC"))
+    if name == "min_time":
+        data = table(times.type, [0, 1], [0, 1])
+    elif name == "seen":
+        data = data.append_column("seen", times)
+    else:
+        data = data.append_column("visits", pa.array([[0], [1]], pa.list_(times.type)))
+    path, condition = tmp_path / "a.parquet", TimingCondition(within("-1s", "1s"), 0.5)
+    options = CorrelateOptions(unit=None if name == "min_time" else "us")
+    write(path, data, **OLD_TIMES)
+    with pytest.raises(NotDirect, match=rf"left: .*a\.parquet has .*{name}.* INT96.*TIMESTAMP_MIC"):
+        plan_files(path, path, condition, parallelism=1, left_columns=["id", name], options=options)
+
+
+def test_int96_that_nobody_needs_is_no_matter(tmp_path: Path) -> None:
+    data = table(pa.int64(), [1, 2], [1, 2]).append_column(
+        "seen", pa.array([0, 1], pa.timestamp("us", "UTC"))
+    )
+    path = write(tmp_path / "a.parquet", data, **OLD_TIMES)
+    plan = plan_files(path, path, TimingCondition(within(0, 1), 0.5), parallelism=1).plan
+    assert len(plan.slices) == 1
+
+
+def test_row_groups_larger_than_slices(tmp_path: Path) -> None:
+    """Order is not what these files lack; what the message advises opens the way."""
+    data = table(pa.int64(), list(range(400)), list(range(400)))
+    path, condition = tmp_path / "a.parquet", TimingCondition(within(0, 1), 0.5)
+    options = CorrelateOptions(slices=20)
+    pq.write_table(data, path)
+    with pytest.raises(NotDirect, match=r"up to 400 rows where a slice has about 40,") as raised:
+        plan_files(path, path, condition, parallelism=1, options=options)
+    assert "little ordered" not in str(raised.value)
+    assert "row_group_size=10)" in str(raised.value)
+    pq.write_table(data.sort_by("min_time"), path, row_group_size=10)
+    assert plan_files(path, path, condition, parallelism=1, options=options).plan.reads < 2

@@ -142,3 +142,29 @@ def test_a_file_that_changes_between_plan_and_read(tmp_path: Path) -> None:
         change()
         with pytest.raises(DataError, match=f"right: .*{words}|right: {words}"):
             list(job.batches())
+
+
+def large_keys(tmp_path: Path) -> tuple[Path, Path, pa.Table]:
+    """Files whose text keys are stored in two ways, one of them encoded, and the join of their rows."""
+    kinds = pa.string(), pa.large_string()
+    texts = pa.array(np.array(["a", "b", None], object)[np.arange(3000) % 3], pa.string())
+    paths, tables = [], []
+    for seed, kind in enumerate(kinds):
+        table = stream(3000, seed).append_column("key", texts)
+        tables.append(table)
+        key = texts.dictionary_encode() if kind == pa.string() else texts.cast(kind)
+        paths.append(tmp_path / f"{seed}.parquet")
+        pq.write_table(table.set_column(3, "key", key), paths[-1], row_group_size=300)
+    job = TableJoin(*tables, TimingCondition(within(-300, 100), 0.7), by="key")
+    return paths[0], paths[1], pa.Table.from_batches(job.batches(), job.schema)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_text_keys_may_be_stored_in_two_ways(tmp_path: Path, turned: bool) -> None:
+    left, right, want = large_keys(tmp_path)
+    condition = TimingCondition(within(-300, 100), 0.7)
+    if turned:
+        left, right, condition = right, left, TimingCondition(within(-100, 300), 0.7)
+    found, _ = joined(left, right, condition=condition, by="key", slices=4)
+    assert found.num_rows == want.num_rows > 100
+    assert set(found["key"].to_pylist()) == {"a", "b"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -82,6 +83,9 @@ def test_from_sql(spark: SparkSession, sides: tuple[Path, Path]) -> None:
         ({"within": "5"}, "'within' takes LO,HI"),
         ({"probability": "yes"}, "must be true or false"),
         ({"emit": "all"}, "emit"),
+        ({"within": None}, "one of within 'LO,HI' and mutual_deadline D; found neither"),
+        ({"confidence": None}, "say how probable a pair must be, with confidence;"),
+        ({"left_time": "a,b,c"}, "left_time takes the columns MIN,MAX"),
         ({"left": "/nowhere.parquet"}, "/nowhere.parquet does not exist"),
         ({"left_columns": "name"}, "left has no column 'name'"),
     ],
@@ -91,5 +95,6 @@ def test_wrong_options(
 ) -> None:
     options = {"left": sides[0], "right": sides[1], "within": "0,5", "confidence": "0.5", **changes}
     given = {name: value for name, value in options.items() if value is not None}
-    with pytest.raises((AnalysisException, PySparkException), match=words):
+    with pytest.raises((AnalysisException, PySparkException), match=words) as raised:
         spark.read.format("coincide").options(**given).load()
+    assert not re.search("--(within|confidence|left-time)", str(raised.value))

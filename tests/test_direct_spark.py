@@ -21,7 +21,7 @@ from spark_plugin.worker import TableJoin
 from tests.comparison import SHAPES, assert_answer, condition_of, ticks_of
 from tests.direct_layouts import write_layout
 from tests.strategies import random_cases
-from tests.test_direct_join import ANY_ORDER, stream
+from tests.test_direct_join import ANY_ORDER, large_keys, stream
 
 pytestmark = pytest.mark.spark
 CONDITION = TimingCondition(within(-300, 100), 0.7)
@@ -129,10 +129,46 @@ def test_disorder_goes_by_exchange(
     frame = correlate_files(spark, *paths, CONDITION, options=options)
     want = expected((paths[0], paths[1]))
     assert in_order(frame.toArrow().cast(want.schema)).equals(in_order(want))
-    assert "by exchange, since the files are so little ordered" in caplog.text
+    assert "by DataFrames, since the files are so little ordered" in caplog.text
     assert "df.sort(" in caplog.text
     with pytest.raises(NotDirect):
         correlate_files(spark, *paths, CONDITION, options=options, way="direct")
+
+
+def test_what_spark_writes_by_default_goes_as_dataframes(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """INT96 on one side, microseconds on the other, and a year that nanoseconds cannot count."""
+    paths = [f"file://{tmp_path / side}" for side in ("left", "right")]
+    setting = "spark.sql.parquet.outputTimestampType"
+    events = spark.sql(
+        "SELECT id, timestamp_micros(id) AS min_time, timestamp_micros(id) AS max_time,"
+        " timestamp'9999-12-31 00:00:00Z' AS until FROM range(10)"
+    )
+    try:
+        for path, kind in zip(paths, ("INT96", "TIMESTAMP_MICROS"), strict=True):
+            spark.conf.set(setting, kind)
+            events.write.parquet(path)
+    finally:
+        spark.conf.unset(setting)
+    condition = TimingCondition(within("0s", "0s"), 1.0)
+    found = correlate_files(spark, *paths, condition, left_columns=["id", "until"])
+    untils = found.selectExpr("unix_seconds(left_until) AS s").distinct().collect()
+    assert [row.s for row in untils] == [253402214400]
+    assert found.count() == 10
+    assert "as INT96" in caplog.text
+    assert "TIMESTAMP_MICROS" in caplog.text
+
+
+def test_text_keys_may_be_stored_in_two_ways(spark: SparkSession, tmp_path: Path) -> None:
+    left, right, want = large_keys(tmp_path)
+    frame = correlate_files(spark, left, right, CONDITION, by="key", way="direct")
+    assert in_order(frame.toArrow().cast(want.schema)).equals(in_order(want))
+    out = tmp_path / "out"
+    correlate_files(spark, left, right, CONDITION, by="key", way="direct", output=out)
+    assert in_order(spark.read.parquet(f"file://{out}").toArrow().cast(want.schema)).equals(
+        in_order(want)
+    )
 
 
 def test_bad_rows_leave_no_output(spark: SparkSession, tmp_path: Path) -> None:

@@ -165,7 +165,8 @@ def _check_spark_only(words: dict[str, Any]) -> None:
     given = [f"--{name}" for name in _SPARK_ONLY if words[name]]
     given += ["--way broadcast"] * (words["way"] == "broadcast")
     if words["engine"] == "local" and given:
-        raise Problem(f"{' and '.join(given)} mean nothing with --engine local; leave them out")
+        verb, them = ("means", "it") if len(given) == 1 else ("mean", "them")
+        raise Problem(f"{' and '.join(given)} {verb} nothing with --engine local; leave {them} out")
 
 
 def _settings(words: Sequence[str] | None) -> dict[str, str]:

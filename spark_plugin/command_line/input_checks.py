@@ -10,6 +10,7 @@ import pyarrow as pa
 from spark_plugin.command_line.arrow_inputs import ArrowInput
 from spark_plugin.command_line.inputs import HIDDEN, Source, path_keys
 from spark_plugin.command_line.problems import Problem
+from spark_plugin.direct.columns import check_present
 
 
 def check_for_spark(given: ArrowInput, columns: list[str]) -> None:
@@ -27,6 +28,7 @@ def check_for_spark(given: ArrowInput, columns: list[str]) -> None:
                 f" {source.text} here, or make it Parquet"
             )
         return
+    check_complete(given, columns)
     given.check_columns(columns)
     if source.file_format == "parquet":
         _check_visible(source)
@@ -35,6 +37,19 @@ def check_for_spark(given: ArrowInput, columns: list[str]) -> None:
         # Spark judges all files by one, and reads nanoseconds and columns of no type as integers.
         for aspect in (_unit, pa.types.is_null):
             _check_alike(given, columns, aspect, "use --engine local, or rewrite one of them")
+
+
+def check_complete(given: ArrowInput, columns: list[str]) -> None:
+    """Refuse Parquet of which some files lack a column; readers would fill it with nulls.
+
+    Raises
+    ------
+    MissingColumn
+    """
+    if given.source.file_format == "parquet":
+        own = path_columns(given.source)
+        names = [name for name in columns if name not in own]
+        check_present(given.source.side, given.file_schemas, names)
 
 
 def check_zones(given: ArrowInput, columns: list[str]) -> None:

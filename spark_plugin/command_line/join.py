@@ -12,7 +12,12 @@ from event_model.errors import SchemaError
 from spark_plugin.broadcast.plan import BroadcastPlan
 from spark_plugin.command_line.arguments import JoinRequest
 from spark_plugin.command_line.arrow_inputs import ArrowInput, with_like_keys
-from spark_plugin.command_line.input_checks import check_for_spark, check_zones, path_columns
+from spark_plugin.command_line.input_checks import (
+    check_complete,
+    check_for_spark,
+    check_zones,
+    path_columns,
+)
 from spark_plugin.command_line.inputs import Source, find_source
 from spark_plugin.command_line.interruption import raise_if_interrupted
 from spark_plugin.command_line.outputs import (
@@ -26,7 +31,14 @@ from spark_plugin.command_line.progress import Progress
 from spark_plugin.command_line.spark_session import session
 from spark_plugin.command_line.summary import Summary
 from spark_plugin.command_line.unknown_types import Types, unknown_types
-from spark_plugin.command_line.ways import closed_way, files_of, local_files_join, refuse_if_asked
+from spark_plugin.command_line.ways import (
+    closed_way,
+    files_of,
+    local_files_join,
+    refuse_if_asked,
+    warn_of_the_slower_way,
+)
+from spark_plugin.direct.columns import MissingColumn
 from spark_plugin.direct.local import FilesJoin
 from spark_plugin.direct.planning import NotDirect
 from spark_plugin.parquet_rows import ParquetRows
@@ -63,6 +75,7 @@ def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) 
         started = time.perf_counter()
         inputs = [ArrowInput(s, request.arguments["options"].unit == "ns") for s in sources]
         for given, columns in zip(inputs, request.columns, strict=True):
+            check_complete(given, columns)
             check_zones(given, columns)
         types = _unknown_types(request, inputs)
         needed = list(zip(inputs, request.columns, types, strict=True))
@@ -183,7 +196,12 @@ def _planned_directly(
     try:
         left, right = map(files_of, inputs)
         return plan_direct(spark, left, right, request.condition, request.arguments)
-    except (NotDirect, SchemaError) as error:
+    except MissingColumn:
+        raise
+    except NotDirect as error:
+        warn_of_the_slower_way(request, error)
+        return str(error)
+    except SchemaError as error:
         # What is wrong with columns is said by the other way, which may also bridge it.
         return str(error)
 

@@ -113,7 +113,7 @@ Way = Annotated[
     _running(
         metavar="auto|direct|broadcast|exchange",
         help="How rows get to where they are joined. [cyan]direct[/cyan]: slice by slice from Parquet"
-        " files that lie in time order. [cyan]broadcast[/cyan]: through Spark, the smaller side to every"
+        " files that lie in time order. [cyan]broadcast[/cyan], only on Spark: the smaller side to every"
         " worker. [cyan]exchange[/cyan]: through Spark's shuffle, or with --engine local all at once."
         " [cyan]auto[/cyan]: the first of them that suits the data.",
     ),

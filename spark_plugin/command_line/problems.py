@@ -7,13 +7,14 @@ import re
 import sys
 import traceback
 
-from event_model.errors import CoincideError
+from event_model import errors
+from event_model.errors import CoincideError, DataError, SchemaError
 from spark_plugin.command_line.exit_codes import BAD_USE, INTERRUPTED, OUR_FAILURE
 from spark_plugin.credentials import without_credentials
 
 DEBUG_VARIABLE = "COINCIDE_DEBUG"
 
-_ERROR_FROM_WORKER = re.compile(r"event_model\.errors\.\w+: (.+)")
+_ERROR_FROM_WORKER = re.compile(r"event_model\.errors\.(\w+): (.+)")
 _BUG_IN_WORKER = re.compile(r"^(?!org\.|java\.|py4j\.)[\w.]+(?:Error|Exception): .+$", re.MULTILINE)
 _SPARK_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ([^\n]*)")
 _NO_FILE_SYSTEM = re.compile(r"No FileSystem for scheme \"?([\w.+-]+)")
@@ -67,7 +68,7 @@ def _explain_spark(error: BaseException) -> tuple[int, str]:
     text = str(error)
     raised = _ERROR_FROM_WORKER.findall(text)
     if raised:
-        return BAD_USE, raised[-1]
+        return BAD_USE, raised[-1][1]
     unknown = _NO_FILE_SYSTEM.search(text)
     if unknown:
         return BAD_USE, (
@@ -86,6 +87,19 @@ def _explain_spark(error: BaseException) -> tuple[int, str]:
     words = conditions[0][1] if conditions else first_line(error)
     code = BAD_USE if type(error).__name__ == "AnalysisException" else OUR_FAILURE
     return code, f"Spark: {words}"
+
+
+def as_ours(error: BaseException) -> CoincideError | None:
+    """What Spark says of the data as an error of this package; None for what is a failure."""
+    code, words = explain(error)
+    if code != BAD_USE:
+        return None
+    text = str(error)
+    raised = _ERROR_FROM_WORKER.findall(text)
+    if raised:
+        return getattr(errors, raised[-1][0], DataError)(words)
+    of_types = type(error).__name__ == "AnalysisException" or "[PARQUET_TYPE" in text
+    return (SchemaError if of_types else DataError)(words)
 
 
 def first_line(error: BaseException) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,8 @@ from spark_plugin.command_line.arrow_inputs import ArrowInput
 from spark_plugin.command_line.input_checks import path_columns
 from spark_plugin.command_line.problems import Problem
 from spark_plugin.command_line.unknown_types import Types
+from spark_plugin.credentials import without_credentials
+from spark_plugin.direct.columns import MissingColumn
 from spark_plugin.direct.files import Given
 from spark_plugin.direct.local import FilesJoin
 from spark_plugin.direct.planning import NotDirect
@@ -65,11 +68,22 @@ def local_files_join(
             left, right = map(files_of, inputs)
             job = FilesJoin(left, right, request.condition, **request.arguments, **settings)
             return job, job.plan.describe()
-        except (NotDirect, SchemaError) as error:
+        except MissingColumn:
+            raise
+        except NotDirect as error:
+            warn_of_the_slower_way(request, error)
+            closed = str(error)
+        except SchemaError as error:
             # What is wrong with columns is said by the other way, which may also bridge it.
             closed = str(error)
     refuse_if_asked(request, closed)
     return None, closed
+
+
+def warn_of_the_slower_way(request: JoinRequest, closed: NotDirect) -> None:
+    """Say on stderr, before the slower way begins, why it is taken and what would help."""
+    if request.way == "auto":
+        print(f"coincide: not directly: {without_credentials(str(closed))}", file=sys.stderr)
 
 
 def refuse_if_asked(request: JoinRequest, closed: str) -> None:

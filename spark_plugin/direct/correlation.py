@@ -20,6 +20,8 @@ from event_model.options import CorrelateOptions, check_choice, options_for
 from event_model.results import JoinCounters
 from spark_plugin.correlation import Correlation, plan_correlation
 from spark_plugin.credentials import NOT_FOR_SPARK, holds_settings, without_credentials
+from spark_plugin.direct.columns import needed_columns
+from spark_plugin.direct.dataframe_checks import check_for_dataframes, spark_errors_as_ours
 from spark_plugin.direct.files import Given, find_files, words_of
 from spark_plugin.direct.planning import NotDirect, plan_files
 from spark_plugin.direct.publishing import OutputFolder
@@ -30,6 +32,7 @@ from spark_plugin.output_columns import decoded, output_columns, wire_schema
 from spark_plugin.planning import parallelism
 from spark_plugin.stage_resources import gpu_profile
 from spark_plugin.tables import SideCounts, type_of
+from spark_plugin.worker import SIDES
 
 Way = Literal["auto", "direct", "broadcast", "exchange"]
 _log = logging.getLogger(__name__)
@@ -112,8 +115,9 @@ def correlate_files(
     Raises
     ------
     SchemaError, ConditionError, DataError, BackendError
-        As `spark_plugin.correlate`. Invalid rows are found when slices are read: without `output` such
-        an error comes from Spark when the DataFrame is computed.
+        As `spark_plugin.correlate`; for a file that lacks a column which others have, or that cannot be
+        read. Invalid rows are found when slices are read: without `output` such an error comes from
+        Spark when the DataFrame is computed.
     """
     check_choice("way", way, get_args(Way))
     if output is None and overwrite:
@@ -245,13 +249,12 @@ def _exchange(
     arguments: dict[str, Any],
     observe: bool,
 ) -> Correlation:
-    return plan_correlation(
-        _spark_frame(spark, "left", left),
-        _spark_frame(spark, "right", right),
-        condition,
-        **arguments,
-        observe=observe,
-    )
+    names = needed_columns(arguments)
+    for side, given, needed in zip(SIDES, (left, right), names, strict=True):
+        check_for_dataframes(spark, side, given, needed)
+    with spark_errors_as_ours():
+        frames = _spark_frame(spark, "left", left), _spark_frame(spark, "right", right)
+        return plan_correlation(*frames, condition, **arguments, observe=observe)
 
 
 def _spark_frame(spark: SparkSession, side: str, given: Given) -> DataFrame:
@@ -275,7 +278,8 @@ def _exchanged(
 ) -> FilesSummary:
     started = time.perf_counter()
     plan = _exchange(spark, left, right, condition, arguments, observe=True)
-    plan.dataframe.write.mode("append").parquet(folder.uri)
+    with spark_errors_as_ours():
+        plan.dataframe.write.mode("append").parquet(folder.uri)
     counters = plan.counters()
     rows, size = folder.publish_all()
     return FilesSummary(

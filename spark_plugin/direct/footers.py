@@ -66,27 +66,60 @@ def read_footers(files: ParquetFiles) -> list[pq.FileMetaData]:
 def common_schema(files: ParquetFiles, footers: Sequence[pq.FileMetaData]) -> pa.Schema:
     """Names and types of the columns of the first file."""
     with files.reading(files.paths[0]):
-        return footers[0].schema.to_arrow_schema()
+        return _with_instants(footers[0])
+
+
+def file_schemas(
+    files: ParquetFiles, footers: Sequence[pq.FileMetaData]
+) -> list[tuple[str, pa.Schema]]:
+    """Path and schema of each file.
+
+    Raises
+    ------
+    DataError
+        If Arrow has no type for a column.
+    """
+    found = []
+    for path, footer in zip(files.paths, footers, strict=True):
+        with files.reading(path):
+            found.append((path, _with_instants(footer)))
+    return found
+
+
+def int96_columns(footer: pq.FileMetaData) -> set[str]:
+    """Columns of Spark's old timestamps, which cover years that nanoseconds cannot count.
+
+    Columns that hold such within lists or structs are told by their own names too.
+    """
+    columns = (footer.schema.column(i) for i in range(len(footer.schema)))
+    paths = {column.path for column in columns if column.physical_type == "INT96"}
+    return paths | {path.partition(".")[0] for path in paths}
+
+
+def _with_instants(footer: pq.FileMetaData) -> pa.Schema:
+    """The schema of a file; INT96 names no zone, but is an instant."""
+    schema, old = footer.schema.to_arrow_schema(), int96_columns(footer)
+    instant = pa.timestamp("us", "UTC")
+    return pa.schema(
+        [
+            f.with_type(instant) if f.name in old and pa.types.is_timestamp(f.type) else f
+            for f in schema
+        ]
+    )
 
 
 def check_alike(
     files: ParquetFiles, footers: Sequence[pq.FileMetaData], schema: pa.Schema, names: list[str]
 ) -> None:
-    """Refuse files in which a needed column is missing or of another type than in the first.
+    """Refuse files in which a needed column, which all have, is of another type than in the first.
 
     Raises
     ------
     SchemaError
         That names the file.
     """
-    for path, footer in zip(files.paths, footers, strict=True):
-        with files.reading(path):
-            found = footer.schema.to_arrow_schema()
+    for path, found in file_schemas(files, footers):
         for name in names:
-            if name not in found.names:
-                raise SchemaError(
-                    f"{files.side}: {path} has no column {name!r}, which other files have"
-                )
             kind, wanted = plain_type(found.field(name).type), plain_type(schema.field(name).type)
             if kind != wanted:
                 raise SchemaError(

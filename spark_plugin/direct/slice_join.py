@@ -132,7 +132,7 @@ class _Reader:
         return self._read(LEFT, parts, None)
 
     def _read(self, side: int, parts: Sequence[Part], columns: list[str] | None) -> pa.Table:
-        files = self.join.files[side]
+        files, schema = self.join.files[side], self.join.schemas[side]
         names = columns or self.join.tables.columns(side)
         in_order = sorted(parts, key=lambda part: (part.group.file, part.group.index))
         tables = [
@@ -140,8 +140,8 @@ class _Reader:
             for file, each in groupby(in_order, key=lambda part: part.group.file)
         ]
         if not tables:
-            return self._of_file(files, files.paths[0], [], names)
-        return pa.concat_tables(tables)
+            return _plain(self._of_file(files, files.paths[0], [], names), schema)
+        return pa.concat_tables([_plain(table, schema) for table in tables])
 
     def _of_file(
         self, files: ParquetFiles, path: str, parts: Sequence[Part], names: list[str]
@@ -154,7 +154,7 @@ class _Reader:
             table = file.read_row_groups(
                 [part.group.index for part in parts], names, use_threads=self._threads
             )
-        return _plain(_cut_to(table, parts))
+        return _cut_to(table, parts)
 
 
 def _check_unchanged(
@@ -170,9 +170,10 @@ def _check_unchanged(
             raise DataError(f"{side}: {path} has changed since the join was planned; run it again")
 
 
-def _plain(table: pa.Table) -> pa.Table:
-    """Without what may differ from file to file: encodings, and what is said of nulls."""
-    return table.cast(pa.schema([pa.field(f.name, plain_type(f.type)) for f in table.schema]))
+def _plain(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """As planned, without what may differ from file to file: encodings, what is said of nulls."""
+    kinds = {name: plain_type(schema.field(name).type) for name in table.column_names}
+    return table.cast(pa.schema([pa.field(name, kind) for name, kind in kinds.items()]))
 
 
 def _cut_to(table: pa.Table, parts: Sequence[Part]) -> pa.Table:

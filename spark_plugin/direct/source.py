@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -12,12 +14,13 @@ from pyspark.sql import types as T
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from event_model.errors import ConditionError
-from spark_plugin.command_line.arguments import join_request, names
+from event_model.errors import CoincideError, ConditionError
+from spark_plugin.command_line.arguments import JoinRequest, join_request, names
 from spark_plugin.direct.planning import plan_files
 from spark_plugin.direct.slice_join import DirectJoin, join_slice, read_slice
 from spark_plugin.direct.wire import spark_type
 
+_FLAG = re.compile(r"--([a-z][a-z-]*)")
 _OWN = ("left", "right", "parallelism")
 _TEXTS = (
     "left_time", "right_time", "unit", "invalid", "mutual_deadline", "how", "emit", "backend",
@@ -111,7 +114,17 @@ def _planned(options: dict[str, str]) -> DirectJoin:
     for name in ("left", "right"):
         if name not in given:
             raise ConditionError(f"the option {name!r} is missing: files, a folder or a glob")
-    request = join_request(
+    with _named_as_options():
+        request = _request(given)
+    parallelism = _number("parallelism", given, int) or 8
+    left, right = names([request.left]), names([request.right])
+    join = plan_files(left, right, request.condition, parallelism=parallelism, **request.arguments)
+    spec = replace(join.tables.spec, threads=request.arguments["options"].threads or 1)
+    return replace(join, tables=replace(join.tables, spec=spec))
+
+
+def _request(given: dict[str, str]) -> JoinRequest:
+    return join_request(
         **{name: given.get(name, _DEFAULTS.get(name)) for name in _TEXTS},
         **{name: [given[name]] if name in given else None for name in _LISTS},
         **{name: _number(name, given, int) for name in _WHOLES},
@@ -120,11 +133,17 @@ def _planned(options: dict[str, str]) -> DirectJoin:
         within=_two(given.get("within")),
         left=given["left"], right=given["right"], **_FIXED,
     )  # fmt: skip
-    parallelism = _number("parallelism", given, int) or 8
-    left, right = names([request.left]), names([request.right])
-    join = plan_files(left, right, request.condition, parallelism=parallelism, **request.arguments)
-    spec = replace(join.tables.spec, threads=request.arguments["options"].threads or 1)
-    return replace(join, tables=replace(join.tables, spec=spec))
+
+
+@contextmanager
+def _named_as_options() -> Iterator[None]:
+    """Errors of the command line, its flags named as the options that they are here."""
+    try:
+        yield
+    except CoincideError as error:
+        text = str(error).replace("--within LO HI", "--within 'LO,HI'")
+        # Not from the error: Spark shows all of a chain.
+        raise type(error)(_FLAG.sub(lambda m: m[1].replace("-", "_"), text)) from None
 
 
 def _number(name: str, given: dict[str, str], kind: type[int] | type[float]) -> Any:
