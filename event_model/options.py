@@ -44,8 +44,9 @@ class CorrelateOptions:
         How many copies of a right event slices may hold on average.
     broadcast : {"auto", "left", "right", "smaller", "never"}
         Which side of a join of DataFrames goes to every worker, so that the other need not be
-        shuffled. ``"auto"``: one of at most `broadcast_bytes`, if `slices` is None and the other
-        side's partitions are even. Any other value is what is done, whatever the sizes.
+        shuffled; where tasks read files themselves, none does. ``"auto"``: one of at most
+        `broadcast_bytes`, if `slices` is None and an exchange would move and do more. Any other value
+        is what is done, whatever the sizes.
     broadcast_bytes : int
         Most bytes, on the way to the workers, of a side that is broadcast by itself.
     batch_pairs : int or None

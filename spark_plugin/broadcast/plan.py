@@ -17,6 +17,7 @@ _UNEVEN = 2.0
 _PREPARED_ROW = 0.3
 """Work of preparing a row of the small side for a chunk, in rows that an exchange moves."""
 _SMALLEST_CHUNK = 1 << 18
+_KILOBYTES = 100_000
 _LITTLE_WORK = 5_000_000.0
 """Below this much work, in rows, an uneven partition is done before an exchange would be."""
 
@@ -115,7 +116,8 @@ def choose_small_side(
     for small, large in sides:
         size = _size_if_small(small, options.broadcast_bytes)
         if size is not None and _is_worth_it(small, large, reach, spec, options, tasks):
-            return BroadcastPlan(small.name, f"{size / 1e6:,.3g} MB")
+            words = f"{size:,} bytes" if size < _KILOBYTES else f"{size / 1e6:,.1f} MB"
+            return BroadcastPlan(small.name, words)
     return None
 
 

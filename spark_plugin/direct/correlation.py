@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Literal, get_args
@@ -137,7 +138,7 @@ def correlate_files(
     if output is None:
         if join is not None:
             return _frame(spark, join)
-        return _exchange(spark, left, right, condition, arguments, observe=False).dataframe
+        return _by_dataframes(spark, left, right, condition, arguments, observe=False).dataframe
     target = OutputFolder(output, overwrite)
     target.check_inputs("left", left)
     target.check_inputs("right", right)
@@ -147,7 +148,7 @@ def correlate_files(
             reports = written_slices(spark, join, folder.filesystem, folder.aside)
             folder.publish({report.path for report in reports})
             return summary_of(reports, time.perf_counter() - started, why)
-        return _exchanged(spark, left, right, condition, arguments, folder, why)
+        return _written_by_dataframes(spark, left, right, condition, arguments, folder, why)
 
 
 def plan_direct(
@@ -241,7 +242,7 @@ def _raise_first(reports: list[SliceReport]) -> None:
             raise kind(report.text)
 
 
-def _exchange(
+def _by_dataframes(
     spark: SparkSession,
     left: Given,
     right: Given,
@@ -267,7 +268,7 @@ def _spark_frame(spark: SparkSession, side: str, given: Given) -> DataFrame:
     return spark.read.parquet(*words_of(given))
 
 
-def _exchanged(
+def _written_by_dataframes(
     spark: SparkSession,
     left: Given,
     right: Given,
@@ -277,8 +278,8 @@ def _exchanged(
     why: str,
 ) -> FilesSummary:
     started = time.perf_counter()
-    plan = _exchange(spark, left, right, condition, arguments, observe=True)
-    with spark_errors_as_ours():
+    plan = _by_dataframes(spark, left, right, condition, arguments, observe=True)
+    with closing(plan), spark_errors_as_ours():
         plan.dataframe.write.mode("append").parquet(folder.uri)
     counters = plan.counters()
     rows, size = folder.publish_all()
