@@ -126,6 +126,7 @@ def test_a_wrong_way(work):
 @pytest.mark.spark
 def test_a_small_side_is_broadcast(work, spark):
     """No Parquet, so not directly; small, so without an exchange."""
+    expected = rows(work.expected())
     for side in ("left", "right"):
         path = getattr(work, side)
         setattr(work, side, path.with_suffix(".csv"))
@@ -136,11 +137,11 @@ def test_a_small_side_is_broadcast(work, spark):
         r"right to every worker, \d+ bytes; not direct: left is no Parquet", told["why"]
     )
     assert "slices" not in told
-    assert rows(work.result()) == rows(work.expected())
+    assert rows(work.result()) == expected
     assert told["pairs"] == work.result().num_rows
     forced = summary(work, "--way", "broadcast", "--overwrite", engine="spark")
     assert forced["why"] == "right to every worker, the smaller side, as asked"
-    assert rows(work.result()) == rows(work.expected())
+    assert rows(work.result()) == expected
 
 
 def test_there_is_nothing_to_broadcast_in_one_process(work):
