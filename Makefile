@@ -16,7 +16,7 @@ demo: $(STAMP) ## Join a small sample on Spark, and say what was found and how f
 	@$(WITH_JAVA) $(VENV)/bin/coincide demo
 
 test: $(STAMP) ## Run all tests; ARGS="-k name" goes to pytest
-	@$(WITH_JAVA) $(PYTHON) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(WITH_JAVA) $(PYTHON) -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
 
 test-rapids: rapids-jar ## Run the tests beside the RAPIDS Accelerator, which need its jar but no GPU
 	@$(WITH_JAVA) $(PYTHON) -m pytest -m rapids $(ARGS)

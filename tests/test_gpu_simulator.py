@@ -16,7 +16,6 @@ LEAST_TESTS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("module", LEAST_TESTS)
 def test_gpu_tests_pass_in_the_simulator(module: str) -> None:
     done = run_tests_in_simulator(module)
