@@ -200,7 +200,7 @@ def test_invalid_rows(spark: SparkSession, side: str) -> None:
 @pytest.mark.parametrize(
     ("how", "emit", "rows"),
     [("inner", "pairs", 0), ("left", "pairs", 3), ("left", "lists", 3), ("left", "counts", 3),
-     ("left", "best", 3), ("anti", "pairs", 3), ("semi", "pairs", 0), ("inner", "best", 0)],
+     ("left", "best", 3), ("anti", "pairs", 3)],
 )  # fmt: skip
 def test_events_that_match_nothing(
     spark: SparkSession, side: str, how: str, emit: str, rows: int

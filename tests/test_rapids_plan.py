@@ -62,8 +62,8 @@ CASES: dict[str, dict] = {
 BROADCASTS: dict[str, dict] = {
     f"{side} small, {name}": {**case, "options": {**MICROSECONDS, "broadcast": side}}
     for side, names in {
-        "right": ("pairs", "keys", "left", "counts", "lists", "best"),
-        "left": ("pairs", "keys", "left", "semi", "counts", "lists", "best"),
+        "right": ("keys", "left", "lists"),
+        "left": ("pairs", "left", "semi", "counts", "lists", "best"),
     }.items()
     for name, case in CASES.items()
     if name in names
