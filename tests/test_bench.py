@@ -51,7 +51,7 @@ WITHOUT_SPARK = {
     **{"local": 3, "growth": 0, "startup": 0, "classes": 0, "large": 0},
     **{"stream-rates": 3, "stream-blocks": 4, "stream-confidence": 4},
 }
-WITH_SPARK = {"spark": 3, "memory": 2, "growth": 0, "peers": 4, "pipe": 7}
+WITH_SPARK = {"spark": 3, "memory": 2, "growth": 0, "peers": 4, "pipe": 7, "broadcast": 1}
 """How many checks of equal answers each experiment makes."""
 
 
