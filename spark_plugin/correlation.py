@@ -38,7 +38,7 @@ from spark_plugin.worker import (
 )
 
 _log = logging.getLogger("coincide")
-_BATCH_PAIRS = 1 << 16
+BATCH_PAIRS = 1 << 16
 """Pairs of an output batch: small ones let the JVM read one while the worker fills the next."""
 
 
@@ -217,7 +217,7 @@ def plan_correlation(
     )
     spec = JoinSpec(
         condition.window(tick), how, emit, probability, backend, options.classes,
-        options.threads or 1, options.batch_pairs or _BATCH_PAIRS,
+        options.threads or 1, options.batch_pairs or BATCH_PAIRS,
     )  # fmt: skip
     if spec.one_row_per_event or emit == "counts":
         # Nothing of a partner is handed out.

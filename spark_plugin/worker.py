@@ -14,6 +14,7 @@ from event_model.condition import TimingCondition
 from event_model.errors import ConditionError, SchemaError
 from event_model.options import Backend, CorrelateOptions, Emit, How, Invalid, check_choice
 from event_model.results import JoinCounters
+from event_model.sides import SIDES
 from event_model.units import Tick
 from spark_plugin.backends import check_backend
 from spark_plugin.devices import load_task_backend
@@ -29,7 +30,6 @@ from spark_plugin.tables import (
 )
 from spark_plugin.time_columns import TimeScale, resolve_tick, scale_of, time_names
 
-SIDES = ("left", "right")
 _BATCH_PAIRS = 1_000_000
 
 

@@ -12,8 +12,9 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 
-from spark_plugin.command_line.problems import Problem, first_line
+from spark_plugin.command_line.problems import Problem
 from spark_plugin.credentials import without_credentials
+from spark_plugin.spark_errors import first_line
 
 FORMATS = {
     "parquet": (".parquet", ".parq", ".pq"),

@@ -3,32 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import traceback
 
-from event_model import errors
-from event_model.errors import CoincideError, DataError, SchemaError
+from event_model.errors import CoincideError
 from spark_plugin.command_line.exit_codes import BAD_USE, INTERRUPTED, OUR_FAILURE
 from spark_plugin.credentials import without_credentials
+from spark_plugin.spark_errors import explain_spark, first_line
 
 DEBUG_VARIABLE = "COINCIDE_DEBUG"
-
-_ERROR_FROM_WORKER = re.compile(r"event_model\.errors\.(\w+): (.+)")
-_BUG_IN_WORKER = re.compile(r"^(?!org\.|java\.|py4j\.)[\w.]+(?:Error|Exception): .+$", re.MULTILINE)
-_SPARK_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ([^\n]*)")
-_NO_FILE_SYSTEM = re.compile(r"No FileSystem for scheme \"?([\w.+-]+)")
-_SQL_STATE = re.compile(r"\s*SQLSTATE: \w+\s*$")
-_BAD_DATA_CONDITIONS = (
-    "CANNOT_READ_FILE_FOOTER",
-    "FAILED_READ_FILE",
-    "MALFORMED_CSV_RECORD",
-    "MALFORMED_RECORD_IN_PARSING",
-    "PARQUET_TYPE",
-    "PATH_",
-    "UNABLE_TO_INFER_SCHEMA",
-    "USER_RAISED_EXCEPTION",
-)
 
 
 class Problem(CoincideError):
@@ -58,53 +41,11 @@ def explain(error: BaseException) -> tuple[int, str]:
     if isinstance(error, PermissionError):
         return BAD_USE, f"no permission: {error.filename or error}"
     if type(error).__module__.startswith(("pyspark.", "py4j.")):
-        return _explain_spark(error)
+        is_bad_use, words = explain_spark(error)
+        return (BAD_USE if is_bad_use else OUR_FAILURE), words
     if isinstance(error, OSError) and error.strerror:
         return OUR_FAILURE, f"{error.strerror}: {error.filename or 'an input or the output'}"
     return OUR_FAILURE, f"{type(error).__name__}: {first_line(error)}"
-
-
-def _explain_spark(error: BaseException) -> tuple[int, str]:
-    text = str(error)
-    raised = _ERROR_FROM_WORKER.findall(text)
-    if raised:
-        return BAD_USE, raised[-1][1]
-    unknown = _NO_FILE_SYSTEM.search(text)
-    if unknown:
-        return BAD_USE, (
-            f"Spark knows no file system {unknown[1]}://; name another, or add its library, for example"
-            " with --conf spark.jars.packages=..."
-        )
-    conditions = [
-        (name, _SQL_STATE.sub("", words)) for name, words in _SPARK_CONDITION.findall(text)
-    ]
-    bad = [words for name, words in conditions if name.startswith(_BAD_DATA_CONDITIONS)]
-    if bad:
-        return BAD_USE, "Spark: " + " ".join(dict.fromkeys(bad))
-    bugs = _BUG_IN_WORKER.findall(text)
-    if bugs:
-        return OUR_FAILURE, f"in a Spark worker: {bugs[-1]}"
-    words = conditions[0][1] if conditions else first_line(error)
-    code = BAD_USE if type(error).__name__ == "AnalysisException" else OUR_FAILURE
-    return code, f"Spark: {words}"
-
-
-def as_ours(error: BaseException) -> CoincideError | None:
-    """What Spark says of the data as an error of this package; None for what is a failure."""
-    code, words = explain(error)
-    if code != BAD_USE:
-        return None
-    text = str(error)
-    raised = _ERROR_FROM_WORKER.findall(text)
-    if raised:
-        return getattr(errors, raised[-1][0], DataError)(words)
-    of_types = type(error).__name__ == "AnalysisException" or "[PARQUET_TYPE" in text
-    return (SchemaError if of_types else DataError)(words)
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of an error's message, or its type where it has none."""
-    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 def wants_debug(arguments: list[str]) -> bool:

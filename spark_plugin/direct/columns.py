@@ -8,9 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from event_model.errors import SchemaError
+from event_model.sides import SIDES
 from spark_plugin.tables import plain_type
 from spark_plugin.time_columns import time_names
-from spark_plugin.worker import SIDES, check_names, names_of
+from spark_plugin.worker import check_names, names_of
 
 _DEFAULTS: dict[str, Any] = {
     "left_time": ("min_time", "max_time"), "right_time": ("min_time", "max_time"), "by": (),

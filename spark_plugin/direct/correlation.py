@@ -19,7 +19,8 @@ from event_model.condition import TimingCondition
 from event_model.errors import CoincideError, ConditionError, DataError
 from event_model.options import CorrelateOptions, check_choice, options_for
 from event_model.results import JoinCounters
-from spark_plugin.correlation import Correlation, plan_correlation
+from event_model.sides import SIDES
+from spark_plugin.correlation import BATCH_PAIRS, Correlation, plan_correlation
 from spark_plugin.credentials import NOT_FOR_SPARK, holds_settings, without_credentials
 from spark_plugin.direct.columns import needed_columns
 from spark_plugin.direct.dataframe_checks import check_for_dataframes, spark_errors_as_ours
@@ -33,11 +34,9 @@ from spark_plugin.output_columns import decoded, output_columns, wire_schema
 from spark_plugin.planning import parallelism
 from spark_plugin.stage_resources import gpu_profile
 from spark_plugin.tables import SideCounts, type_of
-from spark_plugin.worker import SIDES
 
 Way = Literal["auto", "direct", "broadcast", "exchange"]
 _log = logging.getLogger(__name__)
-_BATCH_PAIRS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -170,7 +169,7 @@ def plan_direct(
     spec = replace(
         join.tables.spec,
         threads=options.threads or 1,
-        batch_pairs=options.batch_pairs or _BATCH_PAIRS,
+        batch_pairs=options.batch_pairs or BATCH_PAIRS,
     )
     _log.info("correlate_files: directly, %s", join.plan.describe())
     return replace(join, tables=replace(join.tables, spec=spec))

@@ -11,10 +11,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from event_model.errors import SchemaError
-from spark_plugin.command_line.problems import as_ours
 from spark_plugin.direct.columns import check_present
 from spark_plugin.direct.files import Given, find_files
 from spark_plugin.direct.footers import file_schemas, read_footers
+from spark_plugin.spark_errors import as_ours
 
 _NANOS_AS_LONG = "spark.sql.legacy.parquet.nanosAsLong"
 
