@@ -82,7 +82,8 @@ def expected_partners(base: Sample, targets: Sample, reach: Reach) -> np.ndarray
     first = places(keys[:n], shifted(base.midpoints, reach.first), "left")
     last = places(keys[:n], shifted(base.midpoints, reach.last), "right")
     ends = np.searchsorted(there[order], np.stack([first, last]))
-    return cumulated[ends[1]] - cumulated[ends[0]]
+    # Of a reach that nothing is in, the ends are the wrong way round.
+    return np.maximum(cumulated[ends[1]] - cumulated[ends[0]], 0.0)
 
 
 def shifted(values: np.ndarray, by: int) -> np.ndarray:

@@ -415,6 +415,8 @@ def test_chunks_end_with_batches() -> None:
     batches = [pa.record_batch({"n": range(n)}) for n in (2, 2, 5, 1)]
     found = [table.num_rows for table in broadcast_task.chunks(batches, 4)]
     assert found == [4, 5, 1]
+    batches = [pa.record_batch({"n": range(n)}) for n in (2, 2, 1, 2, 2)]
+    assert [table.num_rows for table in broadcast_task.chunks(batches, 4)] == [4, 5]
     assert list(broadcast_task.chunks([], 4)) == []
 
 

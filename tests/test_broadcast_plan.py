@@ -128,22 +128,36 @@ def test_partners_of_very_many_keys() -> None:
     """Against a count of all pairs."""
     rng = np.random.default_rng(5)
 
-    def sample(n: int) -> Sample:
-        midpoints = np.sort(rng.integers(-(10**6), 10**6, n))
+    def sample(n: int, span: int = 10**6) -> Sample:
+        midpoints = np.sort(rng.integers(-span, span, n))
         return Sample(midpoints, rng.random(n), rng.integers(0, 500, n), n)
 
-    base, targets = sample(300), sample(2000)
-    for reach in (
+    reaches = (
         Reach(-200_000, 300_000),
         Reach(5, 5),
+        Reach(-3, 7),
         Reach(10, -10),
         Reach(-(2**63) + 1, 2**63 - 1),
-    ):
-        apart = targets.midpoints[None, :] - base.midpoints[:, None]
-        near = (apart >= reach.first) & (apart <= reach.last)
-        same = targets.hashes[None, :] == base.hashes[:, None]
-        exact = (near & same) @ targets.weights
-        assert np.allclose(expected_partners(base, targets, reach), exact, atol=1e-9)
+    )
+    # Crowded times make ends that are met exactly.
+    for base, targets in ((sample(300), sample(2000)), (sample(300, 50), sample(2000, 50))):
+        for reach in reaches:
+            apart = targets.midpoints[None, :] - base.midpoints[:, None]
+            near = (apart >= reach.first) & (apart <= reach.last)
+            same = targets.hashes[None, :] == base.hashes[:, None]
+            exact = (near & same) @ targets.weights
+            assert np.allclose(expected_partners(base, targets, reach), exact, atol=1e-9)
+
+
+@pytest.mark.parametrize(("reach", "expected"), [(Reach(0, 40), None), (Reach(-40, 0), "left")])
+def test_partners_lie_on_their_own_side(reach: Reach, expected: str | None) -> None:
+    """Right events 30 after the left ones: they are partners, or would be if the sides were swapped."""
+    left, right = side("left", *SMALL), side("right", *LARGE)
+    later = replace(right.sample, midpoints=right.sample.midpoints + 30)
+    spec = replace(SPEC, emit="lists")
+    right = replace(right, sample=later)
+    plan = choose_small_side(left, right, reach, spec, CorrelateOptions(), 8)
+    assert (plan and plan.small) == expected
 
 
 def test_a_burst_makes_a_partition_heavy() -> None:
