@@ -16,12 +16,7 @@ def array_module() -> Any:
     if SIMULATED:
         return np
     import cupy
-    from numba import config
 
-    # Both run everything on the default stream: nothing to wait for when an array changes hands.
-    config.CUDA_ARRAY_INTERFACE_SYNC = 0  # type: ignore[attr-defined]
-    # Few events make few blocks; that is no news to whoever joins them.
-    config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # type: ignore[attr-defined]
     return cupy
 
 

@@ -10,10 +10,19 @@ import numpy as np
 from gpu_kernels import placement, tiles
 from gpu_kernels.compilation import THREADS, TILE, launch_each, launch_tiles
 from gpu_kernels.layout import MOST_ENTRIES, Base, Condition, Run, Spans, Targets
-from gpu_kernels.memory import exclusive_scan, filled, take
+from gpu_kernels.memory import available, exclusive_scan, filled, take
 
-_ENTRIES = 1 << 22
-"""Entries of a block: enough to fill a GPU, few enough to take some hundred megabytes."""
+_FEW_ENTRIES = 1 << 22
+"""A block of so many fills a GPU, and takes some hundred megabytes: if need be it is split."""
+
+_MANY_ENTRIES = 1 << 25
+"""With more, what each block takes to begin would not show any less."""
+
+_ENTRY_BYTES = 128
+"""Of all arrays that grow with the entries, counted generously."""
+
+_MEMORY_SHARE = 0.25
+"""Of the memory that is left, for a block's entries; candidates and matches need some, too."""
 
 
 def _zeros(size: int, dtype: Any) -> Any:
@@ -43,7 +52,7 @@ class Sides(NamedTuple):
 
     def blocks(self, start: int, stop: int) -> list[tuple[int, int]]:
         """Cut base positions into blocks of a bounded number of entries."""
-        step = max(1, min(_ENTRIES, MOST_ENTRIES) // self.classes)
+        step = max(1, _entries_of_block((stop - start) * self.classes) // self.classes)
         return [(a, min(a + step, stop)) for a in range(start, stop, step)]
 
     def place(self, start: int, stop: int, shells: bool) -> Placed:
@@ -144,6 +153,14 @@ class Block:
             target_values, target_out,
         )  # fmt: skip
         return base_out if both else None, target_out
+
+
+def _entries_of_block(wanted: int) -> int:
+    """The most entries of a block: few blocks take less time to begin, small ones less memory."""
+    if wanted <= _FEW_ENTRIES:
+        return max(1, wanted)
+    fitting = int(_MEMORY_SHARE * available()) // _ENTRY_BYTES
+    return min(max(_FEW_ENTRIES, fitting), _MANY_ENTRIES, MOST_ENTRIES)
 
 
 def tile_owners(scan: Any, items: int) -> Any:

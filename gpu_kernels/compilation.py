@@ -9,9 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numba import cuda
+from numba import cuda, types
 
+from gpu_kernels.arguments import Arguments
 from gpu_kernels.simulation import SIMULATED
+
+if not SIMULATED:
+    from cuda.core import LaunchConfig, Stream, launch
 
 THREADS = 4 if SIMULATED else 256
 """Threads of a block."""
@@ -22,8 +26,56 @@ ITEMS = 8
 TILE = THREADS * ITEMS
 """Consecutive candidates, or output rows, that one block handles."""
 
+_DEFAULT_STREAM = 0
 
-def kernel(function: Callable[..., None]) -> Any:
+
+class Kernel:
+    """A kernel, compiled for the types that it declares and launched with no others.
+
+    Numba-CUDA finds out the types of all arguments at every launch, which takes longer than a kernel
+    over a million entries.
+
+    Parameters
+    ----------
+    function : callable
+        In the Python that Numba compiles.
+    declared : tuple of numba.types.Type
+        Of its arguments.
+    """
+
+    def __init__(self, function: Callable[..., None], declared: tuple[types.Type, ...]) -> None:
+        self.py_func = function
+        self.types = declared
+        self._arguments = Arguments(declared)
+        self._compiled = _cached(function)
+        self._overload: Any = None
+        self._stream: Any = None
+
+    def launch(self, blocks: int, *arguments: Any) -> None:
+        """Run it on the current device's default stream, in blocks of `THREADS` threads.
+
+        Raises
+        ------
+        TypeError
+            If an argument is not of the type declared.
+        """
+        values = self._arguments.values(arguments)
+        if SIMULATED:
+            self._compiled[blocks, THREADS](*arguments)
+            return
+        if self._overload is None:
+            self._overload = self._compiled.compile(self.types)
+            self._stream = Stream.from_handle(_DEFAULT_STREAM)
+        function = self._overload._codelibrary.get_cufunc()  # of the current device
+        launch(self._stream, LaunchConfig(grid=blocks, block=THREADS), function.kernel, *values)
+
+
+def kernel(*declared: types.Type) -> Callable[[Callable[..., None]], Kernel]:
+    """Make a `Kernel` of a function whose arguments have these types."""
+    return lambda function: Kernel(function, declared)
+
+
+def _cached(function: Callable[..., None]) -> Any:
     """Compile with `cuda.jit`, kept in Numba's cache where a folder can be written."""
     try:
         return cuda.jit(function, cache=True)
@@ -38,13 +90,13 @@ def device_function(function: Callable[..., Any]) -> Any:
     return cuda.jit(function, device=True)
 
 
-def launch_each(compiled: Any, items: int, *arguments: Any) -> None:
+def launch_each(kernel: Kernel, items: int, *arguments: Any) -> None:
     """Run a kernel with a thread for each item; not at all for none."""
     if items:
-        compiled[-(-items // THREADS), THREADS](*arguments)
+        kernel.launch(-(-items // THREADS), *arguments)
 
 
-def launch_tiles(compiled: Any, items: int, *arguments: Any) -> None:
+def launch_tiles(kernel: Kernel, items: int, *arguments: Any) -> None:
     """Run a kernel with a block for each tile of items; not at all for none."""
     if items:
-        compiled[-(-items // TILE), THREADS](*arguments)
+        kernel.launch(-(-items // TILE), *arguments)

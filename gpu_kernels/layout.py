@@ -1,11 +1,22 @@
-"""The arrays that kernels take, in device memory. Of a join's two sides, see `cpu_fallback.buffers`."""
+"""What kernels take, and its types. Of a join's two sides, see `cpu_fallback.buffers`.
+
+All arrays are in device memory.
+"""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from numba import types
+
 from event_model.length_classes import MAX_CLASSES
 from event_model.sides import LEFT
+
+I64_ARRAY, U64_ARRAY, U8_ARRAY, F64_ARRAY = (
+    types.Array(kind, 1, "C") for kind in (types.int64, types.uint64, types.uint8, types.float64)
+)
+I64_TABLE = types.Array(types.int64, 2, "C")
+I64_CUBE = types.Array(types.int64, 3, "C")
 
 
 class Base(NamedTuple):
@@ -27,6 +38,9 @@ class Base(NamedTuple):
     offsets: Any
 
 
+BASE = types.NamedTuple([I64_ARRAY, I64_ARRAY, U8_ARRAY, I64_ARRAY], Base)
+
+
 class Targets(NamedTuple):
     """Target events sorted by (class, group, key).
 
@@ -44,6 +58,9 @@ class Targets(NamedTuple):
     midpoints: Any
     lengths: Any
     offsets: Any
+
+
+TARGETS = types.NamedTuple([I64_ARRAY, I64_ARRAY, I64_ARRAY, I64_TABLE], Targets)
 
 
 class Condition(NamedTuple):
@@ -65,6 +82,9 @@ class Condition(NamedTuple):
     side: int = LEFT
 
 
+CONDITION = types.NamedTuple([types.int64, types.int64, types.float64, types.int64], Condition)
+
+
 class Spans(NamedTuple):
     """Where base events stand among the targets.
 
@@ -82,6 +102,8 @@ class Spans(NamedTuple):
     shell: Any
     last: Any
 
+
+SPANS = types.NamedUniTuple(I64_ARRAY, len(Spans._fields), Spans)
 
 RECIPROCAL_BITS = 32
 MOST_ENTRIES = (1 << RECIPROCAL_BITS) // MAX_CLASSES - 1
@@ -108,3 +130,27 @@ class Run(NamedTuple):
     def of(cls, start: int, classes: int) -> Run:
         """Of at most `MOST_ENTRIES` entries, for which the reciprocal is as good as a division."""
         return cls(start, classes, -(-(1 << RECIPROCAL_BITS) // classes))
+
+
+RUN = types.NamedUniTuple(types.int64, len(Run._fields), Run)
+
+
+class Sorted(NamedTuple):
+    """Events of a stream.
+
+    Parameters
+    ----------
+    keys : int64 array, shape (n,)
+        Half ticks: doubled midpoints, or doubled max_times.
+    lengths : int64 array, shape (n,)
+        Ticks.
+    numbers : int64 array, shape (n,)
+        Arrival numbers.
+    """
+
+    keys: Any
+    lengths: Any
+    numbers: Any
+
+
+SORTED = types.NamedUniTuple(I64_ARRAY, len(Sorted._fields), Sorted)

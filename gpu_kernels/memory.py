@@ -11,6 +11,7 @@ import numpy as np
 from event_model.errors import BackendError, MemoryBudgetError
 from gpu_kernels.arrays import array_module, release_unused
 from gpu_kernels.failures import is_of_device, is_out_of_memory
+from gpu_kernels.simulation import SIMULATED
 from gpu_kernels.transfers import current
 
 
@@ -31,6 +32,16 @@ def take(size: int | tuple[int, ...], dtype: Any) -> Any:
 
 def _allocate(size: int | tuple[int, ...], dtype: Any) -> Any:
     return array_module().empty(size, dtype)
+
+
+def available() -> int:
+    """Bytes that arrays can still take: of the device's memory, and of this process's share of it."""
+    if SIMULATED:
+        return 1 << 62
+    pool = array_module().get_default_memory_pool()
+    free = array_module().cuda.runtime.memGetInfo()[0] + pool.free_bytes()
+    limit = pool.get_limit()
+    return min(free, limit - pool.used_bytes()) if limit else free
 
 
 def filled(size: int, value: Any, dtype: Any) -> Any:

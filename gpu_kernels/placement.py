@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import cuda
+from numba import cuda, types
 
 from event_model.bands import INNER_HI, INNER_LO, OUTER_HI, OUTER_LO
 from event_model.probability import window_probability
 from gpu_kernels.compilation import TILE, kernel
+from gpu_kernels.layout import BASE, F64_ARRAY, I64_ARRAY, I64_CUBE, RUN, SPANS, TARGETS
 from gpu_kernels.searching import event_of, owner_of, reach
 
 
-@kernel
+@kernel(BASE, TARGETS, I64_CUBE, RUN, SPANS, types.boolean, I64_ARRAY, I64_ARRAY)
 def place(base, targets, bands, run, spans, shells, counts, parts):
     """Find the spans of a run of base events, a thread for each entry.
 
@@ -64,7 +65,7 @@ def place(base, targets, bands, run, spans, shells, counts, parts):
         parts[3 * entry + 1] = shell - inner
 
 
-@kernel
+@kernel(I64_ARRAY, I64_ARRAY)
 def tile_owners(scan, owners):
     """Find whose the first item of each tile is, and of the tile past the last, or the last owner of all.
 
@@ -79,7 +80,7 @@ def tile_owners(scan, owners):
         owners[tile] = owner_of(scan, 0, scan.size - 1, np.int64(tile) * TILE)
 
 
-@kernel
+@kernel(*[I64_ARRAY] * 4, types.int64, types.int64, F64_ARRAY)
 def pair_probabilities(min_left, max_left, min_right, max_right, lo, hi, out):
     """P(lo <= T_right - T_left <= hi) of n pairs, a thread for each.
 

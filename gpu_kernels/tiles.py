@@ -10,15 +10,29 @@ The functions that use `cuda` stay in one file: the simulator exchanges that nam
 from __future__ import annotations
 
 import numpy as np
-from numba import cuda
+from numba import cuda, types
 
 from event_model.probability import distance_from_middle, midpoint_probability
 from event_model.sides import LEFT
 from gpu_kernels.compilation import ITEMS, THREADS, TILE, device_function, kernel
+from gpu_kernels.layout import (
+    BASE,
+    CONDITION,
+    F64_ARRAY,
+    I64_ARRAY,
+    RUN,
+    SPANS,
+    TARGETS,
+    U8_ARRAY,
+    U64_ARRAY,
+)
 from gpu_kernels.searching import event_of, owner_of
 
+_CANDIDATES = (BASE, TARGETS, CONDITION, RUN, SPANS, I64_ARRAY, I64_ARRAY)
+"""Of a run of base events: what all kernels take that look at candidates."""
 
-@kernel
+
+@kernel(*_CANDIDATES, U8_ARRAY, I64_ARRAY, I64_ARRAY)
 def probe(base, targets, condition, run, spans, scan, owners, flags, totals, parts):
     """Decide the candidates in the shells of a run of base events.
 
@@ -82,7 +96,7 @@ def probe(base, targets, condition, run, spans, scan, owners, flags, totals, par
         cuda.atomic.add(parts, part, qualified)
 
 
-@kernel
+@kernel(SPANS, I64_ARRAY, I64_ARRAY, U8_ARRAY, *[I64_ARRAY] * 4)
 def scatter(spans, scan, owners, flags, before, inner_before, values, out):
     """Write the candidates that `probe` found to qualify.
 
@@ -118,7 +132,7 @@ def scatter(spans, scan, owners, flags, before, inner_before, values, out):
         bits >>= 1
 
 
-@kernel
+@kernel(RUN, SPANS, I64_ARRAY, I64_ARRAY, types.boolean, *[I64_ARRAY] * 4)
 def copy(run, spans, places, owners, both, base_values, target_values, base_out, target_out):
     """Write the inner ranges, and what stands for the base event of every match.
 
@@ -150,7 +164,7 @@ def copy(run, spans, places, owners, both, base_values, target_values, base_out,
             target_out[item] = target_values[spans.inner[entry] + item - places[part]]
 
 
-@kernel
+@kernel(*_CANDIDATES, F64_ARRAY, I64_ARRAY)
 def most_probable(base, targets, condition, run, spans, scan, owners, top, qualified):
     """Find the highest probability among the candidates of each base event.
 
@@ -192,7 +206,7 @@ def most_probable(base, targets, condition, run, spans, scan, owners, top, quali
         cuda.atomic.add(qualified, 0, tally[0])
 
 
-@kernel
+@kernel(*_CANDIDATES, F64_ARRAY, U64_ARRAY)
 def nearest(base, targets, condition, run, spans, scan, owners, top, distances):
     """Of the most probable candidates, find the least distance from the middle of the window.
 
@@ -217,7 +231,7 @@ def nearest(base, targets, condition, run, spans, scan, owners, top, distances):
                 cuda.atomic.min(distances, event - run.start, distance)
 
 
-@kernel
+@kernel(*_CANDIDATES, F64_ARRAY, U64_ARRAY, I64_ARRAY, I64_ARRAY)
 def foremost(base, targets, condition, run, spans, scan, owners, top, distances, ranks, least):
     """Of the most probable and nearest candidates, find the least rank.
 

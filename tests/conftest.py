@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import settings
 
@@ -48,12 +47,13 @@ class SeismicPicks(NamedTuple):
 
 @pytest.fixture(scope="session")
 def seismic() -> SeismicPicks:
-    folder = ROOT.parent / "shared" / "data" / "seismic_italy"
-    files = [folder / f"{picker}_picks.parquet" for picker in SeismicPicks._fields]
-    missing = [file.name for file in files if not file.exists()]
-    if missing:
-        pytest.skip(f"the seismic picks are not here: {', '.join(missing)}")
-    return SeismicPicks(*(pq.read_table(file) for file in files))
+    from bench.gpu.picks import PICKERS, read_picks
+
+    assert SeismicPicks._fields == PICKERS
+    try:
+        return SeismicPicks(*read_picks())
+    except FileNotFoundError as error:
+        pytest.skip(f"the seismic picks are not here: {error}")
 
 
 SPARK_SETTINGS = {

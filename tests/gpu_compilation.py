@@ -21,45 +21,18 @@ from numba import cuda, types
 from numba.cuda.dispatcher import CUDADispatcher
 
 from gpu_kernels import placement, tiles
-from gpu_kernels.layout import Base, Condition, Run, Spans, Targets
+from gpu_kernels.compilation import Kernel
 from gpu_kernels.streams import merging
-from gpu_kernels.streams.sorted_events import Sorted
 
 ARCHITECTURES = ((7, 5), (8, 0), (9, 0), (10, 0))
 
 
-def _arrays(kind: Any, dimensions: int = 1) -> types.Array:
-    return types.Array(kind, dimensions, "C")
-
-
-_I64, _U64, _U8, _F64 = (
-    _arrays(k) for k in (types.int64, types.uint64, types.uint8, types.float64)
+KERNELS = tuple(
+    value
+    for module in (placement, tiles, merging)
+    for value in vars(module).values()
+    if isinstance(value, Kernel)
 )
-_TABLE = _arrays(types.int64, 2)
-_BASE = types.NamedTuple([_I64, _I64, _U8, _I64], Base)
-_TARGETS = types.NamedTuple([_I64, _I64, _I64, _TABLE], Targets)
-_CONDITION = types.NamedTuple([types.int64, types.int64, types.float64, types.int64], Condition)
-_RUN = types.NamedUniTuple(types.int64, 3, Run)
-_SPANS = types.NamedUniTuple(_I64, 4, Spans)
-_SORTED = types.NamedUniTuple(_I64, 3, Sorted)
-_PLACING = (_BASE, _TARGETS, _arrays(types.int64, 3), _RUN, _SPANS)
-_PROBING = (_BASE, _TARGETS, _CONDITION, _RUN, _SPANS, _I64, _I64)
-_BEST = (*_PROBING, _F64)
-
-SIGNATURES = {
-    placement.place: (*_PLACING, types.boolean, _I64, _I64),
-    placement.tile_owners: (_I64, _I64),
-    placement.pair_probabilities: (*[_I64] * 4, types.int64, types.int64, _F64),
-    tiles.probe: (*_PROBING, _U8, _I64, _I64),
-    tiles.scatter: (_SPANS, _I64, _I64, _U8, *[_I64] * 4),
-    tiles.copy: (_RUN, _SPANS, _I64, _I64, types.boolean, *[_I64] * 4),
-    tiles.most_probable: (*_BEST, _I64),
-    tiles.nearest: (*_BEST, _U64),
-    tiles.foremost: (*_BEST, _U64, _I64, _I64),
-    merging.merge: (_SORTED, _TABLE, _I64, _SORTED, _I64, _SORTED),
-    merging.first_live: (_I64, _TABLE, types.int64, _I64, _I64),
-}
-"""The types that `gpu_kernels.blocks`, `.join` and `.streams` launch each kernel with."""
 
 
 class Cost(NamedTuple):
@@ -90,10 +63,10 @@ def _called() -> Iterator[Any]:
     )
 
 
-def ptx_of(kernel: Any, capability: tuple[int, int]) -> str:
+def ptx_of(kernel: Kernel, capability: tuple[int, int]) -> str:
     """The kernel as PTX for a compute capability."""
     with _device_of(capability):
-        return cuda.compile_ptx(kernel.py_func, types.void(*SIGNATURES[kernel]), cc=capability)[0]
+        return cuda.compile_ptx(kernel.py_func, types.void(*kernel.types), cc=capability)[0]
 
 
 def ptxas() -> Path:
@@ -125,7 +98,7 @@ def assemble(ptx: str, capability: tuple[int, int]) -> Cost:
 def main() -> None:
     """Print the cost of every kernel on every architecture."""
     print("kernel".ljust(20), *(f"{name:>9}" for name in ("arch", *Cost._fields)))
-    for kernel in SIGNATURES:
+    for kernel in KERNELS:
         for capability in ARCHITECTURES:
             cost = assemble(ptx_of(kernel, capability), capability)
             cells = ("sm_{}{}".format(*capability), *cost)

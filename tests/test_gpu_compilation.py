@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any
 
-import numpy as np
 import pytest
 
 from gpu_kernels.simulation import SIMULATED
@@ -15,9 +13,9 @@ if SIMULATED:
     pytest.skip("the simulator compiles nothing", allow_module_level=True)
 
 from gpu_kernels import placement, tiles
-from gpu_kernels.layout import Base, Condition, Run, Spans, Targets
+from gpu_kernels.compilation import Kernel
 from gpu_kernels.streams import merging
-from tests.gpu_compilation import ARCHITECTURES, SIGNATURES, Cost, assemble, ptx_of
+from tests.gpu_compilation import ARCHITECTURES, KERNELS, Cost, assemble, ptx_of
 
 MOST_REGISTERS = 64
 """With more, a multiprocessor of 65,536 registers holds fewer than four blocks of 256 threads."""
@@ -27,7 +25,7 @@ WITHOUT_FORMULA = (
     *(merging.merge, merging.first_live),
 )
 
-every_kernel = pytest.mark.parametrize("kernel", SIGNATURES, ids=lambda k: k.py_func.__name__)
+every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.py_func.__name__)
 every_architecture = pytest.mark.parametrize(
     "capability", ARCHITECTURES, ids=lambda c: "sm_{}{}".format(*c)
 )
@@ -45,21 +43,9 @@ def products_added(ptx: str) -> list[str]:
     return fused + [" ".join(one) for one in sums if products & set(one[1:])]
 
 
-def test_every_kernel_has_a_signature() -> None:
-    kernels = {
-        value
-        for module in (placement, tiles, merging)
-        for name, value in vars(module).items()
-        if hasattr(value, "py_func")
-        and value.py_func.__module__ == module.__name__
-        and not value.targetoptions.get("device")
-    }
-    assert kernels == set(SIGNATURES)
-
-
 @every_architecture
 @every_kernel
-def test_kernel_is_assembled_without_spills(kernel: Any, capability: tuple[int, int]) -> None:
+def test_kernel_is_assembled_without_spills(kernel: Kernel, capability: tuple[int, int]) -> None:
     ptx = ptx_of(kernel, capability)
     assert ".target sm_{}{}".format(*capability) in ptx
     cost = assemble(ptx, capability)
@@ -70,47 +56,11 @@ def test_kernel_is_assembled_without_spills(kernel: Any, capability: tuple[int, 
 
 @every_architecture
 @every_kernel
-def test_no_product_is_fused_with_a_sum(kernel: Any, capability: tuple[int, int]) -> None:
+def test_no_product_is_fused_with_a_sum(kernel: Kernel, capability: tuple[int, int]) -> None:
     """So the probability has the bits of the CPU's: see `event_model.probability`."""
     ptx = ptx_of(kernel, capability)
     assert products_added(ptx) == []
     assert ("div.rn.f64" in ptx) == (kernel not in WITHOUT_FORMULA)
-
-
-class DeviceArray:
-    """An array in device memory of another library, as CuPy's are handed over: by DLPack."""
-
-    def __init__(self, kind: type, dimensions: int = 1) -> None:
-        self._array = np.zeros((3,) * dimensions, kind)
-        self.dtype = self._array.dtype
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return 2, 0
-
-    def __dlpack__(self, *, max_version: Any = None, **_: Any) -> Any:
-        return self._array.__dlpack__(max_version=max_version)
-
-
-def test_arrays_in_tuples_are_taken_as_compiled() -> None:
-    """A tuple's arrays have the types of arrays, so a launch compiles nothing again, and copies nothing."""
-
-    def one(kind: type = np.int64, dimensions: int = 1) -> DeviceArray:
-        return DeviceArray(kind, dimensions)
-
-    condition, run = Condition(-3, 4, 0.5), Run.of(0, 2)
-    base = Base(one(), one(), one(np.uint8), one())
-    targets = Targets(one(), one(), one(), one(np.int64, 2))
-    spans = Spans(one(), one(), one(), one())
-    given = {
-        placement.place: (base, targets, one(np.int64, 3), run, spans, True, one(), one()),
-        tiles.probe: (
-            *(base, targets, condition, run, spans, one(), one()),
-            *(one(np.uint8), one(), one()),
-        ),
-        tiles.copy: (run, spans, one(), one(), True, one(), one(), one(), one()),
-    }
-    for kernel, arguments in given.items():
-        assert tuple(map(kernel.typeof_pyval, arguments)) == SIGNATURES[kernel]
 
 
 def test_a_product_added_is_seen() -> None:

@@ -133,7 +133,8 @@ def test_counts_without_pairs(algorithm: str) -> None:
 
 @every_algorithm
 def test_blocks_in_many_parts(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "_ENTRIES", 6)
+    monkeypatch.setattr(blocks, "_FEW_ENTRIES", 6)
+    monkeypatch.setattr(blocks, "_MANY_ENTRIES", 6)
     assert check(dense_case(3), algorithm, 3) > 50
 
 

@@ -10,9 +10,9 @@ from event_model.sides import LEFT
 from event_model.streams import EVALUATIONS, RESPONSE_MAX, RESPONSE_SUM, SURE, Rules
 from gpu_kernels.arrays import array_module, on_device, on_host
 from gpu_kernels.blocks import Block, Sides
-from gpu_kernels.layout import Base, Condition, Targets
+from gpu_kernels.layout import Base, Condition, Sorted, Targets
 from gpu_kernels.memory import in_parts, take
-from gpu_kernels.streams.sorted_events import Live, Sorted
+from gpu_kernels.streams.sorted_events import Live
 
 _Arrays = tuple[Any, Any]
 

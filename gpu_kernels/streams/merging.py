@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from numba import cuda
+from numba import cuda, types
 
 from gpu_kernels.compilation import kernel
+from gpu_kernels.layout import I64_ARRAY, I64_TABLE, SORTED
 from gpu_kernels.searching import owner_of, reach
 
 
-@kernel
+@kernel(SORTED, I64_TABLE, I64_ARRAY, SORTED, I64_ARRAY, SORTED)
 def merge(old, live, before, block, offsets, out):
     """Merge a block into the live events of its side, by rank: a thread for each event.
 
@@ -50,7 +51,7 @@ def merge(old, live, before, block, offsets, out):
         out.numbers[at] = block.numbers[event]
 
 
-@kernel
+@kernel(I64_ARRAY, I64_TABLE, types.int64, I64_ARRAY, I64_ARRAY)
 def first_live(keys, live, limit, keep, first):
     """Find the first event of each class that is not obsolete, a thread for each class.
 

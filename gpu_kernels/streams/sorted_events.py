@@ -10,26 +10,9 @@ from event_model.results import offsets_of
 from event_model.streams import LiveEvents, Waiting
 from gpu_kernels.arrays import array_module, on_device, on_host
 from gpu_kernels.compilation import launch_each
+from gpu_kernels.layout import Sorted
 from gpu_kernels.memory import take
 from gpu_kernels.streams import merging
-
-
-class Sorted(NamedTuple):
-    """Events in device memory.
-
-    Parameters
-    ----------
-    keys : int64 array, shape (n,)
-        Half ticks: doubled midpoints, or doubled max_times.
-    lengths : int64 array, shape (n,)
-        Ticks.
-    numbers : int64 array, shape (n,)
-        Arrival numbers.
-    """
-
-    keys: Any
-    lengths: Any
-    numbers: Any
 
 
 class Live(NamedTuple):

@@ -7,23 +7,24 @@ from collections.abc import Callable
 import numpy as np
 
 from bench.experiment import Bench
-from bench.gpu_clock import device_seconds
-from event_model.condition import Window
-from event_model.timestamps import IntervalEvents
+from bench.gpu.clock import device_seconds
+from bench.gpu.prepared import prepared_join
+from bench.gpu.works import Work
 
 BAR_MS = 50.0
 """On the device, from arrays that are there already."""
 
 
-def time_large(bench: Bench, left: IntervalEvents, right: IntervalEvents, window: Window) -> None:
+def time_large(bench: Bench, work: Work) -> None:
     """Note both times, and check that both ways count the same."""
     from gpu_kernels import IntervalJoin
 
     bench.say("a large sparse join")
+    left, right = work.sides()
     jobs: dict[str, tuple[Callable[[], int], float | None]] = {
-        "sorted and counted on the device": (_on_device(left, right, window), BAR_MS),
+        "sorted and counted on the device": (_on_device(work), BAR_MS),
         "copied in, sorted, counted and copied back": (
-            lambda: int(IntervalJoin(left, right, window).counts.sum()),
+            lambda: int(IntervalJoin(left, right, work.window).counts.sum()),
             None,
         ),
     }
@@ -37,19 +38,15 @@ def time_large(bench: Bench, left: IntervalEvents, right: IntervalEvents, window
         )  # fmt: skip
 
 
-def _on_device(left: IntervalEvents, right: IntervalEvents, window: Window) -> Callable[[], int]:
-    """Sort, choose classes, fill buffers, count; from a copy that the device keeps."""
-    from gpu_kernels.arrays import on_device
+def _on_device(work: Work) -> Callable[[], int]:
+    """Sort, choose classes, fill buffers, count."""
     from gpu_kernels.blocks import Block
-    from gpu_kernels.buffers import by_midpoint
-    from gpu_kernels.preparation import prepared
 
-    copies = [[on_device(side.min_time), on_device(side.max_time)] for side in (left, right)]
+    prepare = prepared_join(work)
 
     def job() -> int:
-        bases, targets = (by_midpoint(*times) for times in copies)
-        join = prepared(bases, targets, 1, window, None)
-        counts = [Block(join.sides, *part).counts for part in join.sides.blocks(0, bases.size)]
+        sides = prepare().sides
+        counts = [Block(sides, *part).counts for part in sides.blocks(0, work.events)]
         return sum(int(each.sum()) for each in counts)
 
     return job

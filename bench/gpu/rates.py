@@ -1,0 +1,100 @@
+"""From host to host: the GPU and the CPU, and copies beside the kernels."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from bench.experiment import Bench
+from bench.gpu.backends import CPU, GPU
+from bench.gpu.equality import PAIRS_AT_ONCE
+from bench.gpu.works import Work
+from bench.timing import Timing
+from event_model.condition import TimingCondition
+from event_model.options import CorrelateOptions
+from event_model.predicates import mutual_deadline
+
+END_TO_END_BAR = 10.0
+_BESIDE, _WAITED = "beside the kernels", "waited for"
+
+
+def time_dense(bench: Bench, backends: dict[str, Any], work: Work) -> None:
+    """Count and fill of the dense case, GPU and CPU."""
+    left, right = work.sides()
+
+    def counted(package: Any) -> Any:
+        join = package.IntervalJoin(left, right, work.window, threads=bench.cores)
+        return int(join.counts.sum())
+
+    def filled(package: Any) -> Any:
+        join = package.IntervalJoin(left, right, work.window, threads=bench.cores)
+        return sum(
+            join.pairs(*run, join.left_order, join.right_order)[0].size
+            for run in join.chunks(PAIRS_AT_ONCE)
+        )
+
+    for name, job in (("counts", counted), ("pairs", filled)):
+        timings = bench.alternate(
+            f"dense, {name}",
+            {who: partial(job, package) for who, package in backends.items()},
+            rounds=3,
+        )
+        bench.check_equal(f"dense, {name}", {who: t.answer for who, t in timings.items()})
+        bench.ratio(f"dense, {name}: CPU / GPU, host to host", timings[CPU], timings[GPU])
+        _rates(bench, f"dense, {name}", work.events, timings)
+
+
+def _rates(bench: Bench, label: str, events: int, timings: dict[str, Timing]) -> None:
+    for who, timing in timings.items():
+        bench.figure(f"{label}: {who}", 2 * events / timing.median / 1e6, "M events/s")
+
+
+def time_copies(bench: Bench, package: Any, work: Work) -> None:
+    """All pairs, host to host: copies beside the kernels, against copies that are waited for."""
+    from gpu_kernels import transfers
+
+    left, right = work.sides()
+
+    def filled(overlap: bool) -> int:
+        transfers.current().overlap = overlap
+        join = package.IntervalJoin(left, right, work.window)
+        return sum(
+            join.pairs(*run, join.left_order, join.right_order)[0].size
+            for run in join.chunks(PAIRS_AT_ONCE)
+        )
+
+    try:
+        timings = bench.alternate(
+            "copies", {_WAITED: lambda: filled(False), _BESIDE: lambda: filled(True)}, rounds=3
+        )
+        bench.note(pinned=transfers.current().overlap)
+    finally:
+        transfers.release()
+    bench.check_equal("copies", {who: t.answer for who, t in timings.items()})
+    bench.ratio(f"copies {_WAITED} / {_BESIDE}, pairs", timings[_WAITED], timings[_BESIDE])
+
+
+def time_end_to_end(bench: Bench) -> None:
+    """Arrow in, Arrow out."""
+    from spark_plugin.worker import correlate_tables
+
+    left, right = Work(bench.pick(4_000_000, 30)).tables()
+    condition = TimingCondition(mutual_deadline("500ms"), 0.8)
+    options = CorrelateOptions(unit="us", threads=bench.cores)
+    for emit, bar in (("counts", END_TO_END_BAR), ("lists", None), ("best", None)):
+
+        def job(backend: str, emit: str = emit) -> int:
+            return correlate_tables(
+                left,
+                right,
+                condition,
+                emit=emit,
+                backend=backend,
+                options=options,  # type: ignore[arg-type]
+            ).num_rows
+
+        timings = bench.alternate(
+            f"Arrow to Arrow, {emit}", {GPU: lambda: job("gpu"), CPU: lambda: job("cpu")}, rounds=3
+        )
+        bench.check_equal(f"Arrow to Arrow, {emit}", {w: t.answer for w, t in timings.items()})
+        bench.ratio(f"Arrow to Arrow, {emit}: CPU / GPU", timings[CPU], timings[GPU], bar)
