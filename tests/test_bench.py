@@ -24,7 +24,6 @@ from bench.experiments.classes import fit
 from bench.experiments.growth import exponent
 from bench.fingerprints import fingerprint, fingerprint_of_table
 from bench.joins import local_join
-from bench.machine import ROOT
 from bench.peers.naive_kernel import naive_counts, naive_pairs
 from bench.processes import PeakMemory
 from bench.report import Check, Figure, Report
@@ -32,86 +31,12 @@ from bench.streams import StreamLoad, StreamRun, mutual_deadline_us
 from bench.timing import Timing, alternate
 from cpu_fallback import IntervalJoin
 
-FIELDS = {
-    "experiment": str,
-    "quick": bool,
-    "date": str,
-    "commit": str,
-    "machine": dict,
-    "versions": dict,
-    "settings": dict,
-    "timings": dict,
-    "figures": list,
-    "checks": list,
-    "charts": list,
-    "claims": list,
-}
-FIGURE_FIELDS = {"name", "value", "low", "high", "unit", "bar", "at_least", "reached"}
-WITHOUT_SPARK = {
-    **{"local": 3, "growth": 0, "startup": 0, "classes": 0, "large": 0},
-    **{"stream-rates": 3, "stream-blocks": 4, "stream-confidence": 4},
-}
-WITH_SPARK = {"spark": 3, "memory": 2, "growth": 0, "peers": 4, "pipe": 7, "broadcast": 1}
-"""How many checks of equal answers each experiment makes."""
-
-
-def assert_results(folder, name, checks):
-    results = json.loads((folder / f"{name}-quick.json").read_text(encoding="utf-8"))
-    assert {field: type(value) for field, value in results.items()} == FIELDS
-    assert (results["experiment"], results["quick"]) == (name, True)
-    assert {"cores", "cpu", "memory_gib"} <= results["machine"].keys()
-    assert {"numpy", "numba", "pyarrow"} <= results["versions"].keys()
-    assert results["figures"] or results["charts"]
-    for chart in results["charts"]:
-        picture = folder / f"{name}-quick-{chart['name']}.png"
-        assert picture.read_bytes().startswith(b"\x89PNG")
-        assert all(len(line) == len(chart["x"]) for line in chart["lines"].values())
-    for figure in results["figures"]:
-        assert figure.keys() == FIGURE_FIELDS
-        assert figure["low"] <= figure["value"] <= figure["high"]
-        assert figure["reached"] is None, "quick runs are not judged"
-    for timing in results["timings"].values():
-        assert timing["low"] <= timing["median"] <= timing["high"]
-    assert len(results["checks"]) == checks
-    assert all(check["passed"] and len(check["answers"]) >= 2 for check in results["checks"])
-    return results
-
 
 def test_list_names_every_experiment():
     done = CliRunner().invoke(app, ["list"])
     assert done.exit_code == 0
     assert {"local", "spark", "growth", "memory", "startup", "classes"} <= experiments().keys()
     assert all(name in done.output for name in experiments())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", WITHOUT_SPARK)
-def test_experiment_in_one_process(name, tmp_path):
-    done = CliRunner().invoke(app, ["run", name, "--quick", "--out", str(tmp_path)])
-    assert done.exit_code == 0, done.output
-    assert_results(tmp_path, name, WITHOUT_SPARK[name])
-
-
-@pytest.mark.slow
-def test_local_with_polars(tmp_path):
-    pytest.importorskip("polars")
-    arguments = ["run", "local", "--quick", "--polars", "--out", str(tmp_path)]
-    done = CliRunner().invoke(app, arguments)
-    assert done.exit_code == 0, done.output
-    results = assert_results(tmp_path, "local", WITHOUT_SPARK["local"])
-    assert "Polars" in results["checks"][0]["answers"]
-
-
-@pytest.mark.slow
-@pytest.mark.spark
-@pytest.mark.parametrize("name", WITH_SPARK)
-def test_experiment_on_spark(name, tmp_path):
-    # A process of its own: a session's settings stand from its start.
-    flags = ["--spark"] if "spark" in experiments()[name].flags else []
-    command = [sys.executable, "-m", "bench", "run", name, "--quick", "--out", str(tmp_path)]
-    done = subprocess.run([*command, *flags], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert_results(tmp_path, name, WITH_SPARK[name])
 
 
 def test_unknown_experiment_is_bad_usage():

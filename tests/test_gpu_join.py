@@ -16,21 +16,16 @@ import cpu_fallback
 from event_model import BackendError, CorrelateOptions, MemoryBudgetError, Window
 from event_model.results import JoinCounters
 from event_model.timestamps import IntervalEvents
-from gpu_kernels import device
 from gpu_kernels.compilation import TILE
 from gpu_kernels.simulation import SIMULATED
 from spark_plugin.backends import load_backend
 from spark_plugin.worker import correlate_tables
 from tests.comparison import SHAPES, condition_of, matching_rows, sides_of, ticks_of, window_of
+from tests.simulator import gpu_problem
 from tests.strategies import random_cases
 
-if device.problem():
-    pytest.skip(f"{device.problem()}; test_gpu_simulator runs these", allow_module_level=True)
-
-if SIMULATED:
-    from tests import simulator
-
-    simulator.prepare()
+if problem := gpu_problem():
+    pytest.skip(problem, allow_module_level=True)
 
 import gpu_kernels
 from gpu_kernels import blocks, buffers, candidates, join, memory

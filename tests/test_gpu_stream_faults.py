@@ -17,18 +17,12 @@ from cpu_fallback.streams import LiveBlocks as HostBlocks
 from cpu_fallback.streams import StreamCorrelator, StreamStats, deferred
 from event_model import BackendError, DataError
 from event_model.errors import MemoryBudgetError
-from gpu_kernels import device
-from gpu_kernels.simulation import SIMULATED
+from tests.simulator import gpu_problem
 from tests.stream_cases import Pairs, StreamCase, dense_case, feed, sorted_pairs
 from tests.test_stream_equality import pairs_by_join
 
-if device.problem():
-    pytest.skip(f"{device.problem()}; test_gpu_simulator runs these", allow_module_level=True)
-
-if SIMULATED:
-    from tests import simulator
-
-    simulator.prepare()
+if problem := gpu_problem():
+    pytest.skip(problem, allow_module_level=True)
 
 from gpu_kernels import memory
 from gpu_kernels.streams import ALGORITHMS, LiveBlocks, live_blocks

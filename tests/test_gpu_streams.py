@@ -19,8 +19,7 @@ from cpu_fallback.streams.live_blocks import LiveBlocks as HostBlocks
 from event_model import BackendError
 from event_model.length_classes import LengthClasses
 from event_model.streams import LiveEvents
-from gpu_kernels import device
-from gpu_kernels.simulation import SIMULATED
+from tests.simulator import gpu_problem
 from tests.stream_cases import (
     StreamCase,
     dense_case,
@@ -32,13 +31,8 @@ from tests.stream_cases import (
 )
 from tests.test_stream_equality import pairs_by_join
 
-if device.problem():
-    pytest.skip(f"{device.problem()}; test_gpu_simulator runs these", allow_module_level=True)
-
-if SIMULATED:
-    from tests import simulator
-
-    simulator.prepare()
+if problem := gpu_problem():
+    pytest.skip(problem, allow_module_level=True)
 
 from gpu_kernels import blocks
 from gpu_kernels.streams import ALGORITHMS, LiveBlocks
