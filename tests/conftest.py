@@ -16,6 +16,8 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tests.workplace import Workplace
+
 ROOT = Path(__file__).resolve().parent.parent
 COMPILED_PACKAGES = ("event_model", "cpu_fallback", "spark_plugin", "gpu_kernels")
 
@@ -99,3 +101,19 @@ def spark(_spark_session: SparkSession) -> SparkSession:
     for name, value in SPARK_SETTINGS.items():
         _spark_session.conf.set(name, value)
     return _spark_session
+
+
+@pytest.fixture
+def work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Workplace:
+    """A folder with two inputs for `coincide join`."""
+    from tests.workplace import Workplace
+
+    return Workplace(tmp_path, capsys)
+
+
+@pytest.fixture
+def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells of a few rows count as heavy, so that small data meet key buckets and splits."""
+    from spark_plugin import slices as planner
+
+    monkeypatch.setattr(planner, "_SMALLEST_SLICE_WORK", 5.0)

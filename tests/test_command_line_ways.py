@@ -11,10 +11,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from tests.test_command_line import WINDOW, Workplace, rows, work
 from tests.test_direct_join import stream
-
-__all__ = ["work"]
+from tests.workplace import WINDOW, Workplace, rows
 
 
 def summary(work: Workplace, *options: str, engine: str = "local") -> dict:
