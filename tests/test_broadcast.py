@@ -273,14 +273,15 @@ def assert_same_rows(found: pa.Table, expected: pa.Table) -> None:
 
 def test_ties_of_collated_texts(spark: SparkSession) -> None:
     """Equal to their collation, they are told apart by their bytes, as in one place."""
-    names = "VALUES ('a'), ('B'), ('A'), ('b') AS names(name)"
-    right = spark.sql(
-        f"SELECT name COLLATE UTF8_LCASE AS name, 5 AS min_time, 5 AS max_time FROM {names}"
-    ).repartition(4)
-    left = spark.sql("SELECT 1 AS id, 5 AS min_time, 5 AS max_time")
+    names = spark.sql(
+        "SELECT name COLLATE UTF8_LCASE AS name FROM VALUES ('a'), ('B'), ('A'), ('b') AS names(name)"
+    )
+    # With many keys, so that which partition comes first cannot decide all of them well.
+    left = spark.range(20).selectExpr("id", "id AS key", "5 AS min_time", "5 AS max_time")
+    right = left.drop("id").crossJoin(names).repartition(4)
     for side in SIDES:
-        join = planned(left, right, side, emit="best", right_columns="name")
-        assert [row["right_name"] for row in join.dataframe.collect()] == ["A"]
+        join = planned(left, right, side, by="key", emit="best", right_columns="name")
+        assert [row["right_name"] for row in join.dataframe.collect()] == 20 * ["A"]
 
 
 def test_distances() -> None:
