@@ -32,13 +32,14 @@ def compiled(function: Callable[..., Any] | None = None, /, **options: Any) -> A
             raise
         return numba.njit(**settings)(function)
     # Without the compiler (NUMBA_DISABLE_JIT) a kernel stays a plain function.
-    if not hasattr(cached, "stats") or _is_writable(cached.stats.cache_path):
+    if not hasattr(cached, "stats") or is_writable(cached.stats.cache_path):
         return cached
     return numba.njit(**settings)(function)
 
 
 @cache
-def _is_writable(folder: str) -> bool:
+def is_writable(folder: str) -> bool:
+    """Whether files can be made in a folder, which is made if need be."""
     try:
         os.makedirs(folder, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

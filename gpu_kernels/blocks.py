@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_kernels import placement, tiles
+from gpu_kernels.arrays import array_module
 from gpu_kernels.compilation import THREADS, TILE, launch_each, launch_tiles
 from gpu_kernels.layout import MOST_ENTRIES, Base, Condition, Run, Spans, Targets
 from gpu_kernels.memory import available, exclusive_scan, filled, take
@@ -62,12 +63,12 @@ class Sides(NamedTuple):
         # The kernel writes all of each array; without targets nobody does.
         array = take if self.targets.keys.size else _zeros
         spans = Spans(*(array(entries, np.int64) for _ in Spans._fields))
-        counts = array(entries, np.int64)
-        parts = array(3 * entries if shells else 1, np.int64)
+        counts = array(entries + 1, np.int64)
+        parts = array(3 * entries + 1 if shells else 2, np.int64)
         if self.targets.keys.size:
             launch_each(
                 placement.place, entries, self.base, self.targets, self.bands, run, spans, shells,
-                counts, parts,
+                counts[1:], parts[1:],
             )  # fmt: skip
         return Placed(run, spans, counts, parts)
 
@@ -98,11 +99,12 @@ class Block:
         self._owners = tile_owners(self._scan, self.probed)
         n_tiles = self._owners.size - 1
         self._flags = take(n_tiles * THREADS, np.uint8)
-        self._totals = take(n_tiles, np.int64)
+        totals = take(n_tiles + 1, np.int64)
         launch_tiles(
             tiles.probe, self.probed, sides.base, sides.targets, sides.condition, self._run,
-            self._spans, self._scan, self._owners, self._flags, self._totals, parts,
+            self._spans, self._scan, self._owners, self._flags, totals[1:], parts[1:],
         )  # fmt: skip
+        self._before = exclusive_scan(totals)
         self._places = exclusive_scan(parts)
 
     @cached_property
@@ -119,8 +121,14 @@ class Block:
     @property
     def tally(self) -> np.ndarray:
         """Pairs that qualify unseen, candidates probed, and those of them that qualify."""
-        probed_pairs = int(self._totals.sum())
+        probed_pairs = int(self._before[-1])
         return np.array([self.matches - probed_pairs, self.probed, probed_pairs])
+
+    def _inner_before(self) -> Any:
+        """How many targets are in the inner ranges before that of each entry."""
+        counts = take(self._spans.inner.size + 1, np.int64)
+        array_module().subtract(self._spans.shell, self._spans.inner, out=counts[1:])
+        return exclusive_scan(counts)
 
     def fill(self, base_values: Any | None, target_values: Any) -> tuple[Any, Any]:
         """The matches, in device memory.
@@ -149,8 +157,7 @@ class Block:
         )  # fmt: skip
         launch_tiles(
             tiles.scatter, self.probed, self._spans, self._scan, self._owners, self._flags,
-            exclusive_scan(self._totals), exclusive_scan(self._spans.shell - self._spans.inner),
-            target_values, target_out,
+            self._before, self._inner_before(), target_values, target_out,
         )  # fmt: skip
         return base_out if both else None, target_out
 

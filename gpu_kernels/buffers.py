@@ -59,8 +59,9 @@ class OrderedEvents(NamedTuple):
         """Fraction of the events in each group, in host memory; None: one group."""
         if self.group is None:
             return None
-        counts = array_module().bincount(self.group[self.group >= 0], minlength=groups)
-        return on_host(counts) / self.size
+        # Those of no group are counted, too, and left out: CuPy's earlier versions count none of none.
+        codes = array_module().maximum(self.group, -1) + 1
+        return on_host(array_module().bincount(codes, minlength=groups + 1))[1:] / self.size
 
 
 def ordered(*sides: IntervalEvents) -> list[OrderedEvents]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from numba import cuda, types
 
+from event_model.compiled import is_writable
 from gpu_kernels.arguments import Arguments
 from gpu_kernels.simulation import SIMULATED
 
@@ -32,8 +33,7 @@ _DEFAULT_STREAM = 0
 class Kernel:
     """A kernel, compiled for the types that it declares and launched with no others.
 
-    Numba-CUDA finds out the types of all arguments at every launch, which takes longer than a kernel
-    over a million entries.
+    Numba-CUDA would find out the types of all arguments at every launch: 0.1 to 0.3 ms in Python.
 
     Parameters
     ----------
@@ -66,8 +66,10 @@ class Kernel:
         if self._overload is None:
             self._overload = self._compiled.compile(self.types)
             self._stream = Stream.from_handle(_DEFAULT_STREAM)
-        function = self._overload._codelibrary.get_cufunc()  # of the current device
-        launch(self._stream, LaunchConfig(grid=blocks, block=THREADS), function.kernel, *values)
+        function = self._overload.library.get_cufunc()  # of the current device
+        launch(
+            self._stream, LaunchConfig(grid=int(blocks), block=THREADS), function.kernel, *values
+        )
 
 
 def kernel(*declared: types.Type) -> Callable[[Callable[..., None]], Kernel]:
@@ -78,11 +80,13 @@ def kernel(*declared: types.Type) -> Callable[[Callable[..., None]], Kernel]:
 def _cached(function: Callable[..., None]) -> Any:
     """Compile with `cuda.jit`, kept in Numba's cache where a folder can be written."""
     try:
-        return cuda.jit(function, cache=True)
+        cached = cuda.jit(function, cache=True)
     except RuntimeError as error:
         if "cache" not in str(error):
             raise
         return cuda.jit(function)
+    # Of an import from a zip archive Numba finds out only when it writes.
+    return cached if SIMULATED or is_writable(cached.stats.cache_path) else cuda.jit(function)
 
 
 def device_function(function: Callable[..., Any]) -> Any:

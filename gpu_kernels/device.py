@@ -6,24 +6,26 @@ takes no time, and no context is made. Ask only in the process that does the wor
 
 from __future__ import annotations
 
-import ctypes
 import importlib.util
+import logging
 import threading
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
-from importlib import metadata
 from typing import Any
 
 from event_model.errors import BackendError
+from gpu_kernels import driver
+from gpu_kernels.cupy_cache import let_cupy_cache
+from gpu_kernels.failures import is_of_device, is_out_of_memory
 from gpu_kernels.simulation import SIMULATED
-
-LEAST_CAPABILITY = (7, 5)
-"""Older GPUs are not among those for which CUDA 13 compiles."""
 
 _PACKAGES = {"cupy": "CuPy", "numba_cuda": "Numba-CUDA"}
 _INSTALL = "install coincide[gpu]"
-_COMPILER = "nvidia-nvvm"
-_CAPABILITY_ATTRIBUTES = (75, 76)
-_NO_DEVICE = 100
+_log = logging.getLogger(__name__)
+
+
+class _PassingProblemError(Exception):
+    """What keeps the GPU from being used now, and may be gone later."""
 
 
 _number = 0
@@ -44,8 +46,16 @@ def use_device(number: int) -> None:
 
 
 def problem() -> str | None:
-    """Why no GPU can be used here, and what to do; None if one can. Found out once per device."""
-    return None if SIMULATED else _problem(_number)
+    """Why no GPU can be used here, and what to do; None if one can.
+
+    Found out once per device, unless it may pass.
+    """
+    if SIMULATED:
+        return None
+    try:
+        return _problem(_number)
+    except _PassingProblemError as passing:
+        return str(passing)
 
 
 def require() -> None:
@@ -62,33 +72,49 @@ def require() -> None:
 
 
 def release() -> None:
-    """Give the memory that no array uses back to the device, and all pinned memory to the host."""
+    """Give the memory that no array uses back to the device, and all pinned memory to the host.
+
+    If the device fails at that, whoever uses it next learns of it: here it would hide an error before.
+    """
     from gpu_kernels import arrays, transfers
 
-    with TURN:
-        transfers.release()
-        arrays.release_unused()
+    try:
+        with TURN:
+            transfers.release()
+            arrays.release_unused()
+    except Exception as error:  # what CUDA's layers raise has no common ancestor
+        if not is_of_device(error):
+            raise
+        _log.warning("the GPU's memory could not be given back: %s", error)
 
 
 class Turn:
     """A lock, since the device has one queue. Whoever holds it works on the device of `use_device`.
 
-    Which device is the current one is a matter of each thread, and the caller's threads are many.
+    Which device is the current one is a matter of each thread, and the caller's threads are many. So is
+    CuPy's current stream: kernels are launched on the default one, and what CuPy does must follow them.
     """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
+        self._streams: list[AbstractContextManager[Any]] = []
 
     def __enter__(self) -> None:
         self._lock.acquire()
         try:
             _select_here()
+            stream = _default_stream()
+            stream.__enter__()
+            self._streams.append(stream)
         except BaseException:
             self._lock.release()
             raise
 
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
+    def __exit__(self, *raised: Any) -> None:
+        try:
+            self._streams.pop().__exit__(*raised)
+        finally:
+            self._lock.release()
 
 
 TURN = Turn()
@@ -99,7 +125,7 @@ def _problem(number: int) -> str | None:
     missing = [name for module, name in _PACKAGES.items() if not _is_installed(module)]
     if missing:
         return f"the GPU packages are not complete, {' and '.join(missing)} missing: {_INSTALL}"
-    return driver_problem(_driver(), number) or _first_kernel_problem(number)
+    return driver.problem(driver.load(), number) or _first_kernel_problem(number)
 
 
 def _is_installed(module: str) -> bool:
@@ -112,7 +138,17 @@ def _select_here() -> None:
         _select(_number)
 
 
+def _default_stream() -> AbstractContextManager[Any]:
+    """Makes the default stream CuPy's current one, and puts the caller's back."""
+    if SIMULATED:
+        return nullcontext()
+    import cupy
+
+    return cupy.cuda.Stream.null
+
+
 def _select(number: int) -> None:
+    let_cupy_cache()
     import cupy
     from numba import cuda
 
@@ -125,80 +161,6 @@ def _selected() -> int:
     import cupy
 
     return cupy.cuda.runtime.getDevice()
-
-
-def driver_problem(driver: Any | None, number: int = 0) -> str | None:
-    """What is wrong with the driver and a visible GPU, if anything.
-
-    Parameters
-    ----------
-    driver : ctypes library or None
-        The CUDA driver; None: there is none.
-    number : int
-        Of the GPU.
-    """
-    if driver is None:
-        return "there is no NVIDIA driver (libcuda.so.1): install one, or run where a GPU is"
-    status = driver.cuInit(0)
-    count, version = ctypes.c_int(), ctypes.c_int()
-    if status == 0:
-        status = driver.cuDeviceGetCount(ctypes.byref(count))
-    if status == _NO_DEVICE or (status == 0 and count.value == 0):
-        return "the driver shows no GPU: see nvidia-smi, and CUDA_VISIBLE_DEVICES"
-    if status:
-        return f"the NVIDIA driver fails with CUDA error {status}: see nvidia-smi"
-    if number >= count.value:
-        return (
-            f"the driver shows {count.value} GPUs, so there is no number {number}: see nvidia-smi"
-        )
-    driver.cuDriverGetVersion(ctypes.byref(version))
-    return _version_problem(version.value // 1000, version.value // 10 % 100) or _age_problem(
-        driver, number
-    )
-
-
-def _version_problem(major: int, minor: int) -> str | None:
-    """A driver loads what a compiler of its own or an earlier version writes, not of a later one."""
-    toolkit = compiler_version()
-    if toolkit is None or (major, minor) >= toolkit:
-        return None
-    found, needed = f"{major}.{minor}", "{}.{}".format(*toolkit)
-    advice = f"install cuda-toolkit=={found}.* or a newer driver"
-    if major < toolkit[0]:
-        advice = f"install a driver for CUDA {toolkit[0]}"
-    return (
-        f"the NVIDIA driver is for CUDA {found}, but the compiler installed is {needed}: {advice}"
-    )
-
-
-def _age_problem(driver: Any, number: int) -> str | None:
-    device, value = ctypes.c_int(), ctypes.c_int()
-    driver.cuDeviceGet(ctypes.byref(device), number)
-    capability = []
-    for attribute in _CAPABILITY_ATTRIBUTES:
-        driver.cuDeviceGetAttribute(ctypes.byref(value), attribute, device)
-        capability.append(value.value)
-    if tuple(capability) >= LEAST_CAPABILITY:
-        return None
-    return "the GPU is of compute capability {}.{}, below the least supported, {}.{}".format(
-        *capability, *LEAST_CAPABILITY
-    )
-
-
-def compiler_version() -> tuple[int, int] | None:
-    """CUDA version of the compiler that pip installed; None if it came another way."""
-    try:
-        major, minor = metadata.version(_COMPILER).split(".")[:2]
-    except metadata.PackageNotFoundError:
-        return None
-    return int(major), int(minor)
-
-
-def _driver() -> Any | None:
-    try:
-        return ctypes.CDLL("libcuda.so.1")
-    except OSError:
-        return None
 
 
 def _first_kernel_problem(number: int) -> str | None:
@@ -216,4 +178,8 @@ def _first_kernel_problem(number: int) -> str | None:
             return None
         return "a first kernel gave a wrong answer: check the GPU"
     except Exception as error:  # any: what CUDA's layers raise has no common ancestor
+        if is_out_of_memory(error):
+            raise _PassingProblemError(
+                f"its memory is full ({error}): run fewer processes on it, or let each have less"
+            ) from error
         return f"a first kernel failed ({type(error).__name__}: {error}): check the driver, or {_INSTALL}"

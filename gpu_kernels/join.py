@@ -95,13 +95,13 @@ class IntervalJoin:
     @cached_property
     def left_order(self) -> np.ndarray:
         """Left row at each base position: int64 array, shape (n_left,)."""
-        with _DEVICE:
+        with _DEVICE, translated():
             return self._residents.known(on_host(self._left_order), self._left_order)
 
     @cached_property
     def right_order(self) -> np.ndarray:
         """Right row at each target position: int64 array, shape (n_right,)."""
-        with _DEVICE:
+        with _DEVICE, translated():
             return self._residents.known(on_host(self._right_order), self._right_order)
 
     @property

@@ -93,14 +93,13 @@ class Spans(NamedTuple):
 
     Parameters
     ----------
-    first, inner, shell, last : int64 arrays, shape (entries,)
-        Positions among the targets: outer first, inner first, past inner, past outer.
+    first, inner, shell : int64 arrays, shape (entries,)
+        Positions among the targets: outer first, inner first, past inner.
     """
 
     first: Any
     inner: Any
     shell: Any
-    last: Any
 
 
 SPANS = types.NamedUniTuple(I64_ARRAY, len(Spans._fields), Spans)

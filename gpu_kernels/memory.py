@@ -52,11 +52,23 @@ def filled(size: int, value: Any, dtype: Any) -> Any:
 
 
 def exclusive_scan(counts: Any) -> Any:
-    """Exclusive scan of counts, the total last: int64 array, shape (n + 1,), in device memory."""
-    scan = take(counts.size + 1, "int64")
-    scan[:1] = 0
-    array_module().cumsum(counts, out=scan[1:])
-    return scan
+    """Turn counts into their exclusive scan, the total last, where they are.
+
+    CuPy scans in place, and copies first what is elsewhere: that would move twice the bytes.
+
+    Parameters
+    ----------
+    counts : int64 array, shape (n + 1,), in device memory, written
+        The counts, after one item that may hold anything.
+
+    Returns
+    -------
+    int64 array, shape (n + 1,)
+        The same array.
+    """
+    counts[:1] = 0
+    array_module().cumsum(counts[1:], out=counts[1:])
+    return counts
 
 
 @contextmanager

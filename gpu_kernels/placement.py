@@ -57,7 +57,6 @@ def place(base, targets, bands, run, spans, shells, counts, parts):
     spans.first[entry] = first
     spans.inner[entry] = inner
     spans.shell[entry] = shell
-    spans.last[entry] = last
     counts[entry] = last - first
     if shells:
         counts[entry] -= shell - inner

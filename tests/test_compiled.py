@@ -18,8 +18,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 PROGRAM = """
 from event_model.probability import trapezoid_cdf, window_probability
+from gpu_kernels.placement import place
 assert window_probability(0, 10, 10, -5, 5) == 0.75
-print(type(trapezoid_cdf._cache).__name__)
+print(type(trapezoid_cdf._cache).__name__, type(place._compiled._cache).__name__)
 print(window_probability.__module__, __import__("event_model").__file__)
 """
 
@@ -46,8 +47,9 @@ def zipped(tmp_path: Path) -> Path:
     """The sources in a zip archive: no folder can be made next to them."""
     archive = tmp_path / "sources.zip"
     with zipfile.ZipFile(archive, "w") as target:
-        for path in (ROOT / "event_model").rglob("*.py"):
-            target.write(path, path.relative_to(ROOT))
+        for package in ("event_model", "gpu_kernels"):
+            for path in (ROOT / package).rglob("*.py"):
+                target.write(path, path.relative_to(ROOT))
     return archive
 
 
@@ -55,12 +57,12 @@ def test_no_folder_to_cache_in(zipped: Path) -> None:
     # Paths below a file can be made by nobody, root included.
     nowhere = str(zipped / "nowhere")
     lines = run(zipped, NUMBA_CACHE_DIR=nowhere, HOME=nowhere, XDG_CACHE_HOME=nowhere)
-    assert lines[0] == "NullCache"
+    assert lines[0] == "NullCache NullCache"
 
 
 def test_a_folder_to_cache_in(tmp_path: Path) -> None:
     lines = run(ROOT, NUMBA_CACHE_DIR=str(tmp_path))
-    assert lines[0] == "FunctionCache"
+    assert lines[0] == "FunctionCache CUDACache"
     assert list(tmp_path.rglob("*.nbi"))
 
 

@@ -128,7 +128,7 @@ class Overload:
     """A kernel compiled for a device, which is asked for its form there at each launch."""
 
     def __init__(self) -> None:
-        self._codelibrary = self
+        self.library = self
         self.device = 0
 
     def get_cufunc(self) -> Any:
@@ -143,19 +143,22 @@ def test_launches_take_enough_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
         return overload
 
     monkeypatch.setattr(
-        compilation, "launch", lambda _, config, kernel, *values: launched.append((config, kernel, values))
-    )  # fmt: skip
+        compilation, "launch", lambda *given: launched.append((given[0], *given[1:3], given[3:]))
+    )
     kernel = Kernel(lambda out, n: None, (I64_ARRAY, types.int64))
     monkeypatch.setattr(kernel, "_compiled", SimpleNamespace(compile=compile_once))
     out = array()
     for launch, unit in ((launch_each, THREADS), (launch_tiles, TILE)):
-        for overload.device, items in enumerate((1, unit, unit + 1, 10 * unit)):
+        for overload.device, items in enumerate((1, unit, np.int64(unit + 1), 10 * unit)):
             launch(kernel, items, out, 5)
         launch(kernel, 0, out, 5)
-    assert [config.grid for config, _, _ in launched] == 2 * [(n, 1, 1) for n in (1, 1, 2, 10)]
-    assert {config.block for config, _, _ in launched} == {(THREADS, 1, 1)}
-    assert [name for _, name, _ in launched] == 2 * [f"on device {n}" for n in range(4)]
-    assert {values for _, _, values in launched} == {(0, 0, 4, 8, out.data.ptr, 4, 8, 5)}
+    streams, configs, names, values = zip(*launched, strict=True)
+    # CuPy's default stream is that one, too.
+    assert {stream.__cuda_stream__() for stream in streams} == {(0, 0)}
+    assert [config.grid for config in configs] == 2 * [(n, 1, 1) for n in (1, 1, 2, 10)]
+    assert {config.block for config in configs} == {(THREADS, 1, 1)}
+    assert list(names) == 2 * [f"on device {n}" for n in range(4)]
+    assert set(values) == {(0, 0, 4, 8, out.data.ptr, 4, 8, 5)}
     assert compiled == [kernel.types]
 
 

@@ -63,6 +63,24 @@ def test_no_product_is_fused_with_a_sum(kernel: Kernel, capability: tuple[int, i
     assert ("div.rn.f64" in ptx) == (kernel not in WITHOUT_FORMULA)
 
 
+ATOMICS = {
+    tiles.probe: ["global.add.u64"] * 2,
+    tiles.most_probable: ["global.cas.b64", "global.add.u64", "shared.add.u64"],
+    tiles.nearest: ["global.min.u64"],
+    tiles.foremost: ["global.min.s64"],
+}
+"""What several threads write at the same place. The simulator's threads would hardly meet there."""
+
+
+@every_architecture
+@every_kernel
+def test_where_threads_meet_they_write_atomically(
+    kernel: Kernel, capability: tuple[int, int]
+) -> None:
+    found = re.findall(r"\b(?:atom|red)\.((?:global|shared)\S*)", ptx_of(kernel, capability))
+    assert sorted(found) == sorted(ATOMICS.get(kernel, []))
+
+
 def test_a_product_added_is_seen() -> None:
     assert products_added("mul.f64 %fd3, %fd1, %fd2;\nadd.f64 %fd5, %fd4, %fd3;")
     assert products_added("mul.f32 %f3, %f1, %f2;\nmov.f32 %f4, %f3;\nsub.f32 %f5, %f4, %f1;")

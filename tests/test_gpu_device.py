@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import cpu_fallback
 from event_model import BackendError, ConditionError
-from gpu_kernels import device
+from gpu_kernels import device, driver, transfers
+from gpu_kernels.cupy_cache import let_cupy_cache
 from gpu_kernels.simulation import SIMULATED
 from spark_plugin.backends import check_backend, load_backend
 
@@ -55,18 +60,50 @@ class FakeDriver:
         return 0
 
 
+class Devices:
+    """The current device of each thread, as the runtime has it: 0 for a new one."""
+
+    def __init__(self) -> None:
+        self._of_thread = threading.local()
+        self.selections = self.turns = 0
+
+    def selected(self) -> int:
+        return getattr(self._of_thread, "number", 0)
+
+    @contextmanager
+    def default_stream(self) -> Iterator[None]:
+        self.turns += 1
+        yield
+        self.turns -= 1
+
+    def select(self, number: int) -> None:
+        self.selections += 1
+        self._of_thread.number = number
+
+
+@pytest.fixture
+def devices(monkeypatch: pytest.MonkeyPatch) -> Devices:
+    """A machine of several GPUs, of which number 2 was chosen."""
+    made = Devices()
+    monkeypatch.setattr(device, "_selected", made.selected)
+    monkeypatch.setattr(device, "_select", made.select)
+    monkeypatch.setattr(device, "_default_stream", made.default_stream)
+    monkeypatch.setattr(device, "_number", 2)
+    return made
+
+
 @pytest.fixture
 def _asked_anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A process with the packages, in which nobody has asked for a GPU yet."""
     monkeypatch.setattr(device, "_is_installed", lambda _: True)
-    monkeypatch.setattr(device, "compiler_version", lambda: (13, 0))
+    monkeypatch.setattr(driver, "compiler_version", lambda: (13, 0))
     device._problem.cache_clear()
     yield
     device._problem.cache_clear()
 
 
 @pytest.mark.parametrize(
-    ("driver", "says"),
+    ("found", "says"),
     [
         (None, r"no NVIDIA driver \(libcuda.so.1\): install one"),
         (FakeDriver(failure=100), "shows no GPU: see nvidia-smi, and CUDA_VISIBLE_DEVICES"),
@@ -77,8 +114,8 @@ def _asked_anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ],
 )
 @pytest.mark.usefixtures("_asked_anew")
-def test_no_usable_gpu(driver: Any, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "_driver", lambda: driver)
+def test_no_usable_gpu(found: Any, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "load", lambda: found)
     with pytest.raises(BackendError, match=f"backend='gpu' was asked for, but .*{says}"):
         load_backend("gpu")
     assert load_backend("auto") is load_backend("cpu") is cpu_fallback
@@ -86,13 +123,13 @@ def test_no_usable_gpu(driver: Any, says: str, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.usefixtures("_asked_anew")
 def test_compiler_newer_than_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "compiler_version", lambda: (13, 4))
-    assert "install cuda-toolkit==13.0.* or a newer driver" in device.driver_problem(FakeDriver())
-    assert device.driver_problem(FakeDriver(13040)) is None
+    monkeypatch.setattr(driver, "compiler_version", lambda: (13, 4))
+    assert "install cuda-toolkit==13.0.* or a newer driver" in driver.problem(FakeDriver())
+    assert driver.problem(FakeDriver(13040)) is None
 
 
 def test_compiler_version_is_that_of_the_extra() -> None:
-    assert device.compiler_version() == (13, 0)
+    assert driver.compiler_version() == (13, 0)
 
 
 @pytest.mark.usefixtures("_asked_anew")
@@ -100,11 +137,68 @@ def test_first_kernel_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> Any:
         raise RuntimeError("CUDA_ERROR_UNSUPPORTED_PTX_VERSION")
 
-    monkeypatch.setattr(device, "_driver", FakeDriver)
+    monkeypatch.setattr(driver, "load", FakeDriver)
     monkeypatch.setattr(device, "_select", lambda number: None)
     monkeypatch.setattr("gpu_kernels.arrays.array_module", fail)
     with pytest.raises(BackendError, match=r"a first kernel failed .*UNSUPPORTED_PTX_VERSION"):
         load_backend("gpu")
+
+
+@pytest.mark.usefixtures("_asked_anew")
+def test_full_memory_is_asked_about_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    errors = [MemoryError("no byte left")]
+
+    def select(_: int) -> None:
+        if errors:
+            raise errors.pop()
+        raise RuntimeError("something that lasts")
+
+    monkeypatch.setattr(driver, "load", FakeDriver)
+    monkeypatch.setattr(device, "_select", select)
+    assert "its memory is full (no byte left): run fewer processes" in str(device.problem())
+    assert "something that lasts" in str(device.problem())
+    assert device.problem() is device.problem()
+
+
+def test_release_of_a_failed_device_hides_no_error(
+    devices: Devices, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class CUDARuntimeError(RuntimeError):
+        pass
+
+    def fail() -> None:
+        raise CUDARuntimeError("cudaErrorIllegalAddress")
+
+    monkeypatch.setattr(transfers, "release", fail)
+    device.release()
+    assert "could not be given back: cudaErrorIllegalAddress" in caplog.text
+    monkeypatch.setattr(transfers, "release", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        device.release()
+
+
+@pytest.mark.parametrize("home", ["", "below a file"])
+def test_cupy_has_a_folder_even_without_a_home(
+    home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    nowhere = tmp_path / "file" / "home"
+    monkeypatch.setenv("HOME", str(nowhere if home else tmp_path))
+    monkeypatch.setenv("CUPY_CACHE_DIR", "")  # put back at the end
+    monkeypatch.delenv("CUPY_CACHE_DIR")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    let_cupy_cache()
+    folder = os.environ.get("CUPY_CACHE_DIR")
+    if not home:
+        assert folder is None
+        return
+    assert Path(folder).parent == tmp_path
+    assert Path(folder).stat().st_mode & 0o777 == 0o700
+    monkeypatch.delenv("CUPY_CACHE_DIR")
+    monkeypatch.setattr(os, "getuid", lambda: 12345)
+    (tmp_path / "cupy-12345").mkdir()  # of another user
+    let_cupy_cache()
+    assert Path(os.environ["CUPY_CACHE_DIR"]).name not in ("cupy-12345", Path(folder).name)
 
 
 @pytest.mark.usefixtures("_asked_anew")
@@ -123,48 +217,27 @@ def test_plan_time_refuses_only_what_can_never_be() -> None:
 
 def test_asking_imports_nothing_of_cuda() -> None:
     program = (
-        "import sys; from gpu_kernels import device; device.driver_problem(device._driver());"
+        "import sys; from gpu_kernels import device, driver; driver.problem(driver.load());"
         " assert not {'cupy', 'numba.cuda', 'gpu_kernels.join'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_a_device_that_is_not_there() -> None:
-    assert "shows 1 GPUs, so there is no number 3" in str(device.driver_problem(FakeDriver(), 3))
-
-
-class Devices:
-    """The current device of each thread, as the runtime has it: 0 for a new one."""
-
-    def __init__(self) -> None:
-        self._of_thread = threading.local()
-        self.selections = 0
-
-    def selected(self) -> int:
-        return getattr(self._of_thread, "number", 0)
-
-    def select(self, number: int) -> None:
-        self.selections += 1
-        self._of_thread.number = number
-
-
-@pytest.fixture
-def devices(monkeypatch: pytest.MonkeyPatch) -> Devices:
-    """A machine of several GPUs, of which number 2 was chosen."""
-    made = Devices()
-    monkeypatch.setattr(device, "_selected", made.selected)
-    monkeypatch.setattr(device, "_select", made.select)
-    monkeypatch.setattr(device, "_number", 2)
-    return made
+    assert "shows 1 GPUs, so there is no number 3" in str(driver.problem(FakeDriver(), 3))
 
 
 def test_every_thread_works_on_the_device_chosen(devices: Devices) -> None:
     def work(_: int) -> int:
-        with device.TURN, device.TURN:
+        with device.TURN:
+            with device.TURN:
+                assert devices.turns == 2
+            assert devices.turns == 1
             return devices.selected()
 
     with ThreadPoolExecutor(3) as pool:
         assert set(pool.map(work, range(50))) == {2}
+    assert devices.turns == 0
     # Once for a thread, not for each turn.
     assert devices.selections <= 3
 

@@ -6,7 +6,6 @@ Runs where there is a GPU, or in the CUDA simulator (``NUMBA_ENABLE_CUDASIM=1``)
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -140,26 +139,6 @@ def test_many_small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     sides = spread(5, 60, 900, 100, 3), spread(6, 50, 900, 100, 3)
     for classes in CLASSES:
         check_join(sides, Window(-90, 80, 0.6), classes)
-
-
-@pytest.mark.parametrize(
-    ("free", "step"),
-    [(0, 10), (90 * 128 * 4, 30), (1 << 40, 100)],
-    ids=["full", "a quarter of what is free", "plenty"],
-)
-def test_blocks_take_a_share_of_memory(
-    free: int, step: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(blocks, "_FEW_ENTRIES", 30)
-    monkeypatch.setattr(blocks, "_MANY_ENTRIES", 300)
-    monkeypatch.setattr(blocks, "available", lambda: free)
-    sides = blocks.Sides(None, None, np.zeros((1, 3, 4)), None)
-    cut = sides.blocks(5, 1005)
-    assert cut[0] == (5, 5 + step)
-    assert cut[-1][1] == 1005
-    assert all(a[1] == b[0] for a, b in itertools.pairwise(cut))
-    assert sides.blocks(5, 15) == [(5, 15)]
-    assert sides.blocks(5, 5) == []
 
 
 @pytest.mark.parametrize("most", [1, 7, 60, 3000])

@@ -9,6 +9,7 @@ import pytest
 from tests.simulator import run_tests_in_simulator
 
 LEAST_TESTS = {
+    "tests/test_gpu_blocks.py": 25,
     "tests/test_gpu_join.py": 30,
     "tests/test_gpu_streams.py": 24,
     "tests/test_gpu_stream_faults.py": 9,

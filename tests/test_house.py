@@ -137,7 +137,10 @@ def test_conda_has_the_least_versions_of_the_gpu_packages():
         re.findall(r"^  - ([\w-]+)(>=[\w.]+)$", read("environment.yml"), flags=re.MULTILINE)
     )
     ranges = {r.name: str(r.specifier) for r in requirements("gpu")}
-    assert least == {"cupy": ranges["cupy-cuda13x"], "numba-cuda": ranges["numba-cuda"]}
+    assert least == {
+        "cupy": ranges["cupy-cuda13x"],
+        **{name: ranges[name] for name in ("cuda-core", "numba-cuda")},
+    }
 
 
 def test_conda_python_is_admitted():

@@ -40,8 +40,8 @@ The GPU kernels against the CPU's in one process, no Spark: first the same match
 bits on random and adversarial joins, on 10^8 pairs, from Arrow to Arrow and, where they are at hand, on
 seismic picks, and the same pairs and counters of stream correlators; then times, of streams by the size
 of the block. The share of the copy bandwidth is the bytes that a kernel must move over its time, against
-a copy on the device in the same run; it is taken of a dense case eight times as large if the device can
-hold its pairs. Needs an NVIDIA GPU and Python, NumPy, Numba-CUDA, CuPy and PyArrow, nothing else.
+a copy on the device in the same run; it is taken of a dense case up to sixteen times as large, if the
+device can hold its pairs. Needs an NVIDIA GPU and Python, NumPy, Numba-CUDA, CuPy and PyArrow, no more.
 """
 
 EXPERIMENT = Experiment(

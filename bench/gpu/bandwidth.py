@@ -15,7 +15,7 @@ from bench.gpu.works import Work
 FILL_BAR, COUNT_BAR = 60.0, 40.0
 """Percent of the measured copy bandwidth."""
 
-_LARGER = 8
+_LARGER = 16
 """Times the dense case, where memory suffices: what a launch takes then hardly shows."""
 _FREE_FOR_PAIRS = 0.25
 _PAIR_BYTES = 16
