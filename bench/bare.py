@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from bench.experiment import Bench
+from bench.experiment import Bench, CheckFailedError
 from bench.experiments.gpu import EXPERIMENT
 from bench.report import Report, short
+from event_model.errors import BackendError
 
 
 def run_gpu() -> None:
@@ -24,14 +25,23 @@ def run_gpu() -> None:
     parser.add_argument("--cores", type=int, default=2, help="cores of the CPU backend")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     given = parser.parse_args()
+    try:
+        given.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.error(f"cannot write to --out {given.out}: {error.strerror}")
     bench = Bench(
         Report("gpu", given.quick),
         cores=given.cores,
         rounds=given.rounds,
         say=lambda text: print(f"gpu: {text}", flush=True),
+        out=given.out,
     )
-    EXPERIMENT.run(bench)
+    try:
+        EXPERIMENT.run(bench)
+    except (BackendError, CheckFailedError) as error:
+        raise SystemExit(f"gpu: {error}") from error
     for figure in bench.report.figures:
-        bar = "" if figure.bar is None else f" (bar {short(figure.bar)}: {figure.reached})"
+        verdict = {True: "reached", False: "missed", None: "not judged"}[figure.reached]
+        bar = "" if figure.bar is None else f" (bar {short(figure.bar)}: {verdict})"
         print(f"{figure.name}: {short(figure.value)} {figure.unit}{bar}")
     print(f"written to {bench.report.write(given.out)}")

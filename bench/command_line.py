@@ -83,6 +83,10 @@ def write_page(
     Console().print(f"written to {page}{note}", soft_wrap=True)
 
 
+class NoBackendError(typer.Exit):
+    """An experiment needs a GPU, and there is none."""
+
+
 def run_experiment(
     name: str, *, quick: bool, rounds: int | None, cores: int, out: Path, **flags: bool
 ) -> Report:
@@ -91,7 +95,7 @@ def run_experiment(
     Raises
     ------
     typer.Exit
-        With code 1 if contestants disagree about the answer.
+        With code 1 if contestants disagree about the answer, or what it needs is not here.
     """
     try:
         # Before minutes of measuring, not after.
@@ -109,12 +113,16 @@ def run_experiment(
             rounds=rounds,
             flags=chosen,
             say=lambda text: progress.update(task, description=f"{name}: {text}"),
+            out=out,
         )
         try:
             experiments()[name].run(bench)
         except CheckFailedError as error:
             console.print(f"[red]{name}: {error}[/red]")
             raise typer.Exit(1) from error
+        except BackendError as error:
+            console.print(f"{name}: {error}", soft_wrap=True)
+            raise NoBackendError(1) from error
     console.print(*bench.report.tables())
     path = bench.report.write(out)
     console.print(f"written to {path}", soft_wrap=True)
@@ -158,8 +166,8 @@ def _run_all(**given: Any) -> None:
     for name in experiments():
         try:
             run_experiment(name, **given)
-        except BackendError as error:
-            Console().print(f"{name} left out: {error}")
+        except NoBackendError:
+            Console().print(f"{name} left out")
         except Exception as error:  # the others still run, and the end says which failed
             Console().print(f"[red]{name} failed: {type(error).__name__}: {error}[/red]")
             failed.append(name)

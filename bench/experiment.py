@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 from bench.charts import Chart
@@ -61,6 +62,8 @@ class Bench:
         Optional parts asked for.
     say : callable
         Shows what is going on.
+    out : Path or None
+        Where results go; None: nowhere before the end.
     """
 
     def __init__(
@@ -71,8 +74,10 @@ class Bench:
         rounds: int | None = None,
         flags: frozenset[str] = frozenset(),
         say: Callable[[str], None] = lambda text: None,
+        out: Path | None = None,
     ) -> None:
         self.report, self.cores, self.flags, self.say = report, cores, flags, say
+        self._out = out
         self._rounds = rounds
         self.note(cores=cores)
 
@@ -92,6 +97,11 @@ class Bench:
     def note(self, **settings: Any) -> None:
         """Keep what the figures depend on: sizes, rates, the variant of a peer."""
         self.report.settings.update(settings)
+
+    def keep(self) -> None:
+        """Write what there is so far: a long run that ends early has not been for nothing."""
+        if self._out is not None:
+            self.report.write(self._out)
 
     def alternate(
         self,

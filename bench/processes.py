@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-import psutil
-
 _INTERVAL_S = 0.05
 
 
@@ -34,6 +32,8 @@ class PeakMemory:
 
     def sample(self) -> None:
         """Look once."""
+        import psutil
+
         for process in psutil.Process().children(recursive=True):
             try:
                 name, resident = process.name(), process.memory_info().rss

@@ -6,7 +6,6 @@ takes no time, and no context is made. Ask only in the process that does the wor
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import threading
 from contextlib import AbstractContextManager, nullcontext
@@ -14,13 +13,12 @@ from functools import cache
 from typing import Any
 
 from event_model.errors import BackendError
-from gpu_kernels import driver
+from gpu_kernels import driver, packages
 from gpu_kernels.cupy_cache import let_cupy_cache
 from gpu_kernels.failures import is_of_device, is_out_of_memory
 from gpu_kernels.simulation import SIMULATED
 
-_PACKAGES = {"cupy": "CuPy", "numba_cuda": "Numba-CUDA"}
-_INSTALL = "install coincide[gpu]"
+_INSTALL = "install Coincide with its extra gpu (docs/gpu-cluster.md says how)"
 _log = logging.getLogger(__name__)
 
 
@@ -56,6 +54,11 @@ def problem() -> str | None:
         return _problem(_number)
     except _PassingProblemError as passing:
         return str(passing)
+
+
+def has_driver() -> bool:
+    """Whether this machine has an NVIDIA driver, so that a GPU may be expected to work."""
+    return SIMULATED or driver.load() is not None
 
 
 def require() -> None:
@@ -122,14 +125,10 @@ TURN = Turn()
 
 @cache
 def _problem(number: int) -> str | None:
-    missing = [name for module, name in _PACKAGES.items() if not _is_installed(module)]
-    if missing:
-        return f"the GPU packages are not complete, {' and '.join(missing)} missing: {_INSTALL}"
+    lacking = packages.problem()
+    if lacking is not None:
+        return f"{lacking}: {_INSTALL}"
     return driver.problem(driver.load(), number) or _first_kernel_problem(number)
-
-
-def _is_installed(module: str) -> bool:
-    return importlib.util.find_spec(module) is not None
 
 
 def _select_here() -> None:

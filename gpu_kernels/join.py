@@ -197,7 +197,7 @@ class IntervalJoin:
             probabilities[a - start + some] = highest[some]
             np.add(tally, found, out=tally)
 
-        with _DEVICE:
+        with _DEVICE, translated():
             for a, b in self._sides.blocks(start, stop):
                 in_parts(choose, a, b)
         return best, probabilities, JoinCounters.of_tally(*tally.tolist())

@@ -15,10 +15,12 @@ fail() {
 
 command -v nvidia-smi >/dev/null 2>&1 ||
     fail "no nvidia-smi on PATH: this machine has no NVIDIA driver, or the container does not see it"
-listed=$(nvidia-smi --query-gpu=index --format=csv,noheader 2>&1) ||
+# Its warnings, on stderr, are for the log; with 14 it warns of an infoROM, and lists the GPUs all the same.
+listed=$(nvidia-smi --query-gpu=index --format=csv,noheader) || [ $? -eq 14 ] ||
     fail "nvidia-smi failed: $listed"
 
 addresses=
+IFS=$(printf ' \t\n\r')
 for index in $listed; do
     case $index in
     *[!0-9]*) fail "nvidia-smi named no GPUs: $listed" ;;

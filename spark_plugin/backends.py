@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import logging
 from types import ModuleType
 from typing import get_args
 
 from event_model.options import Backend, check_choice
+
+_log = logging.getLogger(__name__)
 
 
 def check_backend(name: str) -> None:
@@ -36,4 +39,9 @@ def load_backend(name: str) -> ModuleType:
     device = importlib.import_module("gpu_kernels.device")
     if name == "gpu":
         device.require()
-    return importlib.import_module("cpu_fallback" if device.problem() else "gpu_kernels")
+    problem = device.problem()
+    if problem is None:
+        return importlib.import_module("gpu_kernels")
+    # Where there is no driver nobody expects a GPU to be used.
+    _log.log(logging.WARNING if device.has_driver() else logging.DEBUG, "on the CPU: %s", problem)
+    return importlib.import_module("cpu_fallback")

@@ -106,7 +106,8 @@ def correlate(
     DataError
         If rows are invalid and ``options.invalid`` is ``"raise"``.
     BackendError
-        If the backend is not here.
+        If the backend cannot be. Whether a worker has a GPU is seen when the DataFrame is computed: then
+        such an error comes from Spark, as a PythonException.
     """
     return plan_correlation(
         left, right, condition, left_time=left_time, right_time=right_time, by=by,

@@ -35,7 +35,7 @@ def test_all_of_it_in_the_simulator(tmp_path: Path) -> None:
     result = json.loads((tmp_path / "gpu-quick.json").read_text(encoding="utf-8"))
     assert result["settings"]["device"].startswith("Numba's CUDA simulator")
     picks = 0 if result["settings"].get("seismic_picks") == "not here" else 2
-    assert len(result["checks"]) == 56 + picks
+    assert len(result["checks"]) == 57 + picks
     assert all(check["passed"] for check in result["checks"])
     names = {figure["name"] for figure in result["figures"]}
     assert {
@@ -58,5 +58,23 @@ def test_without_a_gpu_it_says_what_to_do(tmp_path: Path) -> None:
         pytest.skip("there is a GPU")
     done = bench("-m", "bench", "run", "gpu", "--quick", "--out", str(tmp_path))
     assert done.returncode == 1
-    assert "backend='gpu' was asked for, but " in done.stdout + done.stderr
+    assert done.stdout.startswith("gpu: there is no GPU to measure: ")
+    assert len(done.stdout.splitlines()) < 5
+    assert done.stderr == ""
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "hidden", ["psutil", "typer psutil", "typer rich matplotlib psutil duckdb"]
+)
+def test_it_needs_no_packages_of_the_peers(hidden: str, tmp_path: Path) -> None:
+    """As where Coincide was installed with its extra gpu, and no other."""
+    program = BARE.replace(BARE[BARE.index('("typer') : BARE.index(":\n")], repr(hidden.split()))
+    taken = tmp_path / "taken"
+    taken.write_text("")
+    done = bench("-c", program, str(taken))
+    assert done.returncode == 2
+    assert "cannot write to --out" in done.stdout + done.stderr
+    done = bench("-c", program, str(tmp_path / "new"), CUDA_VISIBLE_DEVICES="")
+    assert done.returncode == 1
+    assert "gpu: there is no GPU to measure: " in done.stdout + done.stderr

@@ -120,6 +120,33 @@ def test_gpu(bare, tmp_path):
     assert finding.advice == ""
 
 
+@pytest.mark.parametrize(
+    ("script", "found"),
+    [
+        ("echo 'No devices were found'", "No devices were found"),
+        ("true", "nvidia-smi names no GPU"),
+        (r"printf '\377\n'", "\ufffd"),
+        ("echo 'NVIDIA-SMI has failed' >&2; exit 9", "NVIDIA-SMI has failed"),
+        ("echo 'WARNING: worn'; echo 'A100, 580.1, 40 MiB'; exit 14", "A100, driver 580.1, 40 MiB"),
+        ("exec sleep 30", "nvidia-smi gave no answer in 0.5 s"),
+    ],
+)
+def test_odd_answers_about_gpus(bare, tmp_path, monkeypatch, script, found):
+    monkeypatch.setattr(doctor, "_SMI_SECONDS", 0.5)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    answering(tmp_path, script)
+    finding = doctor.check_gpu()
+    assert finding.found == found
+    assert finding.state == ("ok" if "A100" in found else "none")
+
+
+def test_gpu_packages_that_are_too_old(monkeypatch):
+    monkeypatch.setattr(doctor, "least_problem", lambda module: f"{module} is too old")
+    finding = doctor.check_numba_cuda()
+    assert (finding.state, finding.found) == ("none", "numba_cuda is too old")
+    assert "pip install" in finding.advice
+
+
 def test_gpu_of_an_old_driver(bare, tmp_path):
     answering(tmp_path, "echo 'Tesla T4, 550.54.14, 15360 MiB'")
     finding = doctor.check_gpu()

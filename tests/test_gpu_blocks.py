@@ -76,7 +76,9 @@ def pool(free: int, used: int, limit: int) -> SimpleNamespace:
     ],
     ids=["no limit", "limit beyond the device", "limit", "all used"],
 )
-def test_memory_that_is_left(given: SimpleNamespace, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_that_is_left(
+    given: SimpleNamespace, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     runtime = SimpleNamespace(memGetInfo=lambda: (100, 1 << 40))
     cupy = SimpleNamespace(
         get_default_memory_pool=lambda: given, cuda=SimpleNamespace(runtime=runtime)

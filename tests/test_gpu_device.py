@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,16 @@ import pytest
 
 import cpu_fallback
 from event_model import BackendError, ConditionError
-from gpu_kernels import device, driver, transfers
+from gpu_kernels import device, driver, packages, transfers
 from gpu_kernels.cupy_cache import let_cupy_cache
 from gpu_kernels.simulation import SIMULATED
 from spark_plugin.backends import check_backend, load_backend
 
 if SIMULATED:
     pytest.skip("in the simulator there is always a GPU", allow_module_level=True)
+
+
+MISSING = packages.problem
 
 
 class FakeDriver:
@@ -95,7 +99,7 @@ def devices(monkeypatch: pytest.MonkeyPatch) -> Devices:
 @pytest.fixture
 def _asked_anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A process with the packages, in which nobody has asked for a GPU yet."""
-    monkeypatch.setattr(device, "_is_installed", lambda _: True)
+    monkeypatch.setattr(packages, "problem", lambda: None)
     monkeypatch.setattr(driver, "compiler_version", lambda: (13, 0))
     device._problem.cache_clear()
     yield
@@ -203,10 +207,36 @@ def test_cupy_has_a_folder_even_without_a_home(
 
 @pytest.mark.usefixtures("_asked_anew")
 def test_packages_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "_is_installed", lambda _: False)
-    with pytest.raises(BackendError, match=r"CuPy and Numba-CUDA missing: install coinc"):
+    monkeypatch.setattr(packages, "problem", MISSING)
+    monkeypatch.setattr(packages, "is_installed", lambda _: False)
+    with pytest.raises(BackendError, match=r"CuPy and Numba-CUDA missing: install Coincide with"):
         load_backend("gpu")
     assert load_backend("auto") is cpu_fallback
+
+
+@pytest.mark.parametrize(
+    ("versions", "says"),
+    [
+        ({"cupy": "13.6.0", "numba_cuda": "0.30.4"}, "CuPy is 13.6.0, older than 14.1"),
+        ({"cupy": "14.0.1", "numba_cuda": "0.30.4"}, "CuPy is 14.0.1, older than 14.1"),
+        ({"cupy": "14.1.0", "numba_cuda": "0.9.1"}, "Numba-CUDA is 0.9.1, older than 0.30"),
+        ({"cupy": "14.1.0rc1", "numba_cuda": "0.30.0"}, None),
+        ({"cupy": "15", "numba_cuda": "1.0"}, None),
+        ({"cupy": None, "numba_cuda": None}, None),
+    ],
+)
+def test_packages_are_too_old(
+    versions: dict[str, str | None], says: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packages, "is_installed", lambda _: True)
+    monkeypatch.setattr(packages, "version_of", versions.get)
+    found = packages.problem()
+    assert (found is None) if says is None else says in str(found)
+
+
+def test_version_of_a_package_that_is_here() -> None:
+    assert packages.version_of("numba_cuda") == metadata.version("numba-cuda")
+    assert packages.version_of("no_such_module") is None
 
 
 def test_plan_time_refuses_only_what_can_never_be() -> None:

@@ -43,6 +43,15 @@ def test_gpus(tools: Path, indexes: list[str]) -> None:
     assert json.loads(answer.stdout) == {"name": "gpu", "addresses": indexes}
 
 
+def test_warnings_and_line_ends_do_no_harm(tools: Path) -> None:
+    warned = "echo 'WARNING: infoROM is corrupted' >&2"
+    answering(tools, rf"{warned}; printf '0\r\n1\r\n'; exit 14")
+    answer = discover(tools)
+    assert answer.returncode == 0
+    assert json.loads(answer.stdout) == {"name": "gpu", "addresses": ["0", "1"]}
+    assert "infoROM" in answer.stderr
+
+
 @pytest.mark.parametrize(
     ("script", "message"),
     [

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from bench.experiment import Bench, Experiment
 from bench.gpu.backends import GPU, backends, note_device
 from bench.gpu.bandwidth import copy_bandwidth, time_shares
@@ -18,21 +21,35 @@ def run(bench: Bench) -> None:
     """Equality first; then throughput, sweeps and the bars."""
     both = backends()
     note_device(bench)
+    _compare(bench, both)
+    _time(bench, both)
+
+
+def _compare(bench: Bench, both: dict[str, Any]) -> None:
     for name, case in adversarial(bench.pick(20_000, 20)):
         check_join(bench, both, name, case)
     check_arrow(bench)
     check_picks(bench)
     check_streams(bench)
+    bench.keep()
+
+
+def _time(bench: Bench, both: dict[str, Any]) -> None:
     dense = Work(bench.pick(1_100_000, 40))
     pairs = check_pairs(bench, both, dense)
     bandwidth = copy_bandwidth(bench)
-    time_dense(bench, both, dense)
-    time_shares(bench, dense, pairs, bandwidth)
-    time_copies(bench, both[GPU], dense)
-    time_large(bench, Work(bench.pick(10_000_000, 40), rate=4.0))
-    time_end_to_end(bench)
-    sweep_counts(bench, both)
-    sweep_blocks(bench)
+    parts: tuple[Callable[[], None], ...] = (
+        lambda: time_shares(bench, dense, pairs, bandwidth),
+        lambda: time_large(bench, Work(bench.pick(10_000_000, 40), rate=4.0)),
+        lambda: time_end_to_end(bench),
+        lambda: time_dense(bench, both, dense),
+        lambda: time_copies(bench, both[GPU], dense),
+        lambda: sweep_counts(bench, both),
+        lambda: sweep_blocks(bench),
+    )
+    for part in parts:
+        part()
+        bench.keep()
 
 
 ABOUT = """\

@@ -6,6 +6,7 @@ from typing import Any
 
 from bench.experiment import Bench
 from bench.gpu.clock import simulated
+from event_model.errors import BackendError
 
 GPU, CPU = "GPU", "CPU"
 
@@ -22,7 +23,9 @@ def backends() -> dict[str, Any]:
     import gpu_kernels
     from gpu_kernels import device
 
-    device.require()
+    problem = device.problem()
+    if problem is not None:
+        raise BackendError(f"there is no GPU to measure: {problem}")
     return {GPU: gpu_kernels, CPU: cpu_fallback}
 
 

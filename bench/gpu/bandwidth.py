@@ -37,7 +37,7 @@ def copy_bandwidth(bench: Bench) -> float:
 
 
 def time_shares(bench: Bench, work: Work, pairs: int, bandwidth: float) -> None:
-    """Time of the kernels alone, and the bytes that they must move over it.
+    """Time of the kernels alone for each `emit`, and the bytes that they must move over it.
 
     Parameters
     ----------
@@ -47,47 +47,80 @@ def time_shares(bench: Bench, work: Work, pairs: int, bandwidth: float) -> None:
     pairs : int
         Of the dense case.
     bandwidth : float
-        Of a copy; 0 in the simulator, where there is nothing to time.
+        Of a copy; 0 in the simulator, where there is nothing to compare with.
     """
     from gpu_kernels import memory
-    from gpu_kernels.blocks import Block
 
     fitting = int(_FREE_FOR_PAIRS * memory.available()) // (_PAIR_BYTES * max(1, pairs))
     work = work.times(bench.pick(min(max(1, fitting), _LARGER), 1))
     bench.say(f"counting and filling {work.events:,} dense events on the device")
-    join = prepared_join(work)()
-    parts = join.sides.blocks(0, work.events)
-
-    def place() -> list[Block]:
-        return [Block(join.sides, *part) for part in parts]
-
-    def count() -> None:
-        for part in parts:
-            _ = Block(join.sides, *part).counts
-
-    placed = place()
-    pairs, probed = (sum(getattr(each, name) for each in placed) for name in ("matches", "probed"))
-
-    def fill() -> None:
-        for block in placed:
-            block.fill(join.left_order, join.right_order)
-
+    resident = _Resident(work)
+    bench.note(
+        dense_events=work.events, pairs=resident.pairs, probed=resident.probed,
+        blocks=len(resident.parts),
+    )  # fmt: skip
     # Counting must read both sides' midpoints and lengths and write counts; probing reads the shells.
-    # Filling must read a target's value and write two numbers for each pair.
-    needed = {
-        "count": (count, (2 * 16 + 8) * work.events + 16 * probed),
-        "fill": (fill, 24 * pairs),
+    # Filling must read a target's value and write one or two numbers for each pair.
+    jobs: dict[str, tuple[Callable[[], Any], int | None, float | None]] = {
+        "count": (resident.count, 40 * work.events + 16 * resident.probed, COUNT_BAR),
+        "fill": (resident.fill, 24 * resident.pairs, FILL_BAR),
+        "fill for lists": (resident.fill_lists, 16 * resident.pairs, None),
+        "best": (resident.best, None, None),
     }
-    bars = {"count": COUNT_BAR, "fill": FILL_BAR}
-    bench.note(dense_events=work.events, pairs=pairs, probed=probed, blocks=len(parts))
-    for name, (job, moved) in needed.items():
+    for name, (job, moved, bar) in jobs.items():
         seconds = _median_seconds(job)
-        bench.figure(f"{name}, device", seconds * 1e3, "ms")
-        if bandwidth:
+        bench.figure(f"{name}, on the device", seconds * 1e3, "ms")
+        bench.figure(f"{name}, events on the device", 2e-6 * work.events / seconds, "M events/s")
+        bench.figure(f"{name}, pairs on the device", 1e-9 * resident.pairs / seconds, "G pairs/s")
+        if bandwidth and moved is not None:
             share = 100 * moved / seconds / bandwidth
-            bench.figure(f"{name}, of the copy bandwidth", share, "%", bars[name])
-        if name == "fill":
-            bench.figure("pairs filled on the device", pairs / seconds / 1e9, "G pairs/s")
+            bench.figure(f"{name}, of the copy bandwidth", share, "%", bar)
+
+
+class _Resident:
+    """A join whose sides, and placed blocks, are in device memory.
+
+    Parameters
+    ----------
+    work : Work
+    """
+
+    def __init__(self, work: Work) -> None:
+        from gpu_kernels.arrays import on_device
+
+        self._join = prepared_join(work)()
+        self._ranks = on_device(np.arange(work.events))
+        self.parts = self._join.sides.blocks(0, work.events)
+        self._placed = [self._block(part) for part in self.parts]
+        self.pairs = sum(block.matches for block in self._placed)
+        self.probed = sum(block.probed for block in self._placed)
+
+    def _block(self, part: tuple[int, int]) -> Any:
+        from gpu_kernels.blocks import Block
+
+        return Block(self._join.sides, *part)
+
+    def count(self) -> None:
+        """Counts of all events, from the sorted sides on."""
+        for part in self.parts:
+            _ = self._block(part).counts
+
+    def fill(self) -> None:
+        """Both numbers of all pairs, once counted."""
+        for block in self._placed:
+            block.fill(self._join.left_order, self._join.right_order)
+
+    def fill_lists(self) -> None:
+        """The right numbers of all pairs, once counted."""
+        for block in self._placed:
+            block.fill(None, self._join.right_order)
+
+    def best(self) -> None:
+        """The most probable partners."""
+        from gpu_kernels.candidates import find_best
+
+        for part in self.parts:
+            find_best(self._join.sides, self._ranks, *part)
 
 
 def _median_seconds(job: Callable[[], Any]) -> float:

@@ -75,26 +75,30 @@ def time_copies(bench: Bench, package: Any, work: Work) -> None:
 
 
 def time_end_to_end(bench: Bench) -> None:
-    """Arrow in, Arrow out."""
+    """Arrow in, Arrow out, for every `emit`."""
     from spark_plugin.worker import correlate_tables
 
-    left, right = Work(bench.pick(4_000_000, 30)).tables()
+    work = Work(bench.pick(4_000_000, 30), rate=25.0)
+    left, right = work.tables()
     condition = TimingCondition(mutual_deadline("500ms"), 0.8)
     options = CorrelateOptions(unit="us", threads=bench.cores)
-    for emit, bar in (("counts", END_TO_END_BAR), ("lists", None), ("best", None)):
 
-        def job(backend: str, emit: str = emit) -> int:
-            return correlate_tables(
-                left,
-                right,
-                condition,
-                emit=emit,
-                backend=backend,
-                options=options,  # type: ignore[arg-type]
-            ).num_rows
+    def job(backend: str, emit: str) -> int:
+        found = correlate_tables(
+            left, right, condition, emit=emit, backend=backend, options=options,  # type: ignore[arg-type]
+        )  # fmt: skip
+        return found.num_rows
 
+    pairs = job("gpu", "pairs")
+    for emit in ("counts", "pairs", "lists", "best"):
+        label = f"Arrow to Arrow, {emit}"
         timings = bench.alternate(
-            f"Arrow to Arrow, {emit}", {GPU: lambda: job("gpu"), CPU: lambda: job("cpu")}, rounds=3
+            label, {GPU: partial(job, "gpu", emit), CPU: partial(job, "cpu", emit)}, rounds=2
         )
-        bench.check_equal(f"Arrow to Arrow, {emit}", {w: t.answer for w, t in timings.items()})
-        bench.ratio(f"Arrow to Arrow, {emit}: CPU / GPU", timings[CPU], timings[GPU], bar)
+        bench.check_equal(label, {who: timing.answer for who, timing in timings.items()})
+        bar = END_TO_END_BAR if emit == "counts" else None
+        bench.ratio(f"{label}: CPU / GPU", timings[CPU], timings[GPU], bar)
+        _rates(bench, label, work.events, timings)
+        if emit in ("pairs", "lists"):
+            for who, timing in timings.items():
+                bench.figure(f"{label}: {who}", pairs / timing.median / 1e6, "M pairs/s")

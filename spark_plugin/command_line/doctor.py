@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from gpu_kernels.packages import least_problem
 from spark_plugin.accelerator import RAPIDS_PLUGIN, find_jar, is_accelerated
 from spark_plugin.session import Java, active_session, look_for_java
 
@@ -21,7 +22,7 @@ _SMI_SECONDS = 20
 _OLDEST_PYTHON = (3, 11)
 _OLDEST_DRIVER = 580
 """Of CUDA 13, for which the GPU packages are built."""
-_GPU_PACKAGES = "pip install 'coincide[gpu]'"
+_GPU_PACKAGES = "pip install '.[gpu]' in the folder of Coincide's sources"
 
 
 @dataclass(frozen=True)
@@ -126,15 +127,23 @@ def check_gpu() -> Finding:
     """The GPU and its driver."""
     try:
         answer = subprocess.run(
-            _SMI, capture_output=True, text=True, timeout=_SMI_SECONDS, check=False
+            _SMI,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_SMI_SECONDS,
+            check=False,
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except subprocess.TimeoutExpired:
+        advice = "look at the driver: dmesg may say more"
+        return Finding("GPU", _ABSENT, f"nvidia-smi gave no answer in {_SMI_SECONDS} s", advice)
+    except OSError:
         return Finding("GPU", _ABSENT, "no nvidia-smi, so no NVIDIA driver")
-    lines = [line.strip() for line in answer.stdout.splitlines() if line.strip()]
-    if answer.returncode or not lines:
+    # It may warn besides; a line of a GPU has all that was asked for.
+    gpus = [_fields(line) for line in answer.stdout.splitlines() if line.count(",") >= 2]
+    if not gpus:
         said = (answer.stdout + answer.stderr).strip().splitlines()
         return Finding("GPU", _ABSENT, said[0] if said else "nvidia-smi names no GPU")
-    gpus = [_fields(line) for line in lines]
     found = "; ".join(f"{name}, driver {driver}, {memory}" for name, driver, memory in gpus)
     if any(_is_old(driver) for _, driver, _ in gpus):
         return Finding(
@@ -216,6 +225,7 @@ def _imported(module: str, *distributions: str) -> tuple[str, str]:
 
 def _optional(name: str, module: str, *distributions: str) -> Finding:
     found, error = _imported(module, *distributions)
+    error = error or least_problem(module) or ""
     if not error:
         return Finding(name, _OK, found)
     return Finding(name, _ABSENT, error, f"with an NVIDIA GPU: {_GPU_PACKAGES}")

@@ -16,6 +16,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from event_model.errors import CoincideError, ConditionError
 from spark_plugin.command_line.arguments import JoinRequest, join_request, names
+from spark_plugin.devices import release_gpu
 from spark_plugin.direct.planning import plan_files
 from spark_plugin.direct.slice_join import DirectJoin, join_slice, read_slice
 from spark_plugin.direct.wire import spark_type
@@ -87,8 +88,11 @@ class CoincideReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Join one slice."""
         wanted = to_arrow_schema(self._schema)
-        for batch in join_slice(self._join, read_slice(self._join, partition.value)):
-            yield batch.cast(wanted)
+        try:
+            for batch in join_slice(self._join, read_slice(self._join, partition.value)):
+                yield batch.cast(wanted)
+        finally:
+            release_gpu()
 
 
 def _kind(field: pa.Field) -> T.DataType:
