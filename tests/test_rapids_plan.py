@@ -57,7 +57,6 @@ CASES: dict[str, dict] = {
     },
     "timestamps out": {**INTEGERS, "right_columns": ["id", "max_time"], "emit": "lists"},
     "wall clocks": {"left_time": "wall", "right_time": "wall"},
-    "decimals": {**INTEGERS, "left_columns": ["id", "amount"]},
 }  # fmt: skip
 BROADCASTS: dict[str, dict] = {
     f"{side} small, {name}": {**case, "options": {**MICROSECONDS, "broadcast": side}}
@@ -68,6 +67,15 @@ BROADCASTS: dict[str, dict] = {
     for name, case in CASES.items()
     if name in names
 }
+_HAND_OVER, _ALL = {"MapInArrowExec"}, {"MapInArrowExec", "UnionExec", "ShuffleExchangeExec"}
+CROSSING: dict[str, tuple[dict, set[str]]] = {
+    "decimals": ({"left_columns": ["id", "amount"]}, _HAND_OVER),
+    "decimal keys": ({"by": "amount"}, _HAND_OVER),
+    "structs": ({"left_columns": ["id", "pair"]}, _HAND_OVER),
+    "bytes": ({"left_columns": ["id", "bytes"]}, _ALL),
+    "byte keys": ({"by": "bytes"}, _ALL),
+}
+"""Columns that cannot cross to Python from the GPU, and the operators that so stay on the CPU."""
 ONE_STEP = [
     name
     for name, case in BROADCASTS.items()
@@ -97,6 +105,8 @@ def events() -> pa.Table:
             "good": [i % 5 > 0 for i in range(ROWS)],
             "weight": [i / 7 for i in range(ROWS)],
             "amount": pa.array([i for i in range(ROWS)], pa.decimal128(20, 2)),
+            "pair": [{"a": i} for i in range(ROWS)],
+            "bytes": [b"ab"[i % 2 :] for i in range(ROWS)],
         }
     )
 
@@ -124,7 +134,8 @@ def run(folder: str) -> None:
     collected: list[DataFrame] = []
     to_arrow = DataFrame.toArrow
     DataFrame.toArrow = lambda self: collected.append(self) or to_arrow(self)
-    for name, case in {**CASES, **BROADCASTS}.items():
+    crossing = {name: {**INTEGERS, **case} for name, (case, _) in CROSSING.items()}
+    for name, case in {**CASES, **BROADCASTS, **crossing}.items():
         given = {"options": MICROSECONDS, **case}
         given["options"] = CorrelateOptions(**{"broadcast": "never", **given["options"]})
         planned = plan_correlation(left, right, CONDITION, **given)
@@ -212,9 +223,7 @@ def reports(java_home: str, tmp_path_factory: pytest.TempPathFactory) -> dict:
     return json.loads((folder / "reports.json").read_text())
 
 
-WHOLLY_ON_GPU = [
-    name for name in CASES if "timestamps" not in name and name not in ("wall clocks", "decimals")
-]
+WHOLLY_ON_GPU = [name for name in CASES if "timestamps" not in name and name != "wall clocks"]
 
 
 @pytest.mark.parametrize("name", [*WHOLLY_ON_GPU, *ONE_STEP, LOOK])
@@ -277,10 +286,9 @@ def test_wall_clocks_stay_on_the_cpu_until_they_are_ticks(reports: dict) -> None
     assert named["MapInArrowExec"] in ON_GPU
 
 
-def test_decimals_keep_the_hand_over_on_the_cpu(reports: dict) -> None:
-    reasons = not_on_gpu(reports["decimals"])
-    assert set(reasons) == {"MapInArrowExec"}
-    assert all("DecimalType(20,2)" in reason for reason in reasons["MapInArrowExec"])
+@pytest.mark.parametrize("name", CROSSING)
+def test_types_that_do_not_cross_keep_the_hand_over_on_the_cpu(reports: dict, name: str) -> None:
+    assert set(not_on_gpu(reports[name])) == CROSSING[name][1]
 
 
 def test_the_join_runs_with_the_accelerator_loaded(reports: dict) -> None:
