@@ -7,6 +7,7 @@ divided between them before either takes any.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal, get_args
@@ -31,7 +32,7 @@ class RapidsOptions:
 
     Parameters
     ----------
-    jar : str
+    jar : str, or a path
         The Accelerator's jar: a path that driver and executors see, for Kubernetes ``local:///...`` in
         the image.
     master : {"local", "standalone", "yarn", "kubernetes"}
@@ -66,10 +67,9 @@ class RapidsOptions:
 
     def __post_init__(self) -> None:
         check_choice("master", self.master, get_args(Master))
-        if PurePosixPath(self.jar).suffix != ".jar":
-            raise ConditionError(
-                f"jar must be the path of {RAPIDS_COORDINATES.split(':')[1]}-….jar; found {self.jar!r}"
-            )
+        self._check_jar()
+        if not isinstance(self.explain_only, bool):
+            raise ConditionError(f"explain_only must be True or False; found {self.explain_only!r}")
         for name in ("tasks_per_gpu", "python_steps"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
@@ -80,6 +80,17 @@ class RapidsOptions:
                 f"on {self.master} executors find their GPU by a script: set discovery_script to"
                 " scripts/discover-gpus.sh"
             )
+
+    def _check_jar(self) -> None:
+        given: object = self.jar
+        if isinstance(given, os.PathLike):
+            object.__setattr__(self, "jar", os.fspath(given))
+        is_path = isinstance(self.jar, str) and PurePosixPath(self.jar).suffix == ".jar"
+        if not is_path or "," in self.jar:
+            name = RAPIDS_COORDINATES.split(":")[1]
+            raise ConditionError(f"jar must be the path of {name}-….jar; found {given!r}")
+        if self.master == "local" and "://" in self.jar:
+            raise ConditionError(f"a local session wants the jar's plain path; found {given!r}")
 
     def _check_shares(self) -> None:
         for name in ("jvm_share", "python_share"):

@@ -125,6 +125,20 @@ def test_no_usable_gpu(found: Any, says: str, monkeypatch: pytest.MonkeyPatch) -
     assert load_backend("auto") is load_backend("cpu") is cpu_fallback
 
 
+@pytest.mark.parametrize(("found", "level"), [(None, "DEBUG"), (FakeDriver(count=0), "WARNING")])
+@pytest.mark.usefixtures("_asked_anew")
+def test_auto_says_why_a_gpu_is_not_used(
+    found: Any, level: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Loudly only where there is a driver, so that somebody may count on the GPU."""
+    monkeypatch.setattr(driver, "load", lambda: found)
+    caplog.set_level("DEBUG", "spark_plugin.backends")
+    assert load_backend("auto") is cpu_fallback
+    (record,) = caplog.records
+    assert record.levelname == level
+    assert "on the CPU: " in record.getMessage()
+
+
 @pytest.mark.usefixtures("_asked_anew")
 def test_compiler_newer_than_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "compiler_version", lambda: (13, 4))

@@ -97,6 +97,10 @@ def test_explain_only_asks_for_no_gpu() -> None:
     }  # fmt: skip
 
 
+def test_a_path_will_do() -> None:
+    assert options(jar=Path(JAR)) == options(jar=JAR)
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -105,6 +109,10 @@ def test_explain_only_asks_for_no_gpu() -> None:
             {"jar": "com.nvidia:rapids-4-spark_2.13:26.08.1"},
             "jar must be the path of rapids-4-spark",
         ),
+        ({"jar": None}, "jar must be the path of .*; found None"),
+        ({"jar": "/a.jar,/b.jar"}, "jar must be the path"),
+        ({"jar": "file:///a.jar", "master": "local"}, "a local session wants the jar's plain path"),
+        ({"explain_only": "no"}, "explain_only must be True or False; found 'no'"),
         ({"tasks_per_gpu": 0}, "tasks_per_gpu must be an int of at least 1; found 0"),
         ({"tasks_per_gpu": True}, "tasks_per_gpu must be an int"),
         ({"python_steps": 1.5}, "python_steps must be an int"),
