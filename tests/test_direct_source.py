@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import re
 from pathlib import Path
 
@@ -11,9 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.datasource import InputPartition
 
 from event_model import TimingCondition, within
 from spark_plugin import correlate_files
+from spark_plugin.direct import source
 from spark_plugin.direct.source import CoincideSource
 from tests.test_direct_join import stream
 
@@ -98,3 +101,21 @@ def test_wrong_options(
     with pytest.raises((AnalysisException, PySparkException), match=words) as raised:
         spark.read.format("coincide").options(**given).load()
     assert not re.search("--(within|confidence|left-time)", str(raised.value))
+
+
+@pytest.mark.parametrize("batches", [1, 1000])
+def test_a_slice_gives_the_gpu_back(
+    sides: tuple[Path, Path], batches: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When it is done, and also when nobody wants the rest of it."""
+    released = []
+    monkeypatch.setattr(source, "release_gpu", lambda: released.append(True))
+    options = {
+        "left": f"{sides[0]}", "right": f"{sides[1]}", "within": "-300,100", "confidence": "0.7",
+        "batch_pairs": "50", "slices": "1",
+    }  # fmt: skip
+    asked = CoincideSource(options)
+    read = asked.reader(asked.schema()).read(InputPartition(0))
+    assert len(list(itertools.islice(read, batches))) > 0
+    read.close()
+    assert released == [True]

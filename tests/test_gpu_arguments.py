@@ -17,9 +17,11 @@ from gpu_kernels.simulation import SIMULATED
 if SIMULATED:
     pytest.skip("the simulator launches nothing", allow_module_level=True)
 
+from numba.cuda import dispatcher
+from numba.cuda.cudadrv import devices
 from numba.cuda.dispatcher import _Kernel
 
-from gpu_kernels import compilation
+from gpu_kernels import compilation, placement, tiles
 from gpu_kernels.arguments import Arguments
 from gpu_kernels.compilation import THREADS, TILE, Kernel, launch_each, launch_tiles
 from gpu_kernels.layout import BASE, CONDITION, I64_ARRAY, RUN, TARGETS, Base, Condition, Run
@@ -166,3 +168,44 @@ def test_targets_are_named_by_their_class() -> None:
     random = np.random.default_rng(1)
     with pytest.raises(TypeError, match="takes Targets, not Base"):
         Arguments([TARGETS]).values([made(BASE, random)])
+
+
+class Context:
+    """A device's context, as far as loading a kernel goes; keeps the machine code that it was given."""
+
+    def __init__(self, number: int, capability: tuple[int, int]) -> None:
+        self.device = SimpleNamespace(id=number, compute_capability=capability)
+        self.loaded: list[bytes] = []
+
+    def create_module_image(self, image: Any, *_: Any) -> Any:
+        self.loaded.append(bytes(image.code))
+        module = SimpleNamespace(initialized=True)
+        return SimpleNamespace(
+            initialized=True,
+            get_function=lambda _: SimpleNamespace(kernel=self.device.id, module=module),
+        )
+
+
+@pytest.mark.parametrize("kernel", [placement.tile_owners, tiles.copy], ids=["each", "tiles"])
+def test_a_launch_compiles_links_and_loads_for_each_device(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By Numba-CUDA itself, up to the driver: once for a device, whatever comes in between."""
+    contexts = [Context(0, (9, 0)), Context(1, (9, 0)), Context(2, (7, 5))]
+    current, launched = [contexts[0]], []
+    monkeypatch.setattr(devices, "get_context", lambda *_: current[0])
+    monkeypatch.setattr(dispatcher, "get_current_device", lambda: current[0].device)
+    monkeypatch.setattr(
+        compilation, "launch", lambda *given: launched.append((given[2], len(given) - 3))
+    )
+    fresh = Kernel(kernel.py_func, kernel.types)
+    arguments = [made(each, np.random.default_rng(1)) for each in kernel.types]
+    for number in (0, 1, 2, 0, 2):
+        current[0] = contexts[number]
+        launch_tiles(fresh, 1000, *arguments)
+    values = len(Arguments(kernel.types).values(arguments))
+    assert launched == [(number, values) for number in (0, 1, 2, 0, 2)]
+    assert [len(context.loaded) for context in contexts] == [1, 1, 1]
+    elf = [context.loaded[0][:4] for context in contexts]
+    assert elf == 3 * [b"\x7fELF"], "machine code, not PTX: the driver compiles nothing"
+    assert contexts[0].loaded == contexts[1].loaded != contexts[2].loaded
