@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -109,11 +110,16 @@ def settings(spark: SparkSession, values: dict[str, object]) -> Iterator[None]:
             spark.conf.set(name, value)
 
 
+_numbers = itertools.count()
+
+
 @contextmanager
 def jobs(spark: SparkSession, group: str) -> Iterator[list[int]]:
     """The numbers of the Spark jobs that ran inside, known afterwards."""
     context = spark.sparkContext
     started: list[int] = []
+    # A name that no other test of the session has had.
+    group = f"{group} {next(_numbers)}"
     context.setJobGroup(group, group)
     try:
         yield started
