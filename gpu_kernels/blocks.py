@@ -10,14 +10,14 @@ import numpy as np
 from gpu_kernels import placement, tiles
 from gpu_kernels.arrays import array_module
 from gpu_kernels.compilation import THREADS, TILE, launch_each, launch_tiles
-from gpu_kernels.layout import MOST_ENTRIES, Base, Condition, Run, Spans, Targets
+from gpu_kernels.layout import Base, Condition, Run, Spans, Targets
 from gpu_kernels.memory import available, exclusive_scan, filled, take
 
 _FEW_ENTRIES = 1 << 22
 """A block of so many fills a GPU, and takes some hundred megabytes: if need be it is split."""
 
 _MANY_ENTRIES = 1 << 25
-"""With more, what each block takes to begin would not show any less."""
+"""With so many, by estimate, what a block takes to begin hardly shows. At most `layout.MOST_ENTRIES`."""
 
 _ENTRY_BYTES = 128
 """Of all arrays that grow with the entries, counted generously."""
@@ -167,7 +167,7 @@ def _entries_of_block(wanted: int) -> int:
     if wanted <= _FEW_ENTRIES:
         return max(1, wanted)
     fitting = int(_MEMORY_SHARE * available()) // _ENTRY_BYTES
-    return min(max(_FEW_ENTRIES, fitting), _MANY_ENTRIES, MOST_ENTRIES)
+    return min(max(_FEW_ENTRIES, fitting), _MANY_ENTRIES)
 
 
 def tile_owners(scan: Any, items: int) -> Any:

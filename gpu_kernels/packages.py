@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from collections.abc import Mapping
+from functools import cache
 from importlib import metadata
 
 LEAST = {"cupy": ("CuPy", (14, 1)), "numba_cuda": ("Numba-CUDA", (0, 30))}
@@ -34,9 +36,15 @@ def is_installed(module: str) -> bool:
 
 def version_of(module: str) -> str | None:
     """Version of the distribution that brings a module; None if none says that it does."""
-    for distribution in metadata.packages_distributions().get(module, []):
+    for distribution in _distributions().get(module, []):
         return metadata.version(distribution)
     return None
+
+
+@cache
+def _distributions() -> Mapping[str, list[str]]:
+    """Which distributions bring each module: read from all that are installed, once."""
+    return metadata.packages_distributions()
 
 
 def _numbers(version: str) -> tuple[int, ...]:

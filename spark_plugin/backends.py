@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+from functools import cache
 from types import ModuleType
 from typing import get_args
 
@@ -43,5 +44,11 @@ def load_backend(name: str) -> ModuleType:
     if problem is None:
         return importlib.import_module("gpu_kernels")
     # Where there is no driver nobody expects a GPU to be used.
-    _log.log(logging.WARNING if device.has_driver() else logging.DEBUG, "on the CPU: %s", problem)
+    _say_once(logging.WARNING if device.has_driver() else logging.DEBUG, problem)
     return importlib.import_module("cpu_fallback")
+
+
+@cache
+def _say_once(level: int, problem: str) -> None:
+    """Not for each task and slice that a process works through."""
+    _log.log(level, "on the CPU: %s", problem)

@@ -22,6 +22,7 @@ from cpu_fallback.reference import decision_is_clear, satisfaction_probability
 
 T = TypeVar("T")
 Row = dict[str, Any]
+Interval = tuple[int, int]
 
 LIMIT = 2**61 - 1
 """Largest |time| and |bound| in ticks that the product takes."""

@@ -6,12 +6,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pyarrow as pa
 import pytest
 
-from tests.workplace import ROOT, WINDOW, coincide
+from tests.workplace import ROOT, WINDOW, coincide, interrupted
 
 
 @pytest.mark.parametrize(
@@ -62,18 +61,8 @@ def test_signals_leave_no_output(work, number, code):
     for name in ("left.parquet", "right.parquet"):
         work.write(name, pa.table(many))
     words = ["join", str(work.left), str(work.right), "-o", str(work.output), *WINDOW]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "spark_plugin.command_line", *words, "--engine", "local"],
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True,
-        # A shell that runs the tests in the background has it ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )  # fmt: skip
-    deadline = time.monotonic() + 120
-    while not list(work.output.parent.iterdir()) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    process.send_signal(number)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == code
+    exit_code, err = interrupted(work, *words, "--engine", "local", number=number)
+    assert exit_code == code
     assert "Traceback" not in err
     assert list(work.output.parent.iterdir()) == []
 

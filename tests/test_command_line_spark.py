@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,7 +10,7 @@ import pytest
 
 from event_model import DataError, MemoryBudgetError
 from spark_plugin.command_line.problems import explain
-from tests.workplace import ROOT, WINDOW, coincide, events, rows
+from tests.workplace import WINDOW, coincide, events, interrupted, rows
 
 
 @pytest.fixture(scope="module")
@@ -208,18 +203,8 @@ def test_spark_interrupted(work):
         "--master",
         "local[1]",
     ]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "spark_plugin.command_line", "join", *words],
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True,
-        # A shell that runs the tests in the background has it ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )  # fmt: skip
-    deadline = time.monotonic() + 200
-    while not list(work.output.parent.iterdir()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=100)
-    assert process.returncode == 130
+    exit_code, err = interrupted(work, "join", *words)
+    assert exit_code == 130
     assert err == "coincide: interrupted; no output was left\n"
     assert list(work.output.parent.iterdir()) == []
 

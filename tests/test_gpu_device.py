@@ -22,6 +22,7 @@ from event_model import BackendError, ConditionError
 from gpu_kernels import device, driver, packages, transfers
 from gpu_kernels.cupy_cache import let_cupy_cache
 from gpu_kernels.simulation import SIMULATED
+from spark_plugin import backends
 from spark_plugin.backends import check_backend, load_backend
 
 if SIMULATED:
@@ -130,10 +131,12 @@ def test_no_usable_gpu(found: Any, says: str, monkeypatch: pytest.MonkeyPatch) -
 def test_auto_says_why_a_gpu_is_not_used(
     found: Any, level: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Loudly only where there is a driver, so that somebody may count on the GPU."""
+    """Once, and loudly only where there is a driver, so that somebody may count on the GPU."""
     monkeypatch.setattr(driver, "load", lambda: found)
+    backends._say_once.cache_clear()
     caplog.set_level("DEBUG", "spark_plugin.backends")
-    assert load_backend("auto") is cpu_fallback
+    for _ in range(3):
+        assert load_backend("auto") is cpu_fallback
     (record,) = caplog.records
     assert record.levelname == level
     assert "on the CPU: " in record.getMessage()

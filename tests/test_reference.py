@@ -18,9 +18,9 @@ from cpu_fallback.reference import (
 )
 from tests.strategies import (
     LIMIT,
+    Interval,
 )
 
-Interval = tuple[int, int]
 T = 1_700_000_000 * 10**9  # ns since 1970
 
 HAND_WORKED: dict[str, tuple[Interval, Interval, Interval, Fraction]] = {

@@ -14,12 +14,10 @@ from cpu_fallback.reference import (
     correlate,
 )
 from tests.strategies import (
+    Interval,
     JoinCase,
     join_cases,
 )
-
-Interval = tuple[int, int]
-
 
 # --- the join ---
 

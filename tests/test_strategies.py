@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from cpu_fallback.reference import (
-    correlate,
-)
+from cpu_fallback.reference import correlate
 from tests.strategies import (
     LIMIT,
+    Interval,
     JoinCase,
     Scale,
     confidences,
@@ -21,8 +20,6 @@ from tests.strategies import (
     random_cases,
     windows,
 )
-
-Interval = tuple[int, int]
 
 
 def check_case(case: JoinCase) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -94,3 +96,21 @@ def coincide(*arguments: str, **environment: str) -> subprocess.CompletedProcess
         env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
         capture_output=True, text=True, timeout=280, check=False,
     )  # fmt: skip
+
+
+def interrupted(
+    work: Workplace, *arguments: str, number: signal.Signals = signal.SIGINT
+) -> tuple[int, str]:
+    """Exit code and stderr of `coincide`, sent a signal as soon as it begins to write."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "spark_plugin.command_line", *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True,
+        # A shell that runs the tests in the background has it ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
+    deadline = time.monotonic() + 200
+    while not list(work.output.parent.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=100)
+    return process.returncode, err

@@ -26,12 +26,8 @@ def time_dense(bench: Bench, backends: dict[str, Any], work: Work) -> None:
         join = package.IntervalJoin(left, right, work.window, threads=bench.cores)
         return int(join.counts.sum())
 
-    def filled(package: Any) -> Any:
-        join = package.IntervalJoin(left, right, work.window, threads=bench.cores)
-        return sum(
-            join.pairs(*run, join.left_order, join.right_order)[0].size
-            for run in join.chunks(PAIRS_AT_ONCE)
-        )
+    def filled(package: Any) -> int:
+        return _filled(package.IntervalJoin(left, right, work.window, threads=bench.cores))
 
     for name, job in (("counts", counted), ("pairs", filled)):
         timings = bench.alternate(
@@ -42,6 +38,14 @@ def time_dense(bench: Bench, backends: dict[str, Any], work: Work) -> None:
         bench.check_equal(f"dense, {name}", {who: t.answer for who, t in timings.items()})
         bench.ratio(f"dense, {name}: CPU / GPU, host to host", timings[CPU], timings[GPU])
         _rates(bench, f"dense, {name}", work.events, timings)
+
+
+def _filled(join: Any) -> int:
+    """All pairs of a join, in host memory. Returns how many."""
+    return sum(
+        join.pairs(*run, join.left_order, join.right_order)[0].size
+        for run in join.chunks(PAIRS_AT_ONCE)
+    )
 
 
 def _rates(bench: Bench, label: str, events: int, timings: dict[str, Timing]) -> None:
@@ -57,11 +61,7 @@ def time_copies(bench: Bench, package: Any, work: Work) -> None:
 
     def filled(overlap: bool) -> int:
         transfers.current().overlap = overlap
-        join = package.IntervalJoin(left, right, work.window)
-        return sum(
-            join.pairs(*run, join.left_order, join.right_order)[0].size
-            for run in join.chunks(PAIRS_AT_ONCE)
-        )
+        return _filled(package.IntervalJoin(left, right, work.window))
 
     try:
         timings = bench.alternate(
@@ -78,7 +78,7 @@ def time_end_to_end(bench: Bench) -> None:
     """Arrow in, Arrow out, for every `emit`."""
     from spark_plugin.worker import correlate_tables
 
-    work = Work(bench.pick(4_000_000, 30), rate=25.0)
+    work = Work(bench.pick(4_000_000, 30))
     left, right = work.tables()
     condition = TimingCondition(mutual_deadline("500ms"), 0.8)
     options = CorrelateOptions(unit="us", threads=bench.cores)
@@ -93,7 +93,7 @@ def time_end_to_end(bench: Bench) -> None:
     for emit in ("counts", "pairs", "lists", "best"):
         label = f"Arrow to Arrow, {emit}"
         timings = bench.alternate(
-            label, {GPU: partial(job, "gpu", emit), CPU: partial(job, "cpu", emit)}, rounds=2
+            label, {GPU: partial(job, "gpu", emit), CPU: partial(job, "cpu", emit)}, rounds=3
         )
         bench.check_equal(label, {who: timing.answer for who, timing in timings.items()})
         bar = END_TO_END_BAR if emit == "counts" else None
