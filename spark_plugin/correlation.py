@@ -232,7 +232,7 @@ def plan_correlation(
     observable = not is_accelerated(left.sparkSession)
     observation = Observation("coincide") if observe and observable else None
     stage = Stage(
-        raise_invalid=counts is None and options.invalid == "raise",
+        raise_invalid=options.invalid == "raise",
         profile=gpu_profile(left.sparkSession, backend),
         metrics=None if observation is None else result.metrics_name,
         observation=observation,

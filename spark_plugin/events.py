@@ -9,11 +9,13 @@ from pyspark.sql import DataFrame
 from event_model.options import SideName
 from event_model.units import TIME_LIMIT
 from spark_plugin.dataframes import field_of, literal, quoted, ticks, wire_bytes
-from spark_plugin.time_columns import INVALID_REASONS, NOT_FINITE, TimeScale
+from spark_plugin.time_columns import INVALID_REASONS, TimeScale
 
 REASONS = ("ok", "null", *INVALID_REASONS)
 """What a row can be; its index is the value of `EventFrame.reason`."""
 
+_NOT_FINITE = -TIME_LIMIT - 1
+"""``low`` or ``high`` of a NaN or an infinity."""
 _TIME_BYTES = 16
 
 
@@ -54,16 +56,17 @@ class EventFrame:
     def columns(self) -> list[str]:
         """What other expressions refer to, as select expressions over the source.
 
-        ``low`` and ``high``: min_time and max_time in ticks, bigint, null for a null, out of range for
-        what is no time. ``null_key``: whether a key is null, boolean. ``key_hash``: bigint, 0 without
-        keys.
+        ``low`` and ``high``: min_time and max_time in ticks, bigint, null for a null, just out of range
+        for what is no time: Spark may evaluate ``high - low`` of rows that another condition excludes,
+        so that it must not overflow for any. ``null_key``: whether a key is null, boolean. ``key_hash``:
+        bigint, 0 without keys.
         """
         names = [quoted(name) for name in self.by]
         null_key = " OR ".join(f"{name} IS NULL" for name in names) or "false"
         key_hash = f"xxhash64({', '.join(names)})" if names else "0L"
         return [
-            f"{ticks(self.scales[0])} AS low",
-            f"{ticks(self.scales[1])} AS high",
+            f"{_held(self.scales[0])} AS low",
+            f"{_held(self.scales[1])} AS high",
             f"({null_key}) AS null_key",
             f"{key_hash} AS key_hash",
         ]
@@ -100,7 +103,7 @@ class EventFrame:
         """Index in `REASONS`: int, never null."""
         index = {reason: i for i, reason in enumerate(REASONS)}
         too_long = "false" if self.longest is None else f"high - low > {literal(self.longest)}"
-        not_finite = literal(NOT_FINITE)
+        not_finite = literal(_NOT_FINITE)
         # A null key comes last: it does not excuse an invalid time.
         return (
             f"CASE WHEN {self.is_ok} THEN {index['ok']}"
@@ -131,6 +134,17 @@ class EventFrame:
     def _finiteness(self) -> str:
         floats = any(scale.column.family == "float" for scale in self.scales)
         return "not_finite" if floats else "range"
+
+
+def _held(scale: TimeScale) -> str:
+    """A time column in ticks, all that is out of range on the nearest tick that is."""
+    value, end = ticks(scale), literal(TIME_LIMIT)
+    # Of the floats only what is not finite lies below.
+    below = _NOT_FINITE if scale.column.family == "float" else -TIME_LIMIT
+    return (
+        f"CASE WHEN {value} >= {end} THEN {end}"
+        f" WHEN {value} <= {literal(-TIME_LIMIT)} THEN {literal(below)} ELSE {value} END"
+    )
 
 
 def _in_range(name: str) -> str:

@@ -8,11 +8,12 @@ from spark_plugin import dataframes as frames
 from spark_plugin.emission import JoinSpec
 from spark_plugin.events import EventFrame
 from spark_plugin.output_columns import ResultColumns
-from spark_plugin.slice_columns import LABEL, label_left, label_right
+from spark_plugin.partition_labels import partition_labels
+from spark_plugin.slice_columns import label_left, label_right
 from spark_plugin.slice_task import SliceTask
 from spark_plugin.slices import SlicePlan
 from spark_plugin.stage import Stage
-from spark_plugin.wire import CODED, TIME, WireLayout
+from spark_plugin.wire import CODED, LABEL, TIME, UNMATCHED, LabelCode, WireLayout
 from spark_plugin.wire_rows import wire_rows
 
 
@@ -24,8 +25,11 @@ def exchange_join(
     stage: Stage,
 ) -> DataFrame:
     """The result in wire types, not yet computed."""
-    rows = _exchanged(sides, spec, result.layout, plan, stage.raise_invalid)
-    task = SliceTask(spec, result.layout, result.names, stage.metrics)
+    lengths = plan.reach.left, plan.reach.right
+    largest = int(partition_labels(plan.count).max())
+    code = LabelCode.of(largest, (lengths[0][1], lengths[1][1]))
+    rows = _exchanged(sides, spec, result.layout, plan, code, stage.raise_invalid)
+    task = SliceTask(spec, result.layout, result.names, stage.metrics, code=code, lengths=lengths)
     return stage.run(rows, task, result.wire_schema)
 
 
@@ -34,6 +38,7 @@ def _exchanged(
     spec: JoinSpec,
     layout: WireLayout,
     plan: SlicePlan,
+    code: LabelCode,
     raise_invalid: bool,
 ) -> DataFrame:
     """Events of both sides on the wire, each slice in a partition of its own."""
@@ -41,7 +46,25 @@ def _exchanged(
     columns = [LABEL, *layout.columns]
     left = label_left(left, plan, _salt(sides[0], layout)).select(*columns)
     rows = left.unionAll(label_right(right, plan).select(*columns))
-    return rows.repartition(plan.count, LABEL).select(*layout.columns)
+    others = [name for name in layout.columns if name not in (TIME, CODED)]
+    label = [] if code.bits else [LABEL]
+    return rows.repartition(plan.count, LABEL).selectExpr(
+        TIME, f"{_with_label(code)} AS {CODED}", *others, *label
+    )
+
+
+def _with_label(code: LabelCode) -> str:
+    """SQL of the coded length with the label in its lowest bits, as `LabelCode.decoded` reads it."""
+    left, right = (frames.literal(longest + 1) for longest in code.longest)
+    label = LABEL if code.bits else "0L"
+    packed = f"{{}} * {frames.literal(1 << code.bits)} + {label}"
+    of_left = packed.format(f"least({CODED}, {left})")
+    of_right = packed.format(f"least(-1L - {CODED}, {right})")
+    return (
+        f"CASE WHEN {CODED} >= 0L THEN {of_left}"
+        f" WHEN {CODED} = {frames.literal(UNMATCHED)} THEN {CODED}"
+        f" ELSE -1L - ({of_right}) END"
+    )
 
 
 def _salt(left: EventFrame, layout: WireLayout) -> str:

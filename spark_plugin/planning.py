@@ -25,7 +25,8 @@ def plan_ways(
     statistics = measure(*sides)
     if options.invalid == "raise":
         refuse_invalid(sides, statistics)
-    reach = Reach.of(spec.window, *((s.shortest, s.longest) for s in statistics))
+    lengths = [_lengths(*each) for each in zip(sides, statistics, strict=True)]
+    reach = Reach.of(spec.window, *lengths)
     left, right = _sample(statistics[0], spec.keeps_unmatched), _sample(statistics[1], False)
     tasks = parallelism(sides[0].source.sparkSession)
     candidates = [_candidate(*each) for each in zip(sides, (left, right), statistics, strict=True)]
@@ -70,6 +71,13 @@ def _declared_plan(
     reach = Reach.of(spec.window, (0, left), (0, right))
     slices = options.slices or 4 * parallelism(sides[0].source.sparkSession)
     return uniform_plan(2 * first, 2 * last, reach, slices, options.max_replication)
+
+
+def _lengths(side: EventFrame, statistics: SideStatistics) -> tuple[int, int]:
+    """Shortest and longest length to plan for, ticks: as declared, else as they are now."""
+    if side.longest is not None:
+        return 0, side.longest
+    return statistics.shortest, statistics.longest
 
 
 def _candidate(side: EventFrame, sample: Sample, statistics: SideStatistics) -> Candidate:

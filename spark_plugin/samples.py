@@ -36,21 +36,31 @@ class Sample:
 
 @dataclass(frozen=True)
 class Reach:
-    """A pair can qualify only if first <= D <= last, D the difference of doubled midpoints."""
+    """A pair can qualify only if first <= D <= last, D the difference of doubled midpoints.
+
+    Parameters
+    ----------
+    first, last : int
+        Half ticks.
+    left, right : (int, int)
+        Shortest and longest lengths of the events of each side for which it holds, ticks.
+    """
 
     first: int
     last: int
+    left: tuple[int, int] = (0, 0)
+    right: tuple[int, int] = (0, 0)
 
     @classmethod
     def of(cls, window: Window, left: tuple[int, int], right: tuple[int, int]) -> Reach:
         """Of events whose shortest and longest lengths, ticks, are given by side."""
         bands = band_table(LengthClasses.one(*left), LengthClasses.one(*right), window)[0, 0]
-        return cls(int(bands[OUTER_LO]), int(bands[OUTER_HI]))
+        return cls(int(bands[OUTER_LO]), int(bands[OUTER_HI]), left, right)
 
     @property
     def reversed(self) -> Reach:
         """Of the difference the other way round."""
-        return Reach(-self.last, -self.first)
+        return Reach(-self.last, -self.first, self.right, self.left)
 
 
 def expected_partners(base: Sample, targets: Sample, reach: Reach) -> np.ndarray:

@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame
 from spark_plugin.dataframes import literal
 from spark_plugin.partition_labels import partition_labels
 from spark_plugin.slices import SlicePlan
+from spark_plugin.wire import LABEL
 
-LABEL = "label"
 _TIME_SLICE, _CELL, _SLICE = "time_slice", "cell", "slice"
 _LARGEST_TREE = 64
 """Leaves of a tree of comparisons; larger ones would be too much code for the JVM to compile."""

@@ -22,7 +22,7 @@ class Stage:
     Parameters
     ----------
     raise_invalid : bool
-        Whether invalid rows on the way to it fail the job: where nobody has looked for them before.
+        Whether invalid rows on the way to it fail the job: what a look has found may have changed.
     profile : ResourceProfile or None
         What its tasks ask of the scheduler.
     metrics : str or None

@@ -13,11 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 
 TIME, CODED = "max_time", "coded"
+LABEL = "label"
+"""Column of the label of a row's slice, where `LabelCode` has no room for it."""
 METRICS = "coincide_metrics"
 """Name of the extra output column that carries a task's counters in one last row, if asked for."""
 
 UNMATCHED = -(2**63)
 """Coded length of a left event that matches nothing: its time or a key is null."""
+
+_LARGEST_CODE = 2**62
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,47 @@ def _slots(side: str, shareable: Sequence[bool]) -> tuple[str, ...]:
         names.append(f"slot{shared}" if can_share else f"{side}{i}")
         shared += can_share
     return tuple(names)
+
+
+@dataclass(frozen=True)
+class LabelCode:
+    """How the label of a row's slice crosses: in the lowest bits of its coded length, where there is room.
+
+    Parameters
+    ----------
+    bits : int
+        What the label takes of the coded length. 0: it crosses in a column of its own.
+    longest : (int, int)
+        Longest lengths that cross as they are, left and right, ticks. Longer ones are cut to one tick
+        more, which tells them apart and cannot overflow.
+    """
+
+    bits: int
+    longest: tuple[int, int]
+
+    @classmethod
+    def of(cls, largest_label: int, longest: tuple[int, int]) -> LabelCode:
+        """The code for labels from 0 to the largest."""
+        bits = max(1, int(largest_label).bit_length())
+        fits = (max(longest) + 2) << bits < _LARGEST_CODE
+        return cls(bits if fits else 0, longest)
+
+    def decoded(self, coded: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The coded lengths without labels, and the labels; those of `UNMATCHED` mean nothing.
+
+        Parameters
+        ----------
+        coded : int64 array, shape (n,)
+
+        Returns
+        -------
+        int64 array, int64 array
+        """
+        right = (coded < 0) & (coded != UNMATCHED)
+        plain = np.where(right, -1 - coded, coded)
+        lengths = plain >> self.bits
+        lengths = np.where(right, -1 - lengths, lengths)
+        return np.where(coded == UNMATCHED, UNMATCHED, lengths), plain & ((1 << self.bits) - 1)
 
 
 def is_left(coded: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 
 from spark_plugin import dataframes as frames
 from spark_plugin.events import REASONS, EventFrame
+from spark_plugin.time_columns import INVALID_REASONS
 from spark_plugin.wire import CODED, TIME, UNMATCHED, WireLayout
 
 
@@ -24,7 +25,7 @@ def wire_rows(
     keeps_unmatched : bool
         Whether left events that match nothing, since their time or a key is null, go on.
     raise_invalid : bool
-        Whether an invalid row fails the job: where nobody has looked for them before.
+        Whether an invalid row fails the job.
     """
     is_left = side.side == "left"
     payload = _encoded(side, layout.payload(side.side), side.carried)
@@ -55,9 +56,28 @@ def _kept(side: EventFrame, with_null: bool, raise_invalid: bool) -> str:
     keep = f"{side.reason} <= {last}"
     if not raise_invalid:
         return keep
-    text = f"{side.side}: invalid times in a row; run without declared statistics to see which"
-    raised = f"CAST(raise_error('{text}') AS BOOLEAN)"
+    raised = f"CAST(raise_error({_words_of_invalid(side)}) AS BOOLEAN)"
     return f"CASE WHEN {side.reason} > {REASONS.index('null')} THEN {raised} ELSE {keep} END"
+
+
+def _words_of_invalid(side: EventFrame) -> str:
+    """SQL of what to say of an invalid row."""
+    names = " and ".join(dict.fromkeys(scale.column.name for scale in side.scales))
+    reasons = " ".join(
+        f"WHEN {REASONS.index(reason)} THEN {_text(words)}"
+        for reason, words in INVALID_REASONS.items()
+    )
+    found = (
+        f" {names} of a row. Mend the data, or leave such rows out with invalid='drop' (--invalid drop)."
+        " If a look at the data found none when the join was planned, the source has changed since, or"
+        " gives other rows each time it is computed: compute it once before, as by df.localCheckpoint()"
+    )
+    return f"concat({_text(side.side + ': ')}, CASE {side.reason} {reasons} END, {_text(found)})"
+
+
+def _text(words: str) -> str:
+    """A literal in SQL."""
+    return "'" + words.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _encoded(side: EventFrame, wire_names: Sequence[str], names: list[str]) -> dict[str, str]:
