@@ -38,10 +38,12 @@ class CorrelateOptions:
         the pass over the data that plans the slices; slices are then of equal duration.
     slices : int or None
         Number of time slices, hence of Spark tasks; None: from the data and the cluster.
-    slice_rows : int
-        Rows a slice should hold when `slices` is None; bounds the memory of a worker.
+    slice_rows, slice_bytes : int
+        Rows, and bytes of rows, that a slice should hold when `slices` is None; they bound the memory of
+        a worker, which takes two to three times the bytes.
     max_replication : float
-        How many copies of a right event slices may hold on average.
+        How many copies of a right event slices may hold on average, unless that is what bounding the
+        memory takes.
     broadcast : {"auto", "left", "right", "smaller", "never"}
         Which side of a join of DataFrames goes to every worker, so that the other need not be
         shuffled; where tasks read files themselves, none does. ``"auto"``: one of at most
@@ -65,6 +67,7 @@ class CorrelateOptions:
     time_range: tuple[int, int] | None = None
     slices: int | None = None
     slice_rows: int = 1_000_000
+    slice_bytes: int = 256 << 20
     max_replication: float = 4.0
     broadcast: Broadcast = "auto"
     broadcast_bytes: int = 64 << 20
@@ -77,7 +80,7 @@ class CorrelateOptions:
             object.__setattr__(self, "unit", unit_name(self.unit))
         check_choice("invalid", self.invalid, get_args(Invalid))
         check_choice("broadcast", self.broadcast, get_args(Broadcast))
-        for name in ("slices", "slice_rows", "batch_pairs", "classes", "threads"):
+        for name in ("slices", "slice_rows", "slice_bytes", "batch_pairs", "classes", "threads"):
             _check_count(name, getattr(self, name))
         _check_count("broadcast_bytes", self.broadcast_bytes, 0)
         if self.classes is not None and self.classes > MAX_CLASSES:

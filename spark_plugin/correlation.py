@@ -239,7 +239,7 @@ def plan_correlation(
     )
     shipment = None
     if isinstance(plan, BroadcastPlan):
-        found, shipment = broadcast_join(sides, spec, result, plan, options.slice_rows, stage)
+        found, shipment = broadcast_join(sides, spec, result, plan, options, stage)
     else:
         found = exchange_join(sides, spec, result, plan, stage)
     left_counts, right_counts = counts or (None, None)

@@ -47,6 +47,11 @@ def field_of(frame: DataFrame, side: str, name: str) -> T.StructField:
     return next(field for field in frame.schema.fields if field.name == name)
 
 
+def can_be_named(name: str, lowered: Sequence[str]) -> bool:
+    """Whether SQL can name a column, among columns whose names in lower case are given."""
+    return "${" not in name and lowered.count(name.lower()) == 1
+
+
 def quoted(name: str) -> str:
     """A column's name in SQL, dots and all."""
     return "`" + name.replace("`", "``") + "`"

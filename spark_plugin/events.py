@@ -8,8 +8,17 @@ from pyspark.sql import DataFrame
 
 from event_model.options import SideName
 from event_model.units import TIME_LIMIT
-from spark_plugin.dataframes import field_of, literal, quoted, ticks, wire_bytes
+from spark_plugin.dataframes import (
+    can_be_hashed,
+    can_be_named,
+    field_of,
+    literal,
+    quoted,
+    ticks,
+    wire_bytes,
+)
 from spark_plugin.time_columns import INVALID_REASONS, TimeScale
+from spark_plugin.wire import HASHES
 
 REASONS = ("ok", "null", *INVALID_REASONS)
 """What a row can be; its index is the value of `EventFrame.reason`."""
@@ -59,7 +68,7 @@ class EventFrame:
         ``low`` and ``high``: min_time and max_time in ticks, bigint, null for a null, just out of range
         for what is no time: Spark may evaluate ``high - low`` of rows that another condition excludes,
         so that it must not overflow for any. ``null_key``: whether a key is null, boolean. ``key_hash``:
-        bigint, 0 without keys.
+        bigint, 0 without keys. `HASHES`: bigints, of all columns that can be hashed.
         """
         names = [quoted(name) for name in self.by]
         null_key = " OR ".join(f"{name} IS NULL" for name in names) or "false"
@@ -69,6 +78,20 @@ class EventFrame:
             f"{_held(self.scales[1])} AS high",
             f"({null_key}) AS null_key",
             f"{key_hash} AS key_hash",
+            *(
+                f"xxhash64({', '.join([f'{i}L', *self._hashable])}) AS {n}"
+                for i, n in enumerate(HASHES)
+            ),
+        ]
+
+    @property
+    def _hashable(self) -> list[str]:
+        fields = self.source.schema.fields
+        names = [field.name.lower() for field in fields]
+        return [
+            quoted(field.name)
+            for field in fields
+            if can_be_hashed(field.dataType) and can_be_named(field.name, names)
         ]
 
     @property
@@ -88,6 +111,15 @@ class EventFrame:
             else:
                 own.append(size)
         return alike, " + ".join(own) or None
+
+    @property
+    def about_bytes(self) -> tuple[int, str | None]:
+        """As `row_bytes`, nested columns as long as their text would be."""
+        told = self.row_bytes
+        if told is not None:
+            return told
+        names = ", ".join(quoted(name) for name in (*self.by, *self.carried))
+        return _TIME_BYTES, f"octet_length(to_json(struct({names})))"
 
     @property
     def is_ok(self) -> str:

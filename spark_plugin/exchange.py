@@ -5,6 +5,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from spark_plugin import dataframes as frames
+from spark_plugin.dealt_results import DealtResult
+from spark_plugin.dealt_slices import DealtSliceTask, needs_adding_up
 from spark_plugin.emission import JoinSpec
 from spark_plugin.events import EventFrame
 from spark_plugin.output_columns import ResultColumns
@@ -13,7 +15,7 @@ from spark_plugin.slice_columns import label_left, label_right
 from spark_plugin.slice_task import SliceTask
 from spark_plugin.slices import SlicePlan
 from spark_plugin.stage import Stage
-from spark_plugin.wire import CODED, LABEL, TIME, UNMATCHED, LabelCode, WireLayout
+from spark_plugin.wire import CODED, HASHES, LABEL, TIME, UNMATCHED, LabelCode, WireLayout
 from spark_plugin.wire_rows import wire_rows
 
 
@@ -25,27 +27,45 @@ def exchange_join(
     stage: Stage,
 ) -> DataFrame:
     """The result in wire types, not yet computed."""
+    labels = partition_labels(plan.count)
     lengths = plan.reach.left, plan.reach.right
-    largest = int(partition_labels(plan.count).max())
-    code = LabelCode.of(largest, (lengths[0][1], lengths[1][1]))
-    rows = _exchanged(sides, spec, result.layout, plan, code, stage.raise_invalid)
-    task = SliceTask(spec, result.layout, result.names, stage.metrics, code=code, lengths=lengths)
-    return stage.run(rows, task, result.wire_schema)
+    code = LabelCode.of(int(labels.max()), (lengths[0][1], lengths[1][1]))
+    if not plan.deals_right or not needs_adding_up(spec):
+        rows = _exchanged(sides, spec, result.layout, result.layout, plan, code, stage)
+        task = SliceTask(
+            spec, result.layout, result.names, stage.metrics, code=code, lengths=lengths
+        )
+        return stage.run(rows, task, result.wire_schema)
+    dealt = DealtResult(spec, result)
+    schema = dealt.found_schema
+    layout = result.layout.with_hashes()
+    rows = _exchanged(sides, spec, result.layout, layout, plan, code, stage)
+    task = DealtSliceTask(
+        dealt.partial, layout, tuple(schema.names), stage.metrics, code=code, lengths=lengths,
+        first_labels=labels[plan.first_parts],
+    )  # fmt: skip
+    return dealt.combined(stage.run(rows, task, schema))
 
 
 def _exchanged(
     sides: tuple[EventFrame, EventFrame],
     spec: JoinSpec,
+    own: WireLayout,
     layout: WireLayout,
     plan: SlicePlan,
     code: LabelCode,
-    raise_invalid: bool,
+    stage: Stage,
 ) -> DataFrame:
-    """Events of both sides on the wire, each slice in a partition of its own."""
-    left, right = (wire_rows(side, layout, spec.keeps_unmatched, raise_invalid) for side in sides)
+    """Events of both sides on the wire, each slice in a partition of its own.
+
+    `own` has the columns of the result, `layout` may have `HASHES` besides.
+    """
+    left, right = (
+        wire_rows(side, own, spec.keeps_unmatched, stage.raise_invalid) for side in sides
+    )
     columns = [LABEL, *layout.columns]
-    left = label_left(left, plan, _salt(sides[0], layout)).select(*columns)
-    rows = left.unionAll(label_right(right, plan).select(*columns))
+    left = label_left(left, plan, HASHES[0]).select(*columns)
+    rows = left.unionAll(label_right(right, plan, HASHES[0]).select(*columns))
     others = [name for name in layout.columns if name not in (TIME, CODED)]
     label = [] if code.bits else [LABEL]
     return rows.repartition(plan.count, LABEL).selectExpr(
@@ -65,12 +85,3 @@ def _with_label(code: LabelCode) -> str:
         f" WHEN {CODED} = {frames.literal(UNMATCHED)} THEN {CODED}"
         f" ELSE -1L - ({of_right}) END"
     )
-
-
-def _salt(left: EventFrame, layout: WireLayout) -> str:
-    """SQL that tells left events of one instant apart, to deal them to several slices."""
-    kinds = [frames.field_of(left.source, "left", name).dataType for name in left.payload]
-    hashable = [
-        wire for wire, kind in zip(layout.left, kinds, strict=True) if frames.can_be_hashed(kind)
-    ]
-    return f"xxhash64({', '.join([TIME, CODED, *layout.keys, *hashable])})"

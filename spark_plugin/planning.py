@@ -43,6 +43,8 @@ def plan_ways(
             max_replication=options.max_replication,
             pair_work=PAIR_WORK[spec.emit],
             keyed=bool(sides[0].by),
+            row_bytes=(statistics[0].row_bytes, statistics[1].row_bytes),
+            slice_bytes=options.slice_bytes,
         )
     return (statistics[0].counts, statistics[1].counts), plan
 

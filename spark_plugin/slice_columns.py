@@ -18,19 +18,20 @@ _LARGEST_TREE = 64
 
 
 def label_left(frame: DataFrame, plan: SlicePlan, salt: str) -> DataFrame:
-    """Add the label of the one slice of each left row.
+    """Copy each left row to the slices that it is in, mostly one, and add their labels.
 
     Parameters
     ----------
     frame : DataFrame
         With ``midpoint`` (doubled, bigint) and ``key_hash``. Rows of no midpoint match nothing:
-        they are spread over all slices.
+        they are spread over the slices with first parts, one each.
     plan : SlicePlan
     salt : str
         SQL of a bigint that spreads the rows of a cell evenly.
     """
     labels = partition_labels(plan.count)
-    anywhere = _looked_up(f"pmod({salt}, {literal(plan.count)})", labels)
+    first_parts = labels[plan.first_parts]
+    anywhere = _looked_up(f"pmod({salt}, {literal(first_parts.size)})", first_parts)
     if plan.buckets == 1 and not plan.is_split:
         frame = _stepped(frame, _SLICE, "midpoint", plan.cuts, labels)
         label = f"IF(midpoint IS NULL, {anywhere}, {_SLICE})"
@@ -40,12 +41,18 @@ def label_left(frame: DataFrame, plan: SlicePlan, salt: str) -> DataFrame:
     frame = frame.selectExpr("*", f"{_cell(plan)} AS {_CELL}")
     slice_ = _looked_up(_CELL, plan.first_slices)
     if plan.is_split:
-        slice_ += f" + pmod({salt}, {_looked_up(_CELL, plan.splits)})"
+        part = f"pmod({salt}, {_looked_up(_CELL, plan.left_parts)})"
+        slice_ += f" + {part} * {_looked_up(_CELL, plan.right_parts)}"
+    if plan.deals_right:
+        last = f"{slice_} + {_looked_up(_CELL, plan.right_parts)} - 1L"
+        slices = f"IF(midpoint IS NULL, array(0L), sequence({slice_}, {last}))"
+        frame = frame.selectExpr("*", f"explode({slices}) AS {_SLICE}")
+        slice_ = _SLICE
     label = f"IF(midpoint IS NULL, {anywhere}, {_looked_up(slice_, labels)})"
-    return frame.selectExpr("*", f"{label} AS {LABEL}").drop(_TIME_SLICE, _CELL)
+    return frame.selectExpr("*", f"{label} AS {LABEL}").drop(_TIME_SLICE, _CELL, _SLICE)
 
 
-def label_right(frame: DataFrame, plan: SlicePlan) -> DataFrame:
+def label_right(frame: DataFrame, plan: SlicePlan, salt: str) -> DataFrame:
     """Copy each right row to every slice that it can reach, and add their labels.
 
     Parameters
@@ -53,6 +60,8 @@ def label_right(frame: DataFrame, plan: SlicePlan) -> DataFrame:
     frame : DataFrame
         With ``midpoint`` and ``key_hash``, as `label_left`.
     plan : SlicePlan
+    salt : str
+        As `label_left`.
     """
     labels = partition_labels(plan.count)
     if plan.count == 1:
@@ -64,8 +73,10 @@ def label_right(frame: DataFrame, plan: SlicePlan) -> DataFrame:
     frame = frame.selectExpr("*", f"{_cell(plan)} AS {_CELL}")
     slice_ = _looked_up(_CELL, plan.first_slices)
     if plan.is_split:
-        past = f"{slice_} + {_looked_up(_CELL, plan.splits)}"
-        frame = frame.selectExpr("*", f"explode(sequence({slice_}, {past} - 1L)) AS {_SLICE}")
+        step = _looked_up(_CELL, plan.right_parts)
+        first = f"{slice_} + pmod({salt}, {step})"
+        last = f"{first} + ({_looked_up(_CELL, plan.left_parts)} - 1L) * {step}"
+        frame = frame.selectExpr("*", f"explode(sequence({first}, {last}, {step})) AS {_SLICE}")
         slice_ = _SLICE
     labelled = frame.selectExpr("*", f"{_looked_up(slice_, labels)} AS {LABEL}")
     return labelled.drop("first_slice", "last_slice", _TIME_SLICE, _CELL, _SLICE)

@@ -46,16 +46,24 @@ class SliceTask(WireTask):
         table = pa.Table.from_batches(gathered)
         del gathered
         table, labels = self._decoded(table)
-        found = np.unique(labels[table.column(CODED).to_numpy() != UNMATCHED])
-        if found.size < 2:
-            yield self._slice(table)
+        matchable = table.column(CODED).to_numpy() != UNMATCHED
+        found = np.unique(labels[matchable]).tolist()
+        if not found or (len(found) == 1 and (matchable.all() or self.keeps_whole(found[0]))):
+            yield self._slice(table, found[0] if found else None)
             return
         # Spark promises that rows of one label meet, not that those of two are kept apart.
-        for number, label in enumerate(found):
-            rows = labels == label
-            if number == 0:
-                rows |= table.column(CODED).to_numpy() == UNMATCHED
-            yield self._slice(table.take(pa.array(np.flatnonzero(rows))))
+        for label in found:
+            yield self._slice(_rows(table, matchable & (labels == label)), label)
+        if not matchable.all():
+            yield self._slice(_rows(table, ~matchable), None)
+
+    def keeps_whole(self, label: int) -> bool:
+        """Whether left events that match nothing may stand with those of a slice."""
+        return True
+
+    def joined_slice(self, left: Side, right: Side, label: int | None) -> Emission:
+        """The join of one slice; without a label of events that match nothing."""
+        return self.joined(left, right)
 
     def _decoded(self, table: pa.Table) -> tuple[pa.Table, np.ndarray]:
         """The columns of the layout, and the label of each row: int64 array."""
@@ -65,14 +73,18 @@ class SliceTask(WireTask):
         place = table.schema.get_field_index(CODED)
         return table.set_column(place, CODED, pa.array(coded)), labels
 
-    def _slice(self, table: pa.Table) -> Emission:
+    def _slice(self, table: pa.Table, label: int | None) -> Emission:
         is_base = is_left(table.column(CODED).to_numpy())
         left = read_side(table, self.layout, "left", np.flatnonzero(is_base))
         right = read_side(table, self.layout, "right", np.flatnonzero(~is_base))
         del table, is_base
         for name, side, planned in zip(SIDES, (left, right), self.lengths, strict=True):
             _check_lengths(name, side, *planned)
-        return self.joined(left, right)
+        return self.joined_slice(left, right, label)
+
+
+def _rows(table: pa.Table, chosen: np.ndarray) -> pa.Table:
+    return table.take(pa.array(np.flatnonzero(chosen)))
 
 
 def _check_lengths(name: str, side: Side, shortest: int, longest: int) -> None:

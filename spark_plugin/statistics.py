@@ -40,6 +40,8 @@ class SideStatistics:
         Hash of the keys of each sample, 0 without keys.
     partitions : int64 array, shape (samples,)
         Partition of each sample.
+    row_bytes : float
+        Bytes of a row on the way to a worker, on average, as the sample tells them.
     """
 
     counts: SideCounts
@@ -49,6 +51,7 @@ class SideStatistics:
     weights: np.ndarray
     hashes: np.ndarray
     partitions: np.ndarray
+    row_bytes: float = 0.0
 
     @property
     def matchable(self) -> int:
@@ -65,18 +68,23 @@ def measure(left: EventFrame, right: EventFrame) -> tuple[SideStatistics, SideSt
     """
     wanted = ["count(1) AS rows", "min(length) AS shortest", "max(length) AS longest"]
     wanted += ["max(midpoint) AS midpoint", *(["max(hash) AS hash"] if left.by else [])]
+    sizes = left.about_bytes, right.about_bytes
+    if any(own for _, own in sizes):
+        wanted.append("max(bytes) AS bytes")
     # Grouped before the union, which would have every row written and read between two stages.
     grouped = [
         _keyed(events, side).groupBy("code").agg(*map(F.expr, wanted))
         for side, events in enumerate((left, right))
     ]
     table = grouped[0].unionAll(grouped[1]).toArrow()
-    return _of_side(table, 0), _of_side(table, 1)
+    return _of_side(table, 0, sizes[0][0]), _of_side(table, 1, sizes[1][0])
 
 
 def _keyed(events: EventFrame, side: int) -> DataFrame:
     """Per row its group, its length, and if it is in the sample its midpoint and its keys' hash."""
-    rows = events.source.selectExpr(*events.columns, "monotonically_increasing_id() AS number")
+    own_bytes = f"CAST({events.about_bytes[1] or '0'} AS BIGINT) AS own_bytes"
+    number = "monotonically_increasing_id() AS number"
+    rows = events.source.selectExpr(*events.columns, own_bytes, number)
     chosen = f"({_is_sampled(f'(number & {_ROW_MASK}L)')}) AND {events.is_ok}"
     group = f"CASE WHEN {chosen} THEN number + {len(REASONS)} ELSE {events.reason} END"
     return rows.selectExpr(
@@ -84,6 +92,7 @@ def _keyed(events: EventFrame, side: int) -> DataFrame:
         f"CASE WHEN {events.is_ok} THEN high - low END AS length",
         f"CASE WHEN {chosen} THEN low + high END AS midpoint",
         f"CASE WHEN {chosen} THEN key_hash END AS hash",
+        f"CASE WHEN {chosen} THEN own_bytes END AS bytes",
     )
 
 
@@ -101,7 +110,8 @@ def _strides(row: np.ndarray) -> np.ndarray:
     return np.select(tiers, [float(stride) for _, stride in _SAMPLE_TIERS], float(_LAST_STRIDE))
 
 
-def _of_side(table: pa.Table, side: int) -> SideStatistics:
+def _of_side(table: pa.Table, side: int, least_bytes: int) -> SideStatistics:
+    """Statistics of one side; each of its rows has `least_bytes` and some of its own."""
     data = {name: _numbers(table, name) for name in table.column_names}
     mine = data["code"] % 2 == side
     data = {name: values[mine] for name, values in data.items()}
@@ -115,6 +125,12 @@ def _of_side(table: pa.Table, side: int) -> SideStatistics:
     order = np.flatnonzero(sampled)
     order = order[np.argsort(data["midpoint"][order], kind="stable")]
     number = group[order] - len(REASONS)
+    weights = _strides(number & _ROW_MASK)
+    own = (
+        float(data["bytes"][order] @ weights / weights.sum())
+        if "bytes" in data and order.size
+        else 0
+    )
     return SideStatistics(
         SideCounts(
             rows=sum(of_reason.values()),
@@ -124,9 +140,10 @@ def _of_side(table: pa.Table, side: int) -> SideStatistics:
         shortest=int(data["shortest"][ok].min()) if ok.any() else 0,
         longest=int(data["longest"][ok].max(initial=0)),
         midpoints=data["midpoint"][order],
-        weights=_strides(number & _ROW_MASK),
+        weights=weights,
         hashes=data["hash"][order] if "hash" in data else np.zeros(order.size, np.int64),
         partitions=number >> _ROW_BITS,
+        row_bytes=least_bytes + own,
     )
 
 

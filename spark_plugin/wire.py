@@ -15,6 +15,8 @@ import numpy as np
 TIME, CODED = "max_time", "coded"
 LABEL = "label"
 """Column of the label of a row's slice, where `LabelCode` has no room for it."""
+HASHES = ("hash0", "hash1")
+"""Hashes of all that is known of an event: they deal those of one instant, and tell them apart."""
 METRICS = "coincide_metrics"
 """Name of the extra output column that carries a task's counters in one last row, if asked for."""
 
@@ -46,6 +48,10 @@ class WireLayout:
     def payload(self, side: str) -> tuple[str, ...]:
         """Wire columns of what one side hands out."""
         return self.left if side == "left" else self.right
+
+    def with_hashes(self) -> WireLayout:
+        """The layout where left events also tell what sets them apart."""
+        return WireLayout(self.keys, (*self.left, *HASHES), self.right)
 
     def only(self, side: str) -> WireLayout:
         """The layout where events of one side travel alone."""

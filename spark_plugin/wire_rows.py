@@ -9,13 +9,13 @@ from pyspark.sql import DataFrame
 from spark_plugin import dataframes as frames
 from spark_plugin.events import REASONS, EventFrame
 from spark_plugin.time_columns import INVALID_REASONS
-from spark_plugin.wire import CODED, TIME, UNMATCHED, WireLayout
+from spark_plugin.wire import CODED, HASHES, TIME, UNMATCHED, WireLayout
 
 
 def wire_rows(
     side: EventFrame, layout: WireLayout, keeps_unmatched: bool, raise_invalid: bool
 ) -> DataFrame:
-    """Wire columns of one side, with `midpoint` and `key_hash`, which tell where it goes.
+    """Wire columns of one side, with `midpoint`, `key_hash` and `HASHES`, which tell where it goes.
 
     Parameters
     ----------
@@ -44,8 +44,9 @@ def wire_rows(
         time, coded = f"coalesce({time}, 0L)", f"coalesce({coded}, {frames.literal(UNMATCHED)})"
     slots = [name if name in columns else f"NULL AS {name}" for name in layout.columns[2:]]
     return rows.selectExpr(
-        f"{time} AS {TIME}", f"{coded} AS {CODED}", *slots, f"{midpoint} AS midpoint", "key_hash"
-    )
+        f"{time} AS {TIME}", f"{coded} AS {CODED}", *slots, f"{midpoint} AS midpoint", "key_hash",
+        *HASHES,
+    )  # fmt: skip
 
 
 def _kept(side: EventFrame, with_null: bool, raise_invalid: bool) -> str:

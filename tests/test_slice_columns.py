@@ -16,18 +16,19 @@ from spark_plugin.samples import Reach
 from spark_plugin.slice_columns import LABEL, label_left, label_right
 from spark_plugin.slices import SlicePlan
 from tests.spark_cases import frame
-from tests.test_slices import left_slice, right_slices
+from tests.test_slices import left_slices, right_slices
 
 pytestmark = pytest.mark.spark
 
 
 class Shape(NamedTuple):
-    """A plan to try: time slices, key buckets, most splits of a cell, reach."""
+    """A plan to try: time slices, key buckets, most parts of a cell on the left, reach, on the right."""
 
     time_slices: int
     buckets: int = 1
-    splits: int = 1
+    left_parts: int = 1
     reach: Reach = Reach(-300, 500)
+    right_parts: int = 1
 
 
 FAR = Reach(-(2**63) + 2, 2**63 - 2)
@@ -36,7 +37,8 @@ SHAPES = [
     *(Shape(1), Shape(2), Shape(63), Shape(64), Shape(65), Shape(66), Shape(128), Shape(200)),
     *(Shape(1, 5), Shape(1, 1, 4), Shape(1, 3, 3), Shape(7, 1, 3), Shape(9, 4), Shape(70, 3, 3)),
     *(Shape(7, 1, 1, Reach(10**6, 10**6)), Shape(5, 2, 2, FAR), Shape(80, 1, 1, FAR)),
-    Shape(6, 1, 1, Reach(2**62, 2**63 - 2)),
+    *(Shape(6, 1, 1, Reach(2**62, 2**63 - 2)), Shape(1, 1, 1, Reach(-3, 4), 5)),
+    *(Shape(7, 1, 3, Reach(-300, 500), 4), Shape(5, 3, 2, Reach(-300, 500), 2)),
 ]
 
 
@@ -44,8 +46,11 @@ def plan_of(shape: Shape, rng: np.random.Generator) -> SlicePlan:
     spread = rng.choice(np.arange(-9000, 9000), shape.time_slices - 1, replace=False)
     if shape.reach is FAR:
         spread = spread * 2**48
-    splits = rng.integers(1, shape.splits, shape.time_slices * shape.buckets, endpoint=True)
-    return SlicePlan(np.sort(spread), shape.buckets, splits, shape.reach, 1.0)
+    parts = [
+        rng.integers(1, most, shape.time_slices * shape.buckets, endpoint=True)
+        for most in (shape.left_parts, shape.right_parts)
+    ]
+    return SlicePlan(np.sort(spread), shape.buckets, *parts, shape.reach, 1.0)
 
 
 def events(plan: SlicePlan, rng: np.random.Generator) -> pa.Table:
@@ -70,7 +75,7 @@ def test_expressions_equal_the_plan(spark: SparkSession, shape: Shape) -> None:
     table = events(plan, rng)
     source = frame(spark, table)
     left = label_left(source, plan, "salt")
-    right = label_right(source.filter("midpoint is not null"), plan)
+    right = label_right(source.filter("midpoint is not null"), plan, "salt")
     assert sorted(left.columns) == sorted([*source.columns, LABEL]) == sorted(right.columns)
     both = left.withColumn("side", F.lit("left")).unionByName(
         right.withColumn("side", F.lit("right"))
@@ -83,12 +88,12 @@ def test_expressions_equal_the_plan(spark: SparkSession, shape: Shape) -> None:
 
     for row in table.to_pylist():
         if row["midpoint"] is None:
-            mine = row["salt"] % plan.count
+            mine = [int(plan.first_parts[row["salt"] % plan.first_parts.size])]
         else:
-            mine = left_slice(plan, row["midpoint"], row["key_hash"], row["salt"])
-        assert placed.pop(("left", row["id"])) == [mine]
+            mine = left_slices(plan, row["midpoint"], row["key_hash"], row["salt"])
+        assert sorted(placed.pop(("left", row["id"]))) == mine
         if row["midpoint"] is not None:
-            theirs = right_slices(plan, row["midpoint"], row["key_hash"])
+            theirs = right_slices(plan, row["midpoint"], row["key_hash"], row["salt"])
             assert sorted(placed.pop(("right", row["id"]))) == theirs
     assert not placed
 
@@ -96,12 +101,13 @@ def test_expressions_equal_the_plan(spark: SparkSession, shape: Shape) -> None:
 def test_many_slices_are_planned_in_seconds(spark: SparkSession) -> None:
     """Thousands of cuts must not make thousands of expressions."""
     cuts = np.arange(-(10**6), 10**6, 1000)
-    plan = SlicePlan(cuts, 1, np.ones(cuts.size + 1, np.int64), Reach(-5, 5), 1.0)
+    whole = np.ones(cuts.size + 1, np.int64)
+    plan = SlicePlan(cuts, 1, whole, whole, Reach(-5, 5), 1.0)
     source = spark.range(-1000, 1000).selectExpr("id * 997 as midpoint", "0L as key_hash")
     labels = partition_labels(plan.count)
     started = time.perf_counter()
     left = label_left(source, plan, "0L").toArrow()
-    right = label_right(source, plan).toArrow()
+    right = label_right(source, plan, "0L").toArrow()
     assert time.perf_counter() - started < 30
     for table, shift in ((left, 0), (right, 5)):
         first = np.searchsorted(cuts, table["midpoint"].to_numpy() - shift, side="right")

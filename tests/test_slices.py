@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from event_model.errors import MemoryBudgetError
 from spark_plugin import slices as planner
 from spark_plugin.samples import Reach, Sample, shifted
 from spark_plugin.slices import PAIR_WORK, SlicePlan, plan_slices, uniform_plan
@@ -36,14 +37,21 @@ def plan_for(left: Sample, right: Sample, reach: Reach, **changes: Any) -> Slice
 # --- playing a plan, by its definition and with Python's integers ---
 
 
-def left_slice(plan: SlicePlan, midpoint: int, key_hash: int, salt: int) -> int:
-    """The one slice of a left event."""
+def left_slices(plan: SlicePlan, midpoint: int, key_hash: int, salt: int) -> list[int]:
+    """The slices of a left event: one for each part of the right events of its cell."""
     time_slice = sum(int(cut) <= midpoint for cut in plan.cuts)
     cell = time_slice * plan.buckets + key_hash % plan.buckets
-    return int(plan.splits[:cell].sum()) + salt % int(plan.splits[cell])
+    parts = int(plan.right_parts[cell])
+    first = first_slice(plan, cell) + salt % int(plan.left_parts[cell]) * parts
+    return list(range(first, first + parts))
 
 
-def right_slices(plan: SlicePlan, midpoint: int, key_hash: int) -> list[int]:
+def first_slice(plan: SlicePlan, cell: int) -> int:
+    pairs = zip(plan.left_parts[:cell], plan.right_parts[:cell], strict=True)
+    return sum(int(left) * int(right) for left, right in pairs)
+
+
+def right_slices(plan: SlicePlan, midpoint: int, key_hash: int, salt: int = 0) -> list[int]:
     """All slices of a right event: of the time slices that its reach touches."""
     found = []
     edges = [-math.inf, *(int(cut) for cut in plan.cuts), math.inf]
@@ -51,8 +59,9 @@ def right_slices(plan: SlicePlan, midpoint: int, key_hash: int) -> list[int]:
     for time_slice in range(len(edges) - 1):
         if lowest < edges[time_slice + 1] and highest >= edges[time_slice]:
             cell = time_slice * plan.buckets + key_hash % plan.buckets
-            first = int(plan.splits[:cell].sum())
-            found += range(first, first + int(plan.splits[cell]))
+            parts = int(plan.right_parts[cell])
+            first = first_slice(plan, cell) + salt % parts
+            found += range(first, first + int(plan.left_parts[cell]) * parts, parts)
     return found
 
 
@@ -68,24 +77,27 @@ def work_of(plan: SlicePlan, left: Sample, right: Sample, pair_work: float = PAI
         mine = right.hashes == key_hash
         near = right.midpoints[mine] - midpoint
         partners = right.weights[mine][(near >= plan.reach.first) & (near <= plan.reach.last)].sum()
-        cell = left_slice(plan, int(midpoint), int(key_hash), 0)
-        count = int(plan.splits[plan.first_slices == cell][0])
+        (cell,) = left_slices(plan, int(midpoint), int(key_hash), 0)
+        count = int(plan.left_parts[plan.first_slices == cell][0])
         # The salt deals the events for which a sample stands evenly.
         work[cell : cell + count] += left.weights[i] * (1 + pair_work * partners) / count
     return work
 
 
 def check_pairs(plan: SlicePlan, left: Sample, right: Sample) -> None:
-    """Each left event is in one slice, and meets there all that it can reach."""
+    """Each left event meets all that it can reach, in one slice each."""
     rng = np.random.default_rng(0)
     for midpoint, key_hash in zip(left.midpoints[::7], left.hashes[::7], strict=True):
-        mine = left_slice(plan, int(midpoint), int(key_hash), int(rng.integers(-(2**63), 2**63)))
-        assert 0 <= mine < plan.count
+        mine = left_slices(plan, int(midpoint), int(key_hash), int(rng.integers(-(2**63), 2**63)))
+        assert 0 <= min(mine) <= max(mine) < plan.count
+        assert np.isin(mine, plan.first_parts).sum() == 1
         for other, other_hash in zip(right.midpoints[::5], right.hashes[::5], strict=True):
             near = plan.reach.first <= int(other) - int(midpoint) <= plan.reach.last
             if near and key_hash == other_hash:
-                theirs = right_slices(plan, int(other), int(other_hash))
-                assert theirs.count(mine) == 1
+                salt = int(rng.integers(-(2**63), 2**63))
+                theirs = right_slices(plan, int(other), int(other_hash), salt)
+                assert len(set(theirs)) == len(theirs)
+                assert len(set(theirs) & set(mine)) == 1
 
 
 def copies(plan: SlicePlan, right: Sample) -> float:
@@ -100,9 +112,10 @@ def copies(plan: SlicePlan, right: Sample) -> float:
 def check(plan: SlicePlan, left: Sample, right: Sample) -> np.ndarray:
     """All that must hold of any plan. Returns the work of the slices."""
     assert np.all(np.diff(plan.cuts) > 0)
-    assert plan.splits.shape == ((plan.cuts.size + 1) * plan.buckets,)
-    assert plan.splits.min() >= 1
-    assert plan.count == plan.splits.sum()
+    for parts in (plan.left_parts, plan.right_parts):
+        assert parts.shape == ((plan.cuts.size + 1) * plan.buckets,)
+        assert parts.min() >= 1
+    assert plan.count == (plan.left_parts * plan.right_parts).sum()
     assert plan.replication == pytest.approx(copies(plan, right))
     check_pairs(plan, left, right)
     return work_of(plan, left, right)
@@ -183,7 +196,7 @@ def test_an_empty_reach() -> None:
     left, right = sample(range(0, 4000, 4)), sample(range(2, 4000, 4))
     plan = plan_for(left, right, Reach(4, 3), slices=5)
     assert plan.count == 5
-    assert {left_slice(plan, m, 0, 0) for m in range(0, 4000, 4)} == set(range(5))
+    assert {left_slices(plan, m, 0, 0)[0] for m in range(0, 4000, 4)} == set(range(5))
 
 
 def test_a_burst_at_one_instant_is_split_and_little_is_copied() -> None:
@@ -194,7 +207,7 @@ def test_a_burst_at_one_instant_is_split_and_little_is_copied() -> None:
     plan = plan_for(left, right, Reach(-100, 100), slices=12)
     work = check(plan, left, right)
     assert plan.is_split
-    assert plan.splits.max() >= 8
+    assert plan.left_parts.max() >= 8
     assert work.max() < 0.25 * work.sum()
     assert plan.replication <= 4
     assert "heavy" in plan.describe()
@@ -204,7 +217,7 @@ def test_all_events_at_one_instant() -> None:
     left, right = sample(np.full(500, 10**6)), sample(np.full(40, 10**6))
     plan = plan_for(left, right, Reach(-10, 10), slices=8, max_replication=8)
     work = check(plan, left, right)
-    assert plan.splits.max() == 8
+    assert plan.left_parts.max() == 8
     assert work.max() < 1.2 * work.sum() / 8
 
 
@@ -298,8 +311,85 @@ def test_the_number_of_slices_follows_the_work() -> None:
 
 def test_the_number_of_slices_is_bounded() -> None:
     left = right = sample(range(0, 10**7, 1000), weight=10**9)
-    plan = plan_for(left, right, Reach(0, 0), parallelism=10**6)
+    plan = plan_for(left, right, Reach(0, 0), parallelism=10**6, slice_rows=10**10)
     assert plan.count <= 2 * planner.MOST_TIME_SLICES
+    with pytest.raises(MemoryBudgetError, match="slice_rows=1,000 rows would be"):
+        plan_for(left, right, Reach(0, 0), slice_rows=1000)
+
+
+# --- the room of a slice ---
+
+
+def fill_of(plan: SlicePlan, left: Sample, right: Sample) -> np.ndarray:
+    """Events of both sides in each slice."""
+    rows = np.zeros(plan.count)
+    for events, slices_of, parts in (
+        (left, left_slices, plan.left_parts), (right, right_slices, plan.right_parts),
+    ):  # fmt: skip
+        for midpoint, key_hash, weight in zip(
+            events.midpoints, events.hashes, events.weights, strict=True
+        ):
+            # The salt deals the events for which a sample stands evenly.
+            found = [slices_of(plan, int(midpoint), int(key_hash), s) for s in range(parts.max())]
+            for slices in found:
+                rows[slices] += weight / len(found)
+    return rows
+
+
+def test_a_burst_on_the_right_is_dealt() -> None:
+    """One instant, no cut can divide it: each slice gets a part of either side."""
+    left, right = sample([500] * 3, weight=100), sample([500] * 4000)
+    plan = plan_for(left, right, Reach(-10, 10), slice_rows=100_000)
+    assert plan.right_parts.max() >= 40
+    assert plan.left_parts.max() == 1
+    check_pairs(plan, left, right)
+    assert fill_of(plan, left, right).max() <= 150_000
+
+
+@pytest.mark.parametrize(("left_n", "right_n"), [(600, 900), (900, 30), (2000, 2000)])
+@pytest.mark.parametrize("keyed", [False, True])
+def test_slices_hold_what_they_should(left_n: int, right_n: int, keyed: bool) -> None:
+    rng = np.random.default_rng(left_n)
+    calm = rng.integers(0, 10**8, 300)
+    hot = 77 if keyed else 0
+    left, right = (
+        sample([*calm, *[10**7] * n], [*(calm % 50 if keyed else calm * 0), *[hot] * n])
+        for n in (left_n, right_n)
+    )
+    plan = plan_for(left, right, Reach(-1000, 1000), slice_rows=100_000, max_replication=2.0)
+    check_pairs(plan, left, right)
+    assert fill_of(plan, left, right).max() <= 200_000
+
+
+def test_a_window_as_long_as_the_data() -> None:
+    """Nearly all right events are needed everywhere, and still no slice holds them all."""
+    left, right = sample(range(0, 10**6, 1000)), sample(range(0, 10**6, 500))
+    plan = plan_for(left, right, Reach(-(10**6), 10**6), slice_rows=200_000)
+    check_pairs(plan, left, right)
+    assert fill_of(plan, left, right).max() <= 320_000
+
+
+def test_wide_rows_need_more_slices() -> None:
+    left = right = sample(range(0, 10**6, 1000))
+    narrow, wide = (
+        plan_for(left, right, Reach(-10, 10), row_bytes=(24.0, size), slice_bytes=2**26)
+        for size in (24.0, 10_000.0)
+    )
+    assert narrow.count <= 4
+    assert wide.count >= 10_000 * 10**6 / 2**26
+
+
+def test_few_rows_of_many_pairs_do_not_leave_all_others_to_one_slice() -> None:
+    calm = list(range(0, 10**9, 250_000))
+    left = right = sample([*calm, *[5 * 10**8] * 400])
+    plan = plan_for(left, right, Reach(-100, 100), slice_rows=500_000)
+    assert fill_of(plan, left, right).max() <= 1_000_000
+
+
+def test_slices_that_were_asked_for_are_not_dealt() -> None:
+    left, right = sample([500] * 3), sample([500] * 4000)
+    plan = plan_for(left, right, Reach(-10, 10), slice_rows=1000, slices=2)
+    assert not plan.deals_right
 
 
 def test_uniform_plan() -> None:
@@ -346,7 +436,7 @@ def test_far_midpoints_and_reaches(reach: Reach) -> None:
         first, last = ((cuts <= m).sum() for cuts in (first_cuts, last_cuts))
         cells = right_slices(plan, m, 0)
         assert plan.first_slices[first] == cells[0]
-        assert plan.first_slices[last] + plan.splits[last] - 1 == cells[-1]
+        assert plan.first_slices[last] + plan.left_parts[last] - 1 == cells[-1]
 
 
 def test_shifted() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -12,7 +14,7 @@ from spark_plugin.emission import JoinSpec
 from spark_plugin.output_columns import OutputColumn, ResultColumns
 
 _JOINS = {"inner": "inner", "left": "left", "semi": "left_semi", "anti": "left_anti"}
-_ORDER = ("distance", "max_time", "min_time")
+ORDER = ("distance", "max_time", "min_time")
 """What decides among partners of equal probability, before the columns handed out do."""
 _UNORDERED = (T.ArrayType, T.StructType, T.MapType, T.VariantType, T.NullType)
 
@@ -39,9 +41,7 @@ class Combination:
         if self._spec.one_row_per_event:
             kinds.append(T.LongType())
         if self._spec.emit == "best":
-            if not self._spec.probability:
-                kinds.append(T.DoubleType())
-            kinds += [T.LongType()] * len(_ORDER)
+            kinds += kinds_of_order(self._spec)
         return T.StructType([T.StructField(_name(i), kind) for i, kind in enumerate(kinds)])
 
     def events(self, table: pa.Table, spark: SparkSession) -> DataFrame:
@@ -89,13 +89,10 @@ class Combination:
 
     @property
     def _order(self) -> list[str]:
-        """SQL of what the best partner is least in: as `event_model` and `tie_ranks` have it."""
-        after = len(self.found_schema) - len(_ORDER)
-        terms = [f"-{_name(after - 1)}", *(_name(after + i) for i in range(len(_ORDER)))]
-        for i, column in enumerate(self._others):
-            if not isinstance(column.wire_kind, _UNORDERED):
-                terms += [f"{_name(i + 1)} IS NULL", _comparable(_name(i + 1), column.wire_kind)]
-        return terms
+        """SQL of what the best partner is least in."""
+        names = self.found_schema.names[1:]
+        others = [(_name(i + 1), column) for i, column in enumerate(self._others)]
+        return order_of_best(others, *names[-len(ORDER) - 1 :])
 
     def _if_none(self, found: Column, column: OutputColumn) -> Column:
         """What an event without a partner has."""
@@ -103,6 +100,33 @@ class Combination:
             return found
         nothing = F.lit(0) if self._spec.emit == "counts" else F.array()
         return F.coalesce(found, nothing.cast(column.wire_kind))
+
+
+def kinds_of_order(spec: JoinSpec) -> list[T.DataType]:
+    """Types of what tasks tell of best partners besides the columns that are handed out."""
+    probability = [] if spec.probability else [T.DoubleType()]
+    return [*probability, *([T.LongType()] * len(ORDER))]
+
+
+def order_of_best(
+    others: Sequence[tuple[str, OutputColumn]], probability: str, *order: str
+) -> list[str]:
+    """SQL of what the best partner is least in: as `event_model` and `tie_ranks` have it.
+
+    Parameters
+    ----------
+    others : sequence of (str, OutputColumn)
+        Name of each column handed out, probability included, and what it is.
+    probability : str
+        Name of the probability, which is null where there is no partner.
+    *order : str
+        Names of what `ORDER` says.
+    """
+    terms = [f"{probability} IS NULL", f"-{probability}", *order]
+    for name, column in others:
+        if not isinstance(column.wire_kind, _UNORDERED):
+            terms += [f"{name} IS NULL", _comparable(name, column.wire_kind)]
+    return terms
 
 
 def _comparable(name: str, kind: T.DataType) -> str:

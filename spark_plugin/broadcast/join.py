@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
+from event_model.options import CorrelateOptions
 from spark_plugin.broadcast.combining import Combination
 from spark_plugin.broadcast.partials import PartialTask, partial_spec
 from spark_plugin.broadcast.plan import BroadcastPlan, is_two_step
@@ -22,7 +23,7 @@ def broadcast_join(
     spec: JoinSpec,
     result: ResultColumns,
     plan: BroadcastPlan,
-    slice_rows: int,
+    options: CorrelateOptions,
     stage: Stage,
 ) -> tuple[DataFrame, Shipment]:
     """The result in wire types, and what it needs. The small side is collected at once, no more."""
@@ -39,7 +40,7 @@ def broadcast_join(
         shipment = Shipment.of(table, spark)
         task = BroadcastTask(
             spec, layout, result.names, stage.metrics, plan=plan, small=shipment,
-            slice_rows=slice_rows,
+            slice_rows=options.slice_rows, slice_bytes=options.slice_bytes,
         )  # fmt: skip
         return stage.run(rows(large), task, result.wire_schema), shipment
     combination = Combination(spec, result)
@@ -49,7 +50,7 @@ def broadcast_join(
     shipment = Shipment.of(table.select(layout.only("left").columns), spark)
     task = PartialTask(
         partial_spec(spec), layout, tuple(schema.names), stage.metrics, plan=plan, small=shipment,
-        slice_rows=slice_rows,
+        slice_rows=options.slice_rows, slice_bytes=options.slice_bytes,
     )  # fmt: skip
     found = stage.run(rows(large), task, schema, is_joined=True)
     return combination.combined(combination.events(table, spark), found), shipment

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pyarrow as pa
 
-from event_model.probability import distances_from_middle
 from spark_plugin.broadcast.small_side import SmallSide
 from spark_plugin.broadcast.task import BroadcastTask
 from spark_plugin.emission import Emission, JoinSpec
+from spark_plugin.partial_results import sortable_distances
 from spark_plugin.sides import Side
-
-_SIGN = np.uint64(1 << 63)
 
 
 def partial_spec(spec: JoinSpec) -> JoinSpec:
@@ -53,8 +50,5 @@ class PartialTask(BroadcastTask):
             return columns
         row, midpoint, *found, latest, earliest, probability = columns
         window = self.spec.window
-        partners = latest.to_numpy() + earliest.to_numpy()
-        distances = distances_from_middle(midpoint.to_numpy(), partners, window.lo, window.hi)
-        # Spark has no unsigned numbers: moved down, they keep their order.
-        signed = (distances ^ _SIGN).view(np.int64)
-        return [row, *found, probability, pa.array(signed), latest, earliest]
+        distances = sortable_distances(midpoint, latest, earliest, window)
+        return [row, *found, probability, distances, latest, earliest]

@@ -24,19 +24,21 @@ class BroadcastTask(WireTask):
     ----------
     plan : BroadcastPlan
     small : Shipment
-    slice_rows : int
-        Most rows of the large side to hold at once.
+    slice_rows, slice_bytes : int
+        Most rows of the large side, and bytes of them, to hold at once.
     """
 
     plan: BroadcastPlan
     small: Shipment
     slice_rows: int
+    slice_bytes: int
 
     def emissions(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Emission]:
         """A join for each chunk."""
         plan = self.plan
         small = SmallSide(self.small.table(), self.layout.only(plan.small), plan.small)
-        for table in chunks(batches, chunk_rows(self.slice_rows, len(small))):
+        rows = chunk_rows(self.slice_rows, len(small))
+        for table in chunks(batches, rows, self.slice_bytes):
             yield self.emission(small, read_side(table, self.layout.only(plan.large), plan.large))
 
     def emission(self, small: SmallSide, streamed: Side) -> Emission:
@@ -54,15 +56,16 @@ class BroadcastTask(WireTask):
         return replace(near, keys=keys), rows
 
 
-def chunks(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
-    """Gather batches until they have so many rows."""
+def chunks(batches: Iterable[pa.RecordBatch], rows: int, size: int) -> Iterator[pa.Table]:
+    """Gather batches until they have so many rows or bytes."""
     gathered: list[pa.RecordBatch] = []
-    count = 0
+    count = held = 0
     for batch in batches:
         gathered.append(batch)
         count += batch.num_rows
-        if count >= rows:
+        held += batch.nbytes
+        if count >= rows or held >= size:
             yield pa.Table.from_batches(gathered)
-            gathered, count = [], 0
+            gathered, count, held = [], 0, 0
     if gathered:
         yield pa.Table.from_batches(gathered)

@@ -1,0 +1,94 @@
+"""Bursts that no worker shall hold whole: both sides are dealt, and what slices find is added up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from event_model import CorrelateOptions, TimingCondition, within
+from spark_plugin import correlate, correlate_tables
+from spark_plugin import exchange as exchange_way
+from spark_plugin.correlation import plan_correlation
+from spark_plugin.emission import Emission
+from spark_plugin.slice_task import SliceTask
+from tests.comparison import SHAPES
+from tests.spark_cases import frame, pack, rows_of
+
+pytestmark = pytest.mark.spark
+CONDITION = TimingCondition(within(-40, 60), 0.5)
+
+
+@pytest.mark.parametrize(("how", "emit", "probability"), SHAPES)
+def test_dealt_joins_equal_the_reference(
+    spark: SparkSession, small_slices: None, how: Any, emit: Any, probability: bool
+) -> None:
+    number = SHAPES.index((how, emit, probability))
+    cases = pack(number, 6, keys=("station",) if number % 2 else ())
+    left, right = (frame(spark, table) for table in cases.tables())
+    options = CorrelateOptions(slice_rows=3, broadcast="never", max_replication=1.0)
+    planned = plan_correlation(
+        left, right, cases.condition, by=cases.by, how=how, emit=emit, probability=probability,
+        options=options, observe=True,
+    )  # fmt: skip
+    assert planned.plan.deals_right
+    cases.check(rows_of(planned.dataframe), how, emit, probability, 3e-16)
+
+
+ROOM = 1000
+
+
+def weighing() -> type[SliceTask]:
+    """A task that holds no more rows than it should; workers have no tests to import it from."""
+
+    class Weighing(SliceTask):
+        def emissions(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Emission]:
+            gathered = list(batches)
+            rows = sum(batch.num_rows for batch in gathered)
+            assert rows <= 1600, f"a slice of {rows} rows"
+            yield from super().emissions(gathered)
+
+    return Weighing
+
+
+@pytest.mark.parametrize(("left_n", "keyed"), [(5, False), (1200, True)])
+def test_a_burst_on_the_right_goes_whole_to_nobody(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, left_n: int, keyed: bool
+) -> None:
+    monkeypatch.setattr(exchange_way, "SliceTask", weighing())
+    left, right = (
+        pa.table({"min_time": np.full(n, 50), "id": np.arange(n), "key": np.arange(n) // n})
+        for n in (left_n, 6000)
+    )
+    found = correlate(
+        frame(spark, left), frame(spark, right), CONDITION, left_time="min_time",
+        right_time="min_time", by=["key"] if keyed else [],
+        options=CorrelateOptions(slice_rows=ROOM, broadcast="never"),
+    )  # fmt: skip
+    assert found.count() == left_n * 6000
+
+
+@pytest.mark.parametrize("emit", ["lists", "counts"])
+def test_events_alike_in_all_are_told_apart(spark: SparkSession, emit: Any) -> None:
+    """Each of them is a row of the result, and has all partners."""
+    left = pa.table({"min_time": [50] * 4, "max_time": [50] * 4, "id": [7, 7, 7, 8]})
+    right = pa.table({"min_time": [50] * 60, "max_time": [50] * 60, "id": range(60)})
+    nulls = pa.table({"min_time": [None, None], "max_time": [1, 1], "id": [9, 9]}, left.schema)
+    left = pa.concat_tables([left, nulls])
+    options = CorrelateOptions(slice_rows=10, broadcast="never")
+    given: dict[str, Any] = {"how": "left", "emit": emit}
+    planned = plan_correlation(
+        frame(spark, left), frame(spark, right), CONDITION, options=options, **given
+    )
+    assert planned.plan.deals_right
+    rows = rows_of(planned.dataframe)
+    expected = correlate_tables(left, right, CONDITION, **given).to_pylist()
+    for row in (*rows, *expected):
+        if emit == "lists":
+            row["right_id"].sort()
+    assert sorted(rows, key=str) == sorted(expected, key=str)
+    assert len(rows) == 6
