@@ -264,8 +264,8 @@ def _event_frames(
         for side, source, pair in zip(("left", "right"), sources, names, strict=True)
         for name in pair
     ]
-    tick = resolve_tick(columns, options.unit)
-    scales = [scale_of(column, tick, options.unit) for column in columns]
+    tick = resolve_tick(columns, options)
+    scales = [scale_of(column, tick, options) for column in columns]
     longest = declared_lengths(options, tick)
     left, right = (
         EventFrame(side, sources[i], (scales[2 * i], scales[2 * i + 1]), by, payload[i], longest[i])

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from event_model.options import SideName
 from event_model.units import TIME_LIMIT
-from spark_plugin.dataframes import field_of, literal, quoted, ticks, wire_bytes
+from spark_plugin.dataframes import field_of, literal, quoted, rounding, ticks, wire_bytes
 from spark_plugin.time_columns import INVALID_REASONS, NOT_FINITE, TimeScale
 
 REASONS = ("ok", "null", *INVALID_REASONS)
@@ -67,6 +67,12 @@ class EventFrame:
             f"({null_key}) AS null_key",
             f"{key_hash} AS key_hash",
         ]
+
+    @property
+    def rounding(self) -> str:
+        """By how many ticks the times of a valid row are rounded: double, over the source."""
+        low, high = map(rounding, self.scales)
+        return low if low == high else f"greatest({low}, {high})"
 
     @property
     def row_bytes(self) -> tuple[int, str | None] | None:

@@ -230,7 +230,7 @@ def plan_tables(
     scales, tick = _scales(
         schemas,
         (time_names("left", left_time), time_names("right", right_time)),
-        options.unit,
+        options,
     )
     spec = JoinSpec(
         condition.window(tick), how, emit, probability, backend, options.classes,
@@ -253,15 +253,15 @@ def _check_key_types(schemas: tuple[pa.Schema, pa.Schema], by: list[str]) -> Non
 def _scales(
     schemas: tuple[pa.Schema, pa.Schema],
     names: tuple[tuple[str, str], tuple[str, str]],
-    unit: str | None,
+    options: CorrelateOptions,
 ) -> tuple[tuple[tuple[TimeScale, TimeScale], ...], Tick]:
     columns = [
         arrow_time_column(side, name, type_of(schema, side, name))
         for schema, side, pair in zip(schemas, SIDES, names, strict=True)
         for name in pair
     ]
-    tick = resolve_tick(columns, unit)
-    scales = [scale_of(column, tick, unit) for column in columns]
+    tick = resolve_tick(columns, options)
+    scales = [scale_of(column, tick, options) for column in columns]
     return ((scales[0], scales[1]), (scales[2], scales[3])), tick
 
 

@@ -73,7 +73,8 @@ def run_join(request: JoinRequest) -> Summary:
 def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) -> Summary:
     with local_output(request.output, request.overwrite, sources) as output:
         started = time.perf_counter()
-        inputs = [ArrowInput(s, request.arguments["options"].unit == "ns") for s in sources]
+        options = request.arguments["options"]
+        inputs = [ArrowInput(s, "ns" in (options.unit_of(s.side), options.tick)) for s in sources]
         for given, columns in zip(inputs, request.columns, strict=True):
             check_complete(given, columns)
             check_zones(given, columns)
