@@ -360,12 +360,12 @@ def _describe(
     messages = []
     for reason, mask in reasons.items():
         columns = table.slice(int(np.argmax(mask)), 1).columns
-        row = {n: _readable(c[0]) for n, c in zip(table.column_names, columns, strict=True)}
+        row = {n: readable(c[0]) for n, c in zip(table.column_names, columns, strict=True)}
         messages.append(describe_invalid(side, reason, int(mask.sum()), scales, example_row(row)))
     return "; ".join(messages)
 
 
-def _readable(value: pa.Scalar) -> object:
+def readable(value: pa.Scalar) -> object:
     """What a scalar holds; the bare number of a time for which Python has no date."""
     try:
         return value.as_py()

@@ -68,7 +68,7 @@ class TimeScale:
 
     column: TimeColumn
     factor: Fraction
-    tick: Tick = Tick()
+    tick: Tick
 
     @property
     def epsilon(self) -> float:
