@@ -209,6 +209,19 @@ def test_the_command_line_says_why(work) -> None:
     assert "below the confidence 0.9" in told["reasons"][0]
 
 
+@pytest.mark.spark
+@pytest.mark.parametrize("way", ["direct", "broadcast", "exchange"])
+def test_the_command_line_says_why_on_spark(work, spark, way: str) -> None:
+    work.write("right.parquet", events([1, 11], 4, key=["A", "B"]))
+    options = ("--within", "-3", "5", "--confidence", "0.5", "--by", "key", "--way", way, "--json")
+    code, out, err = work.join(*options, engine="spark")
+    assert (code, err) == (0, "")
+    told = json.loads(out)["no_pairs"]
+    assert told["reasons"][0].startswith("the sides share no key (key): left has 2, right 2")
+    assert told["keys"]["alike"][2] == "case"
+    assert told["right_times"] == ["1", "15"]
+
+
 # --- words ---
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -22,6 +25,7 @@ from event_model import (
 from event_model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT
 from spark_plugin import correlate, correlate_tables
 from spark_plugin.dataframes import field_of, rounding, spark_time_column, ticks
+from spark_plugin.direct.source import CoincideSource
 from spark_plugin.events import EventFrame
 from spark_plugin.statistics import measure
 from spark_plugin.tables import arrow_time_column, read_side
@@ -230,3 +234,38 @@ def test_units_of_each_side_on_spark(spark: SparkSession) -> None:
         options=options,
     ).collect()  # fmt: skip
     assert [tuple(row) for row in found] == [(0, 0)]
+
+
+def test_units_and_ticks_of_the_command_line(work) -> None:
+    work.write("right.parquet", pa.table({"id": [7], "min_time": [20_500], "max_time": [20_500]}))
+    options = (
+        "--within",
+        "0s",
+        "1s",
+        "--confidence",
+        "0.1",
+        "--left-unit",
+        "s",
+        "--right-unit",
+        "ms",
+    )
+    code, out, err = work.join(*options, "--left-time", "min_time", "--json")
+    assert (code, err, work.result().to_pydict()) == (0, "", {"left_id": [2], "right_id": [7]})
+    assert json.loads(out)["tick"] == "ms"
+    out = work.join(*options, "--left-time", "min_time", "--tick", "us", "--json", "--overwrite")[1]
+    assert json.loads(out)["tick"] == "us"
+    assert "use tick='s'" in work.refused(*options, "--tick", "min", "--overwrite")
+
+
+@pytest.mark.spark
+def test_units_and_ticks_of_the_data_source(spark: SparkSession, tmp_path: Path) -> None:
+    paths = [str(tmp_path / name) for name in ("left.parquet", "right.parquet")]
+    for path, times in zip(paths, ([1.0, 2.0], [1000.4, 3000.0]), strict=True):
+        pq.write_table(at(times), path)
+    spark.dataSource.register(CoincideSource)
+    reader = spark.read.format("coincide").options(
+        left=paths[0], right=paths[1], left_time="t", right_time="t", within="0s,0s",
+        confidence="1", left_unit="s", right_unit="ms",
+    )  # fmt: skip
+    assert reader.load().collect() == []
+    assert [tuple(row) for row in reader.option("tick", "ms").load().collect()] == [(0, 0)]

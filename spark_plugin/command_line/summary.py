@@ -111,7 +111,8 @@ def _lines(summary: Summary) -> list[tuple[str, str]]:
             ("pairs", f"{counters.pairs:,}"),
         ]
     if summary.no_pairs is not None:
-        lines += [("no pairs:", line) for line in summary.no_pairs.lines]
+        names = ["no pairs:"] + [""] * len(summary.no_pairs.lines)
+        lines += list(zip(names, summary.no_pairs.lines, strict=False))
     if summary.rows is not None and (counters is None or summary.rows != counters.pairs):
         lines.append(("rows", f"{summary.rows:,}"))
     if summary.slices is not None:
