@@ -12,17 +12,29 @@ from event_model.errors import (
 from event_model.options import CorrelateOptions
 from event_model.predicates import Within, deadline, delay, mutual_deadline, within
 from event_model.units import Tick
+from event_model.warnings import (
+    CoincideWarning,
+    DroppedRowsWarning,
+    NoPairsWarning,
+    RoundedTimesWarning,
+    UnmatchableRowsWarning,
+)
 
 __all__ = [
     "BackendError",
     "CoincideError",
+    "CoincideWarning",
     "ConditionError",
     "CorrelateOptions",
     "DataError",
+    "DroppedRowsWarning",
     "MemoryBudgetError",
+    "NoPairsWarning",
+    "RoundedTimesWarning",
     "SchemaError",
     "Tick",
     "TimingCondition",
+    "UnmatchableRowsWarning",
     "Window",
     "Within",
     "deadline",

@@ -28,6 +28,11 @@ class CorrelateOptions:
         What a number in the time columns counts: ``"ns"``, ``"us"``, ``"ms"``, ``"s"``, ... Needed
         for float columns, and for integer columns when durations are given as strings. Timestamp
         columns need none.
+    left_unit, right_unit : str or None
+        The same for one side, where the sides differ; None: `unit`.
+    tick : str or None
+        In what times are counted; None: us for timestamps, ns for floats, and for integers the finer
+        unit of the two sides. Only floats can be rounded: what a tick would round else is refused.
     invalid : {"raise", "drop"}
         What to do with rows whose time is no time (min > max, NaN, infinity, out of range, longer
         than a declared longest length): an error, or leave them out and count them.
@@ -61,6 +66,9 @@ class CorrelateOptions:
     """
 
     unit: str | None = None
+    left_unit: str | None = None
+    right_unit: str | None = None
+    tick: str | None = None
     invalid: Invalid = "raise"
     left_longest: Duration | None = None
     right_longest: Duration | None = None
@@ -76,8 +84,10 @@ class CorrelateOptions:
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        if self.unit is not None:
-            object.__setattr__(self, "unit", unit_name(self.unit))
+        for name in ("unit", "left_unit", "right_unit", "tick"):
+            given = getattr(self, name)
+            if given is not None:
+                object.__setattr__(self, name, unit_name(given))
         check_choice("invalid", self.invalid, get_args(Invalid))
         check_choice("broadcast", self.broadcast, get_args(Broadcast))
         for name in ("slices", "slice_rows", "slice_bytes", "batch_pairs", "classes", "threads"):
@@ -91,6 +101,10 @@ class CorrelateOptions:
             )
         if self.time_range is not None:
             _check_time_range(self.time_range)
+
+    def unit_of(self, side: str) -> str | None:
+        """What a number in the time columns of ``"left"`` or ``"right"`` counts."""
+        return (self.left_unit if side == "left" else self.right_unit) or self.unit
 
 
 def options_for(way: str, options: CorrelateOptions) -> CorrelateOptions:

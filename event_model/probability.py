@@ -71,6 +71,28 @@ def window_probability(s: int, l1: int, l2: int, lo: int, hi: int) -> float:
     return trapezoid_cdf(hi - s, l1, l2) - trapezoid_cdf(lo - s, l1, l2)
 
 
+def highest_probability(l1: int, l2: int, width: int) -> float:
+    """The probability of a window for two timestamps whose midpoints differ by just its middle.
+
+    No pair of these lengths reaches more, nor does one of longer timestamps.
+
+    Parameters
+    ----------
+    l1, l2 : int
+        Lengths of the two timestamps, ticks.
+    width : int
+        hi - lo, ticks.
+    """
+    shorter, longer = sorted((l1, l2))
+    # How far the window's end is from the trapezoid's foot: what is beyond it is lost, on both sides.
+    foot = (l1 + l2 - width) / 2
+    if foot <= 0:
+        return 1.0
+    if foot <= shorter:
+        return 1.0 - foot * foot / (float(l1) * float(l2))
+    return 1.0 - (2 * foot - shorter) / longer
+
+
 @compiled(forceinline=True)
 def midpoint_probability(m1: int, l1: int, m2: int, l2: int, lo: int, hi: int) -> float:
     """`window_probability` of two timestamps given by their midpoints.

@@ -7,13 +7,22 @@ from importlib import import_module
 from typing import Any
 
 _HOMES = {
+    "JoinReport": "spark_plugin.reports",
+    "JoinSummary": "spark_plugin.reports",
     "correlate": "spark_plugin.correlation",
     "correlate_files": "spark_plugin.direct.correlation",
     "correlate_tables": "spark_plugin.worker",
     "stream_correlator": "spark_plugin.streams",
 }
 
-__all__ = ["correlate", "correlate_files", "correlate_tables", "stream_correlator"]
+__all__ = [
+    "JoinReport",
+    "JoinSummary",
+    "correlate",
+    "correlate_files",
+    "correlate_tables",
+    "stream_correlator",
+]
 
 
 def __getattr__(name: str) -> Any:

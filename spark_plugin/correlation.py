@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation
 
 from event_model.condition import TimingCondition
@@ -19,12 +21,16 @@ from spark_plugin.broadcast.join import broadcast_join
 from spark_plugin.broadcast.plan import BroadcastPlan
 from spark_plugin.broadcast.small_side import Shipment
 from spark_plugin.emission import JoinSpec
+from spark_plugin.emptiness import NoPairs
 from spark_plugin.events import EventFrame
+from spark_plugin.evidence import FrameEvidence
 from spark_plugin.exchange import exchange_join
+from spark_plugin.metrics import counters_of
 from spark_plugin.output_columns import ResultColumns
 from spark_plugin.planning import plan_ways
+from spark_plugin.reports import JoinReport, JoinSummary, check_report, tell
 from spark_plugin.slices import SlicePlan
-from spark_plugin.stage import Stage
+from spark_plugin.stage import Stage, observed_numbers
 from spark_plugin.stage_resources import gpu_profile
 from spark_plugin.tables import SideCounts, check_keys
 from spark_plugin.time_columns import resolve_tick, scale_of, time_names
@@ -57,6 +63,7 @@ def correlate(
     probability: bool = False,
     backend: Backend = "auto",
     options: CorrelateOptions = CorrelateOptions(),
+    report: JoinReport | None = None,
 ) -> DataFrame:
     """Join two DataFrames of events by satisfaction probability.
 
@@ -91,6 +98,8 @@ def correlate(
         Add the satisfaction probability (double), a column or an array.
     backend : {"auto", "cpu", "gpu"}
     options : CorrelateOptions
+    report : JoinReport, optional
+        Is told what the rows were and, once the DataFrame was computed, what was found.
 
     Returns
     -------
@@ -108,12 +117,21 @@ def correlate(
     BackendError
         If the backend cannot be. Whether a worker has a GPU is seen when the DataFrame is computed: then
         such an error comes from Spark, as a PythonException.
+
+    Warns
+    -----
+    DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning, NoPairsWarning
+        Of what the first job has seen. It knows of an empty result where no timestamps are short enough
+        for the confidence, no times near enough for the window, or, of few rows, no keys equal.
     """
-    return plan_correlation(
+    check_report(report)
+    planned = plan_correlation(
         left, right, condition, left_time=left_time, right_time=right_time, by=by,
         left_columns=left_columns, right_columns=right_columns, how=how, emit=emit,
-        probability=probability, backend=backend, options=options,
-    ).dataframe  # fmt: skip
+        probability=probability, backend=backend, options=options, observe=report is not None,
+    )  # fmt: skip
+    planned.tell(report)
+    return planned.dataframe
 
 
 @dataclass(frozen=True)
@@ -134,12 +152,15 @@ class Correlation:
         Whether it can be asked for: the RAPIDS Accelerator fails plans that are observed.
     shipment : Shipment or None
         What was broadcast.
+    evidence : FrameEvidence
+        What is known of the sides, should nothing be found.
     """
 
     dataframe: DataFrame
     left: SideCounts | None
     right: SideCounts | None
     plan: SlicePlan | BroadcastPlan
+    evidence: FrameEvidence
     observation: Observation | None = None
     observable: bool = True
     shipment: Shipment | None = None
@@ -169,12 +190,47 @@ class Correlation:
             return None
         if self.observation is None:
             raise RuntimeError("the correlation was planned without observe=True")
+        found = observed_numbers(self.observation)
+        return None if found is None else counters_of(found)
+
+    def summary(self) -> JoinSummary:
+        """What the join did, as far as it was counted; waits for an action, as `counters` does.
+
+        If nothing was found, jobs are run to say why.
+        """
+        counters = self.counters()
+        return replace(
+            self._known,
+            left=self.left or self._counted(0),
+            right=self.right or self._counted(1),
+            counters=counters,
+            no_pairs=self._no_pairs() if counters and not counters.pairs else None,
+        )
+
+    def _no_pairs(self) -> NoPairs | None:
         try:
-            found = self.observation.get
-        except Exception as error:  # Spark has no error of its own for it: an assertion of the JVM
-            _log.debug("no counters: %s", error)
+            return self.evidence.no_pairs()
+        except (PySparkException, Py4JError) as error:  # the join itself has been done
+            _log.warning("nothing was found, and cannot be looked at again to say why: %s", error)
             return None
-        return JoinCounters(*(int(found[name] or 0) for name in ("candidates", "probed", "pairs")))
+
+    def tell(self, report: JoinReport | None) -> None:
+        """Hand the report, if there is one, what is known by now, and warn of it."""
+        known = replace(self._known, no_pairs=self.evidence.foreseen())
+        tell(known, report, self.summary if self.observation else None)
+
+    @property
+    def _known(self) -> JoinSummary:
+        tick = self.evidence.sides[0].scales[0].tick
+        return JoinSummary(self.left, self.right, None, None, self.way, tick)
+
+    def _counted(self, side: int) -> SideCounts | None:
+        """What was counted of a side while it was joined."""
+        observation = self.evidence.sides[side].observation
+        found = None if observation is None else observed_numbers(observation)
+        if found is None:
+            return None
+        return SideCounts(found["rows"], found["unmatchable"], {}, found["rounded"] or 0.0)
 
     def close(self) -> None:
         """Let go of what was broadcast, which else stays until the session ends.
@@ -227,10 +283,12 @@ def plan_correlation(
         for name in side.payload:
             frames.field_of(side.source, side.side, name)
     result = ResultColumns(sides, spec)
-    counts, plan = plan_ways(sides, spec, options)
+    statistics, plan = plan_ways(sides, spec, options)
     _log.info("correlate: %s", plan.describe())
     observable = not is_accelerated(left.sparkSession)
     observation = Observation("coincide") if observe and observable else None
+    if observation and statistics is None:
+        sides = _observed_side(sides[0]), _observed_side(sides[1])
     stage = Stage(
         raise_invalid=options.invalid == "raise",
         profile=gpu_profile(left.sparkSession, backend),
@@ -242,10 +300,16 @@ def plan_correlation(
         found, shipment = broadcast_join(sides, spec, result, plan, options, stage)
     else:
         found = exchange_join(sides, spec, result, plan, stage)
-    left_counts, right_counts = counts or (None, None)
+    left_counts, right_counts = (s.counts for s in statistics) if statistics else (None, None)
+    evidence = FrameEvidence(sides, spec.window, statistics)
     return Correlation(
-        result.decoded(found), left_counts, right_counts, plan, observation, observable, shipment
-    )
+        result.decoded(found), left_counts, right_counts, plan, evidence, observation, observable,
+        shipment,
+    )  # fmt: skip
+
+
+def _observed_side(side: EventFrame) -> EventFrame:
+    return replace(side, observation=Observation(f"coincide_{side.side}"))
 
 
 def _check_keys(left: DataFrame, right: DataFrame, by: list[str]) -> None:
@@ -264,8 +328,8 @@ def _event_frames(
         for side, source, pair in zip(("left", "right"), sources, names, strict=True)
         for name in pair
     ]
-    tick = resolve_tick(columns, options.unit)
-    scales = [scale_of(column, tick, options.unit) for column in columns]
+    tick = resolve_tick(columns, options)
+    scales = [scale_of(column, tick, options) for column in columns]
     longest = declared_lengths(options, tick)
     left, right = (
         EventFrame(side, sources[i], (scales[2 * i], scales[2 * i + 1]), by, payload[i], longest[i])

@@ -73,7 +73,7 @@ def spark_time_column(side: str, field: T.StructField) -> TimeColumn:
     if isinstance(kind, _INTEGERS):
         return TimeColumn(side, field.name, "integer")
     if isinstance(kind, (T.FloatType, T.DoubleType)):
-        return TimeColumn(side, field.name, "float")
+        return TimeColumn(side, field.name, "float", is_single=isinstance(kind, T.FloatType))
     raise SchemaError(
         f"{side}.{field.name} is {kind.simpleString()}; a time column must be a timestamp, an integer or"
         " a float. Cast it"
@@ -96,7 +96,7 @@ def ticks(scale: TimeScale) -> str:
     value = quoted(scale.column.name)
     if scale.column.family == "float":
         number = f"CAST({value} AS DOUBLE)"
-        scaled = f"rint({number} * {float(scale.factor)!r}D)"
+        scaled = f"rint({_scaled(scale)})"
         infinite = f"isnan({number}) OR abs({number}) = double('Infinity')"
         return (
             f"CASE WHEN abs({scaled}) < {float(TIME_LIMIT)!r}D THEN CAST({scaled} AS BIGINT)"
@@ -109,6 +109,23 @@ def ticks(scale: TimeScale) -> str:
     fits = f"{whole} BETWEEN {literal(1 - scale.limit)} AND {literal(scale.limit - 1)}"
     scaled = f"{whole} * {literal(int(scale.factor))}"
     return f"CASE WHEN {fits} THEN {scaled} WHEN {value} IS NOT NULL THEN {literal(_TOO_LARGE)} END"
+
+
+def rounding(scale: TimeScale) -> str:
+    """By how many ticks a float time is changed, as `tables.rounding` has it: double, for valid times."""
+    if scale.column.family != "float":
+        return "0D"
+    scaled = _scaled(scale)
+    change = f"abs({scaled} - rint({scaled}))"
+    least = f"greatest(abs({scaled}) * {scale.epsilon!r}D, {scale.noise!r}D)"
+    return f"CASE WHEN {change} > {least} THEN {change} ELSE 0D END"
+
+
+def _scaled(scale: TimeScale) -> str:
+    """A float column in ticks, not yet rounded: as `tables.scaled_floats`, to the bit."""
+    number = f"CAST({quoted(scale.column.name)} AS DOUBLE)"
+    up, down = scale.factor.numerator, scale.factor.denominator
+    return f"({number} * {float(up)!r}D)" if down == 1 else f"({number} / {float(down)!r}D)"
 
 
 def literal(number: SupportsIndex) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
 
 from event_model.options import SideName
 from event_model.units import TIME_LIMIT
@@ -14,6 +15,7 @@ from spark_plugin.dataframes import (
     field_of,
     literal,
     quoted,
+    rounding,
     ticks,
     wire_bytes,
 )
@@ -46,6 +48,8 @@ class EventFrame:
         Declared longest length, ticks.
     hands_out : bool
         Whether `payload` is in the result.
+    observation : Observation or None
+        Counts its rows while they are joined: where nobody has looked at them before.
     """
 
     side: SideName
@@ -55,6 +59,7 @@ class EventFrame:
     payload: list[str]
     longest: int | None
     hands_out: bool = True
+    observation: Observation | None = None
 
     @property
     def carried(self) -> list[str]:
@@ -93,6 +98,30 @@ class EventFrame:
             for field in fields
             if can_be_hashed(field.dataType) and can_be_named(field.name, names)
         ]
+
+    @property
+    def counted_columns(self) -> list[str]:
+        """What `counted` needs besides `columns`."""
+        return [] if self.observation is None else [f"{self.rounding} AS rounded"]
+
+    def counted(self, rows: DataFrame) -> DataFrame:
+        """Rows of `columns` and `counted_columns`, counted on their way."""
+        if self.observation is None:
+            return rows
+        totals = {
+            "rows": "count(1)",
+            "unmatchable": f"count_if({self.reason} = {REASONS.index('null')})",
+            "rounded": f"max(CASE WHEN {self.is_ok} THEN rounded END)",
+        }
+        return rows.observe(
+            self.observation, *(F.expr(text).alias(name) for name, text in totals.items())
+        )
+
+    @property
+    def rounding(self) -> str:
+        """By how many ticks the times of a valid row are rounded: double, over the source."""
+        low, high = map(rounding, self.scales)
+        return low if low == high else f"greatest({low}, {high})"
 
     @property
     def row_bytes(self) -> tuple[int, str | None] | None:

@@ -78,6 +78,14 @@ def wire_schema(columns: Sequence[OutputColumn]) -> T.StructType:
     return T.StructType([T.StructField(column.name, column.wire_kind) for column in columns])
 
 
+def metrics_name(names: Sequence[str]) -> str:
+    """A name for a column of counters that no output column has."""
+    name = METRICS
+    while name in (other.lower() for other in names):
+        name += "_"
+    return name
+
+
 def decoded(frame: DataFrame, columns: Sequence[OutputColumn]) -> DataFrame:
     """The worker's columns in their own types."""
     if all(column.crosses_as_is for column in columns):
@@ -119,10 +127,7 @@ class ResultColumns:
     @property
     def metrics_name(self) -> str:
         """A name for a column of counters that no output column has."""
-        name = METRICS
-        while name in (other.lower() for other in self.names):
-            name += "_"
-        return name
+        return metrics_name(self.names)
 
     @property
     def names(self) -> tuple[str, ...]:

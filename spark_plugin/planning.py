@@ -12,13 +12,12 @@ from spark_plugin.events import EventFrame
 from spark_plugin.samples import Reach, Sample
 from spark_plugin.slices import PAIR_WORK, SlicePlan, plan_slices, uniform_plan
 from spark_plugin.statistics import SideStatistics, measure, refuse_invalid
-from spark_plugin.tables import SideCounts
 
 
 def plan_ways(
     sides: tuple[EventFrame, EventFrame], spec: JoinSpec, options: CorrelateOptions
-) -> tuple[tuple[SideCounts, SideCounts] | None, SlicePlan | BroadcastPlan]:
-    """What rows there are, if somebody had to look, and how events meet."""
+) -> tuple[tuple[SideStatistics, SideStatistics] | None, SlicePlan | BroadcastPlan]:
+    """What the look at both sides has shown, if there had to be one, and how events meet."""
     declared = _declared_plan(sides, spec, options)
     if declared is not None:
         return None, declared
@@ -46,7 +45,7 @@ def plan_ways(
             row_bytes=(statistics[0].row_bytes, statistics[1].row_bytes),
             slice_bytes=options.slice_bytes,
         )
-    return (statistics[0].counts, statistics[1].counts), plan
+    return statistics, plan
 
 
 def _declared_plan(

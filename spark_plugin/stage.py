@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.resource import ResourceProfile
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from spark_plugin.metrics import COUNTERS, merged
 from spark_plugin.wire_task import WireTask
 
+_log = logging.getLogger("coincide")
 NOBODY = -1
 """In place of a row's number where nobody is meant."""
 
@@ -54,18 +59,44 @@ class Stage:
             return rows.mapInArrow(task, schema, profile=self.profile)
         counters = T.StructField(self.metrics, T.ArrayType(T.LongType()))
         wide = T.StructType([*schema.fields, counters])
-        totals = [
-            F.expr(f"sum({self.metrics}[{i}])").alias(name)
-            for i, name in enumerate(("candidates", "probed", "pairs"))
-        ]
         # Tasks tell their counters in rows of their own.
         found = rows.mapInArrow(task, wide, profile=self.profile)
         if not is_joined:
-            found = found.observe(self.observation, *totals)
-            return found.where(f"{self.metrics} IS NULL").drop(self.metrics)
+            return observed(found, self.metrics, self.observation, COUNTERS)
         # Adaptive execution takes what finds nothing out of the plan, and what was observed with it.
         nothing = [F.lit(None).cast(field.dataType) for field in schema]
         none = rows.sparkSession.range(1).select(*nothing, F.expr("array(0L, 0L, 0L)"))
         first, *others = schema.names
-        found = found.unionAll(none).observe(self.observation, *totals)
+        found = found.unionAll(none).observe(self.observation, *_totals(self.metrics, COUNTERS))
         return found.selectExpr(f"coalesce({first}, {NOBODY}L) AS {first}", *others)
+
+
+def observed(
+    found: DataFrame, metrics: str, observation: Observation, names: Sequence[str]
+) -> DataFrame:
+    """Rows of results, those that tell what tasks counted taken out and added up.
+
+    Parameters
+    ----------
+    found : DataFrame
+    metrics : str
+        The column of the numbers, null in rows of results.
+    observation : Observation
+        Takes their sums, under their names.
+    names : sequence of str
+    """
+    found = found.observe(observation, *_totals(metrics, names))
+    return found.where(f"{metrics} IS NULL").drop(metrics)
+
+
+def observed_numbers(observation: Observation) -> dict[str, Any] | None:
+    """What was observed, once an action has ended; None if Spark has left out what was to be."""
+    try:
+        return observation.get
+    except Exception as error:  # Spark has no error of its own for it: an assertion of the JVM
+        _log.debug("nothing observed: %s", error)
+        return None
+
+
+def _totals(metrics: str, names: Sequence[str]) -> list[Column]:
+    return [F.expr(merged(name, f"{metrics}[{i}]")).alias(name) for i, name in enumerate(names)]

@@ -18,6 +18,7 @@ from spark_plugin.time_columns import INVALID_REASONS, describe_invalid
 _SAMPLE_TIERS = ((256, 1), (1 << 12, 16), (1 << 16, 128), (1 << 20, 1024))
 """Rows of a partition up to a position are sampled every so many: few rows whole, many rows thinly."""
 _LAST_STRIDE = 8192
+_OF_EVENTS = (("low", "first"), ("high", "last"), ("rounded", "rounded"))
 _ROW_BITS = 33
 _ROW_MASK = (1 << _ROW_BITS) - 1
 """Bits of `monotonically_increasing_id` that count the rows of a partition; those above number it."""
@@ -42,6 +43,8 @@ class SideStatistics:
         Partition of each sample.
     row_bytes : float
         Bytes of a row on the way to a worker, on average, as the sample tells them.
+    first, last : int
+        Earliest min_time and latest max_time of the valid events, ticks; 0 without events.
     """
 
     counts: SideCounts
@@ -52,6 +55,8 @@ class SideStatistics:
     hashes: np.ndarray
     partitions: np.ndarray
     row_bytes: float = 0.0
+    first: int = 0
+    last: int = 0
 
     @property
     def matchable(self) -> int:
@@ -67,6 +72,7 @@ def measure(left: EventFrame, right: EventFrame) -> tuple[SideStatistics, SideSt
     reasons; doubled, with the side as the last bit.
     """
     wanted = ["count(1) AS rows", "min(length) AS shortest", "max(length) AS longest"]
+    wanted += ["min(first) AS first", "max(last) AS last", "max(rounded) AS rounded"]
     wanted += ["max(midpoint) AS midpoint", *(["max(hash) AS hash"] if left.by else [])]
     sizes = left.about_bytes, right.about_bytes
     if any(own for _, own in sizes):
@@ -84,12 +90,14 @@ def _keyed(events: EventFrame, side: int) -> DataFrame:
     """Per row its group, its length, and if it is in the sample its midpoint and its keys' hash."""
     own_bytes = f"CAST({events.about_bytes[1] or '0'} AS BIGINT) AS own_bytes"
     number = "monotonically_increasing_id() AS number"
-    rows = events.source.selectExpr(*events.columns, own_bytes, number)
+    rounded = f"{events.rounding} AS rounded"
+    rows = events.source.selectExpr(*events.columns, own_bytes, number, rounded)
     chosen = f"({_is_sampled(f'(number & {_ROW_MASK}L)')}) AND {events.is_ok}"
     group = f"CASE WHEN {chosen} THEN number + {len(REASONS)} ELSE {events.reason} END"
     return rows.selectExpr(
         f"({group}) * 2 + {side} AS code",
         f"CASE WHEN {events.is_ok} THEN high - low END AS length",
+        *(f"CASE WHEN {events.is_ok} THEN {name} END AS {alias}" for name, alias in _OF_EVENTS),
         f"CASE WHEN {chosen} THEN low + high END AS midpoint",
         f"CASE WHEN {chosen} THEN key_hash END AS hash",
         f"CASE WHEN {chosen} THEN own_bytes END AS bytes",
@@ -136,6 +144,7 @@ def _of_side(table: pa.Table, side: int, least_bytes: int) -> SideStatistics:
             rows=sum(of_reason.values()),
             unmatchable=of_reason["null"],
             invalid={reason: of_reason[reason] for reason in INVALID_REASONS if of_reason[reason]},
+            rounded=float(data["rounded"][ok].max(initial=0.0)),
         ),
         shortest=int(data["shortest"][ok].min()) if ok.any() else 0,
         longest=int(data["longest"][ok].max(initial=0)),
@@ -144,6 +153,8 @@ def _of_side(table: pa.Table, side: int, least_bytes: int) -> SideStatistics:
         hashes=data["hash"][order] if "hash" in data else np.zeros(order.size, np.int64),
         partitions=number >> _ROW_BITS,
         row_bytes=least_bytes + own,
+        first=int(data["first"][ok].min()) if ok.any() else 0,
+        last=int(data["last"][ok].max()) if ok.any() else 0,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,12 @@ from event_model.options import Invalid
 from event_model.timestamps import are_valid_times
 from event_model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT
 from spark_plugin.sides import Side
-from spark_plugin.time_columns import INVALID_REASONS, TimeColumn, TimeScale, describe_invalid
+from spark_plugin.time_columns import (
+    INVALID_REASONS,
+    TimeColumn,
+    TimeScale,
+    describe_invalid,
+)
 
 _EXAMPLE_WIDTH = 200
 
@@ -31,11 +37,15 @@ class SideCounts:
         Rows with a null time or key: they match nothing.
     invalid : dict of str to int
         Rows left out, by reason (`spark_plugin.time_columns.INVALID_REASONS`).
+    rounded : float
+        Largest change of a time by rounding it to ticks, in ticks; 0 where none is changed by more
+        than its float is uncertain by.
     """
 
     rows: int = 0
     unmatchable: int = 0
     invalid: dict[str, int] = field(default_factory=dict)
+    rounded: float = 0.0
 
     @property
     def dropped(self) -> int:
@@ -49,6 +59,7 @@ class SideCounts:
             self.rows + other.rows,
             self.unmatchable + other.unmatchable,
             {r: self.invalid.get(r, 0) + other.invalid.get(r, 0) for r in reasons},
+            max(self.rounded, other.rounded),
         )
 
 
@@ -106,7 +117,7 @@ def arrow_time_column(side: str, name: str, kind: pa.DataType) -> TimeColumn:
     if pa.types.is_integer(kind) and not pa.types.is_uint64(kind):
         return TimeColumn(side, name, "integer")
     if pa.types.is_floating(kind) and not pa.types.is_float16(kind):
-        return TimeColumn(side, name, "float")
+        return TimeColumn(side, name, "float", is_single=pa.types.is_float32(kind))
     raise SchemaError(
         f"{side}.{name} is {kind}; a time column must be a timestamp, an integer or a float. Cast it"
     )
@@ -177,7 +188,8 @@ def read_side(
     keys = [_one_array(column_of(table, side, name)) for name in by]
     columns = [_one_array(column_of(table, side, name)) for name in payload]
     if not any(key.null_count for key in keys) and _all_valid(lower, upper, longest):
-        return Side(lower.ticks, upper.ticks, None, keys, columns), SideCounts(table.num_rows)
+        counts = SideCounts(table.num_rows, rounded=_rounded((lower, upper), None))
+        return Side(lower.ticks, upper.ticks, None, keys, columns), counts
     null = lower.null | upper.null
     for key in keys:
         null |= pc.is_null(key).to_numpy(zero_copy_only=False)
@@ -187,7 +199,12 @@ def read_side(
     wrong = np.logical_or.reduce([np.zeros(null.size, bool), *reasons.values()])
     # A null key does not excuse an invalid time: such a row counts once, as invalid.
     unmatchable = int((null & ~wrong).sum())
-    counts = SideCounts(table.num_rows, unmatchable, {k: int(v.sum()) for k, v in reasons.items()})
+    counts = SideCounts(
+        table.num_rows,
+        unmatchable,
+        {reason: int(mask.sum()) for reason, mask in reasons.items()},
+        _rounded((lower, upper), ~(null | wrong)),
+    )
     matchable = ~null if null.any() else None
     result = Side(lower.ticks, upper.ticks, matchable, keys, columns)
     if reasons:
@@ -209,6 +226,7 @@ class _Ticks:
     def __init__(self, column: pa.ChunkedArray, scale: TimeScale) -> None:
         self._column = column
         self._out_of_range: np.ndarray | None = None
+        self.rounding: np.ndarray | None = None
         if scale.column.family == "float":
             self._from_floats(column, scale)
         else:
@@ -218,9 +236,12 @@ class _Ticks:
         values = column.cast(pa.float64()).to_numpy()
         self.not_finite = ~np.isfinite(values) & ~self.null
         with np.errstate(over="ignore"):
-            ticks = np.rint(np.where(np.isfinite(values), values, 0.0) * float(scale.factor))
+            scaled = scaled_floats(np.where(np.isfinite(values), values, 0.0), scale.factor)
+            ticks = np.rint(scaled)
         self._out_of_range = np.abs(ticks) >= TIME_LIMIT
-        self.ticks = np.where(self._out_of_range, 0.0, ticks).astype(np.int64)
+        scaled, ticks = (np.where(self._out_of_range, 0.0, each) for each in (scaled, ticks))
+        self.rounding = rounding(scaled, ticks, scale)
+        self.ticks = ticks.astype(np.int64)
 
     def _from_integers(self, column: pa.ChunkedArray, scale: TimeScale) -> None:
         if scale.column.family == "integer":
@@ -254,6 +275,32 @@ class _Ticks:
         """Whether the ticks alone tell what is wrong: no entry is null or had to be replaced."""
         replaced = self._out_of_range is not None and bool(self._out_of_range.any())
         return not (self._column.null_count or self.not_finite.any() or replaced)
+
+
+def scaled_floats(values: np.ndarray, factor: Fraction) -> np.ndarray:
+    """Floats in ticks, not yet rounded (half to even, by ``rint``): float64 array.
+
+    One operation on floats that are exact, correctly rounded: Spark's SQL gives the same bits.
+    """
+    if factor.denominator == 1:
+        return values * float(factor.numerator)
+    return values / float(factor.denominator)
+
+
+def rounding(scaled: np.ndarray, ticks: np.ndarray, scale: TimeScale) -> np.ndarray:
+    """By how many ticks floats are changed, 0 where by no more than they are uncertain by."""
+    change = np.abs(scaled - ticks)
+    least = np.maximum(np.abs(scaled) * scale.epsilon, scale.noise)
+    return np.where(change > least, change, 0.0)
+
+
+def _rounded(columns: Sequence[_Ticks], valid: np.ndarray | None) -> float:
+    """The largest change of a time in the valid rows, or in all."""
+    changes = [column.rounding for column in columns if column.rounding is not None]
+    return max(
+        (float((each if valid is None else each[valid]).max(initial=0.0)) for each in changes),
+        default=0.0,
+    )
 
 
 def _check_whole(values: np.ndarray, scale: TimeScale) -> None:
@@ -313,12 +360,12 @@ def _describe(
     messages = []
     for reason, mask in reasons.items():
         columns = table.slice(int(np.argmax(mask)), 1).columns
-        row = {n: _readable(c[0]) for n, c in zip(table.column_names, columns, strict=True)}
+        row = {n: readable(c[0]) for n, c in zip(table.column_names, columns, strict=True)}
         messages.append(describe_invalid(side, reason, int(mask.sum()), scales, example_row(row)))
     return "; ".join(messages)
 
 
-def _readable(value: pa.Scalar) -> object:
+def readable(value: pa.Scalar) -> object:
     """What a scalar holds; the bare number of a time for which Python has no date."""
     try:
         return value.as_py()

@@ -6,12 +6,13 @@ Shared by the Spark and the Arrow side, so that both give the same ticks and the
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
 from event_model.errors import ConditionError, SchemaError
+from event_model.options import CorrelateOptions
 from event_model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, Tick
 
 Family = Literal["timestamp", "timestamp_ntz", "integer", "float"]
@@ -42,12 +43,15 @@ class TimeColumn:
         ``"timestamp"`` (an instant), ``"timestamp_ntz"`` (a wall clock), ``"integer"``, ``"float"``.
     nanoseconds : int or None
         Length of one step of a timestamp; None for numbers, whose unit the user gives.
+    is_single : bool
+        Whether floats have 32 bits.
     """
 
     side: str
     name: str
     family: Family
     nanoseconds: int | None = None
+    is_single: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,11 +62,23 @@ class TimeScale:
     ----------
     column : TimeColumn
     factor : Fraction
-        Ticks per step of the column.
+        Ticks per step of the column: a whole number, or one over a whole number.
+    tick : Tick
     """
 
     column: TimeColumn
     factor: Fraction
+    tick: Tick
+
+    @property
+    def epsilon(self) -> float:
+        """Relative step of the column's floats, which are no more certain than that."""
+        return 2.0**-23 if self.column.is_single else 2.0**-52
+
+    @property
+    def noise(self) -> float:
+        """A change of so many ticks, a picosecond, is told of as none: floats were computed."""
+        return 1e-3 / (self.tick.nanoseconds or 1)
 
     @property
     def limit(self) -> int:
@@ -70,51 +86,97 @@ class TimeScale:
         return math.ceil(TIME_LIMIT / self.factor) if self.factor > 1 else TIME_LIMIT
 
 
-def resolve_tick(columns: Sequence[TimeColumn], unit: str | None) -> Tick:
+def resolve_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Tick:
     """The tick in which all time columns of a join are counted.
 
-    Microseconds for timestamps (nanoseconds with ``unit="ns"``); the user's unit for integers; for
-    floats the finer of the user's unit and a microsecond, since their fractions carry time.
+    What ``options.tick`` says, else microseconds for timestamps (nanoseconds with ``unit="ns"``),
+    nanoseconds for floats, whose fractions carry time, and the finest unit for integers.
 
     Raises
     ------
     SchemaError
-        If the columns are of different kinds, or floats have no unit.
+        If the columns are of different kinds, floats have no unit, or only one side has one.
     ConditionError
-        If a unit is given that timestamps cannot have.
+        If a unit is given that timestamps cannot have, or a tick that would round what is no float.
     """
-    families = {column.family for column in columns}
-    kinds = {family if family.startswith("timestamp") else "number" for family in families}
+    if _kind_of(columns) == "timestamp":
+        return _timestamp_tick(columns, options)
+    return _number_tick(columns, options)
+
+
+def _timestamp_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Tick:
+    units = {options.unit_of(column.side) for column in columns}
+    for name, given in (*(("unit", unit) for unit in units), ("tick", options.tick)):
+        if given not in (None, "us", "ns"):
+            raise ConditionError(
+                f"timestamp columns are counted in us, or in ns with unit='ns'; found {name}={given!r}."
+                f" Leave the {name} out"
+            )
+    return Tick(options.tick or ("ns" if "ns" in units else "us"))
+
+
+def _number_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Tick:
+    units = _units(columns, options)
+    if not all(units):
+        if options.tick:
+            raise ConditionError(
+                f"tick={options.tick!r} says nothing as long as nobody says what a number in the time"
+                " columns counts; give the unit too (unit='s', --unit s), or leave the tick out"
+            )
+        return Tick()
+    has_floats = any(column.family == "float" for column in columns)
+    tick = options.tick or ("ns" if has_floats else _finest(units))
+    for column, unit in zip(columns, units, strict=True):
+        if column.family == "integer" and _finest([unit, tick]) != tick:
+            raise ConditionError(
+                f"{column.side}.{column.name} counts {unit}, which ticks of 1 {tick} would round;"
+                f" use tick={unit!r} (--tick {unit}) or a finer one"
+            )
+    return Tick(tick)
+
+
+def _kind_of(columns: Sequence[TimeColumn]) -> str:
+    """``"timestamp"`` or ``"number"``: the one kind of all columns."""
+    kinds = {c.family if c.family.startswith("timestamp") else "number" for c in columns}
     if len(kinds) > 1:
         listed = ", ".join(f"{c.side}.{c.name} is {c.family}" for c in columns)
         raise SchemaError(
             f"time columns of one join must be of one kind (instants, wall-clock times, or numbers):"
             f" {listed}. Cast one side"
         )
-    if "number" not in kinds:
-        if unit not in (None, "us", "ns"):
-            raise ConditionError(
-                f"timestamp columns are counted in us, or in ns with unit='ns'; found unit={unit!r}."
-                " Leave the unit out"
-            )
-        return Tick(unit or "us")
-    if "float" not in families:
-        return Tick(unit)
-    if unit is None:
-        names = ", ".join(f"{c.side}.{c.name}" for c in columns if c.family == "float")
+    return "number" if "number" in kinds else "timestamp"
+
+
+def _units(columns: Sequence[TimeColumn], options: CorrelateOptions) -> list[str | None]:
+    """What the numbers of each column count; all None or none."""
+    units = [options.unit_of(column.side) for column in columns]
+    unknown = [c for c, unit in zip(columns, units, strict=True) if unit is None]
+    floats = ", ".join(f"{c.side}.{c.name}" for c in unknown if c.family == "float")
+    if floats:
         raise SchemaError(
-            f"float time columns need a unit: {names}. Say what 1.0 means, for example unit='s'"
+            f"float time columns need a unit: {floats}. Say what 1.0 means, for example unit='s'"
             " (--unit s)"
         )
-    return Tick(min(unit, "us", key=NANOSECONDS_PER_UNIT.__getitem__))
+    if unknown and any(units):
+        side = unknown[0].side
+        raise SchemaError(
+            f"only one side has a unit: nobody says what a number in {side}.{unknown[0].name} counts."
+            f" Give both, {side}_unit (--{side}-unit) too, or one for both with unit (--unit)"
+        )
+    return units
 
 
-def scale_of(column: TimeColumn, tick: Tick, unit: str | None) -> TimeScale:
+def _finest(units: Iterable[str | None]) -> str:
+    return min((unit for unit in units if unit), key=NANOSECONDS_PER_UNIT.__getitem__)
+
+
+def scale_of(column: TimeColumn, tick: Tick, options: CorrelateOptions) -> TimeScale:
     """How a column becomes ticks. The tick comes from `resolve_tick`."""
+    unit = options.unit_of(column.side)
     step = column.nanoseconds or (NANOSECONDS_PER_UNIT[unit] if unit else None)
     if step is None or tick.nanoseconds is None:
-        return TimeScale(column, Fraction(1))
-    return TimeScale(column, Fraction(step, tick.nanoseconds))
+        return TimeScale(column, Fraction(1), tick)
+    return TimeScale(column, Fraction(step, tick.nanoseconds), tick)
 
 
 def time_names(side: str, time: str | Sequence[str]) -> tuple[str, str]:
@@ -140,8 +202,16 @@ def describe_invalid(
 ) -> str:
     """The message for invalid rows: the column, the count, one example, and what to do."""
     names = " and ".join(dict.fromkeys(scale.column.name for scale in scales))
+    hint = range_hint(scales[0].tick) if reason == "range" else ""
     return (
         f"{side}: {INVALID_REASONS[reason]} {names} in {count} row{'s' if count > 1 else ''},"
-        f" for example {example}. Mend the data, or leave such rows out with invalid='drop'"
-        " (--invalid drop)"
+        f" for example {example}. {hint and f'Here {hint}. '}Mend the data, or leave such rows out with"
+        " invalid='drop' (--invalid drop)"
     )
+
+
+def range_hint(tick: Tick) -> str:
+    """How far fine ticks reach, and what reaches further; empty where ticks are not the matter."""
+    if tick.unit != "ns":
+        return ""
+    return "a tick is 1 ns, so that times reach 73 years; tick='us' (--tick us) reaches 73,000"

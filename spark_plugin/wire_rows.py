@@ -31,10 +31,12 @@ def wire_rows(
     payload = _encoded(side, layout.payload(side.side), side.carried)
     columns = {**_encoded(side, layout.keys, side.by), **payload}
     rows = side.source.selectExpr(
-        *side.columns, *(f"{value} AS {name}" for name, value in columns.items())
+        *side.columns,
+        *side.counted_columns,
+        *(f"{value} AS {name}" for name, value in columns.items()),
     )
     with_null = is_left and keeps_unmatched
-    rows = rows.where(_kept(side, with_null, raise_invalid))
+    rows = side.counted(rows).where(_kept(side, with_null, raise_invalid))
     time, coded = "high", "high - low" if is_left else "low - high - 1L"
     midpoint = "low + high"
     if with_null:

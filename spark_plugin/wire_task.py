@@ -12,6 +12,7 @@ from event_model.results import JoinCounters
 from spark_plugin.devices import load_task_backend, release_gpu
 from spark_plugin.emission import Emission, JoinSpec, output_schema
 from spark_plugin.import_caches import forget_archive_finders
+from spark_plugin.metrics import with_metrics
 from spark_plugin.sides import Side
 from spark_plugin.wire import WireLayout
 
@@ -86,8 +87,4 @@ class WireTask(ABC):
             yield self._named(nulls, [counters.candidates, counters.probed, counters.pairs])
 
     def _named(self, columns: list[pa.Array], metrics: list[int] | None) -> pa.RecordBatch:
-        if self.metrics is None:
-            return pa.RecordBatch.from_arrays(columns, names=list(self.names))
-        kind = pa.list_(pa.int64())
-        told = pa.nulls(len(columns[0]), kind) if metrics is None else pa.array([metrics], kind)
-        return pa.RecordBatch.from_arrays([*columns, told], names=[*self.names, self.metrics])
+        return with_metrics(columns, self.names, self.metrics, metrics)

@@ -13,12 +13,14 @@ import pyarrow as pa
 from event_model.condition import TimingCondition
 from event_model.errors import ConditionError, SchemaError
 from event_model.options import Backend, CorrelateOptions, Emit, How, Invalid, check_choice
-from event_model.results import JoinCounters
 from event_model.sides import SIDES
 from event_model.units import Tick
 from spark_plugin.backends import check_backend
 from spark_plugin.devices import load_task_backend
 from spark_plugin.emission import Emission, JoinSpec, check_emission, output_schema
+from spark_plugin.emptiness import NoPairs, evidence_of, explain_emptiness
+from spark_plugin.key_overlap import key_overlap
+from spark_plugin.reports import JoinReport, JoinSummary, check_report, tell
 from spark_plugin.sides import Side
 from spark_plugin.tables import (
     SideCounts,
@@ -31,23 +33,6 @@ from spark_plugin.tables import (
 from spark_plugin.time_columns import TimeScale, resolve_tick, scale_of, time_names
 
 _BATCH_PAIRS = 1_000_000
-
-
-@dataclass(frozen=True)
-class JoinSummary:
-    """What a finished join did.
-
-    Parameters
-    ----------
-    left, right : SideCounts
-    counters : JoinCounters
-    seconds : float
-    """
-
-    left: SideCounts
-    right: SideCounts
-    counters: JoinCounters
-    seconds: float
 
 
 def correlate_tables(
@@ -65,6 +50,7 @@ def correlate_tables(
     probability: bool = False,
     backend: Backend = "auto",
     options: CorrelateOptions = CorrelateOptions(),
+    report: JoinReport | None = None,
 ) -> pa.Table:
     """Join two tables of events by satisfaction probability, in this process.
 
@@ -93,6 +79,8 @@ def correlate_tables(
         Add the satisfaction probability (float64), a column or an array.
     backend : {"auto", "cpu", "gpu"}
     options : CorrelateOptions
+    report : JoinReport, optional
+        Is told what the rows were and what was found.
 
     Returns
     -------
@@ -109,13 +97,21 @@ def correlate_tables(
         If rows are invalid and ``options.invalid`` is ``"raise"``.
     BackendError
         If the backend is not here.
+
+    Warns
+    -----
+    DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning, NoPairsWarning
     """
+    check_report(report)
     job = TableJoin(
         left, right, condition, left_time=left_time, right_time=right_time, by=by,
         left_columns=left_columns, right_columns=right_columns, how=how, emit=emit,
         probability=probability, backend=backend, options=options,
     )  # fmt: skip
-    return pa.Table.from_batches(job.batches(), schema=job.schema)
+    found = pa.Table.from_batches(job.batches(), schema=job.schema)
+    assert job.summary is not None
+    tell(job.summary, report)
+    return found
 
 
 class TableJoin:
@@ -148,7 +144,11 @@ class TableJoin:
         emission = plan.join(left, right)
         yield from emission
         seconds = time.perf_counter() - started
-        self.summary = JoinSummary(left_counts, right_counts, emission.counters, seconds)
+        counters = emission.counters
+        no_pairs = None if counters.pairs else plan.no_pairs(left, right)
+        self.summary = JoinSummary(
+            left_counts, right_counts, counters, seconds, "in memory", plan.tick, no_pairs
+        )
 
 
 @dataclass(frozen=True)
@@ -178,6 +178,20 @@ class TablePlan:
     invalid: Invalid
     spec: JoinSpec
     schema: pa.Schema
+
+    @property
+    def tick(self) -> Tick:
+        """In what times are counted."""
+        return self.scales[0][0].tick
+
+    def no_pairs(self, left: Side, right: Side) -> NoPairs:
+        """Why a join of these events finds nothing."""
+        return explain_emptiness(
+            evidence_of(left, self.scales[0][0]),
+            evidence_of(right, self.scales[1][0]),
+            self.spec.window,
+            key_overlap(left, right, self.by),
+        )
 
     def columns(self, side: int) -> list[str]:
         """The columns that are needed of the left (0) or right (1) table."""
@@ -230,7 +244,7 @@ def plan_tables(
     scales, tick = _scales(
         schemas,
         (time_names("left", left_time), time_names("right", right_time)),
-        options.unit,
+        options,
     )
     spec = JoinSpec(
         condition.window(tick), how, emit, probability, backend, options.classes,
@@ -253,15 +267,15 @@ def _check_key_types(schemas: tuple[pa.Schema, pa.Schema], by: list[str]) -> Non
 def _scales(
     schemas: tuple[pa.Schema, pa.Schema],
     names: tuple[tuple[str, str], tuple[str, str]],
-    unit: str | None,
+    options: CorrelateOptions,
 ) -> tuple[tuple[tuple[TimeScale, TimeScale], ...], Tick]:
     columns = [
         arrow_time_column(side, name, type_of(schema, side, name))
         for schema, side, pair in zip(schemas, SIDES, names, strict=True)
         for name in pair
     ]
-    tick = resolve_tick(columns, unit)
-    scales = [scale_of(column, tick, unit) for column in columns]
+    tick = resolve_tick(columns, options)
+    scales = [scale_of(column, tick, options) for column in columns]
     return ((scales[0], scales[1]), (scales[2], scales[3])), tick
 
 

@@ -44,6 +44,12 @@ settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    # Small cases often find nothing, or hold nulls on purpose. Not in pyproject.toml: pytest would
+    # import the package for it before Numba's cache is set.
+    config.addinivalue_line("filterwarnings", "ignore::event_model.warnings.CoincideWarning")
+
+
 class SeismicPicks(NamedTuple):
     """Picks of one day by two pickers, times widened by phase."""
 

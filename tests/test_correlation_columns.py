@@ -109,7 +109,7 @@ def test_nanosecond_ticks_for_timestamps(spark: SparkSession) -> None:
     assert pair_ids(found) == [(i, i) for i in range(40)]
 
 
-def test_fractions_of_seconds_are_rounded_to_microseconds(spark: SparkSession) -> None:
+def test_fractions_of_seconds_are_rounded_to_the_tick_that_is_named(spark: SparkSession) -> None:
     """To the nearest one: 0.4 us too early is no tick too early."""
     early, exact = (
         pa.table({"t": [1.5 + i * 1e-6 - noise for i in range(10)], "id": range(10)})
@@ -117,7 +117,7 @@ def test_fractions_of_seconds_are_rounded_to_microseconds(spark: SparkSession) -
     )
     found = correlate(
         frame(spark, early), frame(spark, exact), TimingCondition(within(1, 1), 1.0),
-        left_time="t", right_time=["t"], options=CorrelateOptions(unit="s"),
+        left_time="t", right_time=["t"], options=CorrelateOptions(unit="s", tick="us"),
     )  # fmt: skip
     assert pair_ids(found) == [(i, i + 1) for i in range(9)]
 

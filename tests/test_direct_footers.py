@@ -66,7 +66,7 @@ def test_integers(tmp_path: Path, kind: pa.DataType) -> None:
 
 def test_floats_round_outwards(tmp_path: Path) -> None:
     data = table(pa.float64(), [0.1234567, 3.0], [4.0, 3.5000001])
-    assert spans(write(tmp_path / "a.parquet", data), "s") == [(123456, 4_000_000, True)]
+    assert spans(write(tmp_path / "a.parquet", data), "us") == [(123, 4_000, True)]
 
 
 def test_nulls_and_groups_of_nulls(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from event_model import CorrelateOptions
 from event_model.errors import DataError
 from spark_plugin.dataframes import field_of, spark_time_column
 from spark_plugin.events import EventFrame
@@ -29,8 +30,9 @@ def events(
     unit: str | None = None,
 ) -> EventFrame:  # fmt: skip
     columns = [spark_time_column(side, field_of(source, side, name)) for name in TIMES]
-    tick = resolve_tick(columns, unit)
-    low, high = (scale_of(column, tick, unit) for column in columns)
+    options = CorrelateOptions(unit=unit)
+    tick = resolve_tick(columns, options)
+    low, high = (scale_of(column, tick, options) for column in columns)
     return EventFrame(side, source, (low, high), by or [], [], longest)
 
 
@@ -116,8 +118,9 @@ def test_rows_are_counted_as_in_a_table(spark: SparkSession, name: str) -> None:
     low, high, settings = INVALID[name]
     table = timed(low, high)
     columns = [arrow_time_column("right", n, table.schema.field(n).type) for n in TIMES]
-    tick = resolve_tick(columns, settings.get("unit"))
-    scales = [scale_of(column, tick, settings.get("unit")) for column in columns]
+    options = CorrelateOptions(unit=settings.get("unit"))
+    tick = resolve_tick(columns, options)
+    scales = [scale_of(column, tick, options) for column in columns]
     longest = settings.get("longest")
     _, expected = read_side(table, (scales[0], scales[1]), [], [], "drop", longest)
     source = frame(spark, table)

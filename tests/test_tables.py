@@ -126,11 +126,11 @@ def test_floats(kind: pa.DataType, unit: str) -> None:
     check_times(left, mixed, condition, options=CorrelateOptions(unit=unit))
 
 
-def test_fractions_of_seconds_are_rounded_to_microseconds() -> None:
+def test_fractions_of_seconds_are_rounded_to_the_tick_that_is_named() -> None:
     case = small_case()
     left, right = (timed(rows, pa.float64(), 1e-6) for rows in case[:2])
     noisy = left.set_column(0, "min_time", pa.compute.add(left["min_time"], pa.scalar(4e-7)))
-    options = CorrelateOptions(unit="s")
+    options = CorrelateOptions(unit="s", tick="us")
     check_times(noisy, right, TimingCondition(within("-4us", "4us"), 0.5), options=options)
     check_times(noisy, right, TimingCondition(within(-4, 4), 0.5), options=options)
 

@@ -156,7 +156,10 @@ def _options(words: dict[str, Any]) -> CorrelateOptions:
         name: None if words[name] is None else duration(words[name])
         for name in ("left_longest", "right_longest")
     }
-    plain = ("unit", "invalid", "slices", "batch_pairs", "classes", "threads")
+    plain = (
+        "unit", "left_unit", "right_unit", "tick", "invalid", "slices", "batch_pairs", "classes",
+        "threads",
+    )  # fmt: skip
     chosen: dict[str, Any] = {name: words[name] for name in plain}
     return options_for(words["way"], CorrelateOptions(**longest, **chosen))
 

@@ -73,7 +73,8 @@ def run_join(request: JoinRequest) -> Summary:
 def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) -> Summary:
     with local_output(request.output, request.overwrite, sources) as output:
         started = time.perf_counter()
-        inputs = [ArrowInput(s, request.arguments["options"].unit == "ns") for s in sources]
+        options = request.arguments["options"]
+        inputs = [ArrowInput(s, "ns" in (options.unit_of(s.side), options.tick)) for s in sources]
         for given, columns in zip(inputs, request.columns, strict=True):
             check_complete(given, columns)
             check_zones(given, columns)
@@ -105,7 +106,7 @@ def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) 
     assert done is not None
     return Summary(
         request.output, "local", done.left, done.right, done.counters, groups.rows, seconds,
-        way=way, why=why,
+        way=way, why=why, tick=done.tick, no_pairs=done.no_pairs,
     )  # fmt: skip
 
 
@@ -177,10 +178,10 @@ def _written_directly(
         reports = written_slices(spark, planned, *output.open_folder())
     output.keep_only({report.path for report in reports})
     why = planned.plan.describe()
-    found = summary_of(reports, 0.0, why)
+    found = summary_of(planned, reports, 0.0, why)
     return Summary(
         request.output, "spark", found.left, found.right, found.counters, found.rows, 0.0,
-        slices=found.slices, way="direct", why=why,
+        slices=found.slices, way="direct", why=why, tick=found.tick, no_pairs=found.no_pairs,
     )  # fmt: skip
 
 
@@ -221,9 +222,11 @@ def _written_by_spark(
         why = plan.plan.describe() + not_direct
     with progress.following(spark, "joining"):
         write_frame(plan.dataframe, output)
+    done = plan.summary()
     return Summary(
-        request.output, "spark", plan.left, plan.right, plan.counters(), None, 0.0,
-        slices=plan.slices, replication=plan.replication, way=plan.way, why=why,
+        request.output, "spark", done.left, done.right, done.counters, None, 0.0,
+        slices=plan.slices, replication=plan.replication, way=plan.way, why=why, tick=done.tick,
+        no_pairs=done.no_pairs,
     )  # fmt: skip
 
 

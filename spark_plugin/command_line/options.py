@@ -46,6 +46,18 @@ Unit = Annotated[
         help="What a number in the time columns counts. Timestamp columns need none.",
     ),
 ]
+LeftUnit = Annotated[
+    str | None, _data(metavar="UNIT", help="The same of LEFT alone, where the sides differ.")
+]
+RightUnit = Annotated[str | None, _data(metavar="UNIT", help="The same of RIGHT alone.")]
+TickUnit = Annotated[
+    str | None,
+    _data(
+        metavar="UNIT",
+        help="In what times are counted. Default: us for timestamps, ns for floats, the finer unit"
+        " for integers. Coarser ticks round floats, and reach further.",
+    ),
+]
 Invalid = Annotated[
     str,
     _data(

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from event_model.results import JoinCounters
+from event_model.units import Tick
 from spark_plugin.credentials import without_credentials
+from spark_plugin.emptiness import NoPairs
+from spark_plugin.reports import side_words
 from spark_plugin.tables import SideCounts
-from spark_plugin.time_columns import INVALID_REASONS
-
-_SHORT_REASONS = {
-    "not_finite": "NaN or infinite",
-    "range": "out of range",
-    "order": "min above max",
-    "length": "longer than declared",
-}
-assert list(_SHORT_REASONS) == list(INVALID_REASONS)
 
 
 @dataclass(frozen=True)
@@ -42,6 +36,10 @@ class Summary:
         Copies of a right event, on average.
     way, why : str
         How rows got to the kernels, and why so.
+    tick : Tick
+        In what times were counted.
+    no_pairs : NoPairs or None
+        Why nothing was found, if so.
     """
 
     output: str
@@ -56,14 +54,16 @@ class Summary:
     replication: float | None = None
     way: str = ""
     why: str = ""
+    tick: Tick = field(default_factory=Tick)
+    no_pairs: NoPairs | None = None
 
     def as_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
         values = {
             "output": self.output,
             "engine": self.engine,
-            "left": None if self.left is None else asdict(self.left),
-            "right": None if self.right is None else asdict(self.right),
+            "left": _plain(self.left),
+            "right": _plain(self.right),
             **({} if self.counters is None else asdict(self.counters)),
             "rows": self.rows,
             "seconds": round(self.seconds, 3),
@@ -72,8 +72,17 @@ class Summary:
             "replication": None if self.replication is None else round(self.replication, 4),
             "way": self.way or None,
             "why": self.why or None,
+            "tick": self.tick.unit,
+            "no_pairs": None if self.no_pairs is None else self.no_pairs.as_dict(),
         }
         return {name: value for name, value in values.items() if value is not None}
+
+
+def _plain(counts: SideCounts | None) -> dict[str, object] | None:
+    """Counts for JSON; that nothing was rounded goes without saying."""
+    if counts is None:
+        return None
+    return {name: value for name, value in asdict(counts).items() if value or name != "rounded"}
 
 
 def print_summary(summary: Summary, as_json: bool) -> None:
@@ -89,7 +98,10 @@ def print_summary(summary: Summary, as_json: bool) -> None:
 
 def _lines(summary: Summary) -> list[tuple[str, str]]:
     counters = summary.counters
-    lines = [("left", _side(summary.left)), ("right", _side(summary.right))]
+    lines = [
+        ("left", _side(summary.left, summary.tick)),
+        ("right", _side(summary.right, summary.tick)),
+    ]
     if counters is None:
         lines.append(("pairs", "not counted"))
     else:
@@ -98,6 +110,9 @@ def _lines(summary: Summary) -> list[tuple[str, str]]:
             ("probed", f"{counters.probed:,}"),
             ("pairs", f"{counters.pairs:,}"),
         ]
+    if summary.no_pairs is not None:
+        names = ["no pairs:"] + [""] * len(summary.no_pairs.lines)
+        lines += list(zip(names, summary.no_pairs.lines, strict=False))
     if summary.rows is not None and (counters is None or summary.rows != counters.pairs):
         lines.append(("rows", f"{summary.rows:,}"))
     if summary.slices is not None:
@@ -118,15 +133,7 @@ def _lines(summary: Summary) -> list[tuple[str, str]]:
     return lines
 
 
-def _side(counts: SideCounts | None) -> str:
+def _side(counts: SideCounts | None, tick: Tick) -> str:
     if counts is None:
         return "not counted"
-    words = [f"{counts.rows:,} rows"]
-    if counts.unmatchable:
-        words.append(f"{counts.unmatchable:,} without time or key")
-    if counts.dropped:
-        reasons = ", ".join(
-            f"{n:,} {_SHORT_REASONS.get(why, why)}" for why, n in counts.invalid.items() if n
-        )
-        words.append(f"{counts.dropped:,} invalid, left out ({reasons})")
-    return "; ".join(words)
+    return "; ".join([f"{counts.rows:,} rows", *side_words(counts, tick)])

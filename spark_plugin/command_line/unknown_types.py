@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from event_model.errors import ConditionError
-from event_model.units import Tick
+from event_model.sides import SIDES
 from spark_plugin.command_line.arguments import JoinRequest
 from spark_plugin.tables import plain_type
+from spark_plugin.time_columns import TimeColumn, resolve_tick
 from spark_plugin.worker import declared_lengths
 
 Types = dict[str, pa.DataType]
@@ -63,8 +64,8 @@ def _is_time(kind: pa.DataType) -> bool:
 def _time_of_nothing(request: JoinRequest) -> pa.DataType:
     """Integers, unless the durations need to know how long a tick is."""
     options = request.arguments["options"]
-    tick = Tick(options.unit)
     try:
+        tick = resolve_tick([TimeColumn(side, "", "integer") for side in SIDES], options)
         request.condition.window(tick)
         declared_lengths(options, tick)
     except ConditionError:

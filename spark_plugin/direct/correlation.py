@@ -6,12 +6,12 @@ import logging
 import os
 import time
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, Literal, get_args
 
 from pyarrow import fs
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import types as T
 
 from event_model import errors
@@ -20,6 +20,9 @@ from event_model.errors import CoincideError, ConditionError, DataError
 from event_model.options import CorrelateOptions, check_choice, options_for
 from event_model.results import JoinCounters
 from event_model.sides import SIDES
+from event_model.units import Tick
+from event_model.warnings import DroppedRowsWarning
+from spark_plugin.accelerator import is_accelerated
 from spark_plugin.correlation import BATCH_PAIRS, Correlation, plan_correlation
 from spark_plugin.credentials import NOT_FOR_SPARK, holds_settings, without_credentials
 from spark_plugin.direct.columns import needed_columns
@@ -27,11 +30,16 @@ from spark_plugin.direct.dataframe_checks import check_for_dataframes, spark_err
 from spark_plugin.direct.files import Given, find_files, words_of
 from spark_plugin.direct.planning import NotDirect, plan_files
 from spark_plugin.direct.publishing import OutputFolder
+from spark_plugin.direct.second_look import no_pairs_of
 from spark_plugin.direct.slice_join import DirectJoin
 from spark_plugin.direct.tasks import BatchTask, FileTask, SliceReport, StepSeconds
 from spark_plugin.direct.wire import spark_type
-from spark_plugin.output_columns import decoded, output_columns, wire_schema
+from spark_plugin.emptiness import NoPairs
+from spark_plugin.metrics import WITH_SIDES, counters_of, side_of
+from spark_plugin.output_columns import decoded, metrics_name, output_columns, wire_schema
 from spark_plugin.planning import parallelism
+from spark_plugin.reports import JoinReport, JoinSummary, check_report, tell, warn
+from spark_plugin.stage import observed, observed_numbers
 from spark_plugin.stage_resources import gpu_profile
 from spark_plugin.tables import SideCounts, type_of
 
@@ -58,6 +66,10 @@ class FilesSummary:
         Why this way was taken.
     steps : StepSeconds or None
         Seconds inside the tasks, summed over them; None on the exchange, where Spark mixes the steps.
+    tick : Tick
+        In what times were counted.
+    no_pairs : NoPairs or None
+        Why nothing was found, if so.
     """
 
     left: SideCounts | None
@@ -70,6 +82,15 @@ class FilesSummary:
     way: str
     why: str
     steps: StepSeconds | None = None
+    tick: Tick = field(default_factory=Tick)
+    no_pairs: NoPairs | None = None
+
+    @property
+    def joined(self) -> JoinSummary:
+        """Without what was written."""
+        return JoinSummary(
+            self.left, self.right, self.counters, self.seconds, self.way, self.tick, self.no_pairs
+        )
 
 
 def correlate_files(
@@ -81,6 +102,7 @@ def correlate_files(
     output: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     way: Way = "auto",
+    report: JoinReport | None = None,
     **arguments: Any,
 ) -> DataFrame | FilesSummary:
     """Join two sets of Parquet files by satisfaction probability.
@@ -103,6 +125,8 @@ def correlate_files(
         Whether an older folder of results may be replaced.
     way : {"auto", "direct", "broadcast", "exchange"}
         Any but ``auto`` forces one. The last two are ways of DataFrames, which Spark reads.
+    report : JoinReport, optional
+        Is told what the rows were and what was found; of a DataFrame once that was computed.
     **arguments
         ``left_time``, ``right_time``, ``by``, ``left_columns``, ``right_columns``, ``how``, ``emit``,
         ``probability``, ``backend``, ``options``: as `spark_plugin.correlate` takes them.
@@ -118,8 +142,15 @@ def correlate_files(
         As `spark_plugin.correlate`; for a file that lacks a column which others have, or that cannot be
         read. Invalid rows are found when slices are read: without `output` such an error comes from
         Spark when the DataFrame is computed.
+
+    Warns
+    -----
+    DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning, NoPairsWarning
+        With `output`. A DataFrame's by the direct way are not known before it was computed: the
+        report's summary gives them then.
     """
     check_choice("way", way, get_args(Way))
+    check_report(report)
     if output is None and overwrite:
         raise ConditionError("overwrite=True needs an output to replace; leave it out")
     join, why = None, "as asked"
@@ -136,18 +167,24 @@ def correlate_files(
             _log.warning("correlate_files: by DataFrames, since %s", why)
     if output is None:
         if join is not None:
-            return _frame(spark, join)
-        return _by_dataframes(spark, left, right, condition, arguments, observe=False).dataframe
+            return _frame(spark, join, report)
+        observe = report is not None
+        planned = _by_dataframes(spark, left, right, condition, arguments, observe=observe)
+        planned.tell(report)
+        return planned.dataframe
     target = OutputFolder(output, overwrite)
     target.check_inputs("left", left)
     target.check_inputs("right", right)
     with target as folder:
         if join is not None:
             started = time.perf_counter()
-            reports = written_slices(spark, join, folder.filesystem, folder.aside)
-            folder.publish({report.path for report in reports})
-            return summary_of(reports, time.perf_counter() - started, why)
-        return _written_by_dataframes(spark, left, right, condition, arguments, folder, why)
+            slices = written_slices(spark, join, folder.filesystem, folder.aside)
+            folder.publish({slice_.path for slice_ in slices})
+            done = summary_of(join, slices, time.perf_counter() - started, why)
+        else:
+            done = _written_by_dataframes(spark, left, right, condition, arguments, folder, why)
+    tell(done.joined, report)
+    return done
 
 
 def plan_direct(
@@ -175,8 +212,9 @@ def plan_direct(
     return replace(join, tables=replace(join.tables, spec=spec))
 
 
-def _frame(spark: SparkSession, join: DirectJoin) -> DataFrame:
+def _frame(spark: SparkSession, join: DirectJoin, report: JoinReport | None) -> DataFrame:
     tables = join.tables
+    observed_by = _observation(spark, join, report)
     by, left, right = (
         tuple((name, spark_type(name, type_of(schema, side, name))) for name in names)
         for side, schema, names in (
@@ -186,10 +224,47 @@ def _frame(spark: SparkSession, join: DirectJoin) -> DataFrame:
         )
     )
     columns = output_columns(tables.spec, by, left, right)
-    task = BatchTask(join, by, left, right, tuple(column.name for column in columns))
+    names = tuple(column.name for column in columns)
+    schema, metrics = wire_schema(columns), None
+    if observed_by is not None:
+        metrics = metrics_name(names)
+        schema = T.StructType([*schema, T.StructField(metrics, T.ArrayType(T.LongType()))])
+    task = BatchTask(join, by, left, right, names, metrics)
     profile = gpu_profile(spark, tables.spec.backend)
-    found = _numbers(spark, join).mapInArrow(task, wire_schema(columns), profile=profile)
+    found = _numbers(spark, join).mapInArrow(task, schema, profile=profile)
+    if metrics is not None and observed_by is not None:
+        found = observed(found, metrics, observed_by, WITH_SIDES)
     return decoded(found, columns)
+
+
+def _observation(
+    spark: SparkSession, join: DirectJoin, report: JoinReport | None
+) -> Observation | None:
+    """What collects the counts of a DataFrame for a report, which learns how to ask for them."""
+    known = JoinSummary(None, None, None, None, "direct", join.tables.tick)
+    if report is None:
+        if join.tables.invalid == "drop":
+            warn(
+                "invalid rows are left out when this DataFrame is computed; to learn how many, give"
+                " report=JoinReport() and ask its summary() then",
+                DroppedRowsWarning,
+            )
+        return None
+    if is_accelerated(spark):
+        report.take(known)
+        return None
+    observation = Observation("coincide")
+
+    def finish() -> JoinSummary:
+        found = observed_numbers(observation)
+        if found is None:
+            return known
+        counters, left, right = counters_of(found), side_of(found, "left"), side_of(found, "right")
+        no_pairs = no_pairs_of(join, counters, left, right)
+        return replace(known, left=left, right=right, counters=counters, no_pairs=no_pairs)
+
+    report.take(known, finish)
+    return observation
 
 
 def _numbers(spark: SparkSession, join: DirectJoin) -> DataFrame:
@@ -217,12 +292,17 @@ def written_slices(
     return reports
 
 
-def summary_of(reports: list[SliceReport], seconds: float, why: str) -> FilesSummary:
+def summary_of(
+    join: DirectJoin, reports: list[SliceReport], seconds: float, why: str
+) -> FilesSummary:
     """The reports of all slices as one summary."""
+    left = reduce(SideCounts.__add__, (report.left for report in reports))
+    right = reduce(SideCounts.__add__, (report.right for report in reports))
+    counters = sum((report.counters for report in reports), JoinCounters())
     return FilesSummary(
-        reduce(SideCounts.__add__, (report.left for report in reports)),
-        reduce(SideCounts.__add__, (report.right for report in reports)),
-        sum((report.counters for report in reports), JoinCounters()),
+        left,
+        right,
+        counters,
         sum(report.rows for report in reports),
         sum(report.size for report in reports),
         seconds,
@@ -230,6 +310,8 @@ def summary_of(reports: list[SliceReport], seconds: float, why: str) -> FilesSum
         "direct",
         why,
         reduce(StepSeconds.__add__, (report.steps for report in reports)),
+        join.tables.tick,
+        no_pairs_of(join, counters, left, right),
     )
 
 
@@ -280,9 +362,10 @@ def _written_by_dataframes(
     plan = _by_dataframes(spark, left, right, condition, arguments, observe=True)
     with closing(plan), spark_errors_as_ours():
         plan.dataframe.write.mode("append").parquet(folder.uri)
-    counters = plan.counters()
     rows, size = folder.publish_all()
+    seconds = time.perf_counter() - started
+    done = plan.summary()
     return FilesSummary(
-        plan.left, plan.right, counters, rows, size, time.perf_counter() - started, plan.slices,
-        plan.way, f"{plan.plan.describe()}; not direct: {why}",
+        done.left, done.right, done.counters, rows, size, seconds, plan.slices, plan.way,
+        f"{plan.plan.describe()}; not direct: {why}", None, done.tick, done.no_pairs,
     )  # fmt: skip

@@ -13,9 +13,10 @@ from event_model.condition import TimingCondition
 from event_model.results import JoinCounters
 from spark_plugin.direct.files import Given
 from spark_plugin.direct.planning import plan_files
+from spark_plugin.direct.second_look import no_pairs_of
 from spark_plugin.direct.slice_join import SliceRows, join_slice, read_slice
+from spark_plugin.reports import JoinSummary
 from spark_plugin.tables import SideCounts
-from spark_plugin.worker import JoinSummary
 
 
 class FilesJoin:
@@ -62,7 +63,11 @@ class FilesJoin:
             yield from emission
             left, right = left + rows.counts[0], right + rows.counts[1]
             counters += emission.counters
-        self.summary = JoinSummary(left, right, counters, time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        no_pairs = no_pairs_of(self._join, counters, left, right)
+        self.summary = JoinSummary(
+            left, right, counters, seconds, "direct", self._join.tables.tick, no_pairs
+        )
 
     def _slices(self) -> Iterator[SliceRows]:
         count = len(self.plan.slices)

@@ -94,6 +94,11 @@ def read_slice(join: DirectJoin, number: int, threads: bool = False) -> SliceRow
     return SliceRows(left, right, (left_counts, right_counts))
 
 
+def read_groups(join: DirectJoin, side: int, groups: Sequence[RowGroup]) -> pa.Table:
+    """Whole row groups of the left (0) or right (1) files."""
+    return _Reader(join, threads=True).groups(side, groups)
+
+
 def join_slice(join: DirectJoin, rows: SliceRows) -> Emission:
     """The output of a slice."""
     return join.tables.join(rows.left, rows.right)

@@ -24,8 +24,8 @@ from spark_plugin.direct.wire import spark_type
 _FLAG = re.compile(r"--([a-z][a-z-]*)")
 _OWN = ("left", "right", "parallelism")
 _TEXTS = (
-    "left_time", "right_time", "unit", "invalid", "mutual_deadline", "how", "emit", "backend",
-    "left_longest", "right_longest",
+    "left_time", "right_time", "unit", "left_unit", "right_unit", "tick", "invalid",
+    "mutual_deadline", "how", "emit", "backend", "left_longest", "right_longest",
 )  # fmt: skip
 _LISTS = ("by", "left_columns", "right_columns")
 _WHOLES = ("slices", "classes", "batch_pairs", "threads")

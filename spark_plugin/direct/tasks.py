@@ -19,6 +19,7 @@ from spark_plugin.direct.slice_join import DirectJoin, SliceRows, join_slice, re
 from spark_plugin.direct.wire import on_the_wire, wire_kind
 from spark_plugin.emission import output_schema
 from spark_plugin.import_caches import forget_archive_finders
+from spark_plugin.metrics import numbers, with_metrics
 from spark_plugin.parquet_rows import ParquetRows
 from spark_plugin.sides import Side
 from spark_plugin.tables import SideCounts
@@ -35,6 +36,8 @@ class BatchTask:
         Key columns and columns to hand out, with their Spark types.
     names : tuple of str
         Of the output columns.
+    metrics : str or None
+        Name of a column to add, null but in one last row: the numbers of `spark_plugin.metrics.WITH_SIDES`.
     """
 
     join: DirectJoin
@@ -42,6 +45,7 @@ class BatchTask:
     left: tuple[tuple[str, T.DataType], ...]
     right: tuple[tuple[str, T.DataType], ...]
     names: tuple[str, ...]
+    metrics: str | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Join the slices of one partition."""
@@ -54,11 +58,21 @@ class BatchTask:
     def _joined(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         tables = replace(self.join.tables, schema=self._schema())
         join = replace(self.join, tables=tables)
+        counters, left, right = JoinCounters(), SideCounts(), SideCounts()
         for number in _numbers(batches):
             rows = read_slice(join, number)
             rows = replace(rows, left=self._side(rows, 0), right=self._side(rows, 1))
-            for batch in join_slice(join, rows):
-                yield batch.rename_columns(list(self.names))
+            emission = join_slice(join, rows)
+            for batch in emission:
+                yield self._named(batch.columns, None)
+            counters += emission.counters
+            left, right = left + rows.counts[0], right + rows.counts[1]
+        if self.metrics is not None:
+            nulls = [pa.nulls(1, field.type) for field in tables.schema]
+            yield self._named(nulls, numbers(counters, left, right))
+
+    def _named(self, columns: list[pa.Array], metrics: list[int] | None) -> pa.RecordBatch:
+        return with_metrics(columns, self.names, self.metrics, metrics)
 
     def _schema(self) -> pa.Schema:
         groups = [

@@ -1,0 +1,21 @@
+"""The one tree of warnings: what a join says of its answer without refusing to give it."""
+
+
+class CoincideWarning(UserWarning):
+    """Base of every warning that Coincide gives on purpose."""
+
+
+class DroppedRowsWarning(CoincideWarning):
+    """Invalid rows were left out, as ``invalid="drop"`` asks."""
+
+
+class UnmatchableRowsWarning(CoincideWarning):
+    """Rows have a null time or key, and so match nothing."""
+
+
+class RoundedTimesWarning(CoincideWarning):
+    """Float times were changed by rounding them to ticks."""
+
+
+class NoPairsWarning(CoincideWarning):
+    """A join finds nothing; the text says why."""
