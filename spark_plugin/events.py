@@ -33,8 +33,6 @@ class EventFrame:
         Key columns and columns to hand out.
     longest : int or None
         Declared longest length, ticks.
-    hands_out : bool
-        Whether `payload` is in the result.
     """
 
     side: SideName
@@ -43,12 +41,6 @@ class EventFrame:
     by: list[str]
     payload: list[str]
     longest: int | None
-    hands_out: bool = True
-
-    @property
-    def carried(self) -> list[str]:
-        """The columns that travel with an event, its time and its keys aside."""
-        return self.payload if self.hands_out else []
 
     @property
     def columns(self) -> list[str]:
@@ -75,7 +67,7 @@ class EventFrame:
         None where it cannot be told, as of nested columns.
         """
         alike, own = _TIME_BYTES, []
-        for name in (*self.by, *self.carried):
+        for name in (*self.by, *self.payload):
             kind = field_of(self.source, self.side, name).dataType
             size = wire_bytes(quoted(name), kind)
             if size is None:

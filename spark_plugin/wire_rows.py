@@ -27,7 +27,7 @@ def wire_rows(
         Whether an invalid row fails the job: where nobody has looked for them before.
     """
     is_left = side.side == "left"
-    payload = _encoded(side, layout.payload(side.side), side.carried)
+    payload = _encoded(side, layout.payload(side.side), side.payload)
     columns = {**_encoded(side, layout.keys, side.by), **payload}
     rows = side.source.selectExpr(
         *side.columns, *(f"{value} AS {name}" for name, value in columns.items())
