@@ -94,8 +94,8 @@ def resolve_tick(columns: Sequence[TimeColumn], unit: str | None) -> Tick:
     if "number" not in kinds:
         if unit not in (None, "us", "ns"):
             raise ConditionError(
-                f"timestamp columns are counted in us, or in ns with unit='ns'; found unit={unit!r}."
-                " Leave the unit out"
+                "timestamp columns are counted in us, or in ns with options=CorrelateOptions(unit='ns');"
+                f" found unit={unit!r}. Leave the unit out"
             )
         return Tick(unit or "us")
     if "float" not in families:
@@ -103,8 +103,8 @@ def resolve_tick(columns: Sequence[TimeColumn], unit: str | None) -> Tick:
     if unit is None:
         names = ", ".join(f"{c.side}.{c.name}" for c in columns if c.family == "float")
         raise SchemaError(
-            f"float time columns need a unit: {names}. Say what 1.0 means, for example unit='s'"
-            " (--unit s)"
+            f"float time columns need a unit: {names}. Say what 1.0 means, for example"
+            " options=CorrelateOptions(unit='s')"
         )
     return Tick(min(unit, "us", key=NANOSECONDS_PER_UNIT.__getitem__))
 
@@ -142,6 +142,6 @@ def describe_invalid(
     names = " and ".join(dict.fromkeys(scale.column.name for scale in scales))
     return (
         f"{side}: {INVALID_REASONS[reason]} {names} in {count} row{'s' if count > 1 else ''},"
-        f" for example {example}. Mend the data, or leave such rows out with invalid='drop'"
-        " (--invalid drop)"
+        f" for example {example}. Mend the data, or leave such rows out with"
+        " options=CorrelateOptions(invalid='drop')"
     )
