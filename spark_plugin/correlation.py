@@ -40,6 +40,7 @@ from spark_plugin.worker import (
     check_options,
     check_sides,
     declared_lengths,
+    handed_out,
     names_of,
 )
 
@@ -86,7 +87,9 @@ def correlate(
     by : str or sequence of str
         Columns that must be equal on both sides. A null equals nothing.
     left_columns, right_columns : str or sequence of str
-        Columns to hand out, as ``left_<name>`` and ``right_<name>``.
+        Columns to hand out, as ``left_<name>`` and ``right_<name>``. `right_columns` have no meaning,
+        and need not exist, with ``how="semi"``, ``how="anti"`` and ``emit="counts"``, which hand out
+        nothing of a partner.
     how : {"inner", "left", "semi", "anti"}
         ``left`` keeps left events without a partner, ``semi`` and ``anti`` give one row per left event
         that has, or lacks, a partner.
@@ -260,7 +263,10 @@ def plan_correlation(
 ) -> Correlation:
     """As `correlate`, with the plan and, if `observe`, the workers' counters."""
     check_arguments(condition, how, emit, probability, backend)
-    check_sides(left, right, DataFrame, "a Spark DataFrame")
+    remedy = (
+        "spark.createDataFrame(...) makes one of a pandas or an Arrow table, spark.read of files"
+    )
+    check_sides(left, right, DataFrame, "a Spark DataFrame", remedy)
     check_names(
         left_time=left_time, right_time=right_time, by=by,
         left_columns=left_columns, right_columns=right_columns,
@@ -269,16 +275,12 @@ def plan_correlation(
     keys = names_of(by)
     _check_keys(left, right, keys)
     names = time_names("left", left_time), time_names("right", right_time)
-    sides, tick = _event_frames(
-        (left, right), names, keys, (names_of(left_columns), names_of(right_columns)), options
-    )
+    payload = names_of(left_columns), handed_out(right_columns, how, emit)
+    sides, tick = _event_frames((left, right), names, keys, payload, options)
     spec = JoinSpec(
         condition.window(tick), how, emit, probability, backend, options.classes,
         options.threads or 1, options.batch_pairs or BATCH_PAIRS,
     )  # fmt: skip
-    if spec.one_row_per_event or emit == "counts":
-        # Nothing of a partner is handed out.
-        sides = sides[0], replace(sides[1], hands_out=False)
     for side in sides:
         for name in side.payload:
             frames.field_of(side.source, side.side, name)

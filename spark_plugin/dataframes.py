@@ -76,7 +76,7 @@ def spark_time_column(side: str, field: T.StructField) -> TimeColumn:
         return TimeColumn(side, field.name, "float", is_single=isinstance(kind, T.FloatType))
     raise SchemaError(
         f"{side}.{field.name} is {kind.simpleString()}; a time column must be a timestamp, an integer or"
-        " a float. Cast it"
+        " a float. Cast it, for example with to_timestamp"
     )
 
 

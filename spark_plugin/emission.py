@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from types import ModuleType
-from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,15 +15,17 @@ from event_model.condition import Window
 from event_model.errors import ConditionError, MemoryBudgetError
 from event_model.options import Emit, How
 from event_model.results import JoinCounters
+from spark_plugin import row_sizes
 from spark_plugin.fallback import make_join
+from spark_plugin.gather import Gather
+from spark_plugin.in_order import in_order
+from spark_plugin.row_sizes import cuts, total_bytes
 from spark_plugin.sides import Side, grouped_events, tie_ranks
 
-T = TypeVar("T")
-R = TypeVar("R")
+MakeBatch = Callable[[], pa.RecordBatch]
 _BATCHES_PER_THREAD = 4
 _SMALLEST_BATCH = 1 << 16
 _BEST_ROWS = 1 << 14
-_LARGEST_LIST_OFFSET = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -63,20 +62,29 @@ class JoinSpec:
         """Whether the right columns are absent: semi and anti."""
         return self.how in ("semi", "anti")
 
+    @property
+    def hands_out_partners(self) -> bool:
+        """Whether right columns are in the output."""
+        return hands_out_partners(self.how, self.emit)
+
+
+def hands_out_partners(how: str, emit: str) -> bool:
+    """Whether right columns are in the output: not of semi, anti and counts, which do not need any."""
+    return how not in ("semi", "anti") and emit != "counts"
+
 
 def output_schema(
     spec: JoinSpec, by: list[pa.Field], left: list[pa.Field], right: list[pa.Field]
 ) -> pa.Schema:
     """Fields of the output: `by`, left columns, right columns or `matches`, probability."""
     fields = [*by, *left]
-    if not spec.one_row_per_event:
+    if spec.emit == "counts":
+        fields.append(pa.field("matches", pa.int64(), nullable=False))
+    elif spec.hands_out_partners:
         wrap = pa.list_ if spec.emit == "lists" else lambda kind: kind
-        if spec.emit == "counts":
-            fields.append(pa.field("matches", pa.int64(), nullable=False))
-        else:
-            fields += [pa.field(f.name, wrap(f.type)) for f in right]
-            if spec.probability:
-                fields.append(pa.field("probability", wrap(pa.float64())))
+        fields += [pa.field(f.name, wrap(f.type)) for f in right]
+        if spec.probability:
+            fields.append(pa.field("probability", wrap(pa.float64())))
     check_output_names([field.name for field in fields])
     return pa.schema(fields)
 
@@ -144,14 +152,31 @@ class Emission:
             empty=_arrow_int64,
         )
         self._best_counters: list[JoinCounters] = []
-        self._left_columns = [Gather(column) for column in (*left.keys, *left.payload)]
-        self._right_columns = [Gather(column) for column in right.payload]
+        own, others = (*left.keys, *left.payload), right.payload
+        kinds = schema.types
+        self._left_columns = [Gather(*each) for each in zip(own, kinds, strict=False)]
+        kinds = kinds[len(own) :]
+        if spec.emit == "lists":
+            kinds = [kind.value_type for kind in kinds]
+        if not spec.hands_out_partners:
+            others = []
+        self._right_columns = [Gather(*each) for each in zip(others, kinds, strict=False)]
+        # Bytes of each row of a side in its columns of texts and the like; None if it has none.
+        self._sizes = tuple(
+            total_bytes(column.sizes for column in columns)
+            for columns in (self._left_columns, self._right_columns)
+        )
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        make = self._chunk
         if self._spec.emit == "best":
-            make, _ = self._best, self._ranks  # ranked before threads share it
-        yield from in_order(lambda run: list(make(*run)), self._runs(), self._spec.threads)
+            _ = self._ranks  # ranked before threads share it
+        threads, runs = self._spec.threads, self._runs()
+        if all(sizes is None for sizes in self._sizes):
+            yield from in_order(lambda run: [make() for make in self._parts(*run)], runs, threads)
+            return
+        # A run may fill many batches: they are made as they are taken.
+        parts = in_order(lambda run: list(self._parts(*run)), runs, threads)
+        yield from in_order(lambda make: [make()], parts, threads)
 
     def _runs(self) -> Iterable[tuple[int, int]]:
         """Runs of base positions, a batch each."""
@@ -179,8 +204,13 @@ class Emission:
             return sum(self._best_counters, JoinCounters())
         return self.join.counters
 
-    def _chunk(self, start: int, stop: int) -> Iterator[pa.RecordBatch]:
-        spec, counts = self._spec, self.join.counts[start:stop]
+    def _parts(self, start: int, stop: int) -> Iterator[MakeBatch]:
+        """What makes the batches of a run, each when it is called."""
+        spec = self._spec
+        if spec.emit == "best":
+            yield from self._best(start, stop)
+            return
+        counts = self.join.counts[start:stop]
         if spec.one_row_per_event:
             yield from self._rows(start + np.flatnonzero((counts > 0) == (spec.how == "semi")), [])
         elif spec.emit == "counts":
@@ -191,39 +221,58 @@ class Emission:
         else:
             yield from self._pairs(start, stop)
             if spec.how == "left":
-                yield from self._rows(start + np.flatnonzero(counts == 0), self._no_partners)
+                yield from self._without_partner(start + np.flatnonzero(counts == 0))
 
     def _kept(self, counts: np.ndarray) -> np.ndarray:
         return np.arange(counts.size) if self._spec.how == "left" else np.flatnonzero(counts)
 
-    def _rows(self, positions: np.ndarray, right: Any) -> Iterator[pa.RecordBatch]:
-        """One row per base position; `right` holds the other columns, or makes them for n rows."""
-        if positions.size == 0:
-            return
+    def _rows(self, positions: np.ndarray, others: list[pa.Array]) -> Iterator[MakeBatch]:
+        """One row per base position, with the other columns."""
         rows = self.join.left_order[positions]
-        others = right(rows.size) if callable(right) else right
-        yield self._batch([column(rows) for column in self._left_columns], others)
+        for part in self._cut(rows):
+            mine = [column.slice(part.start, part.stop - part.start) for column in others]
+            yield partial(self._batch, rows[part], mine)
 
-    def _no_partners(self, n: int) -> list[pa.Array]:
-        return [pa.nulls(n, field.type) for field in list(self.schema)[len(self._left_columns) :]]
+    def _without_partner(self, positions: np.ndarray) -> Iterator[MakeBatch]:
+        kinds = self.schema.types[len(self._left_columns) :]
+        yield from self._rows(positions, [pa.nulls(positions.size, kind) for kind in kinds])
 
-    def _pairs(self, start: int, stop: int) -> Iterator[pa.RecordBatch]:
+    def _matched(
+        self, left_rows: np.ndarray, right_rows: np.ndarray, probabilities: np.ndarray | None
+    ) -> Iterator[MakeBatch]:
+        """One row per pair."""
+        for part in self._cut(left_rows, right_rows):
+            others = [] if probabilities is None else [pa.array(probabilities[part])]
+            yield partial(self._matched_batch, left_rows[part], right_rows[part], others)
+
+    def _matched_batch(
+        self, left_rows: np.ndarray, right_rows: np.ndarray, others: list[pa.Array]
+    ) -> pa.RecordBatch:
+        return self._batch(left_rows, [c(right_rows) for c in self._right_columns] + others)
+
+    def _cut(self, *rows: np.ndarray) -> Iterator[slice]:
+        """The rows of both sides, or of left alone, in batches of bounded size."""
+        sides = zip(self._sizes, rows, strict=False)
+        sizes = total_bytes(None if s is None else s[r] for s, r in sides)
+        yield from (slice(*cut) for cut in cuts(sizes, rows[0].size, row_sizes.BATCH_BYTES))
+
+    def _pairs(self, start: int, stop: int) -> Iterator[MakeBatch]:
         join = self.join
         if join.offsets[start] == join.offsets[stop]:
             return
         if self._direct:
-            # One plain int64 column a side, such as an id: written by the kernel itself.
-            values = self._left_direct, self._right_direct
-            left, right = join.pairs(start, stop, *values)
-            yield self._batch(
-                [self._left_columns[0].wrap(left)], [self._right_columns[0].wrap(right)]
-            )
+            yield partial(self._direct_batch, start, stop)
             return
         left_rows, right_rows = join.pairs(start, stop, join.left_order, join.right_order)
-        others = [column(right_rows) for column in self._right_columns]
-        if self._spec.probability:
-            others.append(pa.array(self._probabilities(left_rows, right_rows)))
-        yield self._batch([column(left_rows) for column in self._left_columns], others)
+        found = self._probabilities(left_rows, right_rows) if self._spec.probability else None
+        yield from self._matched(left_rows, right_rows, found)
+
+    def _direct_batch(self, start: int, stop: int) -> pa.RecordBatch:
+        """One plain int64 column a side, such as an id: written by the kernel itself."""
+        values = self._left_direct, self._right_direct
+        left, right = self.join.pairs(start, stop, *values)
+        columns = [self._left_columns[0].wrap(left), self._right_columns[0].wrap(right)]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     @property
     def _direct(self) -> bool:
@@ -240,12 +289,12 @@ class Emission:
     def _right_direct(self) -> np.ndarray:
         return self._right_columns[0].ordered(self.join.right_order)
 
-    def _lists(self, start: int, stop: int, counts: np.ndarray) -> Iterator[pa.RecordBatch]:
+    def _lists(self, start: int, stop: int, counts: np.ndarray) -> Iterator[MakeBatch]:
         join, kept = self.join, self._kept(counts)
         if kept.size == 0:
             return
         bounds = np.concatenate([[0], np.cumsum(counts[kept])])
-        if bounds[-1] > _LARGEST_LIST_OFFSET:
+        if bounds[-1] > row_sizes.ARRAY_BYTES:
             if stop - start == 1:
                 raise MemoryBudgetError(
                     f"one left event has {bounds[-1]} partners, more than a list can hold; use emit='pairs'"
@@ -254,30 +303,60 @@ class Emission:
             yield from self._lists(start, middle, counts[: middle - start])
             yield from self._lists(middle, stop, counts[middle - start :])
             return
-        offsets = pa.array(bounds.astype(np.int32))
         columns = self._right_columns
         if len(columns) == 1 and columns[0].values is not None and not self._spec.probability:
-            values = [columns[0].wrap(join.partners(start, stop, self._right_direct))]
-        else:
-            right_rows = join.partners(start, stop, join.right_order)
-            values = [column(right_rows) for column in columns]
-            if self._spec.probability:
-                left_rows = np.repeat(join.left_order[start:stop], counts)
-                values.append(pa.array(self._probabilities(left_rows, right_rows)))
-        lists = [pa.ListArray.from_arrays(offsets, value) for value in values]
-        yield from self._rows(start + kept, lists)
+            values = columns[0].wrap(join.partners(start, stop, self._right_direct))
+            yield from self._rows(start + kept, [_lists_of(bounds, values)])
+            return
+        right_rows = join.partners(start, stop, join.right_order)
+        found = None
+        if self._spec.probability:
+            left_rows = np.repeat(join.left_order[start:stop], counts)
+            found = self._probabilities(left_rows, right_rows)
+        rows = join.left_order[start + kept]
+        for part in self._cut_lists(rows, right_rows, bounds):
+            ends = bounds[part.start : part.stop + 1]
+            yield partial(self._list_batch, rows[part], ends, right_rows, found)
 
-    def _best(self, start: int, stop: int) -> Iterator[pa.RecordBatch]:
+    def _cut_lists(
+        self, rows: np.ndarray, right_rows: np.ndarray, bounds: np.ndarray
+    ) -> Iterator[slice]:
+        """Left events with their lists, in batches of bounded size."""
+        own, partners = self._sizes
+        if partners is None:
+            yield from self._cut(rows)
+            return
+        before = np.concatenate([[0], np.cumsum(partners[right_rows] + 1)])
+        sizes = np.diff(before[bounds])
+        if own is not None:
+            sizes += own[rows]
+        yield from (slice(*cut) for cut in cuts(sizes, rows.size, row_sizes.BATCH_BYTES))
+
+    def _list_batch(
+        self,
+        rows: np.ndarray,
+        bounds: np.ndarray,
+        right_rows: np.ndarray,
+        probabilities: np.ndarray | None,
+    ) -> pa.RecordBatch:
+        inside = slice(bounds[0], bounds[-1])
+        values = [column.list_of(right_rows[inside]) for column in self._right_columns]
+        if probabilities is not None:
+            values.append(pa.array(probabilities[inside]))
+        return self._batch(rows, [_lists_of(bounds - bounds[0], value) for value in values])
+
+    def _best(self, start: int, stop: int) -> Iterator[MakeBatch]:
         join, spec = self.join, self._spec
         best, probabilities, counters = join.best(start, stop, self._ranks)
         self._best_counters.append(counters)
         found = np.flatnonzero(best >= 0)
-        others = [column(join.right_order[best[found]]) for column in self._right_columns]
-        if spec.probability:
-            others.append(pa.array(probabilities[found]))
-        yield from self._rows(start + found, others)
+        yield from self._matched(
+            join.left_order[start + found],
+            join.right_order[best[found]],
+            probabilities[found] if spec.probability else None,
+        )
         if spec.how == "left":
-            yield from self._rows(start + np.flatnonzero(best < 0), self._no_partners)
+            yield from self._without_partner(start + np.flatnonzero(best < 0))
 
     @cached_property
     def _ranks(self) -> np.ndarray:
@@ -292,72 +371,15 @@ class Emission:
             # The CPU's, to the bit; a join that lacks memory has given its warning by now.
             return import_module("cpu_fallback").pair_probabilities(*given)
 
-    def _batch(self, left: list[pa.Array], right: list[pa.Array]) -> pa.RecordBatch:
-        return pa.RecordBatch.from_arrays([*left, *right], schema=self.schema)
+    def _batch(self, left_rows: np.ndarray, others: list[pa.Array]) -> pa.RecordBatch:
+        left = [column(left_rows) for column in self._left_columns]
+        return pa.RecordBatch.from_arrays([*left, *others], schema=self.schema)
 
 
-class Gather:
-    """A column to take rows from; plain 64-bit integers without nulls take the NumPy way.
-
-    Parameters
-    ----------
-    column : pa.Array
-    """
-
-    def __init__(self, column: pa.Array) -> None:
-        self.column = column
-        self.values: np.ndarray | None = None
-        self._ordered: np.ndarray | None = None
-        if column.null_count == 0 and _is_int64(column.type):
-            self.values = column.view(pa.int64()).to_numpy()
-
-    def __call__(self, rows: np.ndarray) -> pa.Array:
-        """The rows' values."""
-        if self.values is None:
-            return self.column.take(pa.array(rows))
-        return self.wrap(self.values[rows])
-
-    def ordered(self, order: np.ndarray) -> np.ndarray:
-        """All values in an order, computed once: int64 array."""
-        if self._ordered is None:
-            assert self.values is not None
-            self._ordered = self.values[order]
-        return self._ordered
-
-    def wrap(self, values: np.ndarray) -> pa.Array:
-        """An int64 array as a column of this type, without a copy."""
-        return pa.array(values).view(self.column.type)
+def _lists_of(bounds: np.ndarray, values: pa.Array) -> pa.Array:
+    return pa.ListArray.from_arrays(pa.array(bounds.astype(np.int32)), values)
 
 
 def _arrow_int64(size: int) -> np.ndarray:
     """An int64 array in Arrow's pool, which keeps pages from one batch to the next."""
     return np.frombuffer(pa.allocate_buffer(8 * size), np.int64)
-
-
-def _is_int64(kind: pa.DataType) -> bool:
-    types = pa.types
-    return (
-        types.is_int64(kind)
-        or types.is_timestamp(kind)
-        or types.is_duration(kind)
-        or types.is_time64(kind)
-    )
-
-
-def in_order(make: Callable[[T], Sequence[R]], items: Iterable[T], threads: int) -> Iterator[R]:
-    """Results of `make` for each item, in the order of the items, made by several threads.
-
-    At most `threads` + 1 items are under way or waiting to be taken, which bounds the memory.
-    """
-    if threads == 1:
-        for item in items:
-            yield from make(item)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        waiting: deque[Future[Sequence[R]]] = deque()
-        for item in items:
-            waiting.append(pool.submit(make, item))
-            if len(waiting) > threads:
-                yield from waiting.popleft().result()
-        while waiting:
-            yield from waiting.popleft().result()

@@ -46,8 +46,6 @@ class EventFrame:
         Key columns and columns to hand out.
     longest : int or None
         Declared longest length, ticks.
-    hands_out : bool
-        Whether `payload` is in the result.
     observation : Observation or None
         Counts its rows while they are joined: where nobody has looked at them before.
     """
@@ -58,13 +56,7 @@ class EventFrame:
     by: list[str]
     payload: list[str]
     longest: int | None
-    hands_out: bool = True
     observation: Observation | None = None
-
-    @property
-    def carried(self) -> list[str]:
-        """The columns that travel with an event, its time and its keys aside."""
-        return self.payload if self.hands_out else []
 
     @property
     def columns(self) -> list[str]:
@@ -130,7 +122,7 @@ class EventFrame:
         None where it cannot be told, as of nested columns.
         """
         alike, own = _TIME_BYTES, []
-        for name in (*self.by, *self.carried):
+        for name in (*self.by, *self.payload):
             kind = field_of(self.source, self.side, name).dataType
             size = wire_bytes(quoted(name), kind)
             if size is None:
@@ -147,7 +139,7 @@ class EventFrame:
         told = self.row_bytes
         if told is not None:
             return told
-        names = ", ".join(quoted(name) for name in (*self.by, *self.carried))
+        names = ", ".join(quoted(name) for name in (*self.by, *self.payload))
         return _TIME_BYTES, f"octet_length(to_json(struct({names})))"
 
     @property

@@ -116,7 +116,7 @@ class ResultColumns:
         left, right = sides
         keys, mine, theirs = (
             [(name, frames.field_of(side.source, side.side, name).dataType) for name in names]
-            for side, names in ((left, left.by), (left, left.carried), (right, right.carried))
+            for side, names in ((left, left.by), (left, left.payload), (right, right.payload))
         )
         cross = [[frames.crosses_as_int64(kind) for _, kind in side] for side in (mine, theirs)]
         self.layout = wire_layout(len(keys), *cross)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from event_model.timestamps import IntervalEvents
+from spark_plugin.wide_columns import of_one_type, one_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,16 +76,11 @@ def _group_codes(left: Side, right: Side) -> tuple[list[np.ndarray | None], int]
 
 
 def _codes(left: pa.Array, right: pa.Array) -> tuple[np.ndarray, int]:
-    both = pa.chunked_array([left, right]) if left.type == right.type else None
-    if both is None:
-        raise AssertionError(f"key types differ: {left.type} and {right.type}")
-    return _dense(both.combine_chunks())
+    return _dense(one_array(of_one_type([left, right])))
 
 
 def _dense(values: pa.Array) -> tuple[np.ndarray, int]:
     encoded = pc.dictionary_encode(values, null_encoding="encode")
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.combine_chunks()
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return codes, max(1, len(encoded.dictionary))
 

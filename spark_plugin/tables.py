@@ -15,12 +15,8 @@ from event_model.options import Invalid
 from event_model.timestamps import are_valid_times
 from event_model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT
 from spark_plugin.sides import Side
-from spark_plugin.time_columns import (
-    INVALID_REASONS,
-    TimeColumn,
-    TimeScale,
-    describe_invalid,
-)
+from spark_plugin.time_columns import INVALID_REASONS, TimeColumn, TimeScale, describe_invalid
+from spark_plugin.wide_columns import decoded, one_array
 
 _EXAMPLE_WIDTH = 200
 
@@ -120,6 +116,7 @@ def arrow_time_column(side: str, name: str, kind: pa.DataType) -> TimeColumn:
         return TimeColumn(side, name, "float", is_single=pa.types.is_float32(kind))
     raise SchemaError(
         f"{side}.{name} is {kind}; a time column must be a timestamp, an integer or a float. Cast it"
+        " where the data are written, or with pyarrow.compute (strptime for texts)"
     )
 
 
@@ -308,8 +305,8 @@ def _check_whole(values: np.ndarray, scale: TimeScale) -> None:
     if np.any(values % scale.factor.denominator):
         column = scale.column
         raise DataError(
-            f"{column.side}.{column.name} has timestamps finer than 1 us; pass unit='ns' (--unit ns) to"
-            " count in nanoseconds, or round them"
+            f"{column.side}.{column.name} has timestamps finer than 1 us; count in nanoseconds, with"
+            " options=CorrelateOptions(unit='ns'), or round them"
         )
 
 
@@ -389,15 +386,5 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:
-    """One contiguous array of a plain type; strings widen where 32-bit offsets would not do."""
-    column = column.cast(plain_type(column.type))
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    if column.nbytes >= 2**31 and pa.types.is_string(column.type):
-        column = column.cast(pa.large_string())
-    combined = column.combine_chunks()
-    if isinstance(combined, pa.ChunkedArray):
-        combined = (
-            pa.concat_arrays(combined.chunks) if combined.num_chunks else pa.array([], column.type)
-        )
-    return combined
+    """One contiguous array, without its encoding; wide where 32-bit offsets would not do."""
+    return one_array(decoded(column, plain_type(column.type)))

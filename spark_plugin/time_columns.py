@@ -121,7 +121,7 @@ def _number_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Ti
         if options.tick:
             raise ConditionError(
                 f"tick={options.tick!r} says nothing as long as nobody says what a number in the time"
-                " columns counts; give the unit too (unit='s', --unit s), or leave the tick out"
+                " columns counts; give the unit too, such as unit='s', or leave the tick out"
             )
         return Tick()
     has_floats = any(column.family == "float" for column in columns)
@@ -130,7 +130,7 @@ def _number_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Ti
         if column.family == "integer" and _finest([unit, tick]) != tick:
             raise ConditionError(
                 f"{column.side}.{column.name} counts {unit}, which ticks of 1 {tick} would round;"
-                f" use tick={unit!r} (--tick {unit}) or a finer one"
+                f" use options=CorrelateOptions(tick={unit!r}) or a finer one"
             )
     return Tick(tick)
 
@@ -154,14 +154,14 @@ def _units(columns: Sequence[TimeColumn], options: CorrelateOptions) -> list[str
     floats = ", ".join(f"{c.side}.{c.name}" for c in unknown if c.family == "float")
     if floats:
         raise SchemaError(
-            f"float time columns need a unit: {floats}. Say what 1.0 means, for example unit='s'"
-            " (--unit s)"
+            f"float time columns need a unit: {floats}. Say what 1.0 means, for example"
+            " options=CorrelateOptions(unit='s')"
         )
     if unknown and any(units):
         side = unknown[0].side
         raise SchemaError(
             f"only one side has a unit: nobody says what a number in {side}.{unknown[0].name} counts."
-            f" Give both, {side}_unit (--{side}-unit) too, or one for both with unit (--unit)"
+            f" Give both, {side}_unit too, or one unit for both"
         )
     return units
 
@@ -206,7 +206,7 @@ def describe_invalid(
     return (
         f"{side}: {INVALID_REASONS[reason]} {names} in {count} row{'s' if count > 1 else ''},"
         f" for example {example}. {hint and f'Here {hint}. '}Mend the data, or leave such rows out with"
-        " invalid='drop' (--invalid drop)"
+        " options=CorrelateOptions(invalid='drop')"
     )
 
 
@@ -214,4 +214,6 @@ def range_hint(tick: Tick) -> str:
     """How far fine ticks reach, and what reaches further; empty where ticks are not the matter."""
     if tick.unit != "ns":
         return ""
-    return "a tick is 1 ns, so that times reach 73 years; tick='us' (--tick us) reaches 73,000"
+    return (
+        "a tick is 1 ns, which reaches 73 years; options=CorrelateOptions(tick='us') reaches 73,000"
+    )

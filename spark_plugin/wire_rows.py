@@ -28,7 +28,7 @@ def wire_rows(
         Whether an invalid row fails the job.
     """
     is_left = side.side == "left"
-    payload = _encoded(side, layout.payload(side.side), side.carried)
+    payload = _encoded(side, layout.payload(side.side), side.payload)
     columns = {**_encoded(side, layout.keys, side.by), **payload}
     rows = side.source.selectExpr(
         *side.columns,
@@ -71,7 +71,8 @@ def _words_of_invalid(side: EventFrame) -> str:
         for reason, words in INVALID_REASONS.items()
     )
     found = (
-        f" {names} of a row. Mend the data, or leave such rows out with invalid='drop' (--invalid drop)."
+        f" {names} of a row. Mend the data, or leave such rows out with"
+        " options=CorrelateOptions(invalid='drop')."
         " If a look at the data found none when the join was planned, the source has changed since, or"
         " gives other rows each time it is computed: compute it once before, as by df.localCheckpoint()"
     )

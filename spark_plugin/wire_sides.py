@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from spark_plugin.sides import Side
+from spark_plugin.wide_columns import one_array
 from spark_plugin.wire import CODED, TIME, UNMATCHED, WireLayout, right_lengths
 
 
@@ -26,7 +27,7 @@ def read_side(
     picked = None if rows is None else pa.array(rows)
 
     def column(name: str) -> pa.Array:
-        whole = table.column(name).combine_chunks()
+        whole = one_array(table.column(name))
         return whole if picked is None else whole.take(picked)
 
     latest, lengths = column(TIME).to_numpy(), column(CODED).to_numpy()

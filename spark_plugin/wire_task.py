@@ -14,6 +14,7 @@ from spark_plugin.emission import Emission, JoinSpec, output_schema
 from spark_plugin.import_caches import forget_archive_finders
 from spark_plugin.metrics import with_metrics
 from spark_plugin.sides import Side
+from spark_plugin.wide_columns import narrow_type
 from spark_plugin.wire import WireLayout
 
 
@@ -62,9 +63,12 @@ class WireTask(ABC):
         return batch.columns
 
     def joined(self, left: Side, right: Side) -> Emission:
-        """The join of two sides, in columns of the types that theirs have."""
+        """The join of two sides, in columns of the types in which theirs came.
+
+        Those of Spark have short offsets, unless it is told otherwise, and it takes such ones always.
+        """
         fields = [
-            [pa.field(f"{name}{i}", column.type) for i, column in enumerate(columns)]
+            [pa.field(f"{name}{i}", narrow_type(column.type)) for i, column in enumerate(columns)]
             for name, columns in (
                 ("by", left.keys),
                 ("left", left.payload),

@@ -17,7 +17,13 @@ from event_model.sides import SIDES
 from event_model.units import Tick
 from spark_plugin.backends import check_backend
 from spark_plugin.devices import load_task_backend
-from spark_plugin.emission import Emission, JoinSpec, check_emission, output_schema
+from spark_plugin.emission import (
+    Emission,
+    JoinSpec,
+    check_emission,
+    hands_out_partners,
+    output_schema,
+)
 from spark_plugin.emptiness import NoPairs, evidence_of, explain_emptiness
 from spark_plugin.key_overlap import key_overlap
 from spark_plugin.reports import JoinReport, JoinSummary, check_report, tell
@@ -67,7 +73,9 @@ def correlate_tables(
     by : str or sequence of str
         Columns that must be equal on both sides.
     left_columns, right_columns : str or sequence of str
-        Columns to hand out, as ``left_<name>`` and ``right_<name>``.
+        Columns to hand out, as ``left_<name>`` and ``right_<name>``. `right_columns` have no meaning,
+        and need not exist, with ``how="semi"``, ``how="anti"`` and ``emit="counts"``, which hand out
+        nothing of a partner.
     how : {"inner", "left", "semi", "anti"}
         ``left`` keeps left events without a partner, ``semi`` and ``anti`` give one row per left event
         that has, or lacks, a partner.
@@ -123,7 +131,8 @@ class TableJoin:
     def __init__(
         self, left: pa.Table, right: pa.Table, condition: TimingCondition, **arguments: Any
     ) -> None:
-        check_sides(left, right, pa.Table, "a pyarrow.Table")
+        remedy = "pyarrow.Table.from_pandas makes one of pandas, .to_arrow() of Polars, .toArrow() of Spark"
+        check_sides(left, right, pa.Table, "a pyarrow.Table", remedy)
         self._tables = left, right
         self._plan = plan_tables(left.schema, right.schema, condition, **arguments)
         self.schema = self._plan.schema
@@ -238,7 +247,7 @@ def plan_tables(
         left_columns=left_columns, right_columns=right_columns,
     )  # fmt: skip
     check_options(options)
-    keys, payload = names_of(by), (names_of(left_columns), names_of(right_columns))
+    keys, payload = names_of(by), (names_of(left_columns), handed_out(right_columns, how, emit))
     schemas = left, right
     _check_key_types(schemas, keys)
     scales, tick = _scales(
@@ -309,8 +318,8 @@ def check_arguments(
     check_backend(backend)
 
 
-def check_sides(left: object, right: object, kind: type, words: str) -> None:
-    """Refuse what are no tables.
+def check_sides(left: object, right: object, kind: type, words: str, remedy: str) -> None:
+    """Refuse what are no tables, and say what makes one.
 
     Raises
     ------
@@ -318,7 +327,9 @@ def check_sides(left: object, right: object, kind: type, words: str) -> None:
     """
     for side, given in (("left", left), ("right", right)):
         if not isinstance(given, kind):
-            raise SchemaError(f"{side} must be {words}; found {type(given).__name__}. Convert it")
+            package, name = type(given).__module__.split(".")[0], type(given).__name__
+            found = name if package == "builtins" else f"{package}.{name}"
+            raise SchemaError(f"{side} must be {words}; found {found}. {remedy}")
 
 
 def check_names(**arguments: object) -> None:
@@ -356,6 +367,11 @@ def check_options(options: object) -> None:
 def names_of(columns: str | Sequence[str]) -> list[str]:
     """Column names as a list; one name may stand alone."""
     return [columns] if isinstance(columns, str) else list(columns)
+
+
+def handed_out(right_columns: str | Sequence[str], how: str, emit: str) -> list[str]:
+    """The right columns of a result; none of semi, anti and counts, whatever is asked for."""
+    return names_of(right_columns) if hands_out_partners(how, emit) else []
 
 
 def declared_lengths(options: CorrelateOptions, tick: Tick) -> tuple[int | None, int | None]:

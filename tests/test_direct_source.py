@@ -100,7 +100,23 @@ def test_wrong_options(
     given = {name: value for name, value in options.items() if value is not None}
     with pytest.raises((AnalysisException, PySparkException), match=words) as raised:
         spark.read.format("coincide").options(**given).load()
-    assert not re.search("--(within|confidence|left-time)", str(raised.value))
+    said = str(raised.value)
+    assert not re.search("--(within|confidence|left-time)", said)
+    # Of Python's trace only where Spark calls us, and nothing that led to the error.
+    assert said.count("Traceback") == 1
+    assert len(said.splitlines()) <= 8
+
+
+def test_a_slice_that_cannot_be_read(spark: SparkSession, sides: tuple[Path, Path]) -> None:
+    options = {"left": sides[0], "right": sides[1], "within": "0,5", "confidence": "0.5"}
+    frame = spark.read.format("coincide").options(**options).load()
+    table = pq.read_table(sides[0])
+    wrong = pa.array([10**6, *table["min_time"].to_pylist()[1:]])
+    at = table.schema.get_field_index("min_time")
+    pq.write_table(table.set_column(at, "min_time", wrong), sides[0], row_group_size=300)
+    with pytest.raises(PySparkException, match=r"invalid 'drop'|changed") as raised:
+        frame.collect()
+    assert str(raised.value).count("Traceback") == 1
 
 
 @pytest.mark.parametrize("batches", [1, 1000])

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import spark_plugin.emission as emission
+import spark_plugin.row_sizes as row_sizes
 from event_model import CorrelateOptions, TimingCondition, within
 from event_model.errors import MemoryBudgetError
 from spark_plugin.tables import SideCounts
@@ -392,7 +392,7 @@ def test_batches_are_bounded(emit: str, batch_pairs: int) -> None:
 
 
 def test_lists_longer_than_an_arrow_list_are_split(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(emission, "_LARGEST_LIST_OFFSET", 11)
+    monkeypatch.setattr(row_sizes, "ARRAY_BYTES", 11)
     times = pa.array([5 * (i // 2) for i in range(40)])
     table = pa.table({"min_time": times, "max_time": times, "id": range(40)})
     rows = table.to_pylist()
@@ -404,7 +404,7 @@ def test_lists_longer_than_an_arrow_list_are_split(monkeypatch: pytest.MonkeyPat
 
 
 def test_one_list_that_cannot_be_split(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(emission, "_LARGEST_LIST_OFFSET", 3)
+    monkeypatch.setattr(row_sizes, "ARRAY_BYTES", 3)
     table = ticks_of([{"min_time": 0, "max_time": 0, "id": i} for i in range(4)])
     with pytest.raises(MemoryBudgetError, match="more than a list can hold"):
         correlate_tables(table, table, TimingCondition(within(0, 0), 1.0), emit="lists")

@@ -11,6 +11,7 @@ import pyarrow as pa
 from event_model.condition import Window
 from spark_plugin.samples import Reach, shifted
 from spark_plugin.sides import Side
+from spark_plugin.wide_columns import narrowed, one_array
 from spark_plugin.wire import WireLayout
 from spark_plugin.wire_sides import read_side
 
@@ -24,9 +25,10 @@ def sorted_table(table: pa.Table, layout: WireLayout, side: str) -> pa.Table:
     midpoints = events.min_time + events.max_time
     keys = (midpoints,) if events.matchable is None else (midpoints, ~events.matchable)
     order = np.lexsort(keys)
-    if (np.diff(order) == 1).all():
-        return table.combine_chunks()
-    return table.take(pa.array(order)).combine_chunks()
+    whole = pa.table([one_array(column) for column in table.columns], names=table.column_names)
+    if (np.diff(order) != 1).any():
+        whole = whole.take(pa.array(order))
+    return narrowed(whole, table.schema)
 
 
 @dataclass(frozen=True)

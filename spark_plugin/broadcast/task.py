@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -48,12 +48,8 @@ class BroadcastTask(WireTask):
         return self.joined(left, right)
 
     def near(self, small: SmallSide, streamed: Side) -> tuple[Side, np.ndarray]:
-        """The small side's events near a chunk, keys in the chunk's types, and their rows."""
-        near, rows = small.near(streamed, self.spec.window)
-        # A setting between planning and running may have made strings large ones.
-        kinds = [key.type for key in streamed.keys]
-        keys = [key.cast(kind) for key, kind in zip(near.keys, kinds, strict=True)]
-        return replace(near, keys=keys), rows
+        """The small side's events near a chunk, and their rows."""
+        return small.near(streamed, self.spec.window)
 
 
 def chunks(batches: Iterable[pa.RecordBatch], rows: int, size: int) -> Iterator[pa.Table]:

@@ -12,7 +12,7 @@ from event_model.predicates import Within, mutual_deadline, within
 from event_model.units import Duration
 from spark_plugin.command_line.inputs import FORMATS
 from spark_plugin.command_line.problems import Problem
-from spark_plugin.worker import check_arguments
+from spark_plugin.worker import check_arguments, handed_out
 
 WAYS = ("auto", "direct", "broadcast", "exchange")
 _SPARK_ONLY = ("master", "conf", "slices")
@@ -83,7 +83,9 @@ def join_request(**words: Any) -> JoinRequest:
         "right_time": _times("--right-time", words["right_time"]),
         "by": names(words["by"]),
         "left_columns": names(words["left_columns"] or ["id"]),
-        "right_columns": names(words["right_columns"] or ["id"]),
+        "right_columns": handed_out(
+            names(words["right_columns"] or ["id"]), words["how"], words["emit"]
+        ),
         "options": _options(words),
     }
     plain = {name: words[name] for name in ("how", "emit", "probability", "backend")}

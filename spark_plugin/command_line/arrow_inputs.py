@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from pyarrow import fs
 
-from spark_plugin.command_line.csv_files import csv_schema, csv_table
+from spark_plugin.command_line.csv_files import check_separator, csv_header, csv_schema, csv_table
 from spark_plugin.command_line.inputs import HIDDEN, Source, reading
 from spark_plugin.direct.files import find_files, place_of
 from spark_plugin.tables import check_name
@@ -60,8 +60,11 @@ class ArrowInput:
         ------
         SchemaError
         """
+        names = self.schema.names
+        if self.source.file_format == "csv" and not set(columns) <= set(names):
+            check_separator(self.source, ",".join(names))
         for name in columns:
-            check_name(self.source.side, name, self.schema.names)
+            check_name(self.source.side, name, names)
 
     def told(self, columns: list[str]) -> pa.Schema:
         """Names and types of some columns; null where no file tells the type.
@@ -176,8 +179,13 @@ class ArrowInput:
 
     def _file_schema(self, file: str) -> pa.Schema:
         if self.source.file_format == "csv":
-            with self._open(file) as stream:
-                return csv_schema(stream, self.nanoseconds)
+            try:
+                with self._open(file) as stream:
+                    return csv_schema(stream, self.nanoseconds)
+            except pa.ArrowInvalid:
+                with self._open(file) as stream:
+                    check_separator(self.source, csv_header(stream))
+                raise
         with self._open_ipc(file) as reader:
             return reader.schema
 

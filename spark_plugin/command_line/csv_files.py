@@ -5,8 +5,13 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.csv as csv
 
+from spark_plugin.command_line.inputs import Source
+from spark_plugin.command_line.problems import Problem
+
 # Without it a line break in quotes is an error, but only where a block happens to end.
 _PARSING = csv.ParseOptions(newlines_in_values=True)
+_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+_HEADER_BYTES = 1 << 16
 _FIRST_BLOCK_BYTES = 16 << 20
 """The types of the columns come from this much of the first file."""
 
@@ -26,6 +31,30 @@ def csv_schema(stream: pa.NativeFile, nanoseconds: bool) -> pa.Schema:
         stream, read_options=options, parse_options=_PARSING, convert_options=_convert()
     )
     return pa.schema([field.with_type(_plain(field.type, nanoseconds)) for field in reader.schema])
+
+
+def csv_header(stream: pa.NativeFile) -> str:
+    """The first line of a file, or the beginning of it."""
+    begin = stream.read(_HEADER_BYTES) or b""
+    return next(iter(bytes(begin).decode(errors="replace").splitlines()), "")
+
+
+def check_separator(source: Source, header: str) -> None:
+    """Refuse a file whose names are separated, but not by commas.
+
+    Raises
+    ------
+    Problem
+        That says how to convert it.
+    """
+    found = [mark for mark in _SEPARATORS if mark in header]
+    if "," not in header and found:
+        raise Problem(
+            f"{source.side}: the columns of {source.text} are separated by {_SEPARATORS[found[0]]}, and CSV"
+            ' is read with commas; make it Parquet once, for example with python -c "import pyarrow.csv as'
+            " c, pyarrow.parquet as p; p.write_table(c.read_csv('in.csv',"
+            f" parse_options=c.ParseOptions(delimiter={found[0]!r})), 'out.parquet')\""
+        )
 
 
 def csv_table(stream: pa.NativeFile, schema: pa.Schema) -> pa.Table:

@@ -15,6 +15,7 @@ from typing import Any
 from gpu_kernels.packages import least_problem
 from spark_plugin.accelerator import RAPIDS_PLUGIN, find_jar, is_accelerated
 from spark_plugin.session import Java, active_session, look_for_java
+from spark_plugin.wording import install_gpu_packages
 
 _OK, _MISSING, _ABSENT = "ok", "MISSING", "none"
 _SMI = ("nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader")
@@ -22,7 +23,7 @@ _SMI_SECONDS = 20
 _OLDEST_PYTHON = (3, 11)
 _OLDEST_DRIVER = 580
 """Of CUDA 13, for which the GPU packages are built."""
-_GPU_PACKAGES = "pip install '.[gpu]' in the folder of Coincide's sources"
+_GPU_PACKAGES = install_gpu_packages()
 
 
 @dataclass(frozen=True)

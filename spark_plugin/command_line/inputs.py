@@ -130,6 +130,11 @@ def reading(source: Source) -> Iterator[None]:
         raise Problem(
             f"{source.side}: no permission to read {error.filename or source.text}"
         ) from error
+    except pa.ArrowNotImplementedError as error:
+        raise Problem(
+            f"{source.side}: cannot read {source.text}, perhaps since lists or structs of one row group"
+            f" hold more than 2 GiB of text; write it in smaller row groups ({first_line(error)})"
+        ) from error
     except (pa.ArrowException, OSError, UnicodeError) as error:
         raise Problem(
             f"{source.side}: cannot read {source.text} as {source.file_format}: {first_line(error)}"

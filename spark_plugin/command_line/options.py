@@ -109,7 +109,12 @@ LeftColumns = Annotated[
     list[str] | None, _result(metavar="A,B,…", help="Columns of LEFT to hand out. Default: id.")
 ]
 RightColumns = Annotated[
-    list[str] | None, _result(metavar="A,B,…", help="Columns of RIGHT to hand out. Default: id.")
+    list[str] | None,
+    _result(
+        metavar="A,B,…",
+        help="Columns of RIGHT to hand out. Default: id. Of no meaning with --how semi,"
+        " --how anti and --emit counts.",
+    ),
 ]
 
 Engine = Annotated[

@@ -10,6 +10,7 @@ from event_model.errors import CoincideError
 from spark_plugin.command_line.exit_codes import BAD_USE, INTERRUPTED, OUR_FAILURE
 from spark_plugin.credentials import without_credentials
 from spark_plugin.spark_errors import explain_spark, first_line
+from spark_plugin.wording import for_command_line
 
 DEBUG_VARIABLE = "COINCIDE_DEBUG"
 
@@ -26,7 +27,8 @@ def report(error: BaseException, debug: bool) -> int:
     elif code == OUR_FAILURE:
         notes = [message, *getattr(error, "__notes__", ())]
         message = f"{'. '.join(notes)}. --debug or {DEBUG_VARIABLE}=1 shows where it happened"
-    print(f"coincide: {without_credentials(' '.join(message.split()))}", file=sys.stderr)
+    message = for_command_line(" ".join(message.split()))
+    print(f"coincide: {without_credentials(message)}", file=sys.stderr)
     return code
 
 

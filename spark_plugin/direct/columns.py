@@ -11,7 +11,7 @@ from event_model.errors import SchemaError
 from event_model.sides import SIDES
 from spark_plugin.tables import plain_type
 from spark_plugin.time_columns import time_names
-from spark_plugin.worker import check_names, names_of
+from spark_plugin.worker import check_names, handed_out, names_of
 
 _DEFAULTS: dict[str, Any] = {
     "left_time": ("min_time", "max_time"), "right_time": ("min_time", "max_time"), "by": (),
@@ -42,6 +42,8 @@ def needed_columns(arguments: dict[str, Any]) -> tuple[list[str], list[str]]:
     """
     given = {name: arguments.get(name, default) for name, default in _DEFAULTS.items()}
     check_names(**given)
+    how, emit = arguments.get("how", "inner"), arguments.get("emit", "pairs")
+    given["right_columns"] = handed_out(given["right_columns"], how, emit)
     left, right = (
         [
             *time_names(side, given[f"{side}_time"]),

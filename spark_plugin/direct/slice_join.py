@@ -17,11 +17,15 @@ from spark_plugin.direct.plan import DirectPlan, DirectSlice, Part, reaches
 from spark_plugin.emission import Emission
 from spark_plugin.sides import Side
 from spark_plugin.tables import SideCounts, plain_type
+from spark_plugin.wide_columns import decoded, of_one_type, one_array
 from spark_plugin.worker import TablePlan
 
 LEFT, RIGHT = 0, 1
 _FEW_BEYOND = 0.9
 """Rows out of reach are left out where less than this share is in reach."""
+
+_FEW_ROWS = 256
+"""Rows read at once of what is too large to be read whole."""
 
 
 @dataclass(frozen=True)
@@ -156,10 +160,19 @@ class _Reader:
             pq.ParquetFile(path, filesystem=files.filesystem, pre_buffer=True) as file,
         ):
             _check_unchanged(files.side, path, file.metadata, parts)
-            table = file.read_row_groups(
-                [part.group.index for part in parts], names, use_threads=self._threads
-            )
+            table = _row_groups(file, [part.group.index for part in parts], names, self._threads)
         return _cut_to(table, parts)
+
+
+def _row_groups(
+    file: pq.ParquetFile, groups: list[int], names: list[str], threads: bool
+) -> pa.Table:
+    try:
+        return file.read_row_groups(groups, names, use_threads=threads)
+    except pa.ArrowNotImplementedError:
+        # Of texts in lists and structs PyArrow reads 2 GiB at once, and no more.
+        few = file.iter_batches(_FEW_ROWS, groups, names, use_threads=threads)
+        return pa.Table.from_batches(list(few))
 
 
 def _check_unchanged(
@@ -177,8 +190,10 @@ def _check_unchanged(
 
 def _plain(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """As planned, without what may differ from file to file: encodings, what is said of nulls."""
-    kinds = {name: plain_type(schema.field(name).type) for name in table.column_names}
-    return table.cast(pa.schema([pa.field(name, kind) for name, kind in kinds.items()]))
+    names = table.column_names
+    kinds = [plain_type(schema.field(name).type) for name in names]
+    columns = [decoded(*each) for each in zip(table.columns, kinds, strict=True)]
+    return pa.table(columns, pa.schema(list(zip(names, kinds, strict=True))))
 
 
 def _cut_to(table: pa.Table, parts: Sequence[Part]) -> pa.Table:
@@ -230,6 +245,4 @@ def _joined(sides: Sequence[Side]) -> Side:
 
 
 def _columns(sides: Sequence[Side], of: Callable[[Side], list[pa.Array]]) -> list[pa.Array]:
-    return [
-        pa.chunked_array(list(each)).combine_chunks() for each in zip(*map(of, sides), strict=True)
-    ]
+    return [one_array(of_one_type(each)) for each in zip(*map(of, sides), strict=True)]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, wraps
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import types as T
@@ -20,7 +20,10 @@ from spark_plugin.devices import release_gpu
 from spark_plugin.direct.planning import plan_files
 from spark_plugin.direct.slice_join import DirectJoin, join_slice, read_slice
 from spark_plugin.direct.wire import spark_type
+from spark_plugin.wide_columns import narrow_type
+from spark_plugin.wording import for_sql
 
+R = TypeVar("R")
 _FLAG = re.compile(r"--([a-z][a-z-]*)")
 _OWN = ("left", "right", "parallelism")
 _TEXTS = (
@@ -47,6 +50,19 @@ _FIXED = {
 }  # fmt: skip
 
 
+def _in_few_words(method: Callable[..., R]) -> Callable[..., R]:
+    """Raise our errors alone: Spark shows all of a chain, and each function that was on the way."""
+
+    @wraps(method)
+    def brief(*given: Any, **named: Any) -> R:
+        try:
+            return method(*given, **named)
+        except CoincideError as error:
+            raise type(error)(for_sql(str(error))) from None
+
+    return brief
+
+
 class CoincideSource(DataSource):
     """The data source ``coincide``.
 
@@ -65,11 +81,13 @@ class CoincideSource(DataSource):
         """The planned join."""
         return _planned(dict(self.options))
 
+    @_in_few_words
     def schema(self) -> T.StructType:
         """Columns of the result."""
         fields = [T.StructField(f.name, _kind(f)) for f in self.join.tables.schema]
         return T.StructType(fields)
 
+    @_in_few_words
     def reader(self, schema: T.StructType) -> DataSourceReader:
         """Reads the slices."""
         return CoincideReader(self.join, schema)
@@ -88,9 +106,15 @@ class CoincideReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Join one slice."""
         wanted = to_arrow_schema(self._schema)
+        tables = self._join.tables
+        # No list may be longer than what Spark takes: it is refused in our words, not by the cast.
+        narrow = [field.with_type(narrow_type(field.type)) for field in tables.schema]
+        join = replace(self._join, tables=replace(tables, schema=pa.schema(narrow)))
         try:
-            for batch in join_slice(self._join, read_slice(self._join, partition.value)):
+            for batch in join_slice(join, read_slice(join, partition.value)):
                 yield batch.cast(wanted)
+        except CoincideError as error:
+            raise type(error)(for_sql(str(error))) from None
         finally:
             release_gpu()
 

@@ -9,6 +9,7 @@ from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 
 from event_model.errors import DataError, SchemaError
 from spark_plugin import dataframes as frames
+from spark_plugin.wide_columns import narrow_type
 
 
 def spark_type(name: str, kind: pa.DataType) -> T.DataType:
@@ -51,4 +52,5 @@ def on_the_wire(name: str, column: pa.Array, kind: T.DataType) -> pa.Array:
         return microseconds.view(pa.int64())
     if isinstance(kind, T.DateType):
         column = column.cast(pa.date32()).view(pa.int32())
-    return column if column.type == wire else column.cast(wire)
+    # Wide ones go as they are: each batch of what is handed out is cast to what Spark takes.
+    return column if narrow_type(column.type) == wire else column.cast(wire)

@@ -1,0 +1,38 @@
+"""Advice in the words of the place where it appears: messages name arguments as Python has them."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import PackageNotFoundError, distribution
+
+_NAMES = (
+    "backend", "batch_pairs", "classes", "emit", "how", "invalid", "left_longest", "right_longest",
+    "left_unit", "right_unit", "slices", "threads", "tick", "unit",
+)  # fmt: skip
+_ARGUMENT = re.compile(
+    rf"(?:options=CorrelateOptions\()?\b({'|'.join(_NAMES)})=(?:'(\w+)'|(\d+)\b)(\))?"
+)
+
+
+def for_command_line(text: str) -> str:
+    """A message with arguments as options of the command line: ``--unit us``."""
+    return _ARGUMENT.sub(lambda m: f"--{m[1].replace('_', '-')} {m[2] or m[3]}{_rest(m)}", text)
+
+
+def for_sql(text: str) -> str:
+    """A message with arguments as options of a data source: ``unit 'us'``."""
+    return _ARGUMENT.sub(lambda m: f"{m[1]} '{m[2] or m[3]}'{_rest(m)}", text)
+
+
+def _rest(match: re.Match[str]) -> str:
+    """A closing parenthesis that is not of the options."""
+    return "" if match[0].startswith("options=") else match[4] or ""
+
+
+def install_gpu_packages() -> str:
+    """How to install what a GPU needs: beside an installed Coincide, however it came, or from sources."""
+    try:
+        distribution("coincide")
+    except PackageNotFoundError:
+        return "pip install '.[gpu]' in the folder of Coincide's sources"
+    return "pip install 'coincide[gpu]'"
