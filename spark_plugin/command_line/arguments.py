@@ -16,6 +16,7 @@ from spark_plugin.worker import check_arguments
 
 WAYS = ("auto", "direct", "broadcast", "exchange")
 _SPARK_ONLY = ("master", "conf", "slices")
+_UNSET = "name something, or leave the option out (is a variable of the shell unset?)"
 
 
 @dataclass(frozen=True)
@@ -76,14 +77,16 @@ def join_request(**words: Any) -> JoinRequest:
     if words["file_format"] is not None:
         check_choice("--format", words["file_format"], tuple(FORMATS))
     _check_spark_only(words)
+    if words["master"] is not None and not words["master"].strip():
+        raise Problem(f"--master is empty; {_UNSET}")
     predicate = _predicate(words["within"], words["mutual_deadline"])
     condition = TimingCondition(predicate, _confidence(words["confidence"]))
     arguments = {
         "left_time": _times("--left-time", words["left_time"]),
         "right_time": _times("--right-time", words["right_time"]),
-        "by": names(words["by"]),
-        "left_columns": names(words["left_columns"] or ["id"]),
-        "right_columns": names(words["right_columns"] or ["id"]),
+        "by": names("--by", words["by"]),
+        "left_columns": names("--left-columns", words["left_columns"] or ["id"]),
+        "right_columns": names("--right-columns", words["right_columns"] or ["id"]),
         "options": _options(words),
     }
     plain = {name: words[name] for name in ("how", "emit", "probability", "backend")}
@@ -107,9 +110,18 @@ def join_request(**words: Any) -> JoinRequest:
     )
 
 
-def names(words: Sequence[str] | None) -> list[str]:
-    """Column names, separated by commas or in several options."""
-    return [name.strip() for word in words or () for name in word.split(",") if name.strip()]
+def names(option: str, words: Sequence[str] | None) -> list[str]:
+    """Names, separated by commas or in several options.
+
+    Raises
+    ------
+    Problem
+        If one is empty: a join without the keys that were meant would still give an answer.
+    """
+    found = [name.strip() for word in words or () for name in word.split(",")]
+    if "" in found:
+        raise Problem(f"{option} has an empty entry in {','.join(words or ())!r}; {_UNSET}")
+    return found
 
 
 def duration(text: str) -> Duration:
@@ -121,7 +133,7 @@ def duration(text: str) -> Duration:
 
 
 def _times(option: str, text: str) -> tuple[str, str]:
-    columns = names([text])
+    columns = names(option, [text])
     if len(columns) not in (1, 2):
         raise Problem(
             f"{option} takes the columns MIN,MAX, or one column of exact times; found {text!r}"

@@ -80,6 +80,8 @@ def find_source(side: str, text: str, file_format: str | None = None) -> Source:
     Problem
         If nothing is there, or its format cannot be told.
     """
+    if not text.strip():
+        raise Problem(f"the {side} input has no name; name a file, a folder, a glob or a URI")
     path = local_path(text)
     if path is None:
         return Source(

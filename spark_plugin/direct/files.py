@@ -104,6 +104,8 @@ def place_of(what: str, word: str) -> tuple[fs.FileSystem, str]:
     DataError
         If PyArrow cannot open the file system.
     """
+    if not word.strip():  # would be the working folder
+        raise DataError(f"{what}: an empty name; name a path or a URI")
     if not _SCHEME.match(word):
         return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(word))
     try:

@@ -14,7 +14,7 @@ from pyspark.sql import types as T
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from event_model.errors import CoincideError, ConditionError
+from event_model.errors import CoincideError, ConditionError, brief
 from spark_plugin.command_line.arguments import JoinRequest, join_request, names
 from spark_plugin.devices import release_gpu
 from spark_plugin.direct.planning import plan_files
@@ -121,7 +121,10 @@ def _planned(options: dict[str, str]) -> DirectJoin:
     with _named_as_options():
         request = _request(given)
     parallelism = _number("parallelism", given, int) or 8
-    left, right = names([request.left]), names([request.right])
+    left, right = (
+        names("the option left", [request.left]),
+        names("the option right", [request.right]),
+    )
     join = plan_files(left, right, request.condition, parallelism=parallelism, **request.arguments)
     spec = replace(join.tables.spec, threads=request.arguments["options"].threads or 1)
     return replace(join, tables=replace(join.tables, spec=spec))
@@ -157,7 +160,7 @@ def _number(name: str, given: dict[str, str], kind: type[int] | type[float]) -> 
         return kind(given[name])
     except ValueError:
         raise ConditionError(
-            f"the option {name!r} must be a number; found {given[name]!r}"
+            f"the option {name!r} must be a number; found {brief(given[name])}"
         ) from None
 
 
@@ -170,7 +173,7 @@ def _truth(text: str) -> bool:
 def _two(text: str | None) -> tuple[str, str] | None:
     if text is None:
         return None
-    ends = names([text])
+    ends = names("the option within", [text])
     if len(ends) != 2:
         raise ConditionError(
             f"the option 'within' takes LO,HI, such as '-250ms,250ms'; found {text!r}"
