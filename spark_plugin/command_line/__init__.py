@@ -61,4 +61,4 @@ def _ended(error: BaseException, arguments: list[str]) -> int:
         cut = KeyboardInterrupt()
         cut.__cause__ = error
         error = cut
-    return report(error, wants_debug(arguments))
+    return report(error, wants_debug(arguments), arguments)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from event_model.condition import TimingCondition
@@ -12,6 +13,7 @@ from event_model.predicates import Within, mutual_deadline, within
 from event_model.units import Duration
 from spark_plugin.command_line.inputs import FORMATS
 from spark_plugin.command_line.problems import Problem
+from spark_plugin.credentials import Redactor
 from spark_plugin.worker import check_arguments
 
 WAYS = ("auto", "direct", "broadcast", "exchange")
@@ -52,6 +54,12 @@ class JoinRequest:
     conf: dict[str, str] = field(default_factory=dict)
     debug: bool = False
     way: str = "auto"
+
+    @cached_property
+    def hide(self) -> Redactor:
+        """Takes the secrets of what was typed out of a text."""
+        settings = [f"{key}={value}" for key, value in self.conf.items()]
+        return Redactor.of([self.left, self.right, self.output, self.master or "", *settings])
 
     @property
     def columns(self) -> tuple[list[str], list[str]]:
@@ -183,7 +191,8 @@ def _check_spark_only(words: dict[str, Any]) -> None:
 
 def _settings(words: Sequence[str] | None) -> dict[str, str]:
     pairs = [word.partition("=") for word in words or ()]
-    wrong = [key for key, sign, _ in pairs if not sign or not key]
+    wrong = [number for number, (key, sign, _) in enumerate(pairs, 1) if not sign or not key]
     if wrong:
-        raise Problem(f"--conf takes KEY=VALUE; found {wrong[0]!r}")
+        # Not the word itself, which may be a secret.
+        raise Problem(f"--conf takes KEY=VALUE; number {wrong[0]} of them is not written so")
     return {key: value for key, _, value in pairs}

@@ -63,10 +63,10 @@ def run_join(request: JoinRequest) -> Summary:
         find_source(side, text, request.file_format)
         for side, text in (("left", request.left), ("right", request.right))
     ]
-    with Progress() as progress:
-        if request.engine == "local":
-            return _run_local(request, sources, progress)
-        return _run_spark(request, sources, progress)
+    run = _run_local if request.engine == "local" else _run_spark
+    with Progress(request.hide) as progress:
+        done = run(request, sources, progress)
+    return replace(done, output=request.hide(done.output), why=request.hide(done.why))
 
 
 def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) -> Summary:

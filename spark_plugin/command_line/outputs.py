@@ -13,7 +13,7 @@ from pyarrow import fs
 
 from spark_plugin.command_line.inputs import Source, local_path
 from spark_plugin.command_line.problems import Problem
-from spark_plugin.credentials import NOT_FOR_SPARK, holds_settings
+from spark_plugin.credentials import NOT_FOR_SPARK, check_encoded, holds_settings, shown
 from spark_plugin.direct.files import place_of
 from spark_plugin.publishing import Publication, foreign
 
@@ -58,7 +58,7 @@ def local_output(text: str, overwrite: bool, sources: Sequence[Source]) -> Publi
     _check_uri_inputs(text, sources)
     filesystem, place = place_of("output", text)
     check = partial(_check_old_file, text, overwrite)
-    return Publication(f"the output {text}", filesystem, place, check, is_folder=False)
+    return Publication(f"the output {shown(text)}", filesystem, place, check, is_folder=False)
 
 
 def spark_output(text: str, overwrite: bool, sources: Sequence[Source]) -> Publication | SparkUri:
@@ -67,6 +67,7 @@ def spark_output(text: str, overwrite: bool, sources: Sequence[Source]) -> Publi
     path = local_path(text)
     if path is not None:
         return _on_this_machine(text, path, overwrite, sources, is_folder=True)
+    check_encoded("the output", text)
     if holds_settings(text):
         raise Problem(f"the output {text} {NOT_FOR_SPARK}")
     _check_uri_inputs(text, sources)

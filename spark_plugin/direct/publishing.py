@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from pyarrow import fs
 
 from event_model.errors import DataError
-from spark_plugin.credentials import NOT_FOR_SPARK, holds_settings, without_credentials
+from spark_plugin.credentials import NOT_FOR_SPARK, Redactor, holds_settings, shown
 from spark_plugin.direct.files import Given, find_files, place_of, words_of
 from spark_plugin.publishing import Publication, foreign
 
@@ -35,7 +35,7 @@ class OutputFolder(Publication):
 
     def __init__(self, output: str | os.PathLike[str], overwrite: bool) -> None:
         self._given, self._overwrite = os.fspath(output), overwrite
-        self.text = without_credentials(self._given)
+        self.text = Redactor.of([self._given])(shown(self._given))
         filesystem, path = place_of("output", self._given)
         self._check_parent(filesystem, path)
         super().__init__(f"the output {self.text}", filesystem, path, self._check_old, True)

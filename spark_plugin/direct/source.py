@@ -15,7 +15,9 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from event_model.errors import CoincideError, ConditionError, brief
+from event_model.sides import SIDES
 from spark_plugin.command_line.arguments import JoinRequest, join_request, names
+from spark_plugin.credentials import Redactor
 from spark_plugin.devices import release_gpu
 from spark_plugin.direct.planning import plan_files
 from spark_plugin.direct.slice_join import DirectJoin, join_slice, read_slice
@@ -110,24 +112,28 @@ def _planned(options: dict[str, str]) -> DirectJoin:
         If an option is unknown, missing or makes no sense.
     """
     given = {name.lower(): value for name, value in options.items()}
+    with _hidden(given):
+        _check_options(given)
+        with _named_as_options():
+            request = _request(given)
+        parallelism = _number("parallelism", given, int) or 8
+        left, right = (names(f"the option {side}", [given[side]]) for side in SIDES)
+        join = plan_files(
+            left, right, request.condition, parallelism=parallelism, **request.arguments
+        )
+    spec = replace(join.tables.spec, threads=request.arguments["options"].threads or 1)
+    return replace(join, tables=replace(join.tables, spec=spec))
+
+
+def _check_options(given: dict[str, str]) -> None:
     unknown = sorted(set(given) - set(OPTIONS))
     if unknown:
         raise ConditionError(
             f"unknown option {unknown[0]!r}; there are {', '.join(sorted(OPTIONS))}"
         )
-    for name in ("left", "right"):
+    for name in SIDES:
         if name not in given:
             raise ConditionError(f"the option {name!r} is missing: files, a folder or a glob")
-    with _named_as_options():
-        request = _request(given)
-    parallelism = _number("parallelism", given, int) or 8
-    left, right = (
-        names("the option left", [request.left]),
-        names("the option right", [request.right]),
-    )
-    join = plan_files(left, right, request.condition, parallelism=parallelism, **request.arguments)
-    spec = replace(join.tables.spec, threads=request.arguments["options"].threads or 1)
-    return replace(join, tables=replace(join.tables, spec=spec))
 
 
 def _request(given: dict[str, str]) -> JoinRequest:
@@ -151,6 +157,16 @@ def _named_as_options() -> Iterator[None]:
         text = str(error).replace("--within LO HI", "--within 'LO,HI'")
         # Not from the error: Spark shows all of a chain.
         raise type(error)(_FLAG.sub(lambda m: m[1].replace("-", "_"), text)) from None
+
+
+@contextmanager
+def _hidden(given: dict[str, str]) -> Iterator[None]:
+    """Errors without the secrets of the options: Spark shows their text, and all of a chain."""
+    hide = Redactor.of(given.values())
+    try:
+        yield
+    except CoincideError as error:
+        raise type(error)(hide(str(error))) from None
 
 
 def _number(name: str, given: dict[str, str], kind: type[int] | type[float]) -> Any:
