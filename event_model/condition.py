@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from numbers import Real
 
-from event_model.errors import ConditionError
+from event_model.errors import ConditionError, brief
 from event_model.predicates import Within
-from event_model.units import Tick
+from event_model.units import Tick, as_float
 
 SMALLEST_CONFIDENCE = 2.0**-49
 """Below this the decision's slack would let impossible pairs through."""
@@ -59,8 +59,8 @@ class TimingCondition:
                 f"the predicate must be made by within() or mutual_deadline(); found {self.predicate!r}"
             )
         if isinstance(self.confidence, bool) or not isinstance(self.confidence, Real):
-            raise ConditionError(f"the confidence must be a number; found {self.confidence!r}")
-        confidence = float(self.confidence)
+            raise ConditionError(f"the confidence must be a number; found {brief(self.confidence)}")
+        confidence = as_float(self.confidence)
         if math.isnan(confidence) or not 0.0 < confidence <= 1.0:
             raise ConditionError(
                 f"the confidence threshold must lie in (0, 1]; found {confidence}. 0.5 asks for pairs"

@@ -23,3 +23,20 @@ class BackendError(CoincideError, RuntimeError):
 
 class MemoryBudgetError(CoincideError, MemoryError):
     """The work does not fit the memory that the options allow."""
+
+
+_LONGEST_SHOWN = 60
+
+
+def brief(value: object) -> str:
+    """As `repr`, cut where it is long: a value that someone else made up may be of any length.
+
+    An int of more digits than Python writes down has no `repr` at all.
+    """
+    if isinstance(value, int) and value.bit_length() > 4 * _LONGEST_SHOWN:
+        return f"an int of {value.bit_length():,} bits"
+    try:
+        text = repr(value)
+    except ValueError:  # of a number that holds such an int
+        text = f"a {type(value).__name__} of too many digits"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 3]}..."

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Literal, get_args
 
-from event_model.errors import ConditionError
+from event_model.errors import ConditionError, brief
 from event_model.length_classes import MAX_CLASSES
-from event_model.units import TIME_LIMIT, Duration, unit_name
+from event_model.units import TIME_LIMIT, Duration, as_float, unit_name
 
 How = Literal["inner", "left", "semi", "anti"]
 Emit = Literal["pairs", "lists", "counts", "best"]
@@ -16,6 +16,10 @@ Invalid = Literal["raise", "drop"]
 Backend = Literal["auto", "cpu", "gpu"]
 SideName = Literal["left", "right"]
 Broadcast = Literal["auto", "left", "right", "smaller", "never"]
+
+MOST_SLICES = 1_000_000
+"""Each is a task of Spark, whose driver keeps a record of every one."""
+_LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,8 @@ class CorrelateOptions:
         Declared first and last time of the left side, in ticks. With both longest lengths it spares
         the pass over the data that plans the slices; slices are then of equal duration.
     slices : int or None
-        Number of time slices, hence of Spark tasks; None: from the data and the cluster.
+        Number of time slices, hence of Spark tasks, at most 1,000,000; None: from the data and the
+        cluster.
     slice_rows, slice_bytes : int
         Rows, and bytes of rows, that a slice should hold when `slices` is None; they bound the memory of
         a worker, which takes two to three times the bytes.
@@ -90,15 +95,16 @@ class CorrelateOptions:
                 object.__setattr__(self, name, unit_name(given))
         check_choice("invalid", self.invalid, get_args(Invalid))
         check_choice("broadcast", self.broadcast, get_args(Broadcast))
-        for name in ("slices", "slice_rows", "slice_bytes", "batch_pairs", "classes", "threads"):
+        for name in ("slice_rows", "slice_bytes", "batch_pairs", "threads"):
             _check_count(name, getattr(self, name))
         _check_count("broadcast_bytes", self.broadcast_bytes, 0)
-        if self.classes is not None and self.classes > MAX_CLASSES:
-            raise ConditionError(f"classes must be at most {MAX_CLASSES}; found {self.classes}")
-        if not isinstance(self.max_replication, Real) or not self.max_replication >= 1.0:
+        _check_count("slices", self.slices, most=MOST_SLICES)
+        _check_count("classes", self.classes, most=MAX_CLASSES)
+        if not isinstance(self.max_replication, Real) or not as_float(self.max_replication) >= 1.0:
             raise ConditionError(
-                f"max_replication must be at least 1; found {self.max_replication!r}"
+                f"max_replication must be at least 1; found {brief(self.max_replication)}"
             )
+        object.__setattr__(self, "max_replication", as_float(self.max_replication))
         if self.time_range is not None:
             _check_time_range(self.time_range)
 
@@ -131,21 +137,23 @@ def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
         Naming the argument and its choices.
     """
     if value not in choices:
-        raise ConditionError(f"{name} must be one of {', '.join(choices)}; found {value!r}")
+        raise ConditionError(f"{name} must be one of {', '.join(choices)}; found {brief(value)}")
 
 
 def _check_time_range(time_range: object) -> None:
     ends = tuple(time_range) if isinstance(time_range, (tuple, list)) else ()
     if len(ends) != 2 or not all(isinstance(end, int) and abs(end) < TIME_LIMIT for end in ends):
         raise ConditionError(
-            f"time_range must be two ints below 2^61, in ticks; found {time_range!r}"
+            f"time_range must be two ints below 2^61, in ticks; found {brief(time_range)}"
         )
     if ends[0] > ends[1]:
         raise ConditionError(f"time_range is empty: {ends[0]} is after {ends[1]}")
 
 
-def _check_count(name: str, value: int | None, least: int = 1) -> None:
+def _check_count(name: str, value: int | None, least: int = 1, most: int = _LARGEST) -> None:
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ConditionError(f"{name} must be an int of at least {least}; found {value!r}")
+        raise ConditionError(f"{name} must be an int of at least {least}; found {brief(value)}")
+    if value > most:
+        raise ConditionError(f"{name} must be at most {most:,}; found {brief(value)}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from operator import index
 
-from event_model.errors import ConditionError
+from event_model.errors import ConditionError, brief
 from event_model.units import Duration, Tick, parse_duration
 
 
@@ -73,7 +73,7 @@ def mutual_deadline(d: Duration) -> Within:
     Within(None, d)  # refuses what is no duration
     if _comparable(d) < 0:  # type: ignore[operator]
         raise ConditionError(
-            f"a mutual deadline must not be negative; found {d!r}. Leave out the minus"
+            f"a mutual deadline must not be negative; found {brief(d)}. Leave out the minus"
         )
     return Within(_negated(d), d)
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Real
 
-from event_model.errors import ConditionError
+from event_model.errors import ConditionError, brief
 
 TIME_LIMIT = 2**61
 """|time| and |bound| must stay below this many ticks, so that no int64 difference overflows."""
+
+_MOST_DIGITS = 60
+"""Of a duration: three times those of 2^61."""
 
 NANOSECONDS_PER_UNIT = {
     "ns": 1,
@@ -63,15 +68,15 @@ class Tick:
             ticks = self._count_text(duration)
         elif isinstance(duration, bool) or not hasattr(duration, "__index__"):
             raise ConditionError(
-                f"a duration is an int (ticks) or a string such as '500ms'; found {duration!r} of type"
+                f"a duration is an int (ticks) or a string such as '500ms'; found {brief(duration)} of type"
                 f" {type(duration).__name__}"
             )
         else:
             ticks = duration.__index__()
         if abs(ticks) >= TIME_LIMIT:
             raise ConditionError(
-                f"the duration {duration!r} is {ticks} ticks; bounds must stay below 2^61 ticks."
-                " Use a coarser unit or a smaller bound"
+                f"the duration {brief(duration)} is {brief(ticks)} ticks; bounds must stay below 2^61"
+                " ticks. Use a coarser unit or a smaller bound"
             )
         return ticks
 
@@ -79,15 +84,15 @@ class Tick:
         nanoseconds = parse_duration(text)
         if self.nanoseconds is None:
             raise ConditionError(
-                f"the duration {text!r} has a unit, but the time columns are plain numbers of unknown"
+                f"the duration {brief(text)} has a unit, but the time columns are plain numbers of unknown"
                 " unit. Say what they count, as by options=CorrelateOptions(unit='us'), or give the"
                 " duration as an int, in their own unit"
             )
         ticks = nanoseconds / self.nanoseconds
         if ticks.denominator != 1:
             raise ConditionError(
-                f"the duration {text!r} is {float(ticks):g} ticks of 1 {self.unit}, not a whole number."
-                " Round it, or give the times in a finer unit"
+                f"the duration {brief(text)} is {float(ticks):g} ticks of 1 {self.unit}, not a whole"
+                " number. Round it, or give the times in a finer unit"
             )
         return int(ticks)
 
@@ -102,7 +107,9 @@ def unit_name(unit: str) -> str:
     """
     name = _ALIASES.get(unit, unit)
     if name not in NANOSECONDS_PER_UNIT:
-        raise ConditionError(f"unknown unit {unit!r}; use one of {', '.join(NANOSECONDS_PER_UNIT)}")
+        raise ConditionError(
+            f"unknown unit {brief(unit)}; use one of {', '.join(NANOSECONDS_PER_UNIT)}"
+        )
     return name
 
 
@@ -112,13 +119,26 @@ def parse_duration(text: str) -> Fraction:
     Raises
     ------
     ConditionError
-        If the text is not a number followed by a unit.
+        If the text is not a number followed by a unit, or has more than 60 digits.
     """
     match = _DURATION.fullmatch(text)
     if match is None:
         raise ConditionError(
-            f"cannot read the duration {text!r}; write a number and a unit, such as '250ms' or '-1.5s'"
+            f"cannot read the duration {brief(text)}; write a number and a unit, such as '250ms' or '-1.5s'"
         )
     sign, number, unit = match.groups()
+    if len(number) > _MOST_DIGITS:
+        raise ConditionError(
+            f"the duration {brief(text)} has {len(number):,} digits; at most {_MOST_DIGITS} are read."
+            " Round it, or give it in another unit"
+        )
     size = Fraction(number) * NANOSECONDS_PER_UNIT[unit_name(unit)]
     return -size if sign == "-" else size
+
+
+def as_float(number: Real) -> float:
+    """The nearest float; infinity for what has none."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf

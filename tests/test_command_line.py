@@ -129,6 +129,9 @@ def test_a_failure_keeps_the_old_output(work):
 # How it fails: bad usage
 
 
+MANY_DIGITS = "9" * 5000
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -170,11 +173,35 @@ def test_a_failure_keeps_the_old_output(work):
         ([*WINDOW, "--left-time", "key"], "left.key is string; a time column must be"),
         ([*WINDOW, "--right-columns", "nothing"], "right has no column 'nothing'"),
         ([*WINDOW, "--left-longest", "x"], "cannot read the duration 'x'"),
+        ([*WINDOW, "--by", ""], "--by has an empty entry in ''; name something, or leave"),
+        ([*WINDOW, "--by", ","], "--by has an empty entry in ','"),
+        ([*WINDOW, "--by", "key", "--by", ""], "--by has an empty entry in 'key,'"),
+        ([*WINDOW, "--by", "key,,id"], "--by has an empty entry in 'key,,id'"),
+        ([*WINDOW, "--left-columns", ""], "--left-columns has an empty entry"),
+        ([*WINDOW, "--right-columns", ", "], "--right-columns has an empty entry"),
+        ([*WINDOW, "--left-time", ""], "--left-time has an empty entry"),
+        ([*WINDOW, "--right-time", "min_time,,max_time"], "--right-time has an empty entry"),
+        ([*WINDOW, "--master", ""], "--master is empty"),
+        (["--within", "0s", MANY_DIGITS, "--confidence", "0.5"], "cannot read the duration '999"),
+        (["--within", "0s", MANY_DIGITS + "s", "--confidence", "0.5"], "has 5,000 digits; at most"),
+        (["--mutual-deadline", f"0.{MANY_DIGITS}s", "--confidence", "1"], "has 5,002 digits"),
+        (
+            ["--mutual-deadline", MANY_DIGITS[:4000], "--confidence", "1"],
+            "is an int of 13,288 bits",
+        ),
+        ([*WINDOW, "--left-longest", MANY_DIGITS + "d"], "has 5,000 digits"),
+        ([*WINDOW, "--left-longest", "1e999s"], "cannot read the duration '1e999s'"),
+        ([*WINDOW, "--confidence", "1e400"], "must lie in (0, 1]; found inf"),
+        ([*WINDOW, "--confidence", MANY_DIGITS], "must lie in (0, 1]; found inf"),
+        ([*WINDOW, "--threads", MANY_DIGITS], "--threads"),
+        ([*WINDOW, "--threads", "9" * 30], "threads must be at most 9,223,372,036,854,775,807"),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+    ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else "",
 )
 def test_bad_usage(work, options, words):
-    assert words in work.refused(*options)
+    line = work.refused(*options)
+    assert words in line
+    assert len(line) < 500
 
 
 @pytest.mark.parametrize(
@@ -186,6 +213,27 @@ def test_incomplete_usage(arguments, capsys):
     assert said.out == ""
     assert said.err.startswith("coincide: ")
     assert len(said.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("slices", ["1000001", "9" * 30])
+def test_more_slices_than_spark_has_tasks_for(work, slices):
+    line = work.refused(*WINDOW, "--slices", slices, engine="spark")
+    assert "slices must be at most 1,000,000; found" in line
+
+
+@pytest.mark.parametrize("engine", ["local", "spark"])
+@pytest.mark.parametrize("side", [0, 1])
+def test_input_without_a_name(work, side, engine, monkeypatch):
+    monkeypatch.chdir(work.folder)  # which holds Parquet files
+    words = [str(work.left), str(work.right)]
+    words[side] = ""
+    assert run(["join", *words, "-o", str(work.output), *WINDOW, "--engine", engine]) == 2
+    assert f"the {('left', 'right')[side]} input has no name" in work._capsys.readouterr().err
+
+
+def test_a_seed_that_is_none(capsys):
+    assert run(["demo", "--engine", "local", "--rows", "100", "--seed", "-1"]) == 2
+    assert capsys.readouterr().err == "coincide: --seed must not be negative; found -1\n"
 
 
 # How it fails: bad data

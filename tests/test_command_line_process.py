@@ -67,6 +67,75 @@ def test_signals_leave_no_output(work, number, code):
     assert list(work.output.parent.iterdir()) == []
 
 
+SELF_INTERRUPTED = """
+import os, signal, sys
+
+number, moment = int(sys.argv[1]), sys.argv[2]
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+def interrupt(*_):
+    if not done:
+        done.append(True)
+        os.kill(os.getpid(), number)
+
+done = []
+if moment == "fills a class":  # as dataclasses do, by exec
+    import spark_plugin.command_line.app as module
+    module.app = lambda **_: exec("interrupt(); [None for _ in range(1000)]")
+elif moment == "has started Spark":
+    from pyspark import SparkContext
+    def busy(self):
+        raise RuntimeError("this is the middle of another talk with the JVM")
+    SparkContext.cancelAllJobs, SparkContext.setLogLevel = busy, interrupt
+elif moment == "drops exceptions":
+    from pyspark import SparkContext
+    class Dropped:
+        def __del__(self):
+            interrupt()
+    def log_level(self, level):
+        Dropped()
+    SparkContext.setLogLevel = log_level
+else:
+    sys.addaudithook(lambda event, args: moment == f"{event} {args[0]}"[-len(moment):] and interrupt())
+from spark_plugin.command_line import main
+sys.argv = ["coincide", *sys.argv[3:]]
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "moment",
+    [
+        "import typer",
+        "import spark_plugin.command_line.join",
+        "fills a class",
+        *(
+            pytest.param(moment, marks=pytest.mark.spark)
+            for moment in (
+                "import pyspark.sql",
+                "spark-submit",
+                "has started Spark",
+                "drops exceptions",
+            )
+        ),
+    ],
+)
+def test_signals_while_it_starts(work, number, moment):
+    answer = subprocess.run(
+        [
+            *(sys.executable, "-c", SELF_INTERRUPTED, str(int(number)), moment),
+            *("join", str(work.left), str(work.right), "-o", str(work.output), *WINDOW),
+            *("--master", "local[1]"),
+        ],
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert answer.returncode == 128 + number, answer.stderr
+    said = [line for line in answer.stderr.splitlines() if line.startswith("coincide")]
+    assert said == ["coincide: interrupted; no output was left"] * (number == signal.SIGINT)
+    assert list(work.output.parent.iterdir()) == []
+
+
 def test_demo_in_one_process():
     answer = coincide("demo", "--engine", "local", "--rows", "5000", COLUMNS="140")
     assert answer.returncode == 0, answer.stderr

@@ -468,7 +468,7 @@ def test_a_killed_driver(spark: SparkSession, folder: Path, java_home: str, olde
         process.send_signal(signal.SIGKILL)
     left = [name for name in names(folder) if name.startswith(".out.coincide-")]
     assert len(left) == 1
-    assert any(name.startswith("part-") for name in names(folder / left[0]))
+    assert any(name.startswith("part-") for name in names(folder / left[0] / "new"))
     if before is None:
         assert not (folder / "out").exists()
     else:

@@ -40,24 +40,15 @@ def test_nothing_is_left_of_a_run_that_fails(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_killed_run_has_left_goes_with_the_next(tmp_path: Path) -> None:
-    killed = OutputFolder(tmp_path / "out", False).__enter__()
-    put(killed, "part-0-a.parquet")
-    (tmp_path / ".other.coincide-1").mkdir()
-    (tmp_path / ".out.mine").mkdir()
-    with OutputFolder(tmp_path / "out", False) as folder:
-        folder.publish({put(folder, "part-0-b.parquet")})
-    assert tree(tmp_path) == ["out/_SUCCESS", "out/part-0-b.parquet"]
-    assert {path.name for path in tmp_path.iterdir()} == {"out", ".other.coincide-1", ".out.mine"}
-
-
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_an_output_that_a_killed_run_had_taken_away_comes_back(
     tmp_path: Path, overwrite: bool
 ) -> None:
     with OutputFolder(tmp_path / "out", False) as folder:
         folder.publish({put(folder, "part-1.parquet")})
-    (tmp_path / "out").rename(tmp_path / ".out.coincide-old-7")
+    killed = tmp_path / f".out.coincide-{7:032x}"
+    killed.mkdir()
+    (tmp_path / "out").rename(killed / "old")
     if overwrite:
         with pytest.raises(ZeroDivisionError), OutputFolder(tmp_path / "out", True):
             raise ZeroDivisionError
@@ -80,6 +71,9 @@ def test_outputs_and_inputs_apart(tmp_path: Path) -> None:
     ):
         with pytest.raises(DataError, match="the left input overlap; write elsewhere"):
             OutputFolder(output, True).check_inputs("left", given)
+    (tmp_path / "link").symlink_to(folder)
+    with pytest.raises(DataError, match="the left input overlap; write elsewhere"):
+        OutputFolder(tmp_path / "link" / "out", True).check_inputs("left", tmp_path / "link")
     OutputFolder(tmp_path / "out", True).check_inputs("left", folder)
     OutputFolder(tmp_path / "inn", True).check_inputs("left", folder)
 

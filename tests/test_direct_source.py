@@ -91,6 +91,14 @@ def test_from_sql(spark: SparkSession, sides: tuple[Path, Path]) -> None:
         ({"left_time": "a,b,c"}, "left_time takes the columns MIN,MAX"),
         ({"left": "/nowhere.parquet"}, "/nowhere.parquet does not exist"),
         ({"left_columns": "name"}, "left has no column 'name'"),
+        ({"by": ""}, "by has an empty entry in ''"),
+        ({"by": ","}, "by has an empty entry in ','"),
+        ({"right_columns": "id,,at"}, "right_columns has an empty entry"),
+        ({"within": "0,,5"}, "the option within has an empty entry"),
+        ({"left": "a.parquet,"}, "the option left has an empty entry"),
+        ({"slices": "9" * 5000}, "the option 'slices' must be a number; found '999"),
+        ({"slices": "9" * 30}, "slices must be at most 1,000,000"),
+        ({"confidence": "1e400"}, "must lie in"),
     ],
 )
 def test_wrong_options(

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import gzip
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
-from pyarrow import fs
 
-from event_model import DataError, SchemaError
+from event_model import SchemaError
 from spark_plugin.command_line.inputs import find_source, local_path
-from spark_plugin.command_line.outputs import UriFile
 from spark_plugin.command_line.problems import Problem
-from spark_plugin.parquet_rows import ParquetRows
 from tests.input_files import MIXED, TABLE, TIMES, ZONED, csv, read, write_ipc
 
 # Formats
@@ -183,36 +179,3 @@ def test_csv_line_breaks_in_quotes_anywhere(tmp_path):
     table = read(csv(tmp_path / "a.csv", "id,name\n" + "\n".join(lines) + "\n"))
     assert table["id"].to_pylist() == list(range(rows))
     assert table["name"][-1].as_py().endswith(f'\nline, "two" {rows - 1}')
-
-
-# One file in another file system
-
-
-def remote(folder: Path) -> fs.FileSystem:
-    return fs.SubTreeFileSystem(str(folder), fs.LocalFileSystem())
-
-
-def test_uri_file_takes_its_place_at_the_end(tmp_path):
-    (tmp_path / "out").mkdir()
-    with UriFile("x://out/a.parquet", remote(tmp_path), "out/a.parquet", overwrite=False) as output:
-        with ParquetRows(*output.open(), TABLE.schema) as groups:
-            groups.write(TABLE.to_batches()[0])
-        assert not (tmp_path / "out" / "a.parquet").exists()
-        output.commit()
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["a.parquet"]
-    assert pq.read_table(tmp_path / "out" / "a.parquet").equals(TABLE)
-    with pytest.raises(Problem, match="exists already"):
-        UriFile("x://out/a.parquet", remote(tmp_path), "out/a.parquet", overwrite=False)
-
-
-def test_uri_file_leaves_nothing_after_a_failure(tmp_path):
-    output = UriFile("x://a.parquet", remote(tmp_path), "a.parquet", overwrite=False)
-
-    def fail() -> None:
-        with output, ParquetRows(*output.open(), TABLE.schema) as groups:
-            groups.write(TABLE.to_batches()[0])
-            raise DataError
-
-    with pytest.raises(DataError):
-        fail()
-    assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from spark_plugin.command_line.interruption import interruptible, raise_if_interrupted
+from spark_plugin.command_line.interruption import interruptible, raise_if_interrupted, received
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,22 @@ def test_a_swallowed_signal_is_raised_again(
             raise_if_interrupted()
     finally:
         signal.signal(signal.SIGINT, given)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_another_handler_took(number: signal.Signals) -> None:
+    """As PySpark's, while it starts."""
+    before = signal.getsignal(number)
+    try:
+        with interruptible():
+            signal.signal(number, lambda *_: None)
+            assert received() is None
+            os.kill(os.getpid(), number)
+            assert received() == received() == number
+        with interruptible():
+            assert received() is None
+    finally:
+        signal.signal(number, before)
 
 
 def test_an_ignored_ctrl_c_stays_ignored() -> None:

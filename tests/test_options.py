@@ -11,6 +11,7 @@ import pytest
 from event_model import CorrelateOptions
 from event_model.errors import ConditionError
 from event_model.length_classes import MAX_CLASSES
+from event_model.options import MOST_SLICES
 
 
 def test_defaults_are_valid_and_values() -> None:
@@ -48,6 +49,13 @@ def test_units_get_their_canonical_name() -> None:
         {"time_range": (0, 2**61)},
         {"max_replication": float("nan")},
         {"time_range": (1, 0)},
+        {"slices": MOST_SLICES + 1},
+        {"slices": 10**5000},
+        {"slice_rows": 2**63},
+        {"threads": -(10**5000)},
+        {"classes": 10**5000},
+        {"time_range": (0, 10**5000)},
+        {"invalid": "x" * 5000},
     ],
 )
 def test_refused(options: dict[str, Any]) -> None:
@@ -55,7 +63,10 @@ def test_refused(options: dict[str, Any]) -> None:
         CorrelateOptions(**options)
     name = next(iter(options))
     assert name in str(caught.value)
+    assert len(str(caught.value)) < 200
 
 
 def test_allowed_extremes() -> None:
     CorrelateOptions(classes=MAX_CLASSES, threads=1, batch_pairs=1, slices=1, time_range=(5, 5))
+    CorrelateOptions(slices=MOST_SLICES, max_replication=float("inf"))
+    assert CorrelateOptions(max_replication=10**5000).max_replication == float("inf")

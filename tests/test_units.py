@@ -46,6 +46,28 @@ def test_unreadable_durations(text: str) -> None:
         parse_duration(text)
 
 
+@pytest.mark.parametrize(
+    "number", ["9" * 61, "0." + "0" * 59, "9" * 5000, "." + "0" * 5000], ids=len
+)
+def test_durations_of_too_many_digits(number: str) -> None:
+    with pytest.raises(ConditionError, match=r"digits; at most 60 are read") as caught:
+        parse_duration(f"-{number}ns")
+    assert len(str(caught.value)) < 200
+
+
+def test_durations_of_as_many_digits_as_are_read() -> None:
+    assert parse_duration("9" * 60 + "d") == (10**60 - 1) * 86400 * 10**9
+    with pytest.raises(ConditionError, match=r"must stay below 2\^61"):
+        Tick("ns").count("9" * 60 + "d")
+
+
+@pytest.mark.parametrize("duration", [10**5000, -(10**5000), 2**61], ids=["long", "minus", "limit"])
+def test_ints_of_any_length_are_told(duration: int) -> None:
+    with pytest.raises(ConditionError, match=r"ticks; bounds must stay below 2\^61") as caught:
+        Tick().count(duration)
+    assert len(str(caught.value)) < 200
+
+
 @pytest.mark.parametrize("unit", ["", "S", "MS", "week", "mon"])
 def test_unknown_units(unit: str) -> None:
     with pytest.raises(ConditionError, match="unknown unit"):

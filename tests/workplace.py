@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -99,9 +100,13 @@ def coincide(*arguments: str, **environment: str) -> subprocess.CompletedProcess
 
 
 def interrupted(
-    work: Workplace, *arguments: str, number: signal.Signals = signal.SIGINT
+    work: Workplace,
+    *arguments: str,
+    number: signal.Signals = signal.SIGINT,
+    begun: Callable[[], bool] | None = None,
 ) -> tuple[int, str]:
-    """Exit code and stderr of `coincide`, sent a signal as soon as it begins to write."""
+    """Exit code and stderr of `coincide`, sent a signal as soon as it begins to write, or as told."""
+    begun = begun or (lambda: bool(list(work.output.parent.iterdir())))
     process = subprocess.Popen(
         [sys.executable, "-m", "spark_plugin.command_line", *arguments],
         env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True,
@@ -109,7 +114,7 @@ def interrupted(
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     deadline = time.monotonic() + 200
-    while not list(work.output.parent.iterdir()) and time.monotonic() < deadline:
+    while not begun() and time.monotonic() < deadline:
         time.sleep(0.01)
     process.send_signal(number)
     _, err = process.communicate(timeout=100)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from typing import NoReturn
 
-from spark_plugin.command_line.app import app
-from spark_plugin.command_line.exit_codes import DONE, INTERRUPTED
-from spark_plugin.command_line.interruption import interruptible
+from spark_plugin.command_line.exit_codes import DONE, INTERRUPTED, TERMINATED
+from spark_plugin.command_line.interruption import interruptible, received
 
-__all__ = ["app", "main", "run"]
+__all__ = ["main", "run"]
 
 
 def main() -> NoReturn:
     """Run the command line of this process and exit."""
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    # Python kills itself, whatever the code, if SIGINT has ever left an `exec` by its exception, as of
+    # a dataclass that was being made; the next `exec` makes it forget that.
+    exec("")
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
@@ -30,15 +34,31 @@ def run(arguments: list[str]) -> int:
     int
         0 done; 2 bad usage or bad data; 1 a failure of ours; 130 and 143 interrupted.
     """
-    try:
-        with interruptible():
-            code = app(args=arguments or ["--help"], prog_name="coincide", standalone_mode=False)
-        if code == INTERRUPTED:
-            raise KeyboardInterrupt
-    except SystemExit as exit_:
-        return exit_.code if isinstance(exit_.code, int) else DONE
-    except BaseException as error:
-        from spark_plugin.command_line.problems import report, wants_debug
+    with interruptible():
+        try:
+            # Here, where signals are ours already.
+            from spark_plugin.command_line.app import app
 
-        return report(error, wants_debug(arguments))
-    return code or DONE
+            code = app(args=arguments or ["--help"], prog_name="coincide", standalone_mode=False)
+            if code == INTERRUPTED:
+                raise KeyboardInterrupt
+            return code or DONE
+        except BaseException as error:
+            return _ended(error, arguments)
+
+
+def _ended(error: BaseException, arguments: list[str]) -> int:
+    """Say what ended a command; its exit code."""
+    number = received()
+    if number == signal.SIGTERM:
+        return TERMINATED
+    if number is None and isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else DONE
+    from spark_plugin.command_line.problems import report, wants_debug
+
+    if number is not None and not isinstance(error, KeyboardInterrupt):
+        # What broke did so because it was cut off.
+        cut = KeyboardInterrupt()
+        cut.__cause__ = error
+        error = cut
+    return report(error, wants_debug(arguments), arguments)

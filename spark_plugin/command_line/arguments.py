@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from event_model.condition import TimingCondition
@@ -12,10 +13,12 @@ from event_model.predicates import Within, mutual_deadline, within
 from event_model.units import Duration
 from spark_plugin.command_line.inputs import FORMATS
 from spark_plugin.command_line.problems import Problem
+from spark_plugin.credentials import Redactor
 from spark_plugin.worker import check_arguments, handed_out
 
 WAYS = ("auto", "direct", "broadcast", "exchange")
 _SPARK_ONLY = ("master", "conf", "slices")
+_UNSET = "name something, or leave the option out (is a variable of the shell unset?)"
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,12 @@ class JoinRequest:
     debug: bool = False
     way: str = "auto"
 
+    @cached_property
+    def hide(self) -> Redactor:
+        """Takes the secrets of what was typed out of a text."""
+        settings = [f"{key}={value}" for key, value in self.conf.items()]
+        return Redactor.of([self.left, self.right, self.output, self.master or "", *settings])
+
     @property
     def columns(self) -> tuple[list[str], list[str]]:
         """The columns that the join needs, of both sides."""
@@ -76,15 +85,17 @@ def join_request(**words: Any) -> JoinRequest:
     if words["file_format"] is not None:
         check_choice("--format", words["file_format"], tuple(FORMATS))
     _check_spark_only(words)
+    if words["master"] is not None and not words["master"].strip():
+        raise Problem(f"--master is empty; {_UNSET}")
     predicate = _predicate(words["within"], words["mutual_deadline"])
     condition = TimingCondition(predicate, _confidence(words["confidence"]))
     arguments = {
         "left_time": _times("--left-time", words["left_time"]),
         "right_time": _times("--right-time", words["right_time"]),
-        "by": names(words["by"]),
-        "left_columns": names(words["left_columns"] or ["id"]),
+        "by": names("--by", words["by"]),
+        "left_columns": names("--left-columns", words["left_columns"] or ["id"]),
         "right_columns": handed_out(
-            names(words["right_columns"] or ["id"]), words["how"], words["emit"]
+            names("--right-columns", words["right_columns"] or ["id"]), words["how"], words["emit"]
         ),
         "options": _options(words),
     }
@@ -109,9 +120,18 @@ def join_request(**words: Any) -> JoinRequest:
     )
 
 
-def names(words: Sequence[str] | None) -> list[str]:
-    """Column names, separated by commas or in several options."""
-    return [name.strip() for word in words or () for name in word.split(",") if name.strip()]
+def names(option: str, words: Sequence[str] | None) -> list[str]:
+    """Names, separated by commas or in several options.
+
+    Raises
+    ------
+    Problem
+        If one is empty: a join without the keys that were meant would still give an answer.
+    """
+    found = [name.strip() for word in words or () for name in word.split(",")]
+    if "" in found:
+        raise Problem(f"{option} has an empty entry in {','.join(words or ())!r}; {_UNSET}")
+    return found
 
 
 def duration(text: str) -> Duration:
@@ -123,7 +143,7 @@ def duration(text: str) -> Duration:
 
 
 def _times(option: str, text: str) -> tuple[str, str]:
-    columns = names([text])
+    columns = names(option, [text])
     if len(columns) not in (1, 2):
         raise Problem(
             f"{option} takes the columns MIN,MAX, or one column of exact times; found {text!r}"
@@ -176,7 +196,8 @@ def _check_spark_only(words: dict[str, Any]) -> None:
 
 def _settings(words: Sequence[str] | None) -> dict[str, str]:
     pairs = [word.partition("=") for word in words or ()]
-    wrong = [key for key, sign, _ in pairs if not sign or not key]
+    wrong = [number for number, (key, sign, _) in enumerate(pairs, 1) if not sign or not key]
     if wrong:
-        raise Problem(f"--conf takes KEY=VALUE; found {wrong[0]!r}")
+        # Not the word itself, which may be a secret.
+        raise Problem(f"--conf takes KEY=VALUE; number {wrong[0]} of them is not written so")
     return {key: value for key, _, value in pairs}

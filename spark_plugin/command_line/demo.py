@@ -18,10 +18,12 @@ from rich.console import Console
 from rich.table import Table
 
 from event_model.condition import TimingCondition
+from event_model.errors import brief
 from event_model.options import CorrelateOptions, check_choice
 from event_model.predicates import within
 from spark_plugin.command_line.arguments import JoinRequest
 from spark_plugin.command_line.join import run_join
+from spark_plugin.command_line.problems import Problem
 from spark_plugin.command_line.sample import WINDOW_SECONDS, Sample, make_sample
 from spark_plugin.command_line.summary import Summary
 from spark_plugin.worker import correlate_tables
@@ -70,6 +72,8 @@ def run_demo(rows: int, seed: int, keep: bool, engine: str, debug: bool) -> None
     debug : bool
     """
     check_choice("--engine", engine, ("spark", "local"))
+    if seed < 0:
+        raise Problem(f"--seed must not be negative; found {brief(seed)}")
     console = Console(highlight=False)
     sample = make_sample(rows, seed)
     with _folder(keep) as folder:

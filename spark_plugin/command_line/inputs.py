@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from spark_plugin.command_line.problems import Problem
-from spark_plugin.credentials import without_credentials
+from spark_plugin.credentials import check_encoded, shown
 from spark_plugin.spark_errors import first_line
 
 FORMATS = {
@@ -80,11 +80,12 @@ def find_source(side: str, text: str, file_format: str | None = None) -> Source:
     Problem
         If nothing is there, or its format cannot be told.
     """
+    if not text.strip():
+        raise Problem(f"the {side} input has no name; name a file, a folder, a glob or a URI")
     path = local_path(text)
     if path is None:
-        return Source(
-            side, text, file_format or _guess(side, text, [without_credentials(text).rstrip("/*")])
-        )
+        check_encoded(f"the {side} input", text)
+        return Source(side, text, file_format or _guess(side, text, [shown(text).rstrip("/*")]))
     folder, files = _files(side, text, path)
     return Source(side, text, file_format or _guess(side, text, files), tuple(files), folder)
 

@@ -20,13 +20,7 @@ from spark_plugin.command_line.input_checks import (
 )
 from spark_plugin.command_line.inputs import Source, find_source
 from spark_plugin.command_line.interruption import raise_if_interrupted
-from spark_plugin.command_line.outputs import (
-    LocalOutput,
-    SparkUri,
-    local_output,
-    spark_output,
-    write_frame,
-)
+from spark_plugin.command_line.outputs import SparkUri, local_output, spark_output, write_frame
 from spark_plugin.command_line.progress import Progress
 from spark_plugin.command_line.spark_session import session
 from spark_plugin.command_line.summary import Summary
@@ -42,6 +36,7 @@ from spark_plugin.direct.columns import MissingColumn
 from spark_plugin.direct.local import FilesJoin
 from spark_plugin.direct.planning import NotDirect
 from spark_plugin.parquet_rows import ParquetRows
+from spark_plugin.publishing import Publication
 from spark_plugin.tables import plain_type
 from spark_plugin.worker import TableJoin
 
@@ -50,6 +45,10 @@ if TYPE_CHECKING:
 
     from spark_plugin.correlation import Correlation
     from spark_plugin.direct.slice_join import DirectJoin
+
+
+_Written = tuple[Summary, set[str] | None]
+"""What was done, and the files that hold it; None: all that are there."""
 
 
 def run_join(request: JoinRequest) -> Summary:
@@ -64,10 +63,10 @@ def run_join(request: JoinRequest) -> Summary:
         find_source(side, text, request.file_format)
         for side, text in (("left", request.left), ("right", request.right))
     ]
-    with Progress() as progress:
-        if request.engine == "local":
-            return _run_local(request, sources, progress)
-        return _run_spark(request, sources, progress)
+    run = _run_local if request.engine == "local" else _run_spark
+    with Progress(request.hide) as progress:
+        done = run(request, sources, progress)
+    return replace(done, output=request.hide(done.output), why=request.hide(done.why))
 
 
 def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) -> Summary:
@@ -94,13 +93,13 @@ def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) 
                 tables.append(given.table(columns, kinds))
             job = _table_join(request, tables)
         progress.show("joining")
-        with ParquetRows(*output.open(), job.schema) as groups:
+        with ParquetRows(output.filesystem, output.aside, job.schema) as groups:
             for batch in job.batches():
                 raise_if_interrupted()
                 groups.write(batch)
                 progress.show(f"joining{at}: {groups.rows:,} rows written", at.done, at.total)
         raise_if_interrupted()
-        output.commit()
+        output.publish()
         seconds = time.perf_counter() - started
     done = job.summary
     assert done is not None
@@ -147,13 +146,15 @@ def _run_spark(request: JoinRequest, sources: list[Source], progress: Progress) 
         begun = time.perf_counter()
         with session(request.master, request.conf, request.debug) as spark:
             started = time.perf_counter()
+            raise_if_interrupted()
             done = _written_directly(request, inputs, types, spark, progress, output)
             if isinstance(done, str):
                 done = _written_by_spark(request, inputs, types, spark, progress, output, done)
             seconds = time.perf_counter() - started
-        rows = output.rows()
-        output.commit()
-    return replace(done, rows=rows, seconds=seconds, start_seconds=started - begun)
+        raise_if_interrupted()
+        summary, files = done
+        output.publish(files)
+    return replace(summary, seconds=seconds, start_seconds=started - begun)
 
 
 def _written_directly(
@@ -162,8 +163,8 @@ def _written_directly(
     types: tuple[Types, Types],
     spark: SparkSession,
     progress: Progress,
-    output: LocalOutput | SparkUri,
-) -> Summary | str:
+    output: Publication | SparkUri,
+) -> _Written | str:
     """Let workers read and write files; why not, where that way is closed."""
     from spark_plugin.direct.correlation import summary_of, written_slices
 
@@ -175,14 +176,14 @@ def _written_directly(
         refuse_if_asked(request, planned)
         return planned
     with progress.following(spark, "joining"):
-        reports = written_slices(spark, planned, *output.open_folder())
-    output.keep_only({report.path for report in reports})
+        reports = written_slices(spark, planned, output.filesystem, output.aside)
     why = planned.plan.describe()
     found = summary_of(planned, reports, 0.0, why)
-    return Summary(
+    summary = Summary(
         request.output, "spark", found.left, found.right, found.counters, found.rows, 0.0,
         slices=found.slices, way="direct", why=why, tick=found.tick, no_pairs=found.no_pairs,
     )  # fmt: skip
+    return summary, {report.path for report in reports}
 
 
 def _planned_directly(
@@ -213,9 +214,9 @@ def _written_by_spark(
     types: tuple[Types, Types],
     spark: SparkSession,
     progress: Progress,
-    output: LocalOutput | SparkUri,
+    output: Publication | SparkUri,
     why: str,
-) -> Summary:
+) -> _Written:
     plan = _spark_join(request, inputs, types, spark, progress)
     if isinstance(plan.plan, BroadcastPlan):
         not_direct = "" if request.way == "broadcast" else f"; not direct: {why}"
@@ -223,11 +224,12 @@ def _written_by_spark(
     with progress.following(spark, "joining"):
         write_frame(plan.dataframe, output)
     done = plan.summary()
-    return Summary(
-        request.output, "spark", done.left, done.right, done.counters, None, 0.0,
+    summary = Summary(
+        request.output, "spark", done.left, done.right, done.counters, output.rows(), 0.0,
         slices=plan.slices, replication=plan.replication, way=plan.way, why=why, tick=done.tick,
         no_pairs=done.no_pairs,
     )  # fmt: skip
+    return summary, None
 
 
 def _check_before_spark(request: JoinRequest, inputs: list[ArrowInput]) -> tuple[Types, Types]:

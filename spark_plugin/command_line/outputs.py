@@ -4,147 +4,23 @@ from __future__ import annotations
 
 import fnmatch
 import os
-import shutil
 from collections.abc import Collection, Sequence
-from pathlib import Path
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pyarrow import fs
 
-from spark_plugin.command_line.inputs import Source, local_path, visible_files
+from spark_plugin.command_line.inputs import Source, local_path
 from spark_plugin.command_line.problems import Problem
-from spark_plugin.credentials import NOT_FOR_SPARK, holds_settings
+from spark_plugin.credentials import NOT_FOR_SPARK, check_encoded, holds_settings, shown
+from spark_plugin.direct.files import place_of
+from spark_plugin.publishing import Publication, foreign
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _OTHER_FORMATS = (".csv", ".arrow", ".arrows", ".feather", ".ipc", ".json")
-_OURS = ("part-*.parquet", "_SUCCESS", ".*.crc")
-"""What Spark writes into the folder of an output; it makes no subfolders."""
-
-
-class LocalOutput:
-    """A file or folder on this machine, as a context manager.
-
-    Write to `aside`, then call `commit`. Leaving without it takes everything away again.
-
-    Parameters
-    ----------
-    text : str
-        As the user wrote it.
-    path : str
-        Absolute path.
-    overwrite : bool
-        Whether an older output may be replaced.
-
-    Raises
-    ------
-    Problem
-        If the output cannot go there.
-    """
-
-    def __init__(self, text: str, path: str, overwrite: bool) -> None:
-        self.text, self.path = text, os.path.realpath(path)
-        folder, name = os.path.split(self.path)
-        if not os.path.isdir(folder):
-            raise Problem(f"the folder of the output {text} does not exist; make it first")
-        if not name:
-            raise Problem(f"the output {text} is no name for a file or folder")
-        if os.path.lexists(self.path):
-            _check_replaceable(text, self.path, overwrite)
-        if not os.access(folder, os.W_OK):
-            raise Problem(f"no permission to write the output {text}")
-        self.aside = os.path.join(folder, f".{name}.coincide-{os.getpid()}")
-        self._old = self.aside + ".old"
-
-    def __enter__(self) -> LocalOutput:
-        _remove(self.aside)
-        # Some folders take no files, whatever their permissions say.
-        try:
-            os.mkdir(self.aside)
-            os.rmdir(self.aside)
-        except OSError as error:
-            raise Problem(f"cannot write the output {self.text}: {error.strerror}") from error
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        _remove(self.aside)
-
-    def open(self) -> tuple[fs.FileSystem, str]:
-        """File system and path to write one file to."""
-        return fs.LocalFileSystem(), self.aside
-
-    def open_folder(self) -> tuple[fs.FileSystem, str]:
-        """File system and path of a new folder to write files to."""
-        os.mkdir(self.aside)
-        return fs.LocalFileSystem(), self.aside
-
-    def keep_only(self, files: Collection[str]) -> None:
-        """Remove all files of the folder but these, and mark it as complete."""
-        for file in visible_files(self.aside):
-            if file not in files:
-                os.remove(file)
-        Path(self.aside, "_SUCCESS").touch()
-
-    def rows(self) -> int | None:
-        """Rows written so far, from the footers of the files."""
-        files = visible_files(self.aside) if os.path.isdir(self.aside) else [self.aside]
-        return sum(pq.read_metadata(file).num_rows for file in files)
-
-    def commit(self) -> None:
-        """Put the output in its place, instead of an older one."""
-        if os.path.isdir(self.path) or (os.path.lexists(self.path) and os.path.isdir(self.aside)):
-            os.rename(self.path, self._old)
-            try:
-                os.rename(self.aside, self.path)
-            except BaseException:
-                os.rename(self._old, self.path)
-                raise
-            _remove(self._old)
-        else:
-            os.replace(self.aside, self.path)
-
-
-class UriFile:
-    """One file in another file system, written by PyArrow. Used like `LocalOutput`."""
-
-    def __init__(self, text: str, filesystem: fs.FileSystem, path: str, overwrite: bool) -> None:
-        self.text, self.path, self._filesystem = text, path.rstrip("/"), filesystem
-        there = filesystem.get_file_info(self.path)
-        if there.type == fs.FileType.Directory:
-            raise Problem(f"the output {text} is a folder; name a file")
-        if there.type != fs.FileType.NotFound and not overwrite:
-            raise Problem(_exists(text))
-        folder, _, name = self.path.rpartition("/")
-        self.aside = f"{folder}/.{name}.coincide-{os.getpid()}"
-
-    def __enter__(self) -> UriFile:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._filesystem.get_file_info(self.aside).type != fs.FileType.NotFound:
-            self._filesystem.delete_file(self.aside)
-
-    def open(self) -> tuple[fs.FileSystem, str]:
-        """File system and path to write one file to."""
-        return self._filesystem, self.aside
-
-    def commit(self) -> None:
-        """Put the output in its place, instead of an older one."""
-        self._filesystem.move(self.aside, self.path)
 
 
 class SparkUri:
@@ -169,44 +45,58 @@ class SparkUri:
         """Unknown."""
         return None
 
-    def commit(self) -> None:
+    def publish(self, paths: Collection[str] | None = None) -> None:
         """Spark has done it."""
 
 
-def local_output(text: str, overwrite: bool, sources: Sequence[Source]) -> LocalOutput | UriFile:
+def local_output(text: str, overwrite: bool, sources: Sequence[Source]) -> Publication:
     """Where the local engine writes its file. Raises `Problem` if it cannot."""
     _check_name(text)
     path = local_path(text)
-    if path is None:
-        _check_uri_inputs(text, sources)
-        try:
-            filesystem, place = fs.FileSystem.from_uri(text)
-            return UriFile(text, filesystem, place, overwrite)
-        except (pa.ArrowException, OSError) as error:
-            raise Problem(f"cannot write {text}: {error}") from error
-    _check_inputs(text, path, sources)
-    return LocalOutput(text, path, overwrite)
+    if path is not None:
+        return _on_this_machine(text, path, overwrite, sources, is_folder=False)
+    _check_uri_inputs(text, sources)
+    filesystem, place = place_of("output", text)
+    check = partial(_check_old_file, text, overwrite)
+    return Publication(f"the output {shown(text)}", filesystem, place, check, is_folder=False)
 
 
-def spark_output(text: str, overwrite: bool, sources: Sequence[Source]) -> LocalOutput | SparkUri:
+def spark_output(text: str, overwrite: bool, sources: Sequence[Source]) -> Publication | SparkUri:
     """Where Spark writes its folder. Raises `Problem` if it cannot."""
     _check_name(text)
     path = local_path(text)
-    if path is None:
-        if holds_settings(text):
-            raise Problem(f"the output {text} {NOT_FOR_SPARK}")
-        _check_uri_inputs(text, sources)
-        return SparkUri(text, overwrite)
+    if path is not None:
+        return _on_this_machine(text, path, overwrite, sources, is_folder=True)
+    check_encoded("the output", text)
+    if holds_settings(text):
+        raise Problem(f"the output {text} {NOT_FOR_SPARK}")
+    _check_uri_inputs(text, sources)
+    return SparkUri(text, overwrite)
+
+
+def _on_this_machine(
+    text: str, path: str, overwrite: bool, sources: Sequence[Source], is_folder: bool
+) -> Publication:
     _check_inputs(text, path, sources)
-    return LocalOutput(text, path, overwrite)
+    folder, name = os.path.split(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        raise Problem(f"the folder of the output {text} does not exist; make it first")
+    if not name:
+        raise Problem(f"the output {text} is no name for a file or folder")
+    check = partial(_check_old, text, overwrite)
+    filesystem = fs.LocalFileSystem()
+    output = Publication(f"the output {text}", filesystem, path, check, is_folder)
+    if not os.access(folder, os.W_OK):
+        raise Problem(f"no permission to write the output {text}")
+    return output
 
 
-def write_frame(frame: DataFrame, output: LocalOutput | SparkUri) -> None:
+def write_frame(frame: DataFrame, output: Publication | SparkUri) -> None:
     """Let Spark write a DataFrame to an output."""
     if isinstance(output, SparkUri):
         frame.write.mode(output.mode).parquet(output.text)
     else:
-        frame.write.parquet("file://" + output.aside)
+        frame.write.mode("append").parquet("file://" + output.aside)
 
 
 def _check_name(text: str) -> None:
@@ -216,31 +106,30 @@ def _check_name(text: str) -> None:
         raise Problem(f"the output is Parquet, but {text} is named otherwise; end it in .parquet")
 
 
-def _check_replaceable(text: str, path: str, overwrite: bool) -> None:
-    if not (os.path.isfile(path) or os.path.isdir(path)):
+def _check_old(text: str, overwrite: bool, there: fs.FileInfo) -> None:
+    """Refuse to replace what is in the place of an output of this machine, if it must not be."""
+    if there.type not in (fs.FileType.File, fs.FileType.Directory):
         raise Problem(
             f"the output {text} is there and is neither a file nor a folder; write elsewhere"
         )
     if not overwrite:
         raise Problem(_exists(text))
-    if os.path.isdir(path):
-        _check_own(text, path)
+    if there.type == fs.FileType.Directory:
+        other = foreign(fs.LocalFileSystem(), there.path)
+        if other is not None:
+            raise Problem(
+                f"the output {text} is a folder that holds {other}, which is no output of a join;"
+                " --overwrite replaces only what Spark wrote (part-*.parquet, _SUCCESS). Remove it"
+                " yourself, or write elsewhere"
+            )
 
 
-def _check_own(text: str, folder: str) -> None:
-    """Refuse to replace a folder with anything in it, hidden or below, that Spark did not write."""
-    with os.scandir(folder) as entries:
-        others = sorted(
-            entry.name
-            for entry in entries
-            if not (entry.is_file() and any(fnmatch.fnmatchcase(entry.name, p) for p in _OURS))
-        )
-    if others:
-        raise Problem(
-            f"the output {text} is a folder that holds {others[0]}, which is no output of a join;"
-            " --overwrite replaces only what Spark wrote (part-*.parquet, _SUCCESS). Remove it"
-            " yourself, or write elsewhere"
-        )
+def _check_old_file(text: str, overwrite: bool, there: fs.FileInfo) -> None:
+    """The same, of a file elsewhere."""
+    if there.type == fs.FileType.Directory:
+        raise Problem(f"the output {text} is a folder; name a file")
+    if not overwrite:
+        raise Problem(_exists(text))
 
 
 def _exists(text: str) -> str:
@@ -279,10 +168,3 @@ def _is_same(path: str, other: str) -> bool:
 
 def _inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
-
-
-def _remove(path: str) -> None:
-    if os.path.isdir(path) and not os.path.islink(path):
-        shutil.rmtree(path, ignore_errors=True)
-    elif os.path.lexists(path):
-        os.remove(path)

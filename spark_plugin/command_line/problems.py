@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Sequence
 
 from event_model.errors import CoincideError
 from spark_plugin.command_line.exit_codes import BAD_USE, INTERRUPTED, OUR_FAILURE
-from spark_plugin.credentials import without_credentials
+from spark_plugin.credentials import Redactor
 from spark_plugin.spark_errors import explain_spark, first_line
 from spark_plugin.wording import for_command_line
 
@@ -19,16 +20,17 @@ class Problem(CoincideError):
     """A file or an argument that the command cannot work with."""
 
 
-def report(error: BaseException, debug: bool) -> int:
-    """Print one line about an error to stderr and return the exit code for it."""
+def report(error: BaseException, debug: bool, words: Sequence[str] = ()) -> int:
+    """Print one line about an error to stderr, without the secrets of `words`; its exit code."""
+    hide = Redactor.of(words)
     code, message = explain(error)
     if debug:
-        print(without_credentials("".join(traceback.format_exception(error))), file=sys.stderr)
+        print(hide("".join(traceback.format_exception(error))), file=sys.stderr)
     elif code == OUR_FAILURE:
         notes = [message, *getattr(error, "__notes__", ())]
         message = f"{'. '.join(notes)}. --debug or {DEBUG_VARIABLE}=1 shows where it happened"
-    message = for_command_line(" ".join(message.split()))
-    print(f"coincide: {without_credentials(message)}", file=sys.stderr)
+    message = for_command_line(" ".join(hide(message).split()))
+    print(f"coincide: {hide(message)}", file=sys.stderr)
     return code
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +18,16 @@ _POLL_SECONDS = 0.3
 
 
 class Progress:
-    """One line that says what is being done; silent unless stderr is a terminal."""
+    """One line that says what is being done; silent unless stderr is a terminal.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    hide : callable
+        Takes the secrets out of a text.
+    """
+
+    def __init__(self, hide: Callable[[str], str] = without_credentials) -> None:
+        self._hide = hide
         self._rich: RichProgress | None = None
         self._task: Any = None
 
@@ -48,7 +55,7 @@ class Progress:
     def show(self, text: str, done: int = 0, total: int | None = None) -> None:
         """Say what is being done, and how much of it is."""
         if self._rich is not None:
-            shown = without_credentials(text)
+            shown = self._hide(text)
             self._rich.update(self._task, description=shown, completed=done, total=total)
 
     @contextmanager

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from spark_plugin.command_line.exit_codes import OUR_FAILURE
 from spark_plugin.command_line.problems import explain
@@ -37,8 +36,8 @@ def session(master: str | None, conf: dict[str, str], debug: bool) -> Iterator[S
     os.close(handle)
     spark, keep, stop = None, False, _stop
     try:
-        spark = local_session(master, "coincide", log=None if debug else log, **conf)
-        _interrupt_plainly()
+        with _same_handler():
+            spark = local_session(master, "coincide", log=None if debug else log, **conf)
         with _quiet(debug):
             yield spark
     except Exception as error:
@@ -73,15 +72,15 @@ def _quiet(debug: bool) -> Iterator[None]:
             logger.disabled = disabled
 
 
-def _interrupt_plainly() -> None:
+@contextmanager
+def _same_handler() -> Iterator[None]:
     """Undo PySpark's handler of SIGINT: it talks to the JVM in the middle of another talk."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, _interrupt)
-
-
-def _interrupt(*_: object) -> NoReturn:
-    logging.disable()  # Py4J would log the interruption of its talk as an error
-    raise KeyboardInterrupt
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
 
 
 def _stop(spark: SparkSession) -> None:

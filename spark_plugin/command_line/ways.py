@@ -14,7 +14,6 @@ from spark_plugin.command_line.arrow_inputs import ArrowInput
 from spark_plugin.command_line.input_checks import path_columns
 from spark_plugin.command_line.problems import Problem
 from spark_plugin.command_line.unknown_types import Types
-from spark_plugin.credentials import without_credentials
 from spark_plugin.direct.columns import MissingColumn
 from spark_plugin.direct.files import Given
 from spark_plugin.direct.local import FilesJoin
@@ -83,7 +82,7 @@ def local_files_join(
 def warn_of_the_slower_way(request: JoinRequest, closed: NotDirect) -> None:
     """Say on stderr, before the slower way begins, why it is taken and what would help."""
     if request.way == "auto":
-        print(f"coincide: not directly: {without_credentials(str(closed))}", file=sys.stderr)
+        print(f"coincide: not directly: {request.hide(str(closed))}", file=sys.stderr)
 
 
 def refuse_if_asked(request: JoinRequest, closed: str) -> None:

@@ -24,7 +24,7 @@ from event_model.units import Tick
 from event_model.warnings import DroppedRowsWarning
 from spark_plugin.accelerator import is_accelerated
 from spark_plugin.correlation import BATCH_PAIRS, Correlation, plan_correlation
-from spark_plugin.credentials import NOT_FOR_SPARK, holds_settings, without_credentials
+from spark_plugin.credentials import NOT_FOR_SPARK, holds_settings, shown
 from spark_plugin.direct.columns import needed_columns
 from spark_plugin.direct.dataframe_checks import check_for_dataframes, spark_errors_as_ours
 from spark_plugin.direct.files import Given, find_files, words_of
@@ -345,7 +345,7 @@ def _spark_frame(spark: SparkSession, side: str, given: Given) -> DataFrame:
         return spark.read.parquet(*(f"file://{path}" for path in files.paths))
     for word in words_of(given):
         if holds_settings(word):
-            raise DataError(f"{side}: {without_credentials(word)} {NOT_FOR_SPARK}")
+            raise DataError(f"{side}: {shown(word)} {NOT_FOR_SPARK}")
     return spark.read.parquet(*words_of(given))
 
 

@@ -7,14 +7,14 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 import pyarrow as pa
 from pyarrow import fs
 
 from event_model.errors import DataError
-from spark_plugin.credentials import without_credentials
+from spark_plugin.credentials import Redactor, check_encoded, shown
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _HIDDEN = ("_", ".")
@@ -33,11 +33,14 @@ class ParquetFiles:
         ``"left"`` or ``"right"``, for messages.
     filesystem : pyarrow.fs.FileSystem
     paths : tuple of str
+    hide : Redactor
+        Takes the secrets of what names the files out of a text.
     """
 
     side: str
     filesystem: fs.FileSystem
     paths: tuple[str, ...]
+    hide: Redactor = field(default_factory=Redactor)
 
     @contextmanager
     def reading(self, path: str) -> Iterator[None]:
@@ -49,7 +52,9 @@ class ParquetFiles:
         except PermissionError as error:
             raise DataError(f"{self.side}: no permission to read {path}") from error
         except (pa.ArrowException, OSError) as error:
-            raise DataError(f"{self.side}: cannot read {path} as Parquet: {error}") from error
+            raise DataError(
+                self.hide(f"{self.side}: cannot read {path} as Parquet: {error}")
+            ) from self.hide.cause(error)
 
 
 def find_files(side: str, given: Given) -> ParquetFiles:
@@ -74,14 +79,14 @@ def find_files(side: str, given: Given) -> ParquetFiles:
     filesystem = places[0][0]
     if any(not other.equals(filesystem) for other, _ in places[1:]):
         raise DataError(
-            f"{side}: files must be on one file system; found {', '.join(map(without_credentials, words))}"
+            f"{side}: files must be on one file system; found {', '.join(map(shown, words))}"
         )
     paths = [
         path
         for place, word in zip(places, words, strict=True)
         for path in _found(side, word, *place)
     ]
-    return ParquetFiles(side, filesystem, tuple(sorted(set(paths))))
+    return ParquetFiles(side, filesystem, tuple(sorted(set(paths))), Redactor.of(words))
 
 
 def words_of(given: Given) -> list[str]:
@@ -104,19 +109,22 @@ def place_of(what: str, word: str) -> tuple[fs.FileSystem, str]:
     DataError
         If PyArrow cannot open the file system.
     """
+    if not word.strip():  # would be the working folder
+        raise DataError(f"{what}: an empty name; name a path or a URI")
     if not _SCHEME.match(word):
         return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(word))
+    check_encoded(f"{what}:", word)
     try:
         filesystem, path = fs.FileSystem.from_uri(word)
     except (pa.ArrowException, OSError) as error:
-        reason = str(error).replace(word, name := without_credentials(word))
-        # Not from the error, which quotes the word.
-        raise DataError(f"{what}: cannot open {name}: {reason}") from None
+        hide = Redactor.of([word])
+        said = hide(f"{what}: cannot open {shown(word)}: {error}")
+        raise DataError(said) from hide.cause(error)
     return filesystem, path.rstrip("/") or path
 
 
 def _found(side: str, word: str, filesystem: fs.FileSystem, path: str) -> list[str]:
-    name = without_credentials(word)
+    name, hide = shown(word), Redactor.of([word])
     try:
         there = filesystem.get_file_info(path)
         if there.type == fs.FileType.File:
@@ -134,7 +142,8 @@ def _found(side: str, word: str, filesystem: fs.FileSystem, path: str) -> list[s
     except PermissionError as error:
         raise DataError(f"{side}: no permission to read {name}") from error
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{side}: cannot look at {name}: {error}") from error
+        said = hide(f"{side}: cannot look at {name}: {error}")
+        raise DataError(said) from hide.cause(error)
     raise DataError(f"{side}: {name} does not exist")
 
 

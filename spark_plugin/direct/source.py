@@ -14,8 +14,10 @@ from pyspark.sql import types as T
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from event_model.errors import CoincideError, ConditionError
+from event_model.errors import CoincideError, ConditionError, brief
+from event_model.sides import SIDES
 from spark_plugin.command_line.arguments import JoinRequest, join_request, names
+from spark_plugin.credentials import Redactor
 from spark_plugin.devices import release_gpu
 from spark_plugin.direct.planning import plan_files
 from spark_plugin.direct.slice_join import DirectJoin, join_slice, read_slice
@@ -134,21 +136,28 @@ def _planned(options: dict[str, str]) -> DirectJoin:
         If an option is unknown, missing or makes no sense.
     """
     given = {name.lower(): value for name, value in options.items()}
+    with _hidden(given):
+        _check_options(given)
+        with _named_as_options():
+            request = _request(given)
+        parallelism = _number("parallelism", given, int) or 8
+        left, right = (names(f"the option {side}", [given[side]]) for side in SIDES)
+        join = plan_files(
+            left, right, request.condition, parallelism=parallelism, **request.arguments
+        )
+    spec = replace(join.tables.spec, threads=request.arguments["options"].threads or 1)
+    return replace(join, tables=replace(join.tables, spec=spec))
+
+
+def _check_options(given: dict[str, str]) -> None:
     unknown = sorted(set(given) - set(OPTIONS))
     if unknown:
         raise ConditionError(
             f"unknown option {unknown[0]!r}; there are {', '.join(sorted(OPTIONS))}"
         )
-    for name in ("left", "right"):
+    for name in SIDES:
         if name not in given:
             raise ConditionError(f"the option {name!r} is missing: files, a folder or a glob")
-    with _named_as_options():
-        request = _request(given)
-    parallelism = _number("parallelism", given, int) or 8
-    left, right = names([request.left]), names([request.right])
-    join = plan_files(left, right, request.condition, parallelism=parallelism, **request.arguments)
-    spec = replace(join.tables.spec, threads=request.arguments["options"].threads or 1)
-    return replace(join, tables=replace(join.tables, spec=spec))
 
 
 def _request(given: dict[str, str]) -> JoinRequest:
@@ -174,6 +183,16 @@ def _named_as_options() -> Iterator[None]:
         raise type(error)(_FLAG.sub(lambda m: m[1].replace("-", "_"), text)) from None
 
 
+@contextmanager
+def _hidden(given: dict[str, str]) -> Iterator[None]:
+    """Errors without the secrets of the options: Spark shows their text, and all of a chain."""
+    hide = Redactor.of(given.values())
+    try:
+        yield
+    except CoincideError as error:
+        raise type(error)(hide(str(error))) from None
+
+
 def _number(name: str, given: dict[str, str], kind: type[int] | type[float]) -> Any:
     if name not in given:
         return None
@@ -181,7 +200,7 @@ def _number(name: str, given: dict[str, str], kind: type[int] | type[float]) -> 
         return kind(given[name])
     except ValueError:
         raise ConditionError(
-            f"the option {name!r} must be a number; found {given[name]!r}"
+            f"the option {name!r} must be a number; found {brief(given[name])}"
         ) from None
 
 
@@ -194,7 +213,7 @@ def _truth(text: str) -> bool:
 def _two(text: str | None) -> tuple[str, str] | None:
     if text is None:
         return None
-    ends = names([text])
+    ends = names("the option within", [text])
     if len(ends) != 2:
         raise ConditionError(
             f"the option 'within' takes LO,HI, such as '-250ms,250ms'; found {text!r}"
