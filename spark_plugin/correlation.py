@@ -36,6 +36,7 @@ from spark_plugin.worker import (
     declared_lengths,
     names_of,
 )
+from spark_plugin.worker_python import check_workers
 
 _log = logging.getLogger("coincide")
 BATCH_PAIRS = 1 << 16
@@ -227,6 +228,7 @@ def plan_correlation(
         for name in side.payload:
             frames.field_of(side.source, side.side, name)
     result = ResultColumns(sides, spec)
+    check_workers(left.sparkSession)
     counts, plan = plan_ways(sides, spec, options)
     _log.info("correlate: %s", plan.describe())
     observable = not is_accelerated(left.sparkSession)

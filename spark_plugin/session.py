@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spark_plugin.worker_python import VARIABLE
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -159,7 +161,8 @@ def local_session(
         raise _backend_error(
             f"Spark is not installed here ({error}): pip install 'pyspark>=4.0.1,<4.3'"
         ) from error
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # Of a session that it starts itself PySpark would not read the setting.
+    os.environ.setdefault(VARIABLE, conf.get("spark.pyspark.python", sys.executable))
     builder = SparkSession.builder.appName(app_name)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     remote = master.startswith("sc://") if master else "SPARK_REMOTE" in os.environ

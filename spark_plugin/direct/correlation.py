@@ -34,6 +34,7 @@ from spark_plugin.output_columns import decoded, output_columns, wire_schema
 from spark_plugin.planning import parallelism
 from spark_plugin.stage_resources import gpu_profile
 from spark_plugin.tables import SideCounts, type_of
+from spark_plugin.worker_python import check_workers
 
 Way = Literal["auto", "direct", "broadcast", "exchange"]
 _log = logging.getLogger(__name__)
@@ -165,6 +166,7 @@ def plan_direct(
         If the direct way is closed.
     """
     join = plan_files(left, right, condition, parallelism=parallelism(spark), **arguments)
+    check_workers(spark)
     options = arguments.get("options", CorrelateOptions())
     spec = replace(
         join.tables.spec,
