@@ -153,7 +153,7 @@ def local_session(
     Raises
     ------
     BackendError
-        If pyspark or a Java that it runs on is missing.
+        If pyspark or a Java that it runs on is missing, or what a client of Spark Connect needs.
     """
     try:
         from pyspark.sql import SparkSession
@@ -168,7 +168,13 @@ def local_session(
     remote = master.startswith("sc://") if master else "SPARK_REMOTE" in os.environ
     if remote:
         builder = builder.remote(master) if master else builder
-        return _configured(builder, {**_session_settings(), **conf})
+        try:
+            return _configured(builder, {**_session_settings(), **conf})
+        except ImportError as error:
+            raise _backend_error(
+                "a client of Spark Connect needs packages that are not here: pip install"
+                f" 'pyspark[connect]' ({str(error).splitlines()[0]})"
+            ) from error
     if master:
         builder = builder.master(master)
     settings = {**_session_settings(), **conf}

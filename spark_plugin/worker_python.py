@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from spark_plugin.connect import context_of
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -51,7 +53,7 @@ def check_workers(spark: SparkSession) -> None:
         If their Python lacks Coincide or what it needs, is of another version or has another version of
         Coincide.
     """
-    context = getattr(spark, "sparkContext", None)
+    context = context_of(spark)
     owner, command = (spark, "") if context is None else (context, context.pythonExec)
     if _checked.get(owner) == command:
         return
