@@ -45,7 +45,7 @@ lock: $(STAMP) ## Write the versions installed in .venv to requirements.lock
 
 clean: ## Remove what building and testing left; .venv stays
 	rm -rf build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	rm -rf artifacts derby.log metastore_db spark-warehouse
+	rm -rf .cache artifacts derby.log metastore_db spark-warehouse
 	find . -path ./$(VENV) -prune -o -type d -name __pycache__ -print0 | xargs -0 rm -rf
 
 $(STAMP): pyproject.toml requirements.lock

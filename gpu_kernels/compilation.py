@@ -11,12 +11,22 @@ from typing import Any
 
 from numba import cuda, types
 
-from event_model.compiled import is_writable
+from event_model.kernel_cache import ForgetsOtherSources, KeyedBySources, keep_on_disk
 from gpu_kernels.arguments import Arguments
 from gpu_kernels.simulation import SIMULATED
 
 if not SIMULATED:
     from cuda.core import LaunchConfig, Stream, launch
+    from numba.cuda.dispatcher import CUDACache, CUDACacheImpl
+
+    class _KernelCacheImpl(KeyedBySources, CUDACacheImpl):
+        pass
+
+    class KernelCache(ForgetsOtherSources, CUDACache):
+        """Numba-CUDA's cache of a kernel, keyed by the sources of all kernels."""
+
+        _impl_class = _KernelCacheImpl
+
 
 THREADS = 4 if SIMULATED else 256
 """Threads of a block."""
@@ -78,15 +88,11 @@ def kernel(*declared: types.Type) -> Callable[[Callable[..., None]], Kernel]:
 
 
 def _cached(function: Callable[..., None]) -> Any:
-    """Compile with `cuda.jit`, kept in Numba's cache where a folder can be written."""
-    try:
-        cached = cuda.jit(function, cache=True)
-    except RuntimeError as error:
-        if "cache" not in str(error):
-            raise
-        return cuda.jit(function)
-    # Of an import from a zip archive Numba finds out only when it writes.
-    return cached if SIMULATED or is_writable(cached.stats.cache_path) else cuda.jit(function)
+    """Compile with `cuda.jit`, kept on disk where a folder can be written."""
+    kernel = cuda.jit(function)
+    if not SIMULATED:
+        keep_on_disk(kernel, KernelCache)
+    return kernel
 
 
 def device_function(function: Callable[..., Any]) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 
-from event_model.compiled import is_writable
+from event_model.kernel_cache import is_writable
 
 _VARIABLE = "CUPY_CACHE_DIR"
 

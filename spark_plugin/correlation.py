@@ -32,6 +32,7 @@ from spark_plugin.reports import JoinReport, JoinSummary, check_report, tell
 from spark_plugin.slices import SlicePlan
 from spark_plugin.stage import Stage, observed_numbers
 from spark_plugin.stage_resources import gpu_profile
+from spark_plugin.streaming_sides import check_streaming
 from spark_plugin.tables import SideCounts, check_keys
 from spark_plugin.time_columns import resolve_tick, scale_of, time_names
 from spark_plugin.worker import (
@@ -43,6 +44,7 @@ from spark_plugin.worker import (
     handed_out,
     names_of,
 )
+from spark_plugin.worker_python import check_workers
 
 _log = logging.getLogger("coincide")
 BATCH_PAIRS = 1 << 16
@@ -79,7 +81,7 @@ def correlate(
     ----------
     left, right : DataFrame
         Events: time columns (timestamp, timestamp_ntz, integers or floats), key columns, columns to
-        hand out.
+        hand out. One side may be streaming, if the other one is broadcast and lengths are declared.
     condition : TimingCondition
         The window on T_right - T_left and the confidence that it must reach.
     left_time, right_time : str or (str, str)
@@ -285,6 +287,8 @@ def plan_correlation(
         for name in side.payload:
             frames.field_of(side.source, side.side, name)
     result = ResultColumns(sides, spec)
+    check_streaming(left, right, spec, options)
+    check_workers(left.sparkSession)
     statistics, plan = plan_ways(sides, spec, options)
     _log.info("correlate: %s", plan.describe())
     observable = not is_accelerated(left.sparkSession)

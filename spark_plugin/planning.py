@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyspark.sql import SparkSession
 
 from event_model.errors import ConditionError
 from event_model.options import CorrelateOptions
 from spark_plugin.broadcast.plan import BroadcastPlan, Candidate, choose_small_side
+from spark_plugin.connect import context_of, message_bytes
 from spark_plugin.emission import JoinSpec
 from spark_plugin.events import EventFrame
 from spark_plugin.samples import Reach, Sample
@@ -27,7 +30,8 @@ def plan_ways(
     lengths = [_lengths(*each) for each in zip(sides, statistics, strict=True)]
     reach = Reach.of(spec.window, *lengths)
     left, right = _sample(statistics[0], spec.keeps_unmatched), _sample(statistics[1], False)
-    tasks = parallelism(sides[0].source.sparkSession)
+    spark = sides[0].source.sparkSession
+    tasks, options = parallelism(spark), _as_transported(spark, options)
     candidates = [_candidate(*each) for each in zip(sides, (left, right), statistics, strict=True)]
     plan: SlicePlan | BroadcastPlan | None
     plan = choose_small_side(candidates[0], candidates[1], reach, spec, options, tasks)
@@ -74,6 +78,14 @@ def _declared_plan(
     return uniform_plan(2 * first, 2 * last, reach, slices, options.max_replication)
 
 
+def _as_transported(spark: SparkSession, options: CorrelateOptions) -> CorrelateOptions:
+    """With less to broadcast by itself where it travels with the plan."""
+    most = message_bytes(spark)
+    if most is None:
+        return options
+    return replace(options, broadcast_bytes=min(options.broadcast_bytes, most // 2))
+
+
 def _lengths(side: EventFrame, statistics: SideStatistics) -> tuple[int, int]:
     """Shortest and longest length to plan for, ticks: as declared, else as they are now."""
     if side.longest is not None:
@@ -102,7 +114,7 @@ def _sample(side: SideStatistics, with_unmatchable: bool) -> Sample:
 
 def parallelism(spark: SparkSession) -> int:
     """Tasks at once; where the session cannot say (Spark Connect), what its settings say."""
-    context = getattr(spark, "sparkContext", None)
+    context = context_of(spark)
     if context is not None:
         return max(1, context.defaultParallelism)
     fallback = spark.conf.get("spark.sql.shuffle.partitions", "200") or "200"

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spark_plugin.worker_python import VARIABLE
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -151,7 +153,7 @@ def local_session(
     Raises
     ------
     BackendError
-        If pyspark or a Java that it runs on is missing.
+        If pyspark or a Java that it runs on is missing, or what a client of Spark Connect needs.
     """
     try:
         from pyspark.sql import SparkSession
@@ -159,13 +161,20 @@ def local_session(
         raise _backend_error(
             f"Spark is not installed here ({error}): pip install 'pyspark>=4.0.1,<4.3'"
         ) from error
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # Of a session that it starts itself PySpark would not read the setting.
+    os.environ.setdefault(VARIABLE, conf.get("spark.pyspark.python", sys.executable))
     builder = SparkSession.builder.appName(app_name)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     remote = master.startswith("sc://") if master else "SPARK_REMOTE" in os.environ
     if remote:
         builder = builder.remote(master) if master else builder
-        return _configured(builder, {**_session_settings(), **conf})
+        try:
+            return _configured(builder, {**_session_settings(), **conf})
+        except ImportError as error:
+            raise _backend_error(
+                "a client of Spark Connect needs packages that are not here: pip install"
+                f" 'pyspark[connect]' ({str(error).splitlines()[0]})"
+            ) from error
     if master:
         builder = builder.master(master)
     settings = {**_session_settings(), **conf}

@@ -161,7 +161,7 @@ def _units(columns: Sequence[TimeColumn], options: CorrelateOptions) -> list[str
         side = unknown[0].side
         raise SchemaError(
             f"only one side has a unit: nobody says what a number in {side}.{unknown[0].name} counts."
-            f" Give both, {side}_unit too, or one unit for both"
+            f" Give both, the other as by options=CorrelateOptions({side}_unit='s'), or one unit for both"
         )
     return units
 

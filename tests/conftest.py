@@ -1,8 +1,7 @@
-"""What all tests share: Numba's cache, Hypothesis' profile, the seismic picks, Spark."""
+"""What all tests share: Hypothesis' profile, the seismic picks, Spark."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 from collections.abc import Iterator
@@ -17,22 +16,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tests.workplace import Workplace
-
-ROOT = Path(__file__).resolve().parent.parent
-COMPILED_PACKAGES = ("event_model", "cpu_fallback", "spark_plugin", "gpu_kernels")
-
-
-def _numba_cache() -> Path:
-    """A folder per state of the sources: Numba does not see that an inlined callee changed."""
-    digest = hashlib.sha256()
-    for package in COMPILED_PACKAGES:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
-    return ROOT / ".cache" / f"numba-{digest.hexdigest()[:16]}"
-
-
-# Numba reads this when it is first imported, so it stands before any test module.
-os.environ.setdefault("NUMBA_CACHE_DIR", str(_numba_cache()))
 
 # Tests are too short for Java's second compiler, and for threads that collect garbage: without them
 # Spark's tests take a third less time.

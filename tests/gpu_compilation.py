@@ -59,7 +59,8 @@ def _called() -> Iterator[Any]:
     return (
         o
         for o in gc.get_objects()
-        if isinstance(o, CUDADispatcher) and o.targetoptions.get("device")
+        # Asked of the type: a weak proxy, of which the referent may be gone, is among them, too.
+        if issubclass(type(o), CUDADispatcher) and o.targetoptions.get("device")
     )
 
 

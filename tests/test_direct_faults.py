@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -241,6 +242,10 @@ def as_nobody(action: str, folder: Path) -> None:
     """In a process of its own: run one of the functions below without root's rights."""
     work = globals()[action]
     if os.geteuid() == 0:
+        # As root first, whom no permission binds: nobody may be unable to enter the folder of a
+        # module that is loaded late, such as a clone below a home of mode 0700.
+        with suppress(DataError):
+            work(folder)
         os.setgroups([])
         os.setgid(NOBODY)
         os.setuid(NOBODY)

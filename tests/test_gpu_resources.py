@@ -75,7 +75,7 @@ def run() -> None:
         "spark.executor.resource.gpu.amount": "2",
         WORKERS_SETTING: "2",
     }
-    for name in (FOLDER, "PYTHONPATH", "NUMBA_CACHE_DIR"):
+    for name in (FOLDER, "PYTHONPATH"):
         settings[f"spark.executorEnv.{name}"] = os.environ[name]
     spark = local_session(MASTER, "coincide-gpus", **settings)
     left = spark.createDataFrame(stream(1))

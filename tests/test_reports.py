@@ -96,7 +96,7 @@ def test_rounding_and_range_are_told() -> None:
     with told(DroppedRowsWarning, DroppedRowsWarning) as texts:
         correlate_tables(floats, floats, condition, options=options, **given)
     assert "1 invalid, left out (1 out of range): a tick is 1 ns" in texts[0]
-    assert "tick='us' (--tick us) reaches 73,000" in texts[0]
+    assert "options=CorrelateOptions(tick='us') reaches 73,000" in texts[0]
     options = CorrelateOptions(unit="s", tick="us")
     with told(RoundedTimesWarning, RoundedTimesWarning) as texts:
         correlate_tables(floats, floats, condition, options=options, **given)

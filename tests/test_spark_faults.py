@@ -86,10 +86,7 @@ def run(master: str) -> None:
     broadcast.BroadcastTask = DyingBroadcastTask  # type: ignore[misc]
     broadcast.PartialTask = DyingPartialTask  # type: ignore[misc]
     direct.FileTask = DiesAfterWriting  # type: ignore[misc]
-    environment = {
-        f"spark.executorEnv.{name}": os.environ[name]
-        for name in (MARKER, "PYTHONPATH", "NUMBA_CACHE_DIR")
-    }
+    environment = {f"spark.executorEnv.{name}": os.environ[name] for name in (MARKER, "PYTHONPATH")}
     spark = local_session(master, "coincide-faults", **environment)
     frames = [spark.createDataFrame(stream(seed)) for seed in (1, 2)]
     ways = {

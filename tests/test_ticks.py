@@ -82,8 +82,8 @@ def test_the_tick_loses_nothing_unless_it_is_named(
 @pytest.mark.parametrize(
     ("kinds", "options", "error", "words"),
     [
-        (("integer", "integer"), {"left_unit": "s"}, SchemaError, "right.t.*right_unit.*--right-unit"),
-        (("integer", "integer"), {"right_unit": "s"}, SchemaError, "left.t.*left_unit.*--left-unit"),
+        (("integer", "integer"), {"left_unit": "s"}, SchemaError, "right.t.*right_unit='s'"),
+        (("integer", "integer"), {"right_unit": "s"}, SchemaError, "left.t.*left_unit='s'"),
         (("integer", "float"), {"left_unit": "s"}, SchemaError, "need a unit: right.t"),
         (("integer", "integer"), {"tick": "us"}, ConditionError, "give the unit too"),
         (("integer", "integer"), {"unit": "ms", "tick": "s"}, ConditionError, "tick='ms'"),
@@ -116,9 +116,7 @@ def test_seconds_on_one_side_and_milliseconds_on_the_other() -> None:
 
 def test_where_nanoseconds_do_not_reach_the_error_names_the_remedy() -> None:
     far = at([4e9, 5.0])
-    with pytest.raises(
-        DataError, match=r"left: times that reach 2\^61.*1 ns.*tick='us' \(--tick us\)"
-    ):
+    with pytest.raises(DataError, match=r"left: times that reach 2\^61.*1 ns.*tick='us'"):
         pairs(far, far, "0s", "1s", unit="s")
     assert pairs(far, far, "0s", "1s", unit="s", tick="us") == [(0, 0), (1, 1)]
 
@@ -254,7 +252,7 @@ def test_units_and_ticks_of_the_command_line(work) -> None:
     assert json.loads(out)["tick"] == "ms"
     out = work.join(*options, "--left-time", "min_time", "--tick", "us", "--json", "--overwrite")[1]
     assert json.loads(out)["tick"] == "us"
-    assert "use tick='s'" in work.refused(*options, "--tick", "min", "--overwrite")
+    assert "use --tick s " in work.refused(*options, "--tick", "min", "--overwrite")
 
 
 @pytest.mark.spark

@@ -9,6 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from event_model.condition import Window
+from event_model.errors import ConditionError
+from spark_plugin.connect import MESSAGE_SETTING, context_of, message_bytes
 from spark_plugin.samples import Reach, shifted
 from spark_plugin.sides import Side
 from spark_plugin.wide_columns import narrowed, one_array
@@ -17,6 +19,10 @@ from spark_plugin.wire_sides import read_side
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+_PLAN_BYTES = 1 << 20
+"""Room for all else in a plan."""
 
 
 def sorted_table(table: pa.Table, layout: WireLayout, side: str) -> pa.Table:
@@ -50,18 +56,37 @@ class Shipment:
 
     @classmethod
     def of(cls, table: pa.Table, spark: SparkSession) -> Shipment:
-        """Send a table; without broadcasts (Spark Connect) it travels with the function."""
+        """Send a table; without broadcasts (Spark Connect) it travels with the plan.
+
+        Raises
+        ------
+        ConditionError
+            If a plan cannot hold it.
+        """
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as stream:
             stream.write_table(table)
         content = sink.getvalue().to_pybytes()
-        context = getattr(spark, "sparkContext", None)
-        return cls(content if context is None else context.broadcast(content))
+        context = context_of(spark)
+        if context is None:
+            _check_size(len(content), spark)
+            return cls(content)
+        return cls(context.broadcast(content))
 
     def table(self) -> pa.Table:
         """The table, where it has arrived; no copy is made."""
         content = getattr(self.content, "value", self.content)
         return pa.ipc.open_stream(pa.py_buffer(content)).read_all()
+
+
+def _check_size(size: int, spark: SparkSession) -> None:
+    most = message_bytes(spark)
+    if most is not None and size + _PLAN_BYTES > most:
+        raise ConditionError(
+            f"the side to broadcast takes {size:,} bytes; on Spark Connect it travels with the plan, of"
+            f" which the server takes {most:,} ({MESSAGE_SETTING}): start the server with more, or leave"
+            " broadcast= to us"
+        )
 
 
 class SmallSide:

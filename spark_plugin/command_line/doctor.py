@@ -16,6 +16,7 @@ from gpu_kernels.packages import least_problem
 from spark_plugin.accelerator import RAPIDS_PLUGIN, find_jar, is_accelerated
 from spark_plugin.session import Java, active_session, look_for_java
 from spark_plugin.wording import install_gpu_packages
+from spark_plugin.worker_python import DEFAULT, VARIABLE, fault_of
 
 _OK, _MISSING, _ABSENT = "ok", "MISSING", "none"
 _SMI = ("nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader")
@@ -65,14 +66,28 @@ def run_doctor() -> int:
 
 
 def check_python() -> Finding:
-    """The interpreter, which Spark's workers run too."""
+    """The interpreter."""
     found = f"{platform.python_version()} ({sys.executable})"
     if sys.version_info < _OLDEST_PYTHON:
         return Finding("Python", _MISSING, found, "use Python 3.11 or newer")
-    workers = os.environ.get("PYSPARK_PYTHON")
-    if workers and workers != sys.executable:
-        found += f"; Spark's workers: {workers}, as PYSPARK_PYTHON says"
     return Finding("Python", _OK, found)
+
+
+def check_worker_python() -> Finding:
+    """The interpreter of Spark's workers, in sessions that are started here."""
+    name, told = "Spark's Python", os.environ.get(VARIABLE)
+    command = told or DEFAULT
+    fault = fault_of(command)
+    if fault is None:
+        return Finding(name, _OK, command)
+    if told:
+        advice = f"unset {VARIABLE}, or set it to {sys.executable}"
+        return Finding(name, _MISSING, f"workers ({VARIABLE}={told}) {fault}", advice)
+    advice = (
+        f"export {VARIABLE}={sys.executable} before you start a session of your own; those that coincide"
+        " starts have it"
+    )
+    return Finding(name, _ABSENT, f"{VARIABLE} is not set, and workers ({command}) {fault}", advice)
 
 
 def check_java() -> Finding:
@@ -199,6 +214,7 @@ CHECKS: tuple[Callable[[], Finding], ...] = (
     check_python,
     check_java,
     check_spark,
+    check_worker_python,
     check_arrow,
     check_numba,
     check_cpu_backend,

@@ -77,10 +77,11 @@ def _parquet(
     unknown = [
         field for field in given.typed(columns, types) if field.type != told.field(field.name).type
     ]
-    return frame.withColumns(
-        {f.name: _microseconds(source.side, f.name, f.type) for f in told if _is_fine(f.type)}
-        | {field.name: _nothing(source.side, field) for field in unknown}
-    )
+    changed = {
+        f.name: _microseconds(source.side, f.name, f.type) for f in told if _is_fine(f.type)
+    } | {field.name: _nothing(source.side, field) for field in unknown}
+    # Spark Connect refuses to change no column.
+    return frame.withColumns(changed) if changed else frame
 
 
 def _nothing(side: str, field: pa.Field) -> Column:

@@ -42,6 +42,7 @@ from spark_plugin.reports import JoinReport, JoinSummary, check_report, tell, wa
 from spark_plugin.stage import observed, observed_numbers
 from spark_plugin.stage_resources import gpu_profile
 from spark_plugin.tables import SideCounts, type_of
+from spark_plugin.worker_python import check_workers
 
 Way = Literal["auto", "direct", "broadcast", "exchange"]
 _log = logging.getLogger(__name__)
@@ -202,6 +203,7 @@ def plan_direct(
         If the direct way is closed.
     """
     join = plan_files(left, right, condition, parallelism=parallelism(spark), **arguments)
+    check_workers(spark)
     options = arguments.get("options", CorrelateOptions())
     spec = replace(
         join.tables.spec,
