@@ -203,6 +203,23 @@ def _harmless(side: Side) -> Side:
     return replace(side, min_time=min_time, max_time=max_time)
 
 
+def float_ticks(values: np.ndarray, scale: TimeScale) -> np.ndarray:
+    """Floats in ticks, rounded. Ascending values give ascending ticks, so bounds stay bounds.
+
+    Parameters
+    ----------
+    values : float64 array
+    scale : TimeScale
+
+    Returns
+    -------
+    float64 array, shape as theirs
+        Whole numbers, which may be out of range; NaN and infinity stay what they are.
+    """
+    with np.errstate(over="ignore"):
+        return np.rint(values * float(scale.factor))
+
+
 class _Ticks:
     """A time column as int64 ticks, with masks of what is null, not finite or out of range."""
 
@@ -217,8 +234,7 @@ class _Ticks:
     def _from_floats(self, column: pa.ChunkedArray, scale: TimeScale) -> None:
         values = column.cast(pa.float64()).to_numpy()
         self.not_finite = ~np.isfinite(values) & ~self.null
-        with np.errstate(over="ignore"):
-            ticks = np.rint(np.where(np.isfinite(values), values, 0.0) * float(scale.factor))
+        ticks = float_ticks(np.where(np.isfinite(values), values, 0.0), scale)
         self._out_of_range = np.abs(ticks) >= TIME_LIMIT
         self.ticks = np.where(self._out_of_range, 0.0, ticks).astype(np.int64)
 
