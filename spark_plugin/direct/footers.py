@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -66,7 +66,16 @@ def read_footers(files: ParquetFiles, times: Sequence[str] = ()) -> list[Footer]
             return _told(metadata, times, stamp_of(files.filesystem, path, digest))
 
     with ThreadPoolExecutor(_THREADS) as pool:
-        return list(pool.map(footer, files.paths))
+        return _sharing_schemas(pool.map(footer, files.paths))
+
+
+def _sharing_schemas(footers: Iterable[Footer]) -> list[Footer]:
+    """With one schema for all that are like the first one: of many files they are most of the memory."""
+    found: list[Footer] = []
+    for footer in footers:
+        alike = found and footer.schema.equals(found[0].schema, check_metadata=True)
+        found.append(replace(footer, schema=found[0].schema) if alike else footer)
+    return found
 
 
 def _told(footer: pq.FileMetaData, times: Sequence[str], stamp: FileStamp) -> Footer:
@@ -110,7 +119,7 @@ def check_alike(
         That names the file.
     """
     for path, found in file_schemas(files, footers):
-        for name in names:
+        for name in [] if found is schema else names:
             kind, wanted = plain_type(found.field(name).type), plain_type(schema.field(name).type)
             if kind != wanted:
                 raise SchemaError(

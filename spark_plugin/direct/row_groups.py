@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 
 import numpy as np
 
@@ -117,14 +118,18 @@ class _Column:
     @classmethod
     def of(cls, footers: Sequence[Footer], scale: TimeScale) -> _Column:
         found = [footer.ranges[scale.column.name] for footer in footers]
-        ends = [_ends(stored, each, scale) for stored, each in found]
-        each = [one for _, ranges in found for one in ranges]
-        fits = np.repeat([_fits(s, scale) for s, _ in found], [len(r) for _, r in found])
+        # Mostly all files are stored alike, and are one run.
+        runs = [
+            (stored if _fits(stored, scale) else None, [one for _, told in run for one in told])
+            for stored, run in groupby(found, key=lambda told: told[0])
+        ]
+        ends = [_ends(stored, ranges, scale) for stored, ranges in runs]
+        told = [(stored is not None, one) for stored, ranges in runs for one in ranges]
         return cls(
             _together([low for low, _ in ends]),
             _together([high for _, high in ends]),
-            fits.astype(bool) & np.array([one is not None for one in each], bool),
-            np.array([one is ONLY_NULLS for one in each], bool),
+            np.array([fits and one is not None for fits, one in told], bool),
+            np.array([fits and one is ONLY_NULLS for fits, one in told], bool),
         )
 
 
