@@ -88,6 +88,7 @@ CHANGES: dict[str, Callable[[Path], None]] = {
     "other times, as old": lambda path: _back_in_time(path, table(10**9)),
     "times a little later": lambda path: _renamed(path, table(1)),
     "other ids only": lambda path: _renamed(path, table(seed=1)),
+    "fewer row groups": lambda path: _renamed(path, table(n=500)),
 }
 
 
