@@ -37,7 +37,7 @@ class Evidence:
     first, last : int
         No min_time is earlier, no max_time later, ticks.
     is_all : bool
-        Whether `shortest` is of all rows; else of those that were looked at.
+        Whether these are of all rows; else of those that were looked at.
     """
 
     scale: TimeScale
@@ -157,7 +157,8 @@ def _of_times(left: Evidence, right: Evidence, window: Window) -> tuple[bool, st
         return False, f"times: {times}"
     by = length_words(missed, left.scale.tick)
     where = "late" if late > 0 else "early"
-    return True, f"all right times are {by} or more too {where} for the window: {times}"
+    is_all = left.is_all and right.is_all
+    return is_all, f"all right times are {by} or more too {where} for the window: {times}"
 
 
 def _suspicions(left: Evidence, right: Evidence, window: Window) -> Iterator[str]:

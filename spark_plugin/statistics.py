@@ -19,6 +19,11 @@ _SAMPLE_TIERS = ((256, 1), (1 << 12, 16), (1 << 16, 128), (1 << 20, 1024))
 """Rows of a partition up to a position are sampled every so many: few rows whole, many rows thinly."""
 _LAST_STRIDE = 8192
 _OF_EVENTS = (("low", "first"), ("high", "last"), ("rounded", "rounded"))
+_WHOLE_BITS = 6
+"""From the 2 * 2^bits-th partition on, strides are p >> bits times as long: so many partitions give
+little more of a sample than some, though no task knows how many there are."""
+_LONGEST_FIRST_STRIDE = 16
+"""Of the first rows, so that a small partition late in the order shows when its events are."""
 _ROW_BITS = 33
 _ROW_MASK = (1 << _ROW_BITS) - 1
 """Bits of `monotonically_increasing_id` that count the rows of a partition; those above number it."""
@@ -36,7 +41,7 @@ class SideStatistics:
     midpoints : int64 array, shape (samples,), ascending
         Doubled midpoints of a sample, half ticks.
     weights : float64 array, shape (samples,)
-        Events for which each sample stands.
+        Events for which each sample stands; in all those that can match.
     hashes : int64 array, shape (samples,)
         Hash of the keys of each sample, 0 without keys.
     partitions : int64 array, shape (samples,)
@@ -67,9 +72,10 @@ class SideStatistics:
 def measure(left: EventFrame, right: EventFrame) -> tuple[SideStatistics, SideStatistics]:
     """Both sides in one query that looks at each row once. Runs eagerly.
 
-    One group per side and reason, and one per sampled event. The key is a single bigint, which keeps
-    the aggregate in Spark's fastest path: the reason, or for a sampled event its number above all
-    reasons; doubled, with the side as the last bit.
+    One group per side and reason of rows that cannot match, and one per sampled row with those after
+    it for which it stands. The key is a single bigint, which keeps the aggregate in Spark's fastest
+    path: the reason, or the number of the sampled row above all reasons; doubled, with the side as the
+    last bit.
     """
     wanted = ["count(1) AS rows", "min(length) AS shortest", "max(length) AS longest"]
     wanted += ["min(first) AS first", "max(last) AS last", "max(rounded) AS rounded"]
@@ -91,9 +97,12 @@ def _keyed(events: EventFrame, side: int) -> DataFrame:
     own_bytes = f"CAST({events.about_bytes[1] or '0'} AS BIGINT) AS own_bytes"
     number = "monotonically_increasing_id() AS number"
     rounded = f"{events.rounding} AS rounded"
-    rows = events.source.selectExpr(*events.columns, own_bytes, number, rounded)
-    chosen = f"({_is_sampled(f'(number & {_ROW_MASK}L)')}) AND {events.is_ok}"
-    group = f"CASE WHEN {chosen} THEN number + {len(REASONS)} ELSE {events.reason} END"
+    numbered = events.source.selectExpr(*events.columns, own_bytes, number, rounded)
+    rows = numbered.selectExpr("*", f"{_beyond_sample('number')} AS beyond")
+    chosen = f"beyond = 0 AND {events.is_ok}"
+    group = (
+        f"CASE WHEN {events.is_ok} THEN number - beyond + {len(REASONS)} ELSE {events.reason} END"
+    )
     return rows.selectExpr(
         f"({group}) * 2 + {side} AS code",
         f"CASE WHEN {events.is_ok} THEN high - low END AS length",
@@ -104,23 +113,23 @@ def _keyed(events: EventFrame, side: int) -> DataFrame:
     )
 
 
-def _is_sampled(row: str) -> str:
-    """Whether a row is in the sample, by its number in its partition."""
-    tiers = " ".join(
-        f"WHEN {row} < {limit} THEN {row} % {stride} = 0" for limit, stride in _SAMPLE_TIERS
-    )
-    return f"CASE {tiers} ELSE {row} % {_LAST_STRIDE} = 0 END"
+def _beyond_sample(number: str) -> str:
+    """How far a row is from the one in the sample that stands for it: SQL, 0 for that one itself.
 
-
-def _strides(row: np.ndarray) -> np.ndarray:
-    """Rows for which each sampled row stands: float64 array."""
-    tiers = [row < limit for limit, _ in _SAMPLE_TIERS]
-    return np.select(tiers, [float(stride) for _, stride in _SAMPLE_TIERS], float(_LAST_STRIDE))
+    Strides of later rows are multiples of those of earlier ones, so what is a sample for one is one.
+    """
+    row, times = f"({number} & {_ROW_MASK}L)", f"shiftright({number}, {_ROW_BITS + _WHOLE_BITS})"
+    times = f"greatest(1L, {times})"
+    (first, _), *others = _SAMPLE_TIERS
+    tiers = [f"WHEN {row} < {first} THEN least({times}, {_LONGEST_FIRST_STRIDE}L)"]
+    tiers += [f"WHEN {row} < {limit} THEN {stride}L * {times}" for limit, stride in others]
+    return f"{row} % (CASE {' '.join(tiers)} ELSE {_LAST_STRIDE}L * {times} END)"
 
 
 def _of_side(table: pa.Table, side: int, least_bytes: int) -> SideStatistics:
     """Statistics of one side; each of its rows has `least_bytes` and some of its own."""
     data = {name: _numbers(table, name) for name in table.column_names}
+    data["is_chosen"] = table.column("midpoint").is_valid().to_numpy()
     mine = data["code"] % 2 == side
     data = {name: values[mine] for name, values in data.items()}
     group = data["code"] // 2
@@ -129,14 +138,12 @@ def _of_side(table: pa.Table, side: int, least_bytes: int) -> SideStatistics:
     rows = np.zeros(len(REASONS), np.int64)
     np.add.at(rows, reasons, data["rows"])
     of_reason = dict(zip(REASONS, rows.tolist(), strict=True))
-    ok = reasons == REASONS.index("ok")
-    order = np.flatnonzero(sampled)
-    order = order[np.argsort(data["midpoint"][order], kind="stable")]
-    number = group[order] - len(REASONS)
-    weights = _strides(number & _ROW_MASK)
+    chosen, weights = _weighted(group, sampled, data["is_chosen"], data["rows"])
+    order = np.argsort(data["midpoint"][chosen], kind="stable")
+    chosen, weights = chosen[order], weights[order]
     own = (
-        float(data["bytes"][order] @ weights / weights.sum())
-        if "bytes" in data and order.size
+        float(data["bytes"][chosen] @ weights / weights.sum())
+        if "bytes" in data and chosen.size
         else 0
     )
     return SideStatistics(
@@ -144,18 +151,34 @@ def _of_side(table: pa.Table, side: int, least_bytes: int) -> SideStatistics:
             rows=sum(of_reason.values()),
             unmatchable=of_reason["null"],
             invalid={reason: of_reason[reason] for reason in INVALID_REASONS if of_reason[reason]},
-            rounded=float(data["rounded"][ok].max(initial=0.0)),
+            rounded=float(data["rounded"][sampled].max(initial=0.0)),
         ),
-        shortest=int(data["shortest"][ok].min()) if ok.any() else 0,
-        longest=int(data["longest"][ok].max(initial=0)),
-        midpoints=data["midpoint"][order],
+        shortest=int(data["shortest"][sampled].min()) if sampled.any() else 0,
+        longest=int(data["longest"][sampled].max(initial=0)),
+        midpoints=data["midpoint"][chosen],
         weights=weights,
-        hashes=data["hash"][order] if "hash" in data else np.zeros(order.size, np.int64),
-        partitions=number >> _ROW_BITS,
+        hashes=data["hash"][chosen] if "hash" in data else np.zeros(chosen.size, np.int64),
+        partitions=(group[chosen] - len(REASONS)) >> _ROW_BITS,
         row_bytes=least_bytes + own,
-        first=int(data["first"][ok].min()) if ok.any() else 0,
-        last=int(data["last"][ok].max()) if ok.any() else 0,
+        first=int(data["first"][sampled].min()) if sampled.any() else 0,
+        last=int(data["last"][sampled].max()) if sampled.any() else 0,
     )
+
+
+def _weighted(
+    group: np.ndarray, sampled: np.ndarray, is_chosen: np.ndarray, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Where the samples are, in order of their numbers, and the rows for which each stands.
+
+    Rows whose sample cannot match itself are those of the one before.
+    """
+    places = np.flatnonzero(sampled)
+    places = places[np.argsort(group[places])]
+    found = is_chosen[places]
+    if not found.any():
+        return places[:0], np.empty(0)
+    stands_for = np.maximum(np.cumsum(found) - 1, 0)
+    return places[found], np.bincount(stands_for, rows[places].astype(np.float64))
 
 
 def _numbers(table: pa.Table, name: str) -> np.ndarray:

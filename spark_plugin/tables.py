@@ -217,6 +217,22 @@ def _harmless(side: Side) -> Side:
     return replace(side, min_time=min_time, max_time=max_time)
 
 
+def float_ticks(values: np.ndarray, scale: TimeScale) -> np.ndarray:
+    """Floats in ticks, rounded. Ascending values give ascending ticks, so bounds stay bounds.
+
+    Parameters
+    ----------
+    values : float64 array
+    scale : TimeScale
+
+    Returns
+    -------
+    float64 array, shape as theirs
+        Whole numbers, which may be out of range; NaN and infinity stay what they are.
+    """
+    return np.rint(scaled_floats(values, scale.factor))
+
+
 class _Ticks:
     """A time column as int64 ticks, with masks of what is null, not finite or out of range."""
 
@@ -232,9 +248,8 @@ class _Ticks:
     def _from_floats(self, column: pa.ChunkedArray, scale: TimeScale) -> None:
         values = column.cast(pa.float64()).to_numpy()
         self.not_finite = ~np.isfinite(values) & ~self.null
-        with np.errstate(over="ignore"):
-            scaled = scaled_floats(np.where(np.isfinite(values), values, 0.0), scale.factor)
-            ticks = np.rint(scaled)
+        scaled = scaled_floats(np.where(np.isfinite(values), values, 0.0), scale.factor)
+        ticks = np.rint(scaled)
         self._out_of_range = np.abs(ticks) >= TIME_LIMIT
         scaled, ticks = (np.where(self._out_of_range, 0.0, each) for each in (scaled, ticks))
         self.rounding = rounding(scaled, ticks, scale)
@@ -279,9 +294,10 @@ def scaled_floats(values: np.ndarray, factor: Fraction) -> np.ndarray:
 
     One operation on floats that are exact, correctly rounded: Spark's SQL gives the same bits.
     """
-    if factor.denominator == 1:
-        return values * float(factor.numerator)
-    return values / float(factor.denominator)
+    with np.errstate(over="ignore"):
+        if factor.denominator == 1:
+            return values * float(factor.numerator)
+        return values / float(factor.denominator)
 
 
 def rounding(scaled: np.ndarray, ticks: np.ndarray, scale: TimeScale) -> np.ndarray:

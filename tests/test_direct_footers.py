@@ -12,8 +12,9 @@ import pytest
 from event_model import CorrelateOptions, TimingCondition, within
 from event_model.errors import DataError, SchemaError
 from spark_plugin.direct.files import find_files
-from spark_plugin.direct.footers import read_footers, row_groups
+from spark_plugin.direct.footers import read_footers
 from spark_plugin.direct.planning import NotDirect, plan_files
+from spark_plugin.direct.row_groups import row_groups
 from spark_plugin.worker import plan_tables
 
 CONDITION = TimingCondition(within("-1s", "1s"), 0.5)
@@ -29,14 +30,15 @@ def write(path: Path, data: pa.Table, **how: Any) -> Path:
     return path
 
 
-def spans(path: Path, unit: str | None = None) -> list[tuple[Any, Any, bool]]:
-    files = find_files("left", path)
-    footers = read_footers(files)
-    schema = footers[0].schema.to_arrow_schema()
+def spans(path: Path, unit: str | None = None) -> list[tuple[int, int] | None]:
+    """When the events of each row group are; None: there are none."""
+    footers = read_footers(find_files("left", path), ["min_time", "max_time"])
+    schema = footers[0].schema
     plan = plan_tables(schema, schema, CONDITION, options=CorrelateOptions(unit=unit))
-    return [
-        (group.first, group.last, group.is_known) for group in row_groups(footers, plan.scales[0])
-    ]
+    groups = row_groups(footers, plan.scales[0])
+    assert groups.is_known.all()
+    ends = zip(groups.spans.first.tolist(), groups.spans.last.tolist(), strict=True)
+    return [None if first > last else (first, last) for first, last in ends]
 
 
 @pytest.mark.parametrize("stored", ["s", "ms", "us", "ns"])
@@ -48,38 +50,37 @@ def test_timestamps_of_any_unit(tmp_path: Path, stored: str, zone: str | None) -
     )
     second = 10**6
     assert spans(write(tmp_path / "a.parquet", data)) == [
-        (3 * second, 8 * second, True),
-        (9 * second, 9 * second, True),
+        (3 * second, 8 * second),
+        (9 * second, 9 * second),
     ]
 
 
 def test_nanoseconds_round_outwards(tmp_path: Path) -> None:
     data = table(pa.timestamp("ns"), [1999, 5000], [3000, 4001])
-    assert spans(write(tmp_path / "a.parquet", data)) == [(1, 5, True)]
+    assert spans(write(tmp_path / "a.parquet", data)) == [(1, 5)]
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.int32(), pa.int8()])
 def test_integers(tmp_path: Path, kind: pa.DataType) -> None:
     data = table(kind, [-5, 3], [7, 4])
-    assert spans(write(tmp_path / "a.parquet", data), "ms") == [(-5, 7, True)]
+    assert spans(write(tmp_path / "a.parquet", data), "ms") == [(-5, 7)]
 
 
-def test_floats_round_outwards(tmp_path: Path) -> None:
+def test_floats_round_as_rows_do(tmp_path: Path) -> None:
     data = table(pa.float64(), [0.1234567, 3.0], [4.0, 3.5000001])
-    assert spans(write(tmp_path / "a.parquet", data), "us") == [(123, 4_000, True)]
+    assert spans(write(tmp_path / "a.parquet", data), "us") == [(123, 4_000)]
 
 
 def test_nulls_and_groups_of_nulls(tmp_path: Path) -> None:
     data = table(pa.int64(), [None, 4, None, None], [3, 5, 6, 7])
     found = spans(write(tmp_path / "a.parquet", data), "us")
-    assert found == [(4, 5, True), (None, None, True)]
+    assert found == [(4, 5), None]
 
 
 def test_no_statistics(tmp_path: Path) -> None:
     data = table(pa.int64(), [1, 2, 3], [1, 2, 3])
     good, bad = write(tmp_path / "a.parquet", data), tmp_path / "b.parquet"
     write(bad, data, write_statistics=False)
-    assert spans(bad, "us") == [(None, None, False)] * 2
     condition = TimingCondition(within(0, 1), 0.5)
     with pytest.raises(
         NotDirect, match=r"right: .*b\.parquet has no statistics of min_time and max_time"

@@ -22,6 +22,7 @@ from spark_plugin.command_line import run
 from spark_plugin.direct.local import FilesJoin
 from spark_plugin.direct.publishing import OutputFolder
 from spark_plugin.direct.source import CoincideSource
+from spark_plugin.direct.stamps import open_footer
 from spark_plugin.worker import TableJoin
 from tests.test_credentials import assert_hidden as hidden
 from tests.test_direct_join import stream
@@ -125,6 +126,31 @@ def test_command(
     assert json.loads(said.out)["way"] == "direct"
     assert_hidden(said.out + said.err)
     assert in_order(pq.read_table(out)).equals(bucket.join())
+
+
+def test_content_that_only_the_store_tells_apart(bucket: Bucket) -> None:
+    """Of one length and one footer, and perhaps of one second: what is left is the ETag."""
+    filesystem, _ = fs.FileSystem.from_uri(bucket.uri(""))
+
+    def write(table: pa.Table) -> tuple[bytes, int]:
+        pq.write_table(
+            table, "bucket/same.parquet", filesystem=filesystem, compression="none",
+            use_dictionary=False, write_statistics=["min_time", "max_time"],
+        )  # fmt: skip
+        with filesystem.open_input_file("bucket/same.parquet") as source:
+            metadata, digest = open_footer(source)
+            pages = source.size() - metadata.serialized_size - 8
+            return source.read_at(source.size() - pages, pages), digest
+
+    table = stream(500, 0)
+    before, first = write(table)
+    sides = bucket.uri("left.parquet"), bucket.uri("same.parquet")
+    job = FilesJoin(*sides, CONDITION, options=OPTIONS)
+    after, second = write(table.set_column(0, "id", table["id"].take(pa.array(range(499, -1, -1)))))
+    assert before == after
+    assert first != second
+    with pytest.raises(DataError, match=r"right: bucket/same\.parquet has changed since"):
+        list(job.batches())
 
 
 def test_output(bucket: Bucket) -> None:

@@ -14,7 +14,7 @@ from event_model import CorrelateOptions
 from event_model.errors import DataError
 from spark_plugin.dataframes import field_of, spark_time_column
 from spark_plugin.events import EventFrame
-from spark_plugin.statistics import measure, refuse_invalid
+from spark_plugin.statistics import _beyond_sample, measure, refuse_invalid
 from spark_plugin.tables import SideCounts, read_side
 from spark_plugin.time_columns import resolve_tick, scale_of
 from spark_plugin.worker import arrow_time_column
@@ -78,10 +78,57 @@ def test_many_rows_are_sampled_evenly(spark: SparkSession) -> None:
     assert found.counts.rows == n
     assert found.midpoints.size < n / 20
     assert np.all(np.diff(found.midpoints) >= 0)
-    assert found.weights.sum() == pytest.approx(n, rel=0.02)
+    assert found.weights.sum() == n
     for first in range(0, n, n // 4):
         inside = (found.midpoints >= 2 * first) & (found.midpoints < 2 * (first + n // 4))
         assert found.weights[inside].sum() == pytest.approx(n / 4, rel=0.1)
+
+
+def samples_of(spark: SparkSession, partitions: int, rows: int, of: int = 1) -> pa.Table:
+    """The sample that partitions of so many rows would give, each `of`-th of them: per partition its
+    samples, the rows for which most stand, and the first sample."""
+    made = spark.range(0, partitions // of * rows, 1, 2).selectExpr(
+        f"shiftleft(id div {rows} * {of}, 33) + id % {rows} AS number"
+    )
+    stands = made.selectExpr(f"number - {_beyond_sample('number')} AS sample", "number")
+    groups = stands.groupBy("sample").agg(F.count("*").alias("n"), F.min("number").alias("first"))
+    assert groups.where("first != sample").isEmpty()
+    by_partition = groups.groupBy(F.shiftright("sample", 33).alias("partition"))
+    return by_partition.agg(
+        F.count("*").alias("samples"), F.sum("n").alias("rows"), F.min("sample").alias("first")
+    ).toArrow()
+
+
+def test_the_sample_of_many_partitions_is_bounded(spark: SparkSession) -> None:
+    """Each tenth of 10,000 small ones: without thinning 2,560,000 rows would be collected."""
+    found = samples_of(spark, 10_000, 256, of=10)
+    samples = found["samples"].to_numpy()
+    assert samples.sum() * 10 < 250_000
+    assert samples.min() == 16
+    assert found["rows"].to_numpy().tolist() == [256] * 1000
+    assert np.all(found["first"].to_numpy() == found["partition"].to_numpy() << 33)
+
+
+def test_the_sample_of_large_partitions_grows_slowly_with_their_number(spark: SparkSession) -> None:
+    """Each 100th of 10,000 partitions of 20,000 rows."""
+    found = samples_of(spark, 10_000, 20_000, of=100).sort_by("partition")
+    samples, partitions = found["samples"].to_numpy(), found["partition"].to_numpy()
+    few = 256 + (4096 - 256) // 16 + -(-(20_000 - 4096) // 128)
+    assert samples[partitions < 128].tolist() == [few] * 2
+    assert samples.sum() * 100 < 500_000
+    assert samples.sum() * 100 < few * 10_000 / 10
+    assert np.all(found["rows"].to_numpy() == 20_000)
+
+
+def test_rows_whose_sample_is_invalid_are_not_forgotten(spark: SparkSession) -> None:
+    source = spark.range(0, 5000, 1, 1).select(
+        F.col("id").alias("min_time"),
+        F.expr("CASE WHEN id % 32 = 0 THEN id - 1 ELSE id + 1 END").alias("max_time"),
+    )
+    found, _ = measure(events("left", source), events("right", source.limit(0)))
+    assert found.counts.dropped == 157
+    assert found.weights.sum() == found.matchable == 5000 - 157
+    assert found.midpoints.size > 300
 
 
 def test_sides_without_rows(spark: SparkSession) -> None:

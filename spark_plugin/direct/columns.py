@@ -55,6 +55,21 @@ def needed_columns(arguments: dict[str, Any]) -> tuple[list[str], list[str]]:
     return list(dict.fromkeys(left)), list(dict.fromkeys(right))
 
 
+def time_columns(arguments: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """Names of the time columns of the left and of the right files.
+
+    Parameters
+    ----------
+    arguments : dict
+        Keyword arguments of `spark_plugin.correlate`, as `needed_columns` has checked them.
+    """
+    left, right = (
+        list(dict.fromkeys(time_names(side, arguments.get(name, _DEFAULTS[name]))))
+        for side, name in zip(SIDES, ("left_time", "right_time"), strict=True)
+    )
+    return left, right
+
+
 def with_like_keys(schemas: Sequence[pa.Schema], by: Sequence[str]) -> list[pa.Schema]:
     """Both schemas, text keys of one type: writers differ in how they store strings, not in what.
 

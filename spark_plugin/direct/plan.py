@@ -3,64 +3,120 @@
 Unlike slices of an exchange these are cut between rows of the files, not between times: so no row is
 in two slices, whatever the order, and disorder costs reading, never correctness. A slice learns from
 its left rows when they are, and so which right row groups matter.
+
+The plan is a few arrays, with one entry a row group or a slice, and goes whole to every task.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
 from event_model.condition import Window
-from spark_plugin.direct.footers import RowGroup
+from spark_plugin.direct.row_groups import NEVER, Places, RowGroups, Spans
+from spark_plugin.sides import Side
 
 _SMALLEST_SLICE_ROWS = 100_000
 """Below this many rows a task of its own does not pay."""
 _SNAP = 0.25
 """A cut moves to the end of a row group that is so near, in parts of a slice: groups are read whole."""
+_LEAST_POINTS = 16
+_POINTS = 1 << 16
+"""Points in time that stand for the rows of right row groups: so many each, and in all."""
 
 
-@dataclass(frozen=True)
-class Part:
-    """Rows start ... stop of a row group."""
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Rows start ... stop of each of some row groups: int64 arrays, shape as that of `places`."""
 
-    group: RowGroup
-    start: int
-    stop: int
+    places: Places
+    start: np.ndarray
+    stop: np.ndarray
+
+    @classmethod
+    def whole(cls, places: Places) -> Parts:
+        """All their rows."""
+        return cls(places, np.zeros(len(places), np.int64), places.rows)
+
+    def take(self, index: np.ndarray) -> Parts:
+        """Some of them."""
+        return Parts(self.places.take(index), self.start[index], self.stop[index])
+
+    @property
+    def are_whole(self) -> bool:
+        """Whether no row is left out."""
+        return bool(np.all(self.stop - self.start == self.places.rows))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DirectSlice:
     """What one task joins.
 
     Parameters
     ----------
-    left : tuple of Part
-    accounts_for : tuple of RowGroup
-        Right row groups whose rows this slice checks and counts, whether it needs them or not.
+    left : Parts
+    accounts_for : int64 array
+        Numbers of the right row groups whose rows this slice checks and counts, whether it needs them
+        or not.
     """
 
-    left: tuple[Part, ...]
-    accounts_for: tuple[RowGroup, ...]
+    left: Parts
+    accounts_for: np.ndarray
 
 
-@dataclass(frozen=True)
-class DirectPlan:
+@dataclass(frozen=True, eq=False)
+class Slices(Sequence[DirectSlice]):
     """All slices.
 
     Parameters
     ----------
-    slices : tuple of DirectSlice
-    right : tuple of RowGroup
-        All of them.
+    left : Places
+        In order of time: a slice is a run of their rows.
+    cuts : int64 array, shape (slices + 1,), ascending
+        First of the rows of each slice, among all of `left`; at the end their number.
+    owned : int64 array, shape (slices + 1,), ascending
+        The right row groups from owned[s] to owned[s + 1] are accounted for by slice s.
+    """
+
+    left: Places
+    cuts: np.ndarray
+    owned: np.ndarray
+
+    def __len__(self) -> int:
+        return self.cuts.size - 1
+
+    def __getitem__(self, number: int) -> DirectSlice:  # type: ignore[override]
+        """What a slice joins."""
+        if not 0 <= number < len(self):
+            raise IndexError(number)
+        start, stop = self.cuts[number : number + 2].tolist()
+        ends = _ends(self.left)
+        first, last = (int(edge[0]) for edge in _touched(ends, self.cuts[number : number + 2]))
+        places, begins = self.left.take(slice(first, last)), ends[first:last]
+        parts = Parts(places, np.maximum(start - begins, 0), np.minimum(stop - begins, places.rows))
+        return DirectSlice(parts, np.arange(*self.owned[number : number + 2]))
+
+
+@dataclass(frozen=True, eq=False)
+class DirectPlan:
+    """What all tasks do.
+
+    Parameters
+    ----------
+    slices : Slices
+    right : Places
+        All right row groups.
+    spans : Spans
+        When their events are.
     reads : float
         Rows to decode over rows in the files, estimated.
     """
 
-    slices: tuple[DirectSlice, ...]
-    right: tuple[RowGroup, ...]
+    slices: Slices
+    right: Places
+    spans: Spans
     reads: float
 
     def describe(self) -> str:
@@ -71,8 +127,8 @@ class DirectPlan:
 
 
 def direct_plan(
-    left: Sequence[RowGroup],
-    right: Sequence[RowGroup],
+    left: RowGroups,
+    right: RowGroups,
     window: Window,
     *,
     parallelism: int,
@@ -81,10 +137,11 @@ def direct_plan(
 ) -> DirectPlan:
     """Cut the left row groups into slices of about equal work, in order of time.
 
+    Time and memory grow with the number of row groups and of slices, not with their product.
+
     Parameters
     ----------
-    left, right : sequences of RowGroup
-        All with statistics.
+    left, right : RowGroups
     window : Window
         Ticks.
     parallelism : int
@@ -94,50 +151,52 @@ def direct_plan(
     slice_rows : int
         Rows of both sides that a slice should hold.
     """
-    rows = sum(group.rows for group in (*left, *right))
-    wanted = slices or _slices_for(rows, parallelism, slice_rows)
-    in_time = _InTime(right, window)
-    ordered = sorted(left, key=_when)
-    parts = _cut(ordered, [group.rows + in_time.rows_near(group) for group in ordered], wanted)
-    owners, readers = in_time.readers(parts)
-    owned: list[list[RowGroup]] = [[] for _ in parts]
-    for place, group in enumerate(right):
-        # Groups that nobody reads are dealt out.
-        owned[owners[place] if readers[place] else place % len(parts)].append(group)
-    decoded = sum(part.group.rows for slice_ in parts for part in slice_)
-    decoded += int(np.maximum(readers, 1) @ in_time.rows)
-    found = tuple(
-        DirectSlice(tuple(slice_), tuple(groups))
-        for slice_, groups in zip(parts, owned, strict=True)
+    rows = int(left.places.rows.sum() + right.places.rows.sum())
+    places, spans = left.places.take(left.in_time), left.likely.take(left.in_time)
+    work = places.rows + _rows_near(spans, right, window)
+    cuts = _cut(places, work, slices or _slices_for(rows, parallelism, slice_rows))
+    first, last = _touched(_ends(places), cuts)
+    owners, readers = _readers(_spans_of(spans, first, last), right.spans, window)
+    order = np.argsort(owners, kind="stable")
+    owned = np.searchsorted(owners[order], np.arange(cuts.size))
+    ends = _ends(places)
+    decoded = int((ends[last] - ends[first]).sum())
+    decoded += int(np.maximum(readers, 1) @ right.places.rows)
+    return DirectPlan(
+        Slices(places, cuts, owned),
+        right.places.take(order),
+        right.spans.take(order),
+        decoded / max(rows, 1),
     )
-    return DirectPlan(found, tuple(right), decoded / max(rows, 1))
 
 
-def reaches(
-    right: RowGroup, slice_: DirectSlice, span: tuple[int, int] | None, window: Window
-) -> bool:
-    """Whether a right row group can hold partners of a slice's left events.
+def needed_groups(spans: Spans, left: Side, window: Window) -> np.ndarray:
+    """Which right row groups can hold partners of some of these left events, by their very times.
 
     A pair of positive probability has lo <= T_right - T_left <= hi for some times in its intervals.
 
     Parameters
     ----------
-    right : RowGroup
-    slice_ : DirectSlice
-    span : (int, int) or None
-        Its earliest min_time and latest max_time, once read; None: it has no events that can match.
+    spans : Spans
+        Of the right row groups.
+    left : Side
     window : Window
+
+    Returns
+    -------
+    int64 array, ascending
     """
-    if span is None or not _meets(right, span[0], span[1], window):
-        return False
-    # Between two of its row groups a slice may have a gap, full of right events that none can reach.
-    return any(_meets(right, p.group.first, p.group.last, window) for p in slice_.left)
-
-
-def _meets(right: RowGroup, low: int | None, high: int | None, window: Window) -> bool:
-    if right.first is None or right.last is None or low is None or high is None:
-        return False
-    return right.first <= high + window.hi and right.last >= low + window.lo
+    low, high = left.min_time, left.max_time
+    if left.matchable is not None:
+        low, high = low[left.matchable], high[left.matchable]
+    if not low.size:
+        return np.empty(0, np.int64)
+    order = np.argsort(low, kind="stable")
+    # Of the events that begin early enough for a row group, the latest end decides.
+    latest = np.maximum.accumulate(high[order])
+    begun = np.searchsorted(low[order], spans.last - window.lo, side="right")
+    meets = (begun > 0) & (latest[begun - 1] + window.hi >= spans.first)
+    return np.flatnonzero(meets & spans.are_timed)
 
 
 def _slices_for(rows: int, parallelism: int, slice_rows: int) -> int:
@@ -146,81 +205,66 @@ def _slices_for(rows: int, parallelism: int, slice_rows: int) -> int:
     return -(-slices // parallelism) * parallelism if slices > parallelism else slices
 
 
-def _when(group: RowGroup) -> tuple[float, float]:
-    """Order in time; groups without times last."""
-    if group.first is None or group.last is None:
-        return float("inf"), float("inf")
-    return group.first, group.last
+def _ends(places: Places) -> np.ndarray:
+    """First row of each row group among all, and at the end their number."""
+    return np.concatenate([[0], np.cumsum(places.rows)]).astype(np.int64)
 
 
-def _cut(groups: Sequence[RowGroup], work: Sequence[float], slices: int) -> list[list[Part]]:
-    """Runs of rows of about equal work, cut near; one empty run if there are no rows."""
-    ends = np.concatenate([[0], np.cumsum([group.rows for group in groups])]).astype(np.int64)
+def _touched(ends: np.ndarray, cuts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """First row group of which a slice has rows, and the one after the last: arrays over the slices."""
+    first = np.searchsorted(ends, cuts[:-1], side="right") - 1
+    return first, np.searchsorted(ends, cuts[1:], side="left")
+
+
+def _cut(places: Places, work: np.ndarray, slices: int) -> np.ndarray:
+    """Where runs of rows of about equal work begin, cut near; one empty run if there are no rows."""
+    ends = _ends(places)
     done = np.concatenate([[0.0], np.cumsum(work)])
     total = int(ends[-1])
     slices = max(1, min(slices, total))
     even = done[-1] * np.arange(1, slices) / slices
-    nearest = done[np.abs(done[:, None] - even).argmin(axis=0)] if slices > 1 else even
+    above = np.clip(np.searchsorted(done, even), 1, max(done.size - 1, 1))
+    below, above = (done[np.minimum(place, done.size - 1)] for place in (above - 1, above))
+    nearest = np.where(even - below <= above - even, below, above)
     near = np.abs(nearest - even) <= _SNAP * done[-1] / slices
     rows = np.interp(np.where(near, nearest, even), done, ends).astype(np.int64)
-    cuts = [0, *np.unique(rows[(rows > 0) & (rows < total)]).tolist(), total]
-    return [_run(groups, ends, start, stop) for start, stop in pairwise(cuts)]
+    return np.concatenate([[0], np.unique(rows[(rows > 0) & (rows < total)]), [total]])
 
 
-def _run(groups: Sequence[RowGroup], ends: np.ndarray, start: int, stop: int) -> list[Part]:
-    """Rows start ... stop of all groups in a row."""
-    first = int(np.searchsorted(ends, start, side="right")) - 1
-    last = int(np.searchsorted(ends, stop, side="left"))
-    begins = ends[first:last].tolist()
-    return [
-        Part(group, max(start - begin, 0), min(stop - begin, group.rows))
-        for group, begin in zip(groups[first:last], begins, strict=True)
-    ]
+def _spans_of(spans: Spans, first: np.ndarray, last: np.ndarray) -> Spans:
+    """When the left row groups of each slice are: those from `first` up to `last`."""
+    edges = np.column_stack([first, last]).ravel()
+    # One more, since a slice may end with the last row group; and no slice may have none.
+    earliest = np.minimum.reduceat(np.append(spans.first, NEVER), edges)[::2]
+    latest = np.maximum.reduceat(np.append(spans.last, -NEVER), edges)[::2]
+    return Spans(earliest, latest)
 
 
-class _InTime:
-    """The right row groups along the time axis."""
-
-    def __init__(self, right: Sequence[RowGroup], window: Window) -> None:
-        self._window = window
-        self.rows = np.array([group.rows for group in right], np.int64)
-        self._timed = np.array([group.first is not None for group in right], bool)
-        self._first = np.array([group.first or 0 for group in right], np.int64)
-        self._last = np.array([group.last or 0 for group in right], np.int64)
-
-    def rows_near(self, left: RowGroup) -> float:
-        """Right rows that the events of a left row group can reach, if rows are spread evenly."""
-        if left.first is None or left.last is None:
-            return 0.0
-        low, high = left.first + self._window.lo, left.last + self._window.hi
-        shared = np.minimum(self._last, high) - np.maximum(self._first, low) + 1.0
-        lengths = np.maximum(self._last - self._first, 0) + 1.0
-        return float(np.clip(shared / lengths, 0.0, 1.0) @ (self.rows * self._timed))
-
-    def readers(self, slices: Sequence[Sequence[Part]]) -> tuple[np.ndarray, np.ndarray]:
-        """Of each right row group the first slice that reads it, and how many do, by the footers."""
-        owners, readers = np.zeros(self.rows.size, np.int64), np.zeros(self.rows.size, np.int64)
-        for number, parts in enumerate(slices):
-            read = np.zeros(self.rows.size, bool)
-            for part in parts:
-                read |= self._reached(_estimated(part))
-            owners[read & (readers == 0)] = number
-            readers += read
-        return owners, readers
-
-    def _reached(self, span: tuple[int, int] | None) -> np.ndarray:
-        if span is None:
-            return np.zeros(self.rows.size, bool)
-        low, high = span[0] + self._window.lo, span[1] + self._window.hi
-        return self._timed & (self._first <= high) & (self._last >= low)
+def _readers(slices: Spans, right: Spans, window: Window) -> tuple[np.ndarray, np.ndarray]:
+    """Of each right row group a slice that accounts for it, and how many read it, by the footers."""
+    timed = slices.take(np.flatnonzero(slices.are_timed))
+    begin, end = timed.first + window.lo, timed.last + window.hi
+    # Slices are in order of their first times, the timed ones before the others.
+    first = np.searchsorted(np.maximum.accumulate(end), right.first)
+    begun = np.searchsorted(begin, right.last, side="right")
+    readers = np.maximum(begun - np.searchsorted(np.sort(end), right.first), 0)
+    place = np.arange(right.first.size)
+    # Those that read a row group take turns in accounting for it; the others' are dealt out.
+    turn = first + place % np.maximum(readers, 1)
+    return np.where(readers > 0, turn, place % slices.first.size), readers
 
 
-def _estimated(part: Part) -> tuple[int, int] | None:
-    """Where part of a row group lies in time, if its rows are in order."""
-    first, last, rows = part.group.first, part.group.last, part.group.rows
-    if first is None or last is None:
-        return None
-    return (
-        first + (last - first) * part.start // rows,
-        last - (last - first) * (rows - part.stop) // rows,
-    )
+def _rows_near(left: Spans, right: RowGroups, window: Window) -> np.ndarray:
+    """Right rows that the events of each left row group can reach, if rows are spread evenly."""
+    timed = np.flatnonzero(right.likely.are_timed)
+    spans, rows = right.likely.take(timed), right.places.rows[timed]
+    count = max(_LEAST_POINTS, _POINTS // max(timed.size, 1))
+    lengths = (spans.last - spans.first).astype(np.float64)
+    parts = (np.arange(count) + 0.5) / count
+    points = (spans.first[:, None] + (lengths[:, None] * parts).astype(np.int64)).ravel()
+    order = np.argsort(points, kind="stable")
+    before = np.concatenate([[0.0], np.cumsum(np.repeat(rows / count, count)[order])])
+    points = points[order]
+    above = np.searchsorted(points, left.last + window.hi, side="right")
+    below = np.searchsorted(points, left.first + window.lo, side="left")
+    return np.where(left.are_timed, np.maximum(before[above] - before[below], 0.0), 0.0)

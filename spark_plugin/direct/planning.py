@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-import pyarrow.parquet as pq
+import numpy as np
 
 from event_model.condition import TimingCondition
 from event_model.errors import CoincideError
 from event_model.options import CorrelateOptions
-from spark_plugin.direct.columns import check_present, needed_columns, with_like_keys
-from spark_plugin.direct.files import Given, ParquetFiles, find_files
-from spark_plugin.direct.footers import (
-    RowGroup,
-    check_alike,
-    common_schema,
-    file_schemas,
-    int96_columns,
-    read_footers,
-    row_groups,
+from spark_plugin.direct.columns import (
+    check_present,
+    needed_columns,
+    time_columns,
+    with_like_keys,
 )
+from spark_plugin.direct.files import Given, ParquetFiles, find_files
+from spark_plugin.direct.footers import Footer, check_alike, file_schemas, read_footers
 from spark_plugin.direct.plan import DirectPlan, direct_plan
+from spark_plugin.direct.reading import PlannedFiles
+from spark_plugin.direct.row_groups import RowGroups, row_groups
 from spark_plugin.direct.slice_join import DirectJoin
+from spark_plugin.direct.stamps import FileStamps
 from spark_plugin.worker import TablePlan, names_of, plan_tables
 
 TIMES_WITH_STATISTICS = (
@@ -70,34 +71,67 @@ def plan_files(
         If a column is missing, or differs between the files of a side; `MissingColumn` if only some
         files of a side have it.
     """
+    needed, times = needed_columns(arguments), time_columns(arguments)
     files = find_files("left", left), find_files("right", right)
-    footers = [read_footers(side) for side in files]
-    for side, read, names in zip(files, footers, needed_columns(arguments), strict=True):
+    footers = [read_footers(*side) for side in zip(files, times, strict=True)]
+    for side, read, names in zip(files, footers, needed, strict=True):
         check_present(side.side, file_schemas(side, read), names)
-    own = [common_schema(*side) for side in zip(files, footers, strict=True)]
+    own = [read[0].schema for read in footers]
     schemas = with_like_keys(own, names_of(arguments.get("by", ())))
     tables = plan_tables(schemas[0], schemas[1], condition, **arguments)
-    groups = []
-    for i in (0, 1):
-        check_alike(files[i], footers[i], own[i], tables.columns(i))
-        _check_no_int96(files[i], footers[i], tables.columns(i))
-        groups.append(row_groups(footers[i], tables.scales[i]))
-        _check_known(files[i], groups[i], tables, i)
+    groups = [_row_groups(files[i], footers[i], tables, i) for i in (0, 1)]
     options: CorrelateOptions = arguments.get("options", CorrelateOptions())
-    plan = direct_plan(
-        groups[0], groups[1], tables.spec.window,
-        parallelism=parallelism, slices=options.slices, slice_rows=options.slice_rows,
-    )  # fmt: skip
-    _check_ordered(plan, groups, options)
-    return DirectJoin(files, tables, plan, (schemas[0], schemas[1]))
+    plan = _ordered_plan(files[1], groups, tables, parallelism, options)
+    planned = [
+        PlannedFiles(side, schema, FileStamps.of([footer.stamp for footer in read]))
+        for side, schema, read in zip(files, schemas, footers, strict=True)
+    ]
+    return DirectJoin((planned[0], planned[1]), tables, plan)
 
 
-def _check_no_int96(
-    files: ParquetFiles, footers: Sequence[pq.FileMetaData], names: Sequence[str]
-) -> None:
+def _row_groups(
+    files: ParquetFiles, footers: Sequence[Footer], tables: TablePlan, side: int
+) -> RowGroups:
+    """The row groups of a side, all its files being fit for the direct way."""
+    names = tables.columns(side)
+    check_alike(files, footers, footers[0].schema, names)
+    _check_no_int96(files, footers, names)
+    groups = row_groups(footers, tables.scales[side])
+    _check_known(files, groups, tables, side)
+    return groups
+
+
+def _ordered_plan(
+    right_files: ParquetFiles,
+    groups: Sequence[RowGroups],
+    tables: TablePlan,
+    parallelism: int,
+    options: CorrelateOptions,
+) -> DirectPlan:
+    """The slices, if rows need not be read too often; else why."""
+
+    def planned(right: RowGroups) -> DirectPlan:
+        return direct_plan(
+            groups[0], right, tables.spec.window,
+            parallelism=parallelism, slices=options.slices, slice_rows=options.slice_rows,
+        )  # fmt: skip
+
+    plan = planned(groups[1])
+    if plan.reads <= options.max_replication:
+        return plan
+    often = (
+        f"each row would be read {plan.reads:.1f} times on average (max_replication is"
+        f" {options.max_replication:g})"
+    )
+    if planned(replace(groups[1], spans=groups[1].likely)).reads <= options.max_replication:
+        raise NotDirect(_wild(right_files, groups[1], often))
+    raise NotDirect(_disorder(plan, groups, often))
+
+
+def _check_no_int96(files: ParquetFiles, footers: Sequence[Footer], names: Sequence[str]) -> None:
     """PyArrow would read them as nanoseconds, and times before 1678 or after 2262 wrongly."""
     for path, footer in zip(files.paths, footers, strict=True):
-        old = sorted(int96_columns(footer).intersection(names))
+        old = sorted(footer.int96.intersection(names))
         if old:
             raise NotDirect(
                 f"{files.side}: {path} has {' and '.join(old)} as INT96, Spark's default for"
@@ -105,37 +139,44 @@ def _check_no_int96(
             )
 
 
-def _check_known(
-    files: ParquetFiles, groups: Sequence[RowGroup], tables: TablePlan, side: int
-) -> None:
-    unknown = next((group for group in groups if not group.is_known), None)
-    if unknown is not None:
+def _check_known(files: ParquetFiles, groups: RowGroups, tables: TablePlan, side: int) -> None:
+    unknown = np.flatnonzero(~groups.is_known)
+    if unknown.size:
         names = " and ".join(dict.fromkeys(s.column.name for s in tables.scales[side]))
+        path = files.paths[groups.places.file[unknown[0]]]
         raise NotDirect(
-            f"{files.side}: {files.paths[unknown.file]} has no statistics of {names}; write it with"
+            f"{files.side}: {path} has no statistics of {names}; write it with"
             " statistics, and times as timestamps in microseconds or integers"
         )
 
 
-def _check_ordered(
-    plan: DirectPlan, groups: Sequence[Sequence[RowGroup]], options: CorrelateOptions
-) -> None:
-    if plan.reads > options.max_replication:
-        sizes = [group.rows for side in groups for group in side]
-        largest, slice_rows = max(sizes), max(1, sum(sizes) // len(plan.slices))
-        if largest > slice_rows:
-            raise NotDirect(
-                f"row groups hold up to {largest:,} rows where a slice has about {slice_rows:,}, and are"
-                f" read whole, so that each row would be read {plan.reads:.1f} times on average"
-                f" (max_replication is {options.max_replication:g}); written once in order of time and"
-                f" in smaller row groups, as by {_smaller_groups(slice_rows)}, the files would be joined"
-                " without an exchange"
-            )
-        raise NotDirect(
-            f"the files are so little ordered in time that each row would be read {plan.reads:.1f} times"
-            f" on average (max_replication is {options.max_replication:g}); ordered once, as by"
-            f" {REMEDY}, they would be joined without an exchange"
+def _wild(files: ParquetFiles, groups: RowGroups, often: str) -> str:
+    """Why and how often rows are read where single times out of range hide when row groups are.
+
+    Those of the right side: slices see for themselves when their left rows are.
+    """
+    wild = np.flatnonzero(groups.is_open)
+    path = files.paths[groups.places.file[wild[0]]]
+    return (
+        f"{files.side}: {wild.size:,} of {len(groups.places):,} row groups hold NaN, infinity or times"
+        f" that reach 2^61 ticks, the first of them in {path}, so that nothing tells when their events"
+        f" are and {often}; mend such times, or leave these rows out of the files"
+    )
+
+
+def _disorder(plan: DirectPlan, groups: Sequence[RowGroups], often: str) -> str:
+    sizes = np.concatenate([side.places.rows for side in groups])
+    largest, slice_rows = int(sizes.max()), max(1, int(sizes.sum()) // len(plan.slices))
+    if largest > slice_rows:
+        return (
+            f"row groups hold up to {largest:,} rows where a slice has about {slice_rows:,}, and are"
+            f" read whole, so that {often}; written once in order of time and in smaller row groups,"
+            f" as by {_smaller_groups(slice_rows)}, the files would be joined without an exchange"
         )
+    return (
+        f"the files are so little ordered in time that {often}; ordered once, as by {REMEDY}, they"
+        " would be joined without an exchange"
+    )
 
 
 def _smaller_groups(slice_rows: int) -> str:
