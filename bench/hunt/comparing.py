@@ -112,10 +112,11 @@ class _Comparison:
 
     def _events(self) -> Iterable[tuple[Event, list[Partner]]]:
         """Left events that the answer must tell of, with their partners."""
-        for event, partners in zip(self._oracle.sides[0].events, self._oracle.partners, strict=True):
-            if partners if self._job.how != "anti" else not partners:
-                yield event, partners
-            elif self._job.how == "left":
+        for event, partners in zip(
+            self._oracle.sides[0].events, self._oracle.partners, strict=True
+        ):
+            is_wanted = not partners if self._job.how == "anti" else bool(partners)
+            if is_wanted or self._job.how == "left":
                 yield event, partners
 
     def _head(self, event: Event) -> Values:
@@ -178,7 +179,15 @@ class _Comparison:
             head, columns, probabilities = self._split(row)
             if any(column is None for column in columns):
                 return f"a null in the place of a list: {row}"
-            if len({*map(len, columns), len(columns[0] if probabilities is None else probabilities)}) > 1:
+            if (
+                len(
+                    {
+                        *map(len, columns),
+                        len(columns[0] if probabilities is None else probabilities),
+                    }
+                )
+                > 1
+            ):
                 return f"lists of several lengths: {row}"
             pairs = [plain(pair) for pair in zip(*columns, strict=True)]
             found[*head, _multiset(pairs)] += 1
@@ -203,7 +212,7 @@ class _Comparison:
             chosen = [q for q, other in partners if self._partner(other) == plain(partner)]
             condition = data.lo, data.hi, data.confidence
             rows_ = reference_rows(partners)
-            if partners and not chosen or not partners and partner[0] is not None:
+            if not chosen if partners else partner[0] is not None:
                 return f"{head} has the best partner {partner}, which is none of its partners"
             if not best_is_acceptable(reference_row(event), rows_, partner[0], *condition):
                 return f"{head} has the best partner {partner}, but another is better"

@@ -65,8 +65,9 @@ def draw_data(chance: Chance, profile: Profile) -> DataSet:
         scale = draw_scale(chance, clock, factors)
         sides = [draw_intervals(chance, scale, size) for size in sizes]
         window = draw_window(chance, scale.step)
+    pools = [_pool(chance, kind) for kind in keys]
     drawn = [
-        _side(chance, side, intervals, data)
+        _side(chance, side, intervals, data, pools)
         for side, intervals in zip(data.sides, sides, strict=True)
     ]
     data = replace(data, left=drawn[0], right=drawn[1])
@@ -101,13 +102,16 @@ def _draw_names(chance: Chance, keys: int, profile: Profile) -> Names:
 
 
 def _side(
-    chance: Chance, given: Side, intervals: list[tuple[int, int]], data: DataSet
+    chance: Chance,
+    given: Side,
+    intervals: list[tuple[int, int]],
+    data: DataSet,
+    pools: list[list[Any]],
 ) -> Side:
     """The rows of one side: as their columns hold them, with nulls, bad times and duplicates."""
     instants = chance.happens(12)
     types = (given.types[0],) * 2 if instants else given.types
     factors = [data.factor(kind) for kind in types]
-    pools = [_pool(chance, kind) for kind in data.key_types]
     rows = []
     for i, (low, high) in enumerate(intervals):
         first = types[0].value(low / factors[0])
@@ -132,9 +136,7 @@ def _pool(chance: Chance, kind: ValueType) -> list[Any]:
     return values + [None] * chance.choice((0, 0, 0, 1, 3))
 
 
-def _spoiled(
-    chance: Chance, row: Row, types: tuple[TimeType, TimeType], instants: bool
-) -> Row:
+def _spoiled(chance: Chance, row: Row, types: tuple[TimeType, TimeType], instants: bool) -> Row:
     """Sentinels in the place of times, and ends the wrong way round."""
     if not chance.happens(20):
         return row

@@ -61,7 +61,9 @@ class Job:
         return self.how in ("semi", "anti")
 
 
-def draw_job(chance: Chance, data: DataSet, ways_options: Callable[[Chance], dict[str, Any]]) -> Job:
+def draw_job(
+    chance: Chance, data: DataSet, ways_options: Callable[[Chance], dict[str, Any]]
+) -> Job:
     """A job that has a meaning, or one of `NONSENSE`.
 
     Parameters
@@ -83,7 +85,7 @@ def draw_job(chance: Chance, data: DataSet, ways_options: Callable[[Chance], dic
     if chance.happens(60 if oracle.is_invalid else 20) or _shorter(oracle, options):
         options["invalid"] = "raise" if chance.happens(15) else "drop"
     nonsense = None
-    if chance.happens(2):
+    if chance.happens(3):
         nonsense = chance.choice([name for name, (able, _, _) in NONSENSE.items() if able(data)])
     extra = data.extra is not None and chance.happens(80)
     return Job(
@@ -97,8 +99,9 @@ def draw_job(chance: Chance, data: DataSet, ways_options: Callable[[Chance], dic
 def _lengths(chance: Chance, oracle: Oracle) -> dict[str, int]:
     """Declared longest lengths: as they are, longer, and rarely too short."""
     found = {}
+    percent = chance.choice((0, 0, 20, 60, 100))
     for name, actual in zip(("left_longest", "right_longest"), longest(oracle), strict=True):
-        if chance.happens(25):
+        if chance.happens(percent):
             length = chance.choice((actual, actual, actual + 1, actual * 3, actual, actual // 2))
             found[name] = min(length, LIMIT - 1)
     return found
@@ -181,6 +184,7 @@ def _is_stamped(data: DataSet) -> bool:
 
 NONSENSE: dict[str, tuple[Callable[[DataSet], bool], str, _Change]] = {
     "no such key": (_always, "SchemaError", _set(by=["nothing"])),
+    "a key of no name": (_always, "SchemaError ConditionError", _set(by=[""])),
     "no such column": (_always, "SchemaError", _set(left_columns=["id", "nothing"])),
     "no such time": (_always, "SchemaError", _set(right_time=("nothing", "id"))),
     "how": (_always, "ConditionError", _set(how="outer")),
@@ -208,4 +212,4 @@ NONSENSE: dict[str, tuple[Callable[[DataSet], bool], str, _Change]] = {
     "no unit for floats": (_has_floats, "SchemaError", _option(unit=None)),
     "a unit of timestamps": (_is_stamped, "ConditionError", _option(unit="ms")),
 }  # fmt: skip
-"""What makes no sense: whether it can be asked of a data set, the error that is due, the change."""
+"""What makes no sense: whether it can be asked of a data set, the errors that are due, the change."""

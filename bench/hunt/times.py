@@ -101,6 +101,9 @@ def draw_scale(chance: Chance, clock: Clock, factors: list[Fraction]) -> Scale:
     steps = chance.choice((20, 20, 6, 0, 1, 12, 60))
     span = step * (steps + 10)
     origins = [0, -5 * step, *_times_of_our_days(clock), low, high - span, 2**31 - 3 * step]
+    if clock.types[0].family == "float":
+        # Beyond 2^53 ticks floats and ticks no longer agree one by one.
+        origins += [2**53 + 1, 2**57, 2**57 + 12345]
     inside = [o for o in origins if low <= o <= high - span] or [low]
     origin = chance.choice(inside) // grain * grain
     return Scale(origin, step, steps)

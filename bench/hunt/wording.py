@@ -16,7 +16,7 @@ def source_options(case: Case) -> dict[str, str]:
     predicate, options = condition.predicate, given["options"]
     lists = ("left_time", "right_time", "by", "left_columns", "right_columns")
     found = {name: ",".join(given[name]) for name in lists}
-    if not found["by"]:
+    if not given["by"]:
         del found["by"]
     found |= {name: str(given[name]) for name in ("how", "emit", "probability")}
     found["within"] = f"{predicate.lo},{predicate.hi}"

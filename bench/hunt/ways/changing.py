@@ -29,8 +29,9 @@ def moved(data: DataSet, chance: Chance) -> DataSet:
     def other(side: Side) -> Side:
         if not side.rows:
             return side
-        drawn = [chance.choice(side.rows) for _ in side.rows]
-        rows = [r._replace(low=d.low, high=d.high) for r, d in zip(side.rows, drawn, strict=True)]
+        # Rows of one id are copies of one row, and stay so.
+        drawn = {row.number: chance.choice(side.rows) for row in side.rows}
+        rows = [r._replace(low=(d := drawn[r.number]).low, high=d.high) for r in side.rows]
         return replace(side, rows=tuple(rows))
 
     which = chance.choice((0, 1, 2))
@@ -84,29 +85,41 @@ def _nothing(case: Case, folder: Path) -> None:
         path.write_bytes(path.read_bytes())
 
 
+def _forbid(case: Case, folder: Path) -> None:
+    case.chance("fault").choice(_files(folder)).chmod(0)
+
+
 _CHANGES: dict[str, Callable[[Case, Path], None]] = {
     "truncated": _truncate, "removed": _remove, "retyped": _retype, "written again": _nothing,
 }  # fmt: skip
 _NEW_ROWS: dict[str, Callable[[DataSet, Chance], DataSet]] = {"moved": moved, "grown": _grown}
+if os.geteuid() != 0:  # whom nothing is forbidden
+    _CHANGES["forbidden"] = _forbid
 KINDS = (*_NEW_ROWS, "moved", "moved", *_CHANGES)
+
+
+def change_files(kind: str, case: Case, folder: Path) -> DataSet:
+    """Change the files of a case; the rows that they hold then."""
+    if kind not in _NEW_ROWS:
+        _CHANGES[kind](case, folder)
+        return case.data
+    later = _NEW_ROWS[kind](case.data, case.chance("rows"))
+    _rewrite(later, case, folder)
+    return later
 
 
 def _judge(case: Case, folder: Path) -> Verdict:
     write_sides(case.data, case.chance("changing"), folder, old=False)
     kind = case.chance("kind").choice(KINDS)
-    later = _NEW_ROWS[kind](case.data, case.chance("rows")) if kind in _NEW_ROWS else case.data
     try:
         condition, given = arguments(case.data, case.job)
         job = FilesJoin(str(folder / "left"), str(folder / "right"), condition, **given)
         batches = job.batches()
         taken = _first(batches) if case.chance("when").happens(20) else []
-        if kind in _NEW_ROWS:
-            _rewrite(later, case, folder)
-        else:
-            _CHANGES[kind](case, folder)
+        later = change_files(kind, case, folder)
         table = pa.Table.from_batches([*taken, *batches], schema=job.schema)
     except Exception as error:
-        return _judged_error(case, error)
+        return judge_changed(case, error)
     return judge_either(case, [case.data, later], Found(table), kind)
 
 
@@ -114,7 +127,7 @@ def _first(batches: Iterator[pa.RecordBatch]) -> list[pa.RecordBatch]:
     return [batch for batch in (next(batches, None),) if batch is not None]
 
 
-def _judged_error(case: Case, error: Exception) -> Verdict:
+def judge_changed(case: Case, error: Exception) -> Verdict:
     """A change is a matter of data; what is wrong besides may be told first."""
     if error_names(error) & {"DataError", "SchemaError"}:
         return Verdict("refused", str(error))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from bench.hunt.chance import Chance
 from bench.hunt.comparing import differing
 from bench.hunt.judging import judge_error
 from bench.hunt.meaning import Event
+from bench.hunt.times import LIMIT
 from cpu_fallback.reference import qualifies, satisfaction_probability
 from cpu_fallback.streams import ALGORITHMS, StreamCorrelator, stream_correlator
 from event_model import TimingCondition, within
@@ -79,17 +81,16 @@ def _arrivals(events: list[Event], chance: Chance, explicit: bool) -> Arrivals:
     span = max((e.high for e in given), default=0) - min((e.high for e in given), default=0)
     delay = min(_MOST, chance.choice((0, 1, span // 20, span // 4, span)))
     waits = [round(delay * chance.choice((0.0, 1.0, chance.fraction()))) for _ in given]
-    order = sorted(range(len(given)), key=lambda i: (given[i].high + waits[i], chance.fraction()))
+    arrivals = [min(event.high + wait, LIMIT) for event, wait in zip(given, waits, strict=True)]
+    order = sorted(range(len(given)), key=lambda i: (arrivals[i], chance.fraction()))
     arrived = [given[i] for i in order]
-    instants = [given[i].high + waits[i] for i in order] if explicit else None
+    instants = [arrivals[i] for i in order] if explicit else None
     if not explicit and chance.happens(30):
         arrived = chance.shuffled(arrived)
     return Arrivals(arrived, instants, delay)
 
 
-def _correlator(
-    case: Case, sides: list[Arrivals], chance: Chance, emit: str
-) -> StreamCorrelator:
+def _correlator(case: Case, sides: list[Arrivals], chance: Chance, emit: str) -> StreamCorrelator:
     limits: dict[str, int] = {}
     for name, side in zip(("left", "right"), sides, strict=True):
         lengths = [event.high - event.low for event in side.events]
@@ -121,7 +122,9 @@ def _fed(
         start, stop = queues[side].pop(0)
         given = sides[side]
         piece = given.events[start:stop]
-        times = tuple(np.array([getattr(e, end) for e in piece], np.int64) for end in ("low", "high"))
+        times = tuple(
+            np.array([getattr(e, end) for e in piece], np.int64) for end in ("low", "high")
+        )
         more = {} if given.instants is None else {
             "arrival": np.array(given.instants[start:stop], np.int64)
         }  # fmt: skip
@@ -138,7 +141,7 @@ def _pieces(side: Arrivals, chance: Chance) -> list[tuple[int, int]]:
     size = len(side.events)
     cuts = sorted(chance.integer(0, size) for _ in range(chance.choice((0, 1, 2, 5))))
     edges = [0, *cuts, size]
-    return list(zip(edges, edges[1:], strict=False))
+    return list(pairwise(edges))
 
 
 def _pairs(case: Case, sides: list[Arrivals]) -> list[tuple[int, int]]:

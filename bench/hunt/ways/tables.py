@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -42,9 +43,7 @@ def _chunked(table: pa.Table, chance: Chance) -> pa.Table:
         return table
     cuts = sorted(chance.integer(0, table.num_rows) for _ in range(2))
     edges = [0, *cuts, table.num_rows]
-    return pa.concat_tables(
-        [table.slice(a, b - a) for a, b in zip(edges, edges[1:], strict=False)]
-    )
+    return pa.concat_tables([table.slice(a, b - a) for a, b in pairwise(edges)])
 
 
 WAYS = [Way("tables", _judge, weight=38)]
