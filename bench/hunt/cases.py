@@ -77,6 +77,8 @@ class Case:
     way : Way
     data : DataSet
     job : Job
+    shared : Oracle or None
+        Of all cases of the data set that declare no lengths.
     """
 
     seed: int
@@ -84,10 +86,13 @@ class Case:
     way: Way
     data: DataSet
     job: Job
+    shared: Oracle | None = field(default=None, repr=False)
 
     @cached_property
     def oracle(self) -> Oracle:
         """The right answer."""
+        if self.shared is not None and self.shared.serves(self.data, self.job.longest):
+            return self.shared
         return Oracle(self.data, self.job.longest)
 
     def chance(self, what: str) -> Chance:

@@ -62,7 +62,7 @@ class Job:
 
 
 def draw_job(
-    chance: Chance, data: DataSet, ways_options: Callable[[Chance], dict[str, Any]]
+    chance: Chance, data: DataSet, oracle: Oracle, ways_options: Callable[[Chance], dict[str, Any]]
 ) -> Job:
     """A job that has a meaning, or one of `NONSENSE`.
 
@@ -70,11 +70,12 @@ def draw_job(
     ----------
     chance : Chance
     data : DataSet
+    oracle : Oracle
+        Of the data, without declared lengths.
     ways_options : callable
         Options that only the way itself takes.
     """
     how, emit, probability = chance.choice(SHAPES)
-    oracle = Oracle(data)
     options: dict[str, Any] = {
         "threads": chance.choice((1, 1, 2)), **_lengths(chance, oracle), **ways_options(chance),
     }  # fmt: skip

@@ -30,6 +30,10 @@ class Oracle:
         self.data = data
         self._longest = longest
 
+    def serves(self, data: DataSet, longest: tuple[int | None, int | None]) -> bool:
+        """Whether this is the oracle of that data set and of these lengths."""
+        return self.data is data and self._longest == longest
+
     @cached_property
     def sides(self) -> tuple[Meaning, Meaning]:
         """What the rows of both sides mean."""

@@ -8,21 +8,31 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from bench.hunt.cases import CASES_PER_DATA_SET, Case, Verdict, Way
 from bench.hunt.chance import Chance
+from bench.hunt.data import DataSet
 from bench.hunt.drawing import draw_data
 from bench.hunt.jobs import draw_job
+from bench.hunt.oracle import Oracle
 from bench.hunt.times import Profile
 
 
 def draw_case(seed: int, number: int, ways: Sequence[Way], profile: Profile) -> Case:
     """Case `number`, which depends on nothing but the seed and its number."""
-    data = draw_data(Chance(seed, number // CASES_PER_DATA_SET, "data"), profile)
+    data, shared = _drawn(seed, number // CASES_PER_DATA_SET, profile)
     chance = Chance(seed, number, "job")
     way = chance.weighted({way: way.weight for way in ways if way.suits(data)})
-    return Case(seed, number, way, data, draw_job(chance, data, way.options))
+    return Case(seed, number, way, data, draw_job(chance, data, shared, way.options), shared)
+
+
+@lru_cache(maxsize=8)
+def _drawn(seed: int, number: int, profile: Profile) -> tuple[DataSet, Oracle]:
+    """A data set, which several cases have in common, and its right answer."""
+    data = draw_data(Chance(seed, number, "data"), profile)
+    return data, Oracle(data)
 
 
 @contextmanager

@@ -51,7 +51,7 @@ def hunting_sessions(cores: int) -> Iterator[Sessions]:
     for name, value in SETTINGS.items():
         interpreting.conf.set(name, value)
     interpreting.conf.set("spark.sql.codegen.wholeStage", "false")
-    compiling.dataSource.register(CoincideSource)  # which all sessions share
+    compiling.dataSource.register(CoincideSource)
     loggers = [PySparkLogger.getLogger(name) for name in _ERROR_LOGGERS]
     before = [logger.disabled for logger in loggers]
     for logger in loggers:

@@ -67,6 +67,6 @@ def joined(case: Case, inputs: list[str], folder: Path, engine: str, *more: str)
 
 WAYS = [
     Way("command, Parquet", _judge_parquet, suits=can_be_parquet, weight=8),
-    Way("command, CSV", _judge_csv, suits=can_be_csv, weight=10),
+    Way("command, CSV", _judge_csv, suits=can_be_csv, weight=25),
     Way("command, Arrow", _judge_ipc, weight=4),
 ]

@@ -99,7 +99,9 @@ def _judge_source(sessions: Sessions, case: Case, folder: Path) -> Verdict:
 
     def attempt() -> Found:
         options = {"left": left, "right": right, **source_options(case)}
-        return Found(sessions.of(case).read.format("coincide").options(**options).load().toArrow())
+        # The session that it is registered in: another one neither finds it nor can register it.
+        read = sessions.compiling.read
+        return Found(read.format("coincide").options(**options).load().toArrow())
 
     return judge_join(case, attempt)
 
