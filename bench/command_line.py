@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -51,7 +52,7 @@ def list_experiments() -> None:
     """Name the experiments and what each measures."""
     table = Table("name", "measures", "needs", "flags", box=None)
     for name, experiment in experiments().items():
-        flags = " ".join(f"--{flag}" for flag in experiment.flags)
+        flags = " ".join(f"--{flag}" for flag in (*experiment.flags, *experiment.options))
         table.add_row(name, experiment.summary, experiment.needs, flags)
     Console().print(table)
 
@@ -88,7 +89,7 @@ class NoBackendError(typer.Exit):
 
 
 def run_experiment(
-    name: str, *, quick: bool, rounds: int | None, cores: int, out: Path, **flags: bool
+    name: str, *, quick: bool, rounds: int | None, cores: int, out: Path, **given: Any
 ) -> Report:
     """Run one experiment, write ``NAME.json`` and print its table.
 
@@ -102,8 +103,9 @@ def run_experiment(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise typer.BadParameter(f"cannot write to --out {out}: {error.strerror}") from error
-    console = Console()
-    chosen = frozenset(flag for flag, value in flags.items() if value)
+    # The stream of now: an experiment may catch what a command prints.
+    console, experiment = Console(file=sys.stdout), experiments()[name]
+    options = {option: given.get(option, its.default) for option, its in experiment.options.items()}
     columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(f"{name}: starting")
@@ -111,12 +113,14 @@ def run_experiment(
             Report(name, quick),
             cores=cores,
             rounds=rounds,
-            flags=chosen,
+            flags=frozenset(flag for flag in experiment.flags if given.get(flag)),
+            options=options,
+            tell=lambda text: console.print(text, soft_wrap=True, markup=False, highlight=False),
             say=lambda text: progress.update(task, description=f"{name}: {text}"),
             out=out,
         )
         try:
-            experiments()[name].run(bench)
+            experiment.run(bench)
         except CheckFailedError as error:
             console.print(f"[red]{name}: {error}[/red]")
             raise typer.Exit(1) from error
@@ -130,10 +134,13 @@ def run_experiment(
 
 
 def _command(name: str, experiment: Experiment) -> Callable[..., None]:
-    """A command whose options are those of all experiments and the flags of this one."""
+    """A command whose options are those of all experiments and those of this one."""
     options = dict(OPTIONS)
     for flag, text in experiment.flags.items():
         options[flag] = Annotated[bool, typer.Option(f"--{flag}", help=text)], False
+    for option, its in experiment.options.items():
+        typed = typer.Option(help=its.help, min=its.least)
+        options[option] = Annotated[its.kind, typed], its.default
 
     def command(**given: Any) -> None:
         run_experiment(name, **given)

@@ -22,6 +22,26 @@ class CheckFailedError(AssertionError):
 
 
 @dataclass(frozen=True)
+class Option:
+    """An option of one experiment on the command line.
+
+    Parameters
+    ----------
+    kind : type
+        ``int`` or ``float``, or either or None.
+    default : int, float or None
+    help : str
+    least : int
+        Smaller values are refused.
+    """
+
+    kind: Any
+    default: float | None
+    help: str
+    least: int = 0
+
+
+@dataclass(frozen=True)
 class Experiment:
     """One experiment.
 
@@ -37,6 +57,8 @@ class Experiment:
         What must be installed besides the library, for ``list``.
     flags : mapping of str to str
         Optional parts, each with its help text.
+    options : mapping of str to Option
+        What else it takes on the command line.
     """
 
     summary: str
@@ -45,6 +67,7 @@ class Experiment:
     about: str = ""
     needs: str = ""
     flags: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, Option] = field(default_factory=dict)
 
 
 class Bench:
@@ -60,8 +83,12 @@ class Bench:
         Rounds of every timing; None: the experiment's choice.
     flags : frozenset of str
         Optional parts asked for.
+    options : mapping of str to Any
+        The values of the experiment's own options.
     say : callable
         Shows what is going on.
+    tell : callable
+        Prints a line that stays.
     out : Path or None
         Where results go; None: nowhere before the end.
     """
@@ -73,11 +100,13 @@ class Bench:
         cores: int = 2,
         rounds: int | None = None,
         flags: frozenset[str] = frozenset(),
+        options: Mapping[str, Any] | None = None,
         say: Callable[[str], None] = lambda text: None,
+        tell: Callable[[str], None] = lambda text: None,
         out: Path | None = None,
     ) -> None:
         self.report, self.cores, self.flags, self.say = report, cores, flags, say
-        self._out = out
+        self.options, self.tell, self.out = dict(options or {}), tell, out
         self._rounds = rounds
         self.note(cores=cores)
 
@@ -100,8 +129,8 @@ class Bench:
 
     def keep(self) -> None:
         """Write what there is so far: a long run that ends early has not been for nothing."""
-        if self._out is not None:
-            self.report.write(self._out)
+        if self.out is not None:
+            self.report.write(self.out)
 
     def alternate(
         self,

@@ -1,0 +1,33 @@
+"""Differential fuzzing in this process: every way without a JVM against exact arithmetic."""
+
+from __future__ import annotations
+
+from bench.experiment import Bench, Experiment
+from bench.hunt.options import OPTIONS
+
+
+def run(bench: Bench) -> None:
+    """Hunt through tables, files, the command line and streams."""
+    from bench.hunt.hunting import hunt
+    from bench.hunt.times import Profile
+    from bench.hunt.ways import changing, command, files, streams, tables
+
+    ways = [*tables.WAYS, *files.WAYS, *command.WAYS, *streams.WAYS, *changing.WAYS]
+    hunt(bench, ways, lambda number: Profile(), cases=bench.pick(100_000, 100))
+
+
+ABOUT = """\
+Differential fuzzing: cases drawn at random, types of columns, sentinels, keys, layouts of files, options,
+faults and all, each joined by one way and judged by the exact arithmetic of `cpu_fallback.reference`. A
+case is right where the answer is (probabilities to 3·10⁻¹⁶, counts of bad rows exactly), where the error is
+raised that is due, or where a way refuses files that it does not take (closed). Each case can be run again
+alone: `run hunt --seed S --case K`.
+"""
+
+EXPERIMENT = Experiment(
+    summary="random cases by every way in process, judged by the reference (--cases, --seconds)",
+    run=run,
+    title="Hunt: one process",
+    about=ABOUT,
+    options=OPTIONS,
+)

@@ -1,0 +1,42 @@
+"""Differential fuzzing on Spark: every way of DataFrames and files against exact arithmetic."""
+
+from __future__ import annotations
+
+from bench.experiment import Bench, Experiment
+from bench.hunt.options import OPTIONS
+
+
+def run(bench: Bench) -> None:
+    """Hunt through the ways of one session."""
+    from bench.hunt.cases import CASES_PER_DATA_SET
+    from bench.hunt.hunting import hunt
+    from bench.hunt.sessions import SETTINGS, hunting_sessions
+    from bench.hunt.times import Profile
+    from bench.hunt.ways.spark_files import file_ways
+    from bench.hunt.ways.spark_frames import frame_ways
+
+    def profile(number: int) -> Profile:
+        """Every third data set has types that only files have."""
+        return Profile(dataframes=number // CASES_PER_DATA_SET % 3 != 0)
+
+    bench.say("starting Spark")
+    bench.note(master=f"local[{bench.cores}]", spark=SETTINGS)
+    with hunting_sessions(bench.cores) as sessions:
+        ways = [*frame_ways(sessions), *file_ways(sessions)]
+        cases = bench.pick(10_000, 24)
+        hunt(bench, ways, profile, cases=cases, workers=bench.cores + 1, shrink_seconds=30.0)
+
+
+ABOUT = """\
+As above, on Spark: checked arithmetic, batches of seven rows, several joins at once. DataFrames change
+between plan and action, or give other rows each time they are computed; then the answer is one of the
+possible ones, or an error.
+"""
+
+EXPERIMENT = Experiment(
+    summary="random cases by every way on Spark, judged by the reference (--cases, --seconds)",
+    run=run,
+    title="Hunt: Spark",
+    about=ABOUT,
+    options=OPTIONS,
+)

@@ -1,0 +1,1 @@
+"""Differential fuzzing: every way of joining against the reference, case by numbered case."""

@@ -1,0 +1,265 @@
+"""Whether an answer is the right one: rows as a multiset, probabilities to 3e-16."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+
+from bench.hunt.data import DataSet
+from bench.hunt.jobs import Job
+from bench.hunt.meaning import Event, Meaning
+from bench.hunt.oracle import Oracle, Partner, reference_row, reference_rows
+from cpu_fallback.reference import best_is_acceptable
+
+PROBABILITY_TOLERANCE = Fraction(3e-16)
+HUGE_TOLERANCE = Fraction(1, 2**51)
+"""Where lengths need more than 53 bits, so that turning them into floats rounds, too."""
+
+Values = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What a way says of the rows of a side."""
+
+    rows: int
+    unmatchable: int
+    invalid: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a way has found.
+
+    Parameters
+    ----------
+    table : pa.Table
+    left, right : Counts or None
+        None where the way does not say.
+    """
+
+    table: pa.Table
+    left: Counts | None = None
+    right: Counts | None = None
+
+
+def counts_of(given: Any) -> Counts | None:
+    """`SideCounts`, or a dict of its fields, or None."""
+    if given is None:
+        return None
+    fields = given if isinstance(given, Mapping) else vars(given)
+    invalid = {reason: n for reason, n in fields["invalid"].items() if n}
+    return Counts(fields["rows"], fields["unmatchable"], invalid)
+
+
+def compare(found: Found, data: DataSet, job: Job, oracle: Oracle) -> str | None:
+    """What is wrong with an answer; None: nothing."""
+    for side, counts, meaning in zip(
+        ("left", "right"), (found.left, found.right), oracle.sides, strict=True
+    ):
+        wrong = _compare_counts(side, counts, meaning)
+        if wrong:
+            return wrong
+    found.table.validate(full=True)
+    wanted = _columns(data, job)
+    if found.table.column_names != wanted:
+        return f"columns {found.table.column_names}, expected {wanted}"
+    return _Comparison(data, job, oracle).of(found.table.to_pylist())
+
+
+def _compare_counts(side: str, counts: Counts | None, meaning: Meaning) -> str | None:
+    if counts is None:
+        return None
+    expected = Counts(meaning.rows, meaning.unmatchable, dict(meaning.invalid))
+    return None if counts == expected else f"counts of {side} {counts}, expected {expected}"
+
+
+def _columns(data: DataSet, job: Job) -> list[str]:
+    names = [*data.names.keys, "left_id", *["left_extra"] * job.handed_out[0]]
+    if job.per_event:
+        return names
+    if job.emit == "counts":
+        return [*names, "matches"]
+    partner = ["right_id", *["right_extra"] * job.handed_out[1]]
+    return [*names, *partner, *["probability"] * job.probability]
+
+
+class _Comparison:
+    """The rows of one job's answer."""
+
+    def __init__(self, data: DataSet, job: Job, oracle: Oracle) -> None:
+        self._data, self._job, self._oracle = data, job, oracle
+        left, right = (side.events for side in oracle.sides)
+        longest = max((e.high - e.low for side in (left, right) for e in side), default=0)
+        tolerance = HUGE_TOLERANCE if longest > 2**53 else PROBABILITY_TOLERANCE
+        self._tolerance = tolerance
+
+    def of(self, rows: list[dict[str, Any]]) -> str | None:
+        if self._job.per_event:
+            return self._heads(rows)
+        return {
+            "pairs": self._pairs,
+            "lists": self._lists,
+            "counts": self._counts,
+            "best": self._best,
+        }[self._job.emit](rows)
+
+    def _events(self) -> Iterable[tuple[Event, list[Partner]]]:
+        """Left events that the answer must tell of, with their partners."""
+        for event, partners in zip(
+            self._oracle.sides[0].events, self._oracle.partners, strict=True
+        ):
+            is_wanted = not partners if self._job.how == "anti" else bool(partners)
+            if is_wanted or self._job.how == "left":
+                yield event, partners
+
+    def _head(self, event: Event) -> Values:
+        extra = (event.row.extra,) if self._job.handed_out[0] else ()
+        return plain((*event.row.keys, event.row.number, *extra))
+
+    def _partner(self, event: Event) -> Values:
+        extra = (event.row.extra,) if self._job.handed_out[1] else ()
+        return plain((event.row.number, *extra))
+
+    @property
+    def _width(self) -> int:
+        return len(self._data.names.keys) + 1 + self._job.handed_out[0]
+
+    def _split(self, row: dict[str, Any]) -> tuple[Values, Values, Any]:
+        """Head, partner and probability of a row found."""
+        values = list(row.values())
+        probability = values.pop() if self._job.probability else None
+        return plain(values[: self._width]), tuple(values[self._width :]), probability
+
+    def _heads(self, rows: list[dict[str, Any]]) -> str | None:
+        found = Counter(plain(row.values()) for row in rows)
+        return differing(found, Counter(self._head(event) for event, _ in self._events()))
+
+    def _counts(self, rows: list[dict[str, Any]]) -> str | None:
+        found = Counter(plain(row.values()) for row in rows)
+        wanted = Counter((*self._head(e), len(partners)) for e, partners in self._events())
+        return differing(found, wanted)
+
+    def _pairs(self, rows: list[dict[str, Any]]) -> str | None:
+        nothing = (None,) * (1 + self._job.handed_out[1])
+        exact: dict[Values, Fraction | None] = {}
+        wanted: Counter[Values] = Counter()
+        for event, partners in self._events():
+            head = self._head(event)
+            if not partners:
+                wanted[*head, *nothing] += 1
+                exact[*head, *nothing] = None
+            for p, other in partners:
+                pair = (*head, *self._partner(other))
+                wanted[pair] += 1
+                exact[pair] = p
+        split = [self._split(row) for row in rows]
+        found = [((*head, *plain(partner)), p) for head, partner, p in split]
+        return differing(Counter(pair for pair, _ in found), wanted) or self._probabilities(
+            (exact[pair], p) for pair, p in found
+        )
+
+    def _lists(self, rows: list[dict[str, Any]]) -> str | None:
+        wanted: Counter[Values] = Counter()
+        exact: dict[Values, Fraction] = {}
+        for event, partners in self._events():
+            head = self._head(event)
+            pairs = [self._partner(other) for _, other in partners]
+            wanted[*head, _multiset(pairs)] += 1
+            exact |= {(*head, *pair): p for (p, _), pair in zip(partners, pairs, strict=True)}
+        found: Counter[Values] = Counter()
+        near: list[tuple[Fraction | None, float | None]] = []
+        for row in rows:
+            head, columns, probabilities = self._split(row)
+            if any(column is None for column in columns):
+                return f"a null in the place of a list: {row}"
+            if (
+                len(
+                    {
+                        *map(len, columns),
+                        len(columns[0] if probabilities is None else probabilities),
+                    }
+                )
+                > 1
+            ):
+                return f"lists of several lengths: {row}"
+            pairs = [plain(pair) for pair in zip(*columns, strict=True)]
+            found[*head, _multiset(pairs)] += 1
+            if probabilities is not None:
+                near += [
+                    (exact.get((*head, *pair)), p)
+                    for pair, p in zip(pairs, probabilities, strict=True)
+                ]
+        return differing(found, wanted) or self._probabilities(near)
+
+    def _best(self, rows: list[dict[str, Any]]) -> str | None:
+        """Each left event once, with a partner that the reference accepts."""
+        by_head = {self._head(event): (event, partners) for event, partners in self._events()}
+        wanted = Counter(self._head(event) for event, _ in self._events())
+        split = [self._split(row) for row in rows]
+        wrong = differing(Counter(head for head, _, _ in split), wanted)
+        if wrong:
+            return wrong
+        data, near = self._data, []
+        for head, partner, p in split:
+            event, partners = by_head[head]
+            chosen = [q for q, other in partners if self._partner(other) == plain(partner)]
+            condition = data.lo, data.hi, data.confidence
+            rows_ = reference_rows(partners)
+            if not chosen if partners else partner[0] is not None:
+                return f"{head} has the best partner {partner}, which is none of its partners"
+            if not best_is_acceptable(reference_row(event), rows_, partner[0], *condition):
+                return f"{head} has the best partner {partner}, but another is better"
+            if self._job.probability:
+                near.append((chosen[0] if chosen else None, p))
+        return self._probabilities(near)
+
+    def _probabilities(self, pairs: Iterable[tuple[Fraction | None, float | None]]) -> str | None:
+        if not self._job.probability:
+            return None
+        for exact, found in pairs:
+            if (exact is None) != (found is None):
+                return f"probability {found}, expected {exact}"
+            if exact is None or found is None:
+                continue
+            if not abs(Fraction(found) - exact) <= self._tolerance:
+                return f"probability {found!r}, exactly {float(exact)!r}"
+        return None
+
+
+def _multiset(pairs: Sequence[Values]) -> Values:
+    return tuple(sorted(pairs, key=repr))
+
+
+def plain(values: Iterable[Any]) -> Values:
+    """Values that can be counted: NaN equals NaN, lists are tuples."""
+    return tuple(_plain(value) for value in values)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN"
+    if isinstance(value, list):
+        return plain(value)
+    if isinstance(value, dict):
+        return plain(value.values())
+    return bytes(value) if isinstance(value, bytearray) else value
+
+
+def differing(found: Counter[Values], wanted: Counter[Values]) -> str | None:
+    """Which rows are missing, and which are too many; None: none."""
+    missing, more = wanted - found, found - wanted
+    if not missing and not more:
+        return None
+    words = [f"{found.total()} rows, expected {wanted.total()}"]
+    for what, rows in (("missing", missing), ("too many", more)):
+        if rows:
+            shown = ", ".join(map(repr, list(rows.elements())[:3]))
+            words.append(f"{rows.total()} {what}, such as {shown}")
+    return "; ".join(words)

@@ -1,0 +1,146 @@
+"""A data set: the rows of both sides as their columns hold them, and the condition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from bench.hunt.columns import NANOSECONDS, TimeType, ValueType
+
+SIDES = ("left", "right")
+
+
+class Row(NamedTuple):
+    """One event as its columns hold it."""
+
+    low: Any
+    high: Any
+    number: int
+    """The column ``id``."""
+    keys: tuple[Any, ...]
+    extra: Any
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the columns are called."""
+
+    low: str = "min_time"
+    high: str = "max_time"
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Side:
+    """The events of one side.
+
+    Parameters
+    ----------
+    types : (TimeType, TimeType)
+        Of the min and the max column.
+    rows : tuple of Row
+    instants : bool
+        One column of exact instants; `Row.high` is `Row.low` then.
+    """
+
+    types: tuple[TimeType, TimeType]
+    rows: tuple[Row, ...]
+    instants: bool = False
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """What is joined, under which condition.
+
+    Parameters
+    ----------
+    left, right : Side
+    key_types : tuple of ValueType
+    extra : ValueType or None
+        Of a further column to hand out.
+    names : Names
+    unit : str or None
+        What numbers in time columns count, or that timestamps be counted in nanoseconds.
+    lo, hi : int
+        Ends of the window, ticks.
+    confidence : float
+    """
+
+    left: Side
+    right: Side
+    key_types: tuple[ValueType, ...]
+    extra: ValueType | None
+    names: Names
+    unit: str | None
+    lo: int
+    hi: int
+    confidence: float
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """Left and right."""
+        return self.left, self.right
+
+    @property
+    def families(self) -> set[str]:
+        """Of all time columns."""
+        return {kind.family for side in self.sides for kind in side.types}
+
+    @property
+    def tick(self) -> int | None:
+        """Nanoseconds of a tick, None where nobody says."""
+        if self.families <= {"timestamp", "timestamp_ntz"}:
+            return NANOSECONDS[self.unit or "us"]
+        if self.unit is None:
+            return None
+        if "float" in self.families:
+            return min(NANOSECONDS[self.unit], NANOSECONDS["us"])
+        return NANOSECONDS[self.unit]
+
+    def factor(self, kind: TimeType) -> Fraction:
+        """Ticks in a step of a column."""
+        step = kind.step or self.unit
+        if step is None or self.tick is None:
+            return Fraction(1)
+        return Fraction(NANOSECONDS[step], self.tick)
+
+    def time_names(self, side: int) -> tuple[str, ...]:
+        """Of the min and the max column, or of the one of instants."""
+        names = self.names.low, self.names.high
+        return names[:1] if self.sides[side].instants else names
+
+    def table(self, side: int) -> pa.Table:
+        """The rows of the left (0) or right (1) side."""
+        given = self.sides[side]
+        names = self.time_names(side)
+        columns: dict[str, pa.Array] = {
+            name: _array([row[i] for row in given.rows], given.types[i].arrow)
+            for i, name in enumerate(names)
+        }
+        columns["id"] = pa.array([row.number for row in given.rows], pa.int64())
+        for i, (name, kind) in enumerate(zip(self.names.keys, self.key_types, strict=True)):
+            columns[name] = _array([row.keys[i] for row in given.rows], kind.arrow)
+        if self.extra is not None:
+            columns["extra"] = _array([row.extra for row in given.rows], self.extra.arrow)
+        return pa.table(columns)
+
+    def with_rows(self, left: tuple[Row, ...], right: tuple[Row, ...]) -> DataSet:
+        """The same with other rows."""
+        return replace(
+            self, left=replace(self.left, rows=left), right=replace(self.right, rows=right)
+        )
+
+
+def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_timestamp(kind) and values and not _has_dates(values):
+        return pa.array(values, pa.int64()).view(kind)
+    if pa.types.is_dictionary(kind):
+        return pa.array(values, kind.value_type).cast(kind)
+    return pa.array(values, kind)
+
+
+def _has_dates(values: list[Any]) -> bool:
+    return any(hasattr(value, "year") for value in values)

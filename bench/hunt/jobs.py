@@ -1,0 +1,216 @@
+"""What is asked of a data set: the shape of the result, options, and now and then nonsense."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench.hunt.chance import Chance
+from bench.hunt.columns import NANOSECONDS
+from bench.hunt.data import DataSet
+from bench.hunt.meaning import LIMIT
+from bench.hunt.oracle import Oracle
+from event_model import CorrelateOptions, TimingCondition, deadline, within
+
+SHAPES = [
+    *((how, emit, p) for how in ("inner", "left") for emit in ("pairs", "lists", "best")
+      for p in (False, True)),
+    *((how, "counts", False) for how in ("inner", "left")),
+    *((how, "pairs", False) for how in ("semi", "anti")),
+]  # fmt: skip
+"""Every (how, emit, probability) that has a meaning."""
+
+_UNITS = {nanoseconds: unit for unit, nanoseconds in NANOSECONDS.items()}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One join of a data set.
+
+    Parameters
+    ----------
+    how, emit : str
+    probability : bool
+    options : dict
+        Of `CorrelateOptions`; lengths and `time_range` in ticks.
+    text : bool
+        Whether durations are given as text with a unit.
+    handed_out : (bool, bool)
+        Whether the column ``extra`` is asked for, left and right.
+    nonsense : str or None
+        A name of `NONSENSE`.
+    """
+
+    how: str
+    emit: str
+    probability: bool
+    options: dict[str, Any] = field(default_factory=dict)
+    text: bool = False
+    handed_out: tuple[bool, bool] = (False, False)
+    nonsense: str | None = None
+
+    @property
+    def longest(self) -> tuple[int | None, int | None]:
+        """Declared longest lengths, ticks."""
+        return self.options.get("left_longest"), self.options.get("right_longest")
+
+    @property
+    def per_event(self) -> bool:
+        """Whether only left events come out."""
+        return self.how in ("semi", "anti")
+
+
+def draw_job(
+    chance: Chance, data: DataSet, oracle: Oracle, ways_options: Callable[[Chance], dict[str, Any]]
+) -> Job:
+    """A job that has a meaning, or one of `NONSENSE`.
+
+    Parameters
+    ----------
+    chance : Chance
+    data : DataSet
+    oracle : Oracle
+        Of the data, without declared lengths.
+    ways_options : callable
+        Options that only the way itself takes.
+    """
+    how, emit, probability = chance.choice(SHAPES)
+    options: dict[str, Any] = {
+        "threads": chance.choice((1, 1, 2)), **_lengths(chance, oracle), **ways_options(chance),
+    }  # fmt: skip
+    if chance.happens(30):
+        options["classes"] = chance.choice((1, 1, 2, 3, 16))
+    if chance.happens(30):
+        options["batch_pairs"] = chance.choice((1, 2, 7, 50))
+    if chance.happens(60 if oracle.is_invalid else 20) or _shorter(oracle, options):
+        options["invalid"] = "raise" if chance.happens(15) else "drop"
+    nonsense = None
+    if chance.happens(3):
+        nonsense = chance.choice([name for name, (able, _, _) in NONSENSE.items() if able(data)])
+    extra = data.extra is not None and chance.happens(80)
+    return Job(
+        how, emit, probability, options,
+        text=data.tick is not None and chance.happens(30),
+        handed_out=(extra, extra and chance.happens(70)),
+        nonsense=nonsense,
+    )  # fmt: skip
+
+
+def _lengths(chance: Chance, oracle: Oracle) -> dict[str, int]:
+    """Declared longest lengths: as they are, longer, and rarely too short."""
+    found = {}
+    percent = chance.choice((0, 0, 20, 60, 100))
+    for name, actual in zip(("left_longest", "right_longest"), longest(oracle), strict=True):
+        if chance.happens(percent):
+            length = chance.choice((actual, actual, actual + 1, actual * 3, actual, actual // 2))
+            found[name] = min(length, LIMIT - 1)
+    return found
+
+
+def longest(oracle: Oracle) -> tuple[int, int]:
+    """The longest timestamp of each side, ticks."""
+    left, right = (
+        max((event.high - event.low for event in side.events), default=0) for side in oracle.sides
+    )
+    return left, right
+
+
+def _shorter(oracle: Oracle, options: dict[str, Any]) -> bool:
+    names = ("left_longest", "right_longest")
+    return any(
+        options.get(name, actual) < actual
+        for name, actual in zip(names, longest(oracle), strict=True)
+    )
+
+
+def arguments(data: DataSet, job: Job) -> tuple[TimingCondition, dict[str, Any]]:
+    """The condition and the keyword arguments of `correlate` and its like."""
+    unit = None if data.tick is None else _UNITS[data.tick]
+
+    def duration(ticks: int) -> int | str:
+        return f"{ticks}{unit}" if job.text else ticks
+
+    options = {
+        name: duration(value) if name.endswith("_longest") else value
+        for name, value in job.options.items()
+    }
+    given: dict[str, Any] = {
+        "left_time": data.time_names(0),
+        "right_time": data.time_names(1),
+        "by": list(data.names.keys),
+        "left_columns": ["id", *["extra"] * job.handed_out[0]],
+        "right_columns": ["id", *["extra"] * job.handed_out[1]],
+        "how": job.how,
+        "emit": job.emit,
+        "probability": job.probability,
+        "options": {"unit": data.unit, **options},
+    }
+    condition: dict[str, Any] = {
+        "predicate": within(duration(data.lo), duration(data.hi)),
+        "confidence": data.confidence,
+    }
+    if job.nonsense is not None:
+        NONSENSE[job.nonsense][2](given, condition)
+    given["options"] = CorrelateOptions(**given["options"])
+    return TimingCondition(**condition), given
+
+
+_Change = Callable[[dict[str, Any], dict[str, Any]], object]
+
+
+def _set(**changes: Any) -> _Change:
+    return lambda given, condition: given.update(changes)
+
+
+def _option(**changes: Any) -> _Change:
+    return lambda given, condition: given["options"].update(changes)
+
+
+def _always(data: DataSet) -> bool:
+    return True
+
+
+def _is_bare(data: DataSet) -> bool:
+    return data.tick is None
+
+
+def _has_floats(data: DataSet) -> bool:
+    return "float" in data.families
+
+
+def _is_stamped(data: DataSet) -> bool:
+    return any(family.startswith("timestamp") for family in data.families)
+
+
+NONSENSE: dict[str, tuple[Callable[[DataSet], bool], str, _Change]] = {
+    "no such key": (_always, "SchemaError", _set(by=["nothing"])),
+    "a key of no name": (_always, "SchemaError ConditionError", _set(by=[""])),
+    "no such column": (_always, "SchemaError", _set(left_columns=["id", "nothing"])),
+    "no such time": (_always, "SchemaError", _set(right_time=("nothing", "id"))),
+    "how": (_always, "ConditionError", _set(how="outer")),
+    "emit": (_always, "ConditionError", _set(emit="all")),
+    "probability of a number": (
+        _always, "ConditionError", _set(how="inner", emit="counts", probability=True),
+    ),
+    "lists of nothing": (_always, "ConditionError", _set(how="anti", emit="lists")),
+    "a negative length": (_always, "ConditionError", _option(left_longest=-1)),
+    "an unknown unit": (_always, "ConditionError", _option(unit="fortnight")),
+    "an open window": (
+        _always, "ConditionError", lambda given, condition: condition.update(predicate=deadline(5)),
+    ),
+    "a window the wrong way round": (
+        _always, "ConditionError",
+        lambda given, condition: condition.update(predicate=within(1, 0)),
+    ),
+    "confidence of nothing": (
+        _always, "ConditionError", lambda given, condition: condition.update(confidence=0.0),
+    ),
+    "no unit for text": (
+        _is_bare, "ConditionError",
+        lambda given, condition: condition.update(predicate=within("0ms", "1ms")),
+    ),
+    "no unit for floats": (_has_floats, "SchemaError", _option(unit=None)),
+    "a unit of timestamps": (_is_stamped, "ConditionError", _option(unit="ms")),
+}  # fmt: skip
+"""What makes no sense: whether it can be asked of a data set, the errors that are due, the change."""

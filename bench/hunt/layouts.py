@@ -1,0 +1,147 @@
+"""Tables as files: Parquet in all sorts of layouts, CSV, Arrow IPC."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bench.hunt.chance import Chance
+from bench.hunt.data import DataSet
+
+
+def write_parquet(
+    folder: Path, table: pa.Table, chance: Chance, *, order_by: str, old_times: bool = False
+) -> Path:
+    """Write a table to one file or a folder of some, in row groups of some size, in some order.
+
+    Parameters
+    ----------
+    folder : Path
+        A new one.
+    table : pa.Table
+    chance : Chance
+    order_by : str
+        The column of min times.
+    old_times : bool
+        Whether timestamps may be INT96.
+
+    Returns
+    -------
+    Path
+        The file or the folder.
+    """
+    folder.mkdir(parents=True)
+    table = _ordered(table, chance, order_by)
+    cuts = sorted(chance.integer(0, table.num_rows) for _ in range(chance.choice((0, 0, 0, 1, 2))))
+    edges = [0, *cuts, table.num_rows]
+    settings = _settings(chance, table.schema, old_times)
+    written = []
+    for i, (start, stop) in enumerate(pairwise(edges)):
+        part = table.slice(start, stop - start)
+        group = chance.choice((1, 2, 3, 7, 10**6, max(1, part.num_rows // 2)))
+        path = folder / f"part-{i}.parquet"
+        pq.write_table(part, path, row_group_size=group, **settings)
+        written.append(path)
+    return written[0] if len(written) == 1 and chance.happens(70) else folder
+
+
+def _ordered(table: pa.Table, chance: Chance, order_by: str) -> pa.Table:
+    order = chance.choice(("time", "time", "given", "shuffled"))
+    if order == "time":
+        return table.sort_by(order_by)
+    if order == "given" or not table.num_rows:
+        return table
+    return table.take(chance.shuffled(range(table.num_rows)))
+
+
+def _settings(chance: Chance, schema: pa.Schema, old_times: bool) -> dict[str, Any]:
+    """How Parquet is written; nothing of it changes a value."""
+    nanoseconds = any(pa.types.is_timestamp(kind) and kind.unit == "ns" for kind in schema.types)
+    if old_times and chance.happens(60):
+        return {"use_deprecated_int96_timestamps": True}
+    return {
+        "version": "2.6" if nanoseconds else chance.choice(("2.6", "2.6", "2.4", "1.0")),
+        "write_statistics": not chance.happens(10),
+        "use_dictionary": chance.happens(50),
+        "data_page_version": chance.choice(("1.0", "2.0")),
+        "compression": chance.choice(("snappy", "none", "zstd")),
+        "store_schema": chance.happens(75),
+    }
+
+
+def can_be_parquet(data: DataSet) -> bool:
+    """Whether every time can be written: seconds become milliseconds, which not all have room for."""
+    for side in data.sides:
+        for i, kind in enumerate(side.types):
+            if kind.step == "s" and any(abs(row[i] or 0) > 2**53 for row in side.rows):
+                return False
+    return True
+
+
+def can_be_int96(data: DataSet) -> bool:
+    """Whether all times are instants of years that INT96's writer takes."""
+    return data.families == {"timestamp"} and all(
+        abs(value or 0) * data.factor(kind) < 2**52
+        for side in data.sides
+        for row in side.rows
+        for value, kind in zip(row, side.types, strict=False)
+    )
+
+
+def write_ipc(path: Path, table: pa.Table, chance: Chance) -> Path:
+    """Write an Arrow IPC file or stream."""
+    new: Callable[..., Any] = chance.choice((pa.ipc.new_stream, pa.ipc.new_file))
+    with new(path, table.schema) as writer:
+        writer.write_table(table, max_chunksize=chance.choice((1, 5, 1000)))
+    return path
+
+
+_CSV_TIMES = ("int64", "float64", "timestamp[us]", "timestamp_ntz[us]")
+_CSV_VALUES = ("string", "int64")
+_CSV_LATEST = 9 * 10**15
+"""Microseconds; later ones are no nanoseconds, in which Arrow reads fractions first."""
+
+
+def can_be_csv(data: DataSet) -> bool:
+    """Whether readers of CSV, who guess types, guess those of the data."""
+    kinds = [kind for side in data.sides for kind in side.types]
+    values = [*data.key_types, *([] if data.extra is None else [data.extra])]
+    stamped = any(family.startswith("timestamp") for family in data.families)
+    times = [row[i] for side in data.sides for row in side.rows for i in (0, 1)]
+    return (
+        all(kind.name in _CSV_TIMES for kind in kinds)
+        and len({kind.name for kind in kinds}) == 1
+        and all(value.name in _CSV_VALUES for value in values)
+        and not any("" in (*row.keys, row.extra) for side in data.sides for row in side.rows)
+        and not (stamped and any(abs(time or 0) > _CSV_LATEST for time in times))
+    )
+
+
+def write_csv(path: Path, data: DataSet, side: int) -> Path:
+    """Write a side with a header; nulls are empty."""
+    given, table = data.sides[side], data.table(side)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(table.column_names)
+        for row in given.rows:
+            times = [
+                _csv_time(row[i], given.types[i].family) for i in range(len(data.time_names(side)))
+            ]
+            extra = [] if data.extra is None else [row.extra]
+            writer.writerow([*times, row.number, *row.keys, *extra])
+    return path
+
+
+def _csv_time(value: Any, family: str) -> Any:
+    if value is None or not family.startswith("timestamp"):
+        return value
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value)
+    text = moment.strftime("%Y-%m-%dT%H:%M:%S.%f")
+    return text + "Z" * (family == "timestamp")

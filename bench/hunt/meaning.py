@@ -1,0 +1,128 @@
+"""What a row means, said once more: which tick a time is, which rows are invalid, which match nothing.
+
+On Python's integers and floats, a row at a time, from docs/meaning.md; nothing of the product.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from bench.hunt.columns import TimeType
+from bench.hunt.data import DataSet, Row
+
+LIMIT = 2**61
+"""Times reach it nowhere, in ticks."""
+NOT_FINITE, RANGE, ORDER, LENGTH = "not_finite", "range", "order", "length"
+
+
+class TooFineError(Exception):
+    """A timestamp is no whole number of ticks, which no option allows."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """A row that can be joined, or can match nothing.
+
+    Parameters
+    ----------
+    row : Row
+    low, high : int
+        Ticks; 0 where it matches nothing.
+    matchable : bool
+        Whether neither a time nor a key is null.
+    """
+
+    row: Row
+    low: int
+    high: int
+    matchable: bool
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """The rows of one side.
+
+    Parameters
+    ----------
+    events : list of Event
+        Those that are not invalid, in the order of the rows.
+    rows : int
+        All.
+    invalid : Counter of str
+        By reason.
+    too_fine : bool
+        Whether a time is no whole number of ticks.
+    """
+
+    events: list[Event]
+    rows: int
+    invalid: Counter[str] = field(default_factory=Counter)
+    too_fine: bool = False
+
+    @property
+    def unmatchable(self) -> int:
+        """Rows that match nothing, invalid ones apart."""
+        return sum(not event.matchable for event in self.events)
+
+
+def meaning_of(data: DataSet, side: int, longest: int | None = None) -> Meaning:
+    """The rows of the left (0) or right (1) side; `longest` is its declared longest length, ticks."""
+    given = data.sides[side]
+    factors = [data.factor(kind) for kind in given.types]
+    found = Meaning([], len(given.rows))
+    too_fine = False
+    for row in given.rows:
+        try:
+            reason, event = _read(row, given.types, factors, longest)
+        except TooFineError:
+            too_fine = True
+            continue
+        if reason is None:
+            found.events.append(event)
+        else:
+            found.invalid[reason] += 1
+    return Meaning(found.events, found.rows, found.invalid, too_fine)
+
+
+def _read(
+    row: Row, types: tuple[TimeType, TimeType], factors: list[Fraction], longest: int | None
+) -> tuple[str | None, Event]:
+    ends = [
+        _ticks(value, kind, factor)
+        for value, kind, factor in zip((row.low, row.high), types, factors, strict=True)
+    ]
+    nothing = Event(row, 0, 0, False)
+    if None in ends:
+        return None, nothing
+    for reason in (NOT_FINITE, RANGE):
+        if reason in ends:
+            return reason, nothing
+    low, high = ends
+    assert isinstance(low, int)
+    assert isinstance(high, int)
+    if low > high:
+        return ORDER, nothing
+    if longest is not None and high - low > longest:
+        return LENGTH, nothing
+    if any(key is None for key in row.keys):
+        return None, nothing
+    return None, Event(row, low, high, True)
+
+
+def _ticks(value: float | None, kind: TimeType, factor: Fraction) -> int | str | None:
+    """Ticks of a value; why it is none; None for a null."""
+    if value is None:
+        return None
+    if kind.family == "float":
+        if not math.isfinite(value):
+            return NOT_FINITE
+        # As every language has it: the product of two doubles, rounded to even.
+        number = value * float(factor)
+        return RANGE if abs(number) >= LIMIT else round(number)
+    ticks = value * factor
+    if ticks.denominator != 1:
+        raise TooFineError
+    return RANGE if abs(ticks) >= LIMIT else int(ticks)

@@ -1,0 +1,98 @@
+"""The right answer: all pairs by exact arithmetic, once for each data set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from bench.hunt.data import DataSet
+from bench.hunt.meaning import Event, Meaning, meaning_of
+from cpu_fallback.reference import decision_is_clear, qualifies, satisfaction_probability
+
+Partner = tuple[Fraction, Event]
+
+
+class Oracle:
+    """Everything that is asked of a data set's right answer.
+
+    Parameters
+    ----------
+    data : DataSet
+    longest : (int or None, int or None)
+        Declared longest lengths, ticks: longer timestamps are invalid.
+    """
+
+    def __init__(
+        self, data: DataSet, longest: tuple[int | None, int | None] = (None, None)
+    ) -> None:
+        self.data = data
+        self._longest = longest
+
+    def serves(self, data: DataSet, longest: tuple[int | None, int | None]) -> bool:
+        """Whether this is the oracle of that data set and of these lengths."""
+        return self.data is data and self._longest == longest
+
+    @cached_property
+    def sides(self) -> tuple[Meaning, Meaning]:
+        """What the rows of both sides mean."""
+        left, right = (meaning_of(self.data, i, self._longest[i]) for i in (0, 1))
+        return left, right
+
+    @property
+    def is_invalid(self) -> bool:
+        """Whether rows are invalid."""
+        return any(side.invalid for side in self.sides)
+
+    @property
+    def is_too_fine(self) -> bool:
+        """Whether times are finer than a tick."""
+        return any(side.too_fine for side in self.sides)
+
+    @cached_property
+    def partners(self) -> list[list[Partner]]:
+        """For each left event its partners with their probabilities."""
+        confidence = self.data.confidence
+        return [
+            [(p, right) for p, right in found if qualifies(p, confidence)]
+            for found in self.probabilities()
+        ]
+
+    def probabilities(self, *, keys: bool = True) -> list[list[Partner]]:
+        """For each left event all right ones that it may meet; `keys`: of equal keys only."""
+        left, right = (side.events for side in self.sides)
+        others = [event for event in right if event.matchable or not keys]
+        return [
+            [
+                (self._probability(one, other), other)
+                for other in others
+                if not keys or one.row.keys == other.row.keys
+            ]
+            if one.matchable or not keys
+            else []
+            for one in left
+        ]
+
+    def _probability(self, one: Event, other: Event) -> Fraction:
+        ends = one.low, one.high, other.low, other.high
+        return satisfaction_probability(*ends, self.data.lo, self.data.hi)
+
+
+def clear_confidence(data: DataSet) -> float:
+    """The threshold, lowered until float64 can decide every pair as exact arithmetic does."""
+    oracle, confidence = Oracle(data), data.confidence
+    found = {p for row in oracle.probabilities() for p, _ in row}
+    while not all(decision_is_clear(p, confidence) for p in found):
+        confidence *= 0.999
+    return confidence
+
+
+def reference_row(event: Event) -> dict[str, Any]:
+    """An event as `cpu_fallback.reference` takes it."""
+    return {"min_time": event.low, "max_time": event.high, "id": event.row.number}
+
+
+def reference_rows(partners: Sequence[Partner]) -> list[dict[str, Any]]:
+    """Partners likewise."""
+    return [reference_row(event) for _, event in partners]

@@ -1,0 +1,1 @@
+"""The ways of joining, one file for each room of the product."""

@@ -1,0 +1,184 @@
+"""DataFrames on Spark: `correlate` by exchange and by broadcast, also of sources that change."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from bench.hunt.cases import Case, Verdict, Way
+from bench.hunt.chance import Chance
+from bench.hunt.comparing import Found, counts_of
+from bench.hunt.data import DataSet
+from bench.hunt.jobs import Job, arguments
+from bench.hunt.judging import errors_due, judge_error, judge_join
+from bench.hunt.oracle import Oracle
+from bench.hunt.sessions import Sessions
+from bench.hunt.ways.changing import judge_either, moved
+from bench.hunt.ways.files import slicing
+from spark_plugin.correlation import correlate, plan_correlation
+
+BROADCASTS = {
+    "exchange": "never", "broadcast left": "left", "broadcast right": "right",
+    "broadcast smaller": "smaller", "correlate": "auto",
+}  # fmt: skip
+"""Names of ways, and the option that asks for each."""
+
+
+def frame_ways(sessions: Sessions) -> list[Way]:
+    """Ways of DataFrames in the sessions of a hunt."""
+    ways = [
+        Way(name, partial(_judge, sessions), partial(_options, broadcast), takes, weight=10)
+        for name, broadcast in BROADCASTS.items()
+    ]
+    changing = partial(_judge_changing, sessions)
+    any_way = partial(_options, "")
+    return [*ways, Way("changing DataFrames", changing, any_way, takes, weight=6)]
+
+
+def takes(data: DataSet) -> bool:
+    """Whether DataFrames have the types of the times."""
+    return all(
+        kind.step in (None, "us") and not kind.name.startswith("uint")
+        for side in data.sides
+        for kind in side.types
+    )
+
+
+def _options(broadcast: str, chance: Chance) -> dict[str, Any]:
+    found = slicing(chance) if chance.happens(60) else {}
+    found["broadcast"] = broadcast or chance.choice(tuple(BROADCASTS.values()))
+    if chance.happens(30):
+        found["broadcast_bytes"] = chance.choice((0, 100, 1000))
+    if chance.happens(25):
+        # A promise that the data may break: it steers the cuts, and decides nothing.
+        found["time_range"] = chance.choice(((0, 100), (0, 0), (-(10**9), 10**9)))
+    return found
+
+
+def _judge(sessions: Sessions, case: Case, folder: Path) -> Verdict:
+    return judge_join(case, lambda: _joined(sessions.of(case), case), _may(case.job))
+
+
+def _may(job: Job) -> set[str]:
+    """Rows that are left out can be counted only where there is a look at the data."""
+    declared = None not in job.longest and "time_range" in job.options
+    return {"ConditionError"} if declared and job.options.get("invalid") == "drop" else set()
+
+
+def _joined(spark: SparkSession, case: Case) -> Found:
+    chance = case.chance("frames")
+    condition, given = arguments(case.data, case.job)
+    left, right = (spread(frame_of(spark, case.data.table(side)), chance) for side in (0, 1))
+    if chance.happens(30):
+        return Found(correlate(left, right, condition, **given).toArrow())
+    plan = plan_correlation(left, right, condition, **given)
+    try:
+        return Found(plan.dataframe.toArrow(), counts_of(plan.left), counts_of(plan.right))
+    finally:
+        plan.close()
+
+
+def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """A table as a DataFrame; times without a zone are wall clocks and stay so."""
+    table = _decoded(table)
+    return spark.createDataFrame(table, from_arrow_schema(table.schema, prefer_timestamp_ntz=True))
+
+
+def _decoded(table: pa.Table) -> pa.Table:
+    """Without dictionaries, which Spark does not take."""
+    fields = [
+        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(fields))
+
+
+def spread(frame: DataFrame, chance: Chance) -> DataFrame:
+    """The same rows in other partitions, empty ones among them."""
+    kind = chance.choice(("as it is", "as it is", "one", "several", "by id"))
+    if kind == "one":
+        return frame.coalesce(1)
+    if kind == "several":
+        return frame.repartition(chance.choice((2, 3, 5)))
+    return frame.repartition(3, "id") if kind == "by id" else frame
+
+
+def _judge_changing(sessions: Sessions, case: Case, folder: Path) -> Verdict:
+    """Sources whose rows are others once the plan is made, or each time they are read."""
+    chance = case.chance("changing")
+    later = moved(case.data, chance)
+    turning = chance.happens(40)
+    sources = [_Source(folder / str(side), (case.data, later), side, turning) for side in (0, 1)]
+    try:
+        condition, given = arguments(case.data, case.job)
+        left, right = (spread(source.frame(sessions.of(case)), chance) for source in sources)
+        planned = correlate(left, right, condition, **given)
+        for source in sources:
+            source.change()
+        found = Found(planned.toArrow())
+    except Exception as error:
+        return _judge_changed_error(case, later, error)
+    allowed = [
+        replace(case.data, left=left.left, right=right.right)
+        for left, right in itertools.product((case.data, later), repeat=2)
+    ]
+    return judge_either(case, allowed, found, "turning" if turning else "changed")
+
+
+def _judge_changed_error(case: Case, later: DataSet, error: Exception) -> Verdict:
+    due = {"DataError"} | _may(case.job)
+    for data in (case.data, later):
+        due |= errors_due(data, case.job, Oracle(data, case.job.longest))
+    return judge_error(error, due)
+
+
+class _Source:
+    """Rows of one side that are read anew each time the DataFrame is computed."""
+
+    def __init__(
+        self, folder: Path, states: tuple[DataSet, DataSet], side: int, turning: bool
+    ) -> None:
+        folder.mkdir()
+        tables = [_decoded(state.table(side)) for state in states]
+        self._schema, self._folder, self._turning = tables[0].schema, folder, turning
+        for i, table in enumerate(tables):
+            with pa.ipc.new_file(folder / f"{i}.arrow", table.schema) as writer:
+                writer.write_table(table)
+        (folder / "turn").write_text("0")
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """A DataFrame of one partition."""
+        schema = from_arrow_schema(self._schema, prefer_timestamp_ntz=True)
+        return spark.range(0, 1, 1, 1).mapInArrow(_reader(str(self._folder), self._turning), schema)
+
+    def change(self) -> None:
+        """From now on, the later rows."""
+        if not self._turning:
+            (self._folder / "turn").write_text("1")
+
+
+def _reader(folder: str, turning: bool) -> Callable[[Iterator[Any]], Iterator[pa.RecordBatch]]:
+    """A function for Spark's workers, which may not find this module."""
+
+    def read(batches: Iterator[Any]) -> Iterator[Any]:
+        from pathlib import Path
+
+        import pyarrow as pa
+
+        for _ in batches:
+            turn = Path(folder, "turn")
+            number = int(turn.read_text())
+            if turning:
+                turn.write_text(str(1 - number))
+            with pa.ipc.open_file(Path(folder, f"{number}.arrow")) as file:
+                yield from file.read_all().to_batches()
+
+    return read
