@@ -30,7 +30,7 @@ moto = pytest.importorskip("moto.server")
 
 CONDITION = TimingCondition(within(-300, 100), 0.7)
 OPTIONS = CorrelateOptions(slices=3)
-KEY, SECRET = "AKID/ofNobody", "N@ On's/\"S3cret?&=#%:+\\"
+KEY, SECRET = "AKIDofNobody", "N@ On's/\"S3cret?&=#%:+\\"
 """With all that a URI takes for its own marks."""
 WINDOW = ["--within", "-300us", "100us", "--unit", "us", "--confidence", "0.7"]
 
