@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import traceback
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -134,7 +133,7 @@ def uris_with_secrets(draw: st.DrawFn) -> tuple[str, list[str]]:
     parts = [draw(SECRET) for _ in range(3)]
     user, password, token = (quote(p, safe="") if draw(st.booleans()) else p for p in parts)
     query = draw(st.sampled_from(["", f"?token={token}", f"?region=us-east-1&x={token}"]))
-    scheme = draw(st.sampled_from(["s3", "s3a", "gs", "foo", "abfs"]))
+    scheme = draw(st.sampled_from(["s3", "s3a", "gs", "foo", "wasb"]))
     if scheme == "s3":  # else the server would be asked for it
         query = f"?region=us-east-1{query.replace('?', '&', 1)}"
     secrets = [user, password, *([token] if token in query else [])]
@@ -157,8 +156,16 @@ def failures(uri: str, folder: Path) -> str:
         try:
             call()
         except CoincideError as error:
-            said.append("".join(traceback.format_exception(error)))
+            said += _texts(error)
     return "\n".join(said)
+
+
+def _texts(error: BaseException | None) -> list[str]:
+    """What an uncaught error shows, lines of code apart."""
+    if error is None:
+        return []
+    before = None if error.__suppress_context__ else error.__context__
+    return [repr(error), str(error), *_texts(error.__cause__ or before)]
 
 
 def commands(uri: str, folder: Path) -> str:

@@ -31,7 +31,7 @@ moto = pytest.importorskip("moto.server")
 
 CONDITION = TimingCondition(within(-300, 100), 0.7)
 OPTIONS = CorrelateOptions(slices=3)
-KEY, SECRET = "AKID/ofNobody", "N@ On's/\"S3cret?&=#%:+\\"
+KEY, SECRET = "AKIDofNobody", "N@ On's/\"S3cret?&=#%:+\\"
 """With all that a URI takes for its own marks."""
 WINDOW = ["--within", "-300us", "100us", "--unit", "us", "--confidence", "0.7"]
 
@@ -151,6 +151,22 @@ def test_content_that_only_the_store_tells_apart(bucket: Bucket) -> None:
     assert first != second
     with pytest.raises(DataError, match=r"right: bucket/same\.parquet has changed since"):
         list(job.batches())
+
+
+def test_output_of_one_process(bucket: Bucket, capsys: pytest.CaptureFixture[str]) -> None:
+    """The one file, instead of an older one; what a killed run has left goes."""
+    filesystem, _ = fs.FileSystem.from_uri(bucket.uri(""))
+    with filesystem.open_output_stream(f"bucket/out/.a.parquet.coincide-{7:032x}/new") as left:
+        left.write(b"PAR1")
+    sides = bucket.uri("left.parquet"), bucket.uri("right")
+    words = ["join", *sides, "-o", bucket.uri("out/a.parquet"), *WINDOW, "--engine", "local"]
+    for more, code in (([], 0), ([], 2), (["--overwrite"], 0)):
+        assert run([*words, "--format", "parquet", *more]) == code
+        assert_hidden("".join(capsys.readouterr()))
+        there = filesystem.get_file_info(fs.FileSelector("bucket/out"))
+        assert [info.base_name for info in there] == ["a.parquet"]
+    found = pq.read_table("bucket/out/a.parquet", filesystem=filesystem)
+    assert in_order(found).equals(bucket.join())
 
 
 def test_output(bucket: Bucket) -> None:
