@@ -140,6 +140,7 @@ def scale_for(kind: pa.DataType, unit: str, tick: str | None) -> TimeScale:
 @given(st.lists(NUMBERS, min_size=1), st.sampled_from(UNITS), st.sampled_from(UNITS))
 @example([0.5, 1.5, 2.5, -0.5, -1.5], "us", "us")
 @example([500.0, 1500.0, 2500.0, 4500.0, 35.0], "ns", "us")
+@example([1.45e10, 3.05e10], "ns", "s")
 def test_floats_are_rounded_once_half_to_even(values: list[float], unit: str, tick: str) -> None:
     """As exact arithmetic would, but for the one rounding of a product or quotient of floats."""
     scale = scale_for(pa.float64(), unit, tick)
