@@ -85,8 +85,8 @@ class Tick:
         if self.nanoseconds is None:
             raise ConditionError(
                 f"the duration {brief(text)} has a unit, but the time columns are plain numbers of unknown"
-                " unit. Say what they count, as by options=CorrelateOptions(unit='us'), or give the"
-                " duration as an int, in their own unit"
+                " unit. Give the unit of the columns, as by options=CorrelateOptions(unit='us'), or the"
+                " duration as an int in ticks"
             )
         ticks = nanoseconds / self.nanoseconds
         if ticks.denominator != 1:
