@@ -12,7 +12,7 @@ from bench.hunt.jobs import NONSENSE, Job
 from bench.hunt.oracle import Oracle
 from event_model.errors import CoincideError
 
-_FROM_WORKER = re.compile(r"event_model\.errors\.(\w+): ")
+_FROM_WORKER = re.compile(r"(?:event_model|spark_plugin)[\w.]*\.(\w+): ")
 _FROM_SQL = "[USER_RAISED_EXCEPTION]"
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
 
 from bench.hunt.cases import CASES_PER_DATA_SET, Case, Verdict, Way
@@ -22,16 +23,21 @@ from bench.hunt.times import Profile
 
 def draw_case(seed: int, number: int, ways: Sequence[Way], profile: Profile) -> Case:
     """Case `number`, which depends on nothing but the seed and its number."""
-    data, shared = _drawn(seed, number // CASES_PER_DATA_SET, profile)
+    data, shared = _drawn(seed, number // CASES_PER_DATA_SET, profile, tuple(ways))
     chance = Chance(seed, number, "job")
     way = chance.weighted({way: way.weight for way in ways if way.suits(data)})
     return Case(seed, number, way, data, draw_job(chance, data, shared, way.options), shared)
 
 
 @lru_cache(maxsize=8)
-def _drawn(seed: int, number: int, profile: Profile) -> tuple[DataSet, Oracle]:
-    """A data set, which several cases have in common, and its right answer."""
-    data = draw_data(Chance(seed, number, "data"), profile)
+def _drawn(
+    seed: int, number: int, profile: Profile, ways: tuple[Way, ...]
+) -> tuple[DataSet, Oracle]:
+    """A data set that some way takes, which several cases have in common, and its right answer."""
+    for attempt in count():
+        data = draw_data(Chance(seed, number, "data", attempt), profile)
+        if any(way.suits(data) for way in ways):
+            break
     return data, Oracle(data)
 
 
