@@ -19,11 +19,12 @@ _SAMPLE_TIERS = ((256, 1), (1 << 12, 16), (1 << 16, 128), (1 << 20, 1024))
 """Rows of a partition up to a position are sampled every so many: few rows whole, many rows thinly."""
 _LAST_STRIDE = 8192
 _OF_EVENTS = (("low", "first"), ("high", "last"), ("rounded", "rounded"))
-_WHOLE_BITS = 6
-"""From the 2 * 2^bits-th partition on, strides are p >> bits times as long: so many partitions give
-little more of a sample than some, though no task knows how many there are."""
-_LONGEST_FIRST_STRIDE = 16
-"""Of the first rows, so that a small partition late in the order shows when its events are."""
+_LATE_PARTITION = 128
+"""From this partition on strides are twice as long, from the doubled one on four times, and so on: so
+many partitions give little more of a sample than some, though no task knows how many there are."""
+_DOUBLINGS = 18
+_FIRST_DOUBLINGS = 4
+"""Of the stride of the first rows, so that a late small partition still shows when its events are."""
 _ROW_BITS = 33
 _ROW_MASK = (1 << _ROW_BITS) - 1
 """Bits of `monotonically_increasing_id` that count the rows of a partition; those above number it."""
@@ -116,14 +117,16 @@ def _keyed(events: EventFrame, side: int) -> DataFrame:
 def _beyond_sample(number: str) -> str:
     """How far a row is from the one in the sample that stands for it: SQL, 0 for that one itself.
 
-    Strides of later rows are multiples of those of earlier ones, so what is a sample for one is one.
+    All strides are powers of two, which spares a division, and those of later rows are multiples of
+    those of earlier ones, so that what stands for a row is in the sample itself.
     """
-    row, times = f"({number} & {_ROW_MASK}L)", f"shiftright({number}, {_ROW_BITS + _WHOLE_BITS})"
-    times = f"greatest(1L, {times})"
-    (first, _), *others = _SAMPLE_TIERS
-    tiers = [f"WHEN {row} < {first} THEN least({times}, {_LONGEST_FIRST_STRIDE}L)"]
-    tiers += [f"WHEN {row} < {limit} THEN {stride}L * {times}" for limit, stride in others]
-    return f"{row} % (CASE {' '.join(tiers)} ELSE {_LAST_STRIDE}L * {times} END)"
+    row, partition = f"({number} & {_ROW_MASK}L)", f"shiftright({number}, {_ROW_BITS})"
+    tiers = [f"WHEN {row} < {limit} THEN {stride}L" for limit, stride in _SAMPLE_TIERS]
+    late = [f"WHEN {partition} < {_LATE_PARTITION << k}L THEN {k}" for k in range(_DOUBLINGS)]
+    most = f"if({row} < {_SAMPLE_TIERS[0][0]}, {_FIRST_DOUBLINGS}, {_DOUBLINGS})"
+    stride = f"CASE {' '.join(tiers)} ELSE {_LAST_STRIDE}L END"
+    doublings = f"least(CASE {' '.join(late)} ELSE {_DOUBLINGS} END, {most})"
+    return f"({row} & (shiftleft({stride}, {doublings}) - 1L))"
 
 
 def _of_side(table: pa.Table, side: int, least_bytes: int) -> SideStatistics:
