@@ -17,7 +17,6 @@ from pyspark.sql import SparkSession
 
 from event_model import CorrelateOptions, TimingCondition, within
 from event_model.errors import DataError
-from event_model.units import TIME_LIMIT
 from spark_plugin.direct.bounds import ONLY_NULLS, Stored, chunk_range, range_ticks, ranges
 from spark_plugin.direct.files import find_files
 from spark_plugin.direct.footers import read_footers
