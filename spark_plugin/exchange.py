@@ -64,8 +64,10 @@ def _exchanged(
         wire_rows(side, own, spec.keeps_unmatched, stage.raise_invalid) for side in sides
     )
     columns = [LABEL, *layout.columns]
-    left = label_left(left, plan, HASHES[0]).select(*columns)
-    rows = left.unionAll(label_right(right, plan, HASHES[0]).select(*columns))
+    # Columns that nobody asked for are read only where events must be told apart in all.
+    salts = (HASHES[0], HASHES[0]) if plan.deals_right else (_salt(sides[0], own), "0L")
+    left = label_left(left, plan, salts[0]).select(*columns)
+    rows = left.unionAll(label_right(right, plan, salts[1]).select(*columns))
     others = [name for name in layout.columns if name not in (TIME, CODED)]
     label = [] if code.bits else [LABEL]
     return rows.repartition(plan.count, LABEL).selectExpr(
@@ -85,3 +87,12 @@ def _with_label(code: LabelCode) -> str:
         f" WHEN {CODED} = {frames.literal(UNMATCHED)} THEN {CODED}"
         f" ELSE -1L - ({of_right}) END"
     )
+
+
+def _salt(left: EventFrame, layout: WireLayout) -> str:
+    """SQL that tells left events of one instant apart, to deal them to several slices."""
+    kinds = [frames.field_of(left.source, "left", name).dataType for name in left.payload]
+    hashable = [
+        wire for wire, kind in zip(layout.left, kinds, strict=True) if frames.can_be_hashed(kind)
+    ]
+    return f"xxhash64({', '.join([TIME, CODED, *layout.keys, *hashable])})"

@@ -246,14 +246,15 @@ def test_what_is_no_time_beside_a_declared_length(
         slices=None if way == "right" else 3,
     )  # fmt: skip
     assert spark.conf.get("spark.sql.ansi.enabled") == "true"
+    condition = TimingCondition(within("-40us", "60us"), 0.5)
     if invalid == "raise":
         with pytest.raises(Exception, match=r"left: (NaN or infinity in|times that reach)"):
             correlate(
-                frame(spark, left), frame(spark, left.slice(0, 2)), CONDITION, options=options
+                frame(spark, left), frame(spark, left.slice(0, 2)), condition, options=options
             ).count()
         return
     found = correlate(
-        frame(spark, left), frame(spark, left.slice(0, 2)), CONDITION, options=options
+        frame(spark, left), frame(spark, left.slice(0, 2)), condition, options=options
     )
     assert pair_ids(found) == [(0, 0), (1, 1)]
 

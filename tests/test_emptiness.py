@@ -186,7 +186,7 @@ def test_files_are_looked_at_again(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert found is not None
     assert found.reasons[0].endswith("widen it, or lower the confidence")
     assert "differ only in case" in found.reasons[1]
-    # Of a part of the rows nothing is certain but what the footers say.
+    # Of a part of the rows nothing is certain.
     monkeypatch.setattr("spark_plugin.direct.second_look._MOST_ROWS", 1000)
     job = FilesJoin(*paths, condition, by="key", options=CorrelateOptions(slices=3))
     assert list(job.batches()) == []
@@ -195,7 +195,7 @@ def test_files_are_looked_at_again(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert partly is not None
     assert partly.reasons == ()
     assert "in the rows that were looked at" in " ".join(partly.hints)
-    assert partly.left_times == found.left_times
+    assert partly.left_times is not None
     assert read_slice(job._join, 0).counts[0].rows > 0
 
 

@@ -24,7 +24,7 @@ from spark_plugin.parquet_rows import ParquetRows
 from spark_plugin.sides import Side, grouped_events
 from spark_plugin.slice_task import SliceTask
 from spark_plugin.wide_columns import decoded, narrow_type, one_array, wide_type
-from spark_plugin.wire import CODED, TIME, WireLayout
+from spark_plugin.wire import CODED, LABEL, TIME, LabelCode, WireLayout
 from spark_plugin.worker import TableJoin, correlate_tables
 from tests.comparison import SHAPES
 
@@ -296,13 +296,15 @@ def test_slices_and_broadcasts(
     monkeypatch.setattr(row_sizes, "BATCH_BYTES", 800)
     monkeypatch.setattr(row_sizes, "ARRAY_BYTES", 10_000 if emit == "lists" else 1000)
     spec = JoinSpec(Window(-5, 6, 0.4), emit=emit)
-    task = SliceTask(spec, LAYOUT, NAMES_OUT)
-    rows = on_the_wire(kind, LAYOUT, ("left", "right")).to_batches()
+    code = LabelCode(0, (100, 100))
+    task = SliceTask(spec, LAYOUT, NAMES_OUT, code=code, lengths=((0, 100), (0, 100)))
+    table = on_the_wire(kind, LAYOUT, ("left", "right"))
+    rows = table.append_column(LABEL, pa.array([7] * table.num_rows)).to_batches()
     assert in_order(check_task(task, iter(rows), kind, emit)) == in_order(want.to_batches())
     small = sorted_table(on_the_wire(kind, LAYOUT.only("right"), ("right",)), LAYOUT, "right")
     broadcast = BroadcastTask(
         spec, LAYOUT, NAMES_OUT, plan=BroadcastPlan("right", "test"),
-        small=Shipment(as_stream(small)), slice_rows=25,
+        small=Shipment(as_stream(small)), slice_rows=25, slice_bytes=1 << 20,
     )  # fmt: skip
     streamed = on_the_wire(kind, LAYOUT.only("left"), ("left",)).to_batches()
     assert in_order(check_task(broadcast, iter(streamed), kind, emit)) == in_order(
@@ -327,7 +329,7 @@ def test_a_small_left_side(kind: pa.DataType, tight: None) -> None:
     task = PartialTask(
         partial_spec(JoinSpec(Window(-5, 6, 0.4), how="left")), layout,
         ("row", "right_id", "right_wide"), plan=BroadcastPlan("left", "test"),
-        small=Shipment(as_stream(own)), slice_rows=25,
+        small=Shipment(as_stream(own)), slice_rows=25, slice_bytes=1 << 20,
     )  # fmt: skip
     streamed = on_the_wire(kind, LAYOUT.only("right"), ("right",)).to_batches()
     found = pa.Table.from_batches(check_task(task, iter(streamed), kind))
