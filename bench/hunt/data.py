@@ -97,7 +97,7 @@ class DataSet:
         if self.unit is None:
             return None
         if "float" in self.families:
-            return min(NANOSECONDS[self.unit], NANOSECONDS["us"])
+            return NANOSECONDS["ns"]
         return NANOSECONDS[self.unit]
 
     def factor(self, kind: TimeType) -> Fraction:

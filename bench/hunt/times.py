@@ -113,7 +113,7 @@ def _times_of_our_days(clock: Clock) -> list[int]:
     """Near now, in ticks, and as long before 1970."""
     stamps = clock.types[0].family.startswith("timestamp")
     unit = clock.unit or ("us" if stamps else "ns")
-    tick = NANOSECONDS["us"] if clock.types[0].family == "float" else NANOSECONDS[unit]
+    tick = 1 if clock.types[0].family == "float" else NANOSECONDS[unit]
     tick = min(tick, NANOSECONDS[unit])
     now = EPOCH_SECONDS * 10**9 // tick
     return [now, -now, now + 123_456_789, now]
