@@ -140,7 +140,8 @@ def _narrow_hull(a1, b1, a2, b2, lo, hi, threshold):
         share *= float(a1) / float(b1)
     if b2 > 0:
         share *= float(a2) / float(b2)
-    scaled = threshold * share * (1.0 - _RELATIVE_ERROR)
+    # What floats cannot tell from 0 bounds nothing.
+    scaled = threshold * share * (1.0 - _RELATIVE_ERROR) - guard(b1, b2)
     if scaled <= 0.0:
         return low, high
     # P(l1, l2) <= P(b1, b2) * (b1 * b2) / (l1 * l2): the mean over a window grown to the largest.

@@ -6,13 +6,15 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from cpu_fallback import reference
-from event_model import Window
+from event_model import CorrelateOptions, TimingCondition, Window, within
 from event_model.bands import INNER_HI, INNER_LO, OUTER_HI, OUTER_LO, band_table
 from event_model.length_classes import LengthClasses, length_classes
 from event_model.probability import qualifies
+from spark_plugin import correlate_tables
 from tests.strategies import LIMIT
 
 CONFIDENCES = (0.5, 1.0, 0.75, 0.8, 0.1, 0.9, 0.25, 1 / 3, 0.01, 1e-6, 1e-12, 1 - 2.0**-53)
@@ -279,3 +281,14 @@ def test_narrow_windows_do_not_probe_everything() -> None:
     assert band.shell < reach / 20
     hopeless = band_of((9000, 10_000), (9000, 10_000), window)
     assert hopeless.outer_hi - hopeless.outer_lo < 10
+
+
+def test_a_huge_length_beside_a_narrow_window_hides_no_pair() -> None:
+    """Scaled to the longest lengths of its class, a threshold may be less than floats can tell from 0."""
+    times = {"min_time": [-(2**61) + 1, 410], "max_time": [484, 452], "id": [0, 1]}
+    left = pa.table({"min_time": [234], "max_time": [254], "id": [0]})
+    found = correlate_tables(
+        left, pa.table(times), TimingCondition(within(197, 217), 0.25),
+        options=CorrelateOptions(classes=1),
+    )  # fmt: skip
+    assert found["right_id"].to_pylist() == [1]

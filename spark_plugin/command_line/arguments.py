@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from event_model.condition import TimingCondition
+from event_model.errors import ConditionError
 from event_model.options import CorrelateOptions, check_choice, options_for
 from event_model.predicates import Within, mutual_deadline, within
 from event_model.units import Duration
@@ -130,7 +131,7 @@ def names(option: str, words: Sequence[str] | None) -> list[str]:
     """
     found = [name.strip() for word in words or () for name in word.split(",")]
     if "" in found:
-        raise Problem(f"{option} has an empty entry in {','.join(words or ())!r}; {_UNSET}")
+        raise ConditionError(f"{option} has an empty entry in {','.join(words or ())!r}; {_UNSET}")
     return found
 
 
