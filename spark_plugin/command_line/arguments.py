@@ -126,7 +126,7 @@ def names(option: str, words: Sequence[str] | None) -> list[str]:
 
     Raises
     ------
-    Problem
+    ConditionError
         If one is empty: a join without the keys that were meant would still give an answer.
     """
     found = [name.strip() for word in words or () for name in word.split(",")]
