@@ -170,3 +170,22 @@ def test_row_groups_larger_than_slices(tmp_path: Path) -> None:
     assert "row_group_size=10)" in str(raised.value)
     pq.write_table(data.sort_by("min_time"), path, row_group_size=10)
     assert plan_files(path, path, condition, parallelism=1, options=options).plan.reads < 2
+
+
+def test_slices_are_bounded_by_the_bytes_of_the_columns_that_are_read(tmp_path: Path) -> None:
+    data = table(pa.int64(), list(range(64)), list(range(64)))
+    text = pa.array([f"{i:03}" * 1000 for i in range(64)])
+    path = tmp_path / "a.parquet"
+    pq.write_table(data.append_column("note", text), path)
+
+    def slices(columns: tuple[str, ...]) -> int:
+        options = CorrelateOptions(slice_bytes=120_000, max_replication=100.0)
+        found = plan_files(
+            path, path, TimingCondition(within(0, 0), 0.5), parallelism=1,
+            left_columns=columns, options=options,
+        )  # fmt: skip
+        return len(found.plan.slices)
+
+    # 64 rows of 3,000 bytes, and as many of 24 on both sides.
+    assert slices(("id",)) == 1
+    assert slices(("id", "note")) == 2

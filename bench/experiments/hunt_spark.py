@@ -17,7 +17,7 @@ def run(bench: Bench) -> None:
 
     def profile(number: int) -> Profile:
         """Every third data set has types that only files have."""
-        return Profile(dataframes=number // CASES_PER_DATA_SET % 3 != 0)
+        return Profile(dataframes=number // CASES_PER_DATA_SET % 3 != 0, worlds=4)
 
     bench.say("starting Spark")
     bench.note(master=f"local[{bench.cores}]", spark=SETTINGS)

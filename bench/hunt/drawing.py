@@ -16,6 +16,7 @@ from bench.hunt.times import (
     LIMIT,
     Clock,
     Profile,
+    Scale,
     draw_clock,
     draw_huge_intervals,
     draw_intervals,
@@ -29,7 +30,8 @@ CONFIDENCES = (
     *(0.5, 1.0, 0.75, 0.8, 0.1, 0.9, 0.25, 0.2, 0.4, 0.6, 0.3, 0.7, 0.125, 0.99),
     *(1 / 3, 2 / 3, 1e-3, 1e-6, 1e-12, 1 - 2**-53),
 )
-_KEY_NAMES = ("station", "channel", "phase")
+_KEY_NAMES = ("station", "channel", "phase", "world")
+_WORLD = (next(kind for kind in KEY_TYPES if kind.name == "int32"),)
 _ODD_NAMES = ("a b", "x.y", "clé", "wa`it", "Δ", "select", "it's", 'q"q', "a_b-c")
 _SENTINELS = (
     *(2**63 - 1, -(2**63), 2**61, 2**61 - 1, -(2**61), -(2**61) + 1, 2**62),
@@ -50,28 +52,51 @@ def draw_data(chance: Chance, profile: Profile) -> DataSet:
         What the ways it is for can take.
     """
     clock = draw_clock(chance, profile)
-    keys = _draw_keys(chance)
+    keys = _draw_keys(chance) + _WORLD[: profile.worlds > 1]
     extra = chance.choice(EXTRA_TYPES) if chance.happens(25) else None
     names = _draw_names(chance, len(keys), profile)
     left, right = (Side((clock.types[i], clock.types[i + 1]), ()) for i in (0, 2))
     data = DataSet(left, right, keys, extra, names, clock.unit, 0, 0, 1.0)
     factors = [data.factor(kind) for kind in clock.types]
+    scale = (
+        None
+        if _can_be_huge(clock, factors) and chance.happens(8)
+        else draw_scale(chance, clock, factors)
+    )
+    sides = [_instants(chance, side) for side in data.sides]
+    for world in range(profile.worlds):
+        pools = [_pool(chance, kind) for kind in keys]
+        if profile.worlds > 1:
+            pools[-1] = [world]
+        sides = [
+            replace(side, rows=side.rows + _rows(chance, side, intervals, data, pools))
+            for side, intervals in zip(sides, _intervals(chance, profile, scale), strict=True)
+        ]
+    return _with_condition(
+        chance, replace(data, left=sides[0], right=sides[1]), _window(chance, scale)
+    )
+
+
+def _instants(chance: Chance, side: Side) -> Side:
+    """Now and then a side of exact instants, in one column."""
+    return Side((side.types[0],) * 2, (), True) if chance.happens(12) else side
+
+
+def _intervals(
+    chance: Chance, profile: Profile, scale: Scale | None
+) -> tuple[list[tuple[int, int]], ...]:
+    """Of both sides; without a scale of any size."""
     sizes = _size(chance, profile), _size(chance, profile)
-    if _can_be_huge(clock, factors) and chance.happens(8):
-        sides = [draw_huge_intervals(chance, min(size, 10)) for size in sizes]
-        ends = sorted((huge_integer(chance), huge_integer(chance)))
-        window = ends[0], ends[1]
-    else:
-        scale = draw_scale(chance, clock, factors)
-        sides = [draw_intervals(chance, scale, size) for size in sizes]
-        window = draw_window(chance, scale.step)
-    pools = [_pool(chance, kind) for kind in keys]
-    drawn = [
-        _side(chance, side, intervals, data, pools)
-        for side, intervals in zip(data.sides, sides, strict=True)
-    ]
-    data = replace(data, left=drawn[0], right=drawn[1])
-    return _with_condition(chance, data, window)
+    if scale is None:
+        return tuple(draw_huge_intervals(chance, min(size, 10)) for size in sizes)
+    return tuple(draw_intervals(chance, scale, size) for size in sizes)
+
+
+def _window(chance: Chance, scale: Scale | None) -> tuple[int, int]:
+    if scale is not None:
+        return draw_window(chance, scale.step)
+    ends = sorted((huge_integer(chance), huge_integer(chance)))
+    return ends[0], ends[1]
 
 
 def _can_be_huge(clock: Clock, factors: list[Fraction]) -> bool:
@@ -101,19 +126,18 @@ def _draw_names(chance: Chance, keys: int, profile: Profile) -> Names:
     return Names(keys=_KEY_NAMES[:keys])
 
 
-def _side(
+def _rows(
     chance: Chance,
     given: Side,
     intervals: list[tuple[int, int]],
     data: DataSet,
     pools: list[list[Any]],
-) -> Side:
-    """The rows of one side: as their columns hold them, with nulls, bad times and duplicates."""
-    instants = chance.happens(12)
-    types = (given.types[0],) * 2 if instants else given.types
+) -> tuple[Row, ...]:
+    """More rows of one side: as their columns hold them, with nulls, bad times and duplicates."""
+    types, instants = given.types, given.instants
     factors = [data.factor(kind) for kind in types]
     rows = []
-    for i, (low, high) in enumerate(intervals):
+    for i, (low, high) in enumerate(intervals, len(given.rows)):
         first = types[0].value(low / factors[0])
         last = first if instants else types[1].value(high / factors[1])
         keys = tuple(chance.choice(pool) for pool in pools)
@@ -126,7 +150,7 @@ def _side(
         rows = [_without_time(chance, row, instants) for row in rows]
     if len(rows) > 1 and chance.happens(20):
         rows = [rows[0] if chance.happens(25) else row for row in rows]
-    return Side(types, tuple(rows), instants)
+    return tuple(rows)
 
 
 def _pool(chance: Chance, kind: ValueType) -> list[Any]:
@@ -179,15 +203,15 @@ def _with_condition(chance: Chance, data: DataSet, window: tuple[int, int]) -> D
     left, right = (
         [event for event in meaning_of(data, i).events if event.matchable] for i in (0, 1)
     )
-    pair = (chance.choice(left), chance.choice(right)) if left and right else None
-    if pair is not None and chance.happens(50):
-        window = _window_at(chance, pair, window)
+    pairs = [(one, other) for one in left for other in right if one.row.keys == other.row.keys]
+    if pairs and chance.happens(50):
+        window = _window_at(chance, chance.choice(pairs), window)
     lo, hi = (max(-LIMIT, min(LIMIT, end)) for end in window)
     confidence = (
         chance.integer(1, 2**20) / 2**20 if chance.happens(25) else chance.choice(CONFIDENCES)
     )
-    if pair is not None and chance.happens(25):
-        one, other = chance.choice(left), chance.choice(right)
+    if pairs and chance.happens(25):
+        one, other = chance.choice(pairs)
         exact = satisfaction_probability(one.low, one.high, other.low, other.high, lo, hi)
         confidence = float(exact) if exact > 1e-12 else confidence
     data = replace(data, lo=lo, hi=hi, confidence=confidence)

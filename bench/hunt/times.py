@@ -27,12 +27,15 @@ class Profile:
         Rows a side, now and then.
     odd_names : bool
         Whether columns may have names with blanks, dots and quotes.
+    worlds : int
+        So many sets of rows in one join, each a world of its own: one more key tells them apart.
     """
 
     dataframes: bool = False
     most: int = 16
     many: int = 120
     odd_names: bool = True
+    worlds: int = 1
 
 
 @dataclass(frozen=True)

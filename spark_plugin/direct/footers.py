@@ -34,6 +34,8 @@ class Footer:
         Of its row groups, those without rows left out: which of the file's, and how many rows.
     ranges : dict of str to (Stored or None, list of Range or None)
         Of the time columns, as `spark_plugin.direct.bounds.ranges`.
+    bytes : float
+        Of its rows in the needed columns, before they were compressed, about.
     stamp : FileStamp
     """
 
@@ -42,10 +44,13 @@ class Footer:
     index: np.ndarray
     rows: np.ndarray
     ranges: dict[str, tuple[Stored | None, list[Range | None]]]
+    bytes: float
     stamp: FileStamp
 
 
-def read_footers(files: ParquetFiles, times: Sequence[str] = ()) -> list[Footer]:
+def read_footers(
+    files: ParquetFiles, times: Sequence[str] = (), needed: Sequence[str] = ()
+) -> list[Footer]:
     """The footers of all files of a side, in their order, read in parallel.
 
     Parameters
@@ -53,6 +58,8 @@ def read_footers(files: ParquetFiles, times: Sequence[str] = ()) -> list[Footer]
     files : ParquetFiles
     times : sequence of str
         The time columns, whose statistics are wanted.
+    needed : sequence of str
+        The columns that will be read.
 
     Raises
     ------
@@ -63,7 +70,7 @@ def read_footers(files: ParquetFiles, times: Sequence[str] = ()) -> list[Footer]
     def footer(path: str) -> Footer:
         with files.reading(path), files.filesystem.open_input_file(path) as source:
             metadata, digest = open_footer(source)
-            return _told(metadata, times, stamp_of(files.filesystem, path, digest))
+            return _told(metadata, times, needed, stamp_of(files.filesystem, path, digest))
 
     with ThreadPoolExecutor(_THREADS) as pool:
         return _sharing_schemas(pool.map(footer, files.paths))
@@ -78,12 +85,25 @@ def _sharing_schemas(footers: Iterable[Footer]) -> list[Footer]:
     return found
 
 
-def _told(footer: pq.FileMetaData, times: Sequence[str], stamp: FileStamp) -> Footer:
+def _told(
+    footer: pq.FileMetaData, times: Sequence[str], needed: Sequence[str], stamp: FileStamp
+) -> Footer:
     old = _int96(footer)
     rows = np.array([footer.row_group(i).num_rows for i in range(footer.num_row_groups)], np.int64)
     index = np.flatnonzero(rows)
     found = {name: ranges(footer, name) for name in times}
-    return Footer(_with_instants(footer, old), old, index, rows[index], found, stamp)
+    size = _row_bytes(footer, index, needed) * float(rows.sum())
+    return Footer(_with_instants(footer, old), old, index, rows[index], found, size, stamp)
+
+
+def _row_bytes(footer: pq.FileMetaData, index: np.ndarray, names: Sequence[str]) -> float:
+    """Bytes of a row of some columns, by a row group from the middle of the file."""
+    if not index.size:
+        return 0.0
+    group = footer.row_group(int(index[index.size // 2]))
+    columns = [group.column(i) for i in range(group.num_columns)]
+    wanted = [c for c in columns if c.path_in_schema.partition(".")[0] in names]
+    return sum(c.total_uncompressed_size for c in wanted) / group.num_rows
 
 
 def file_schemas(files: ParquetFiles, footers: Sequence[Footer]) -> list[tuple[str, pa.Schema]]:

@@ -73,7 +73,7 @@ def plan_files(
     """
     needed, times = needed_columns(arguments), time_columns(arguments)
     files = find_files("left", left), find_files("right", right)
-    footers = [read_footers(*side) for side in zip(files, times, strict=True)]
+    footers = [read_footers(*side) for side in zip(files, times, needed, strict=True)]
     for side, read, names in zip(files, footers, needed, strict=True):
         check_present(side.side, file_schemas(side, read), names)
     own = [read[0].schema for read in footers]
@@ -81,6 +81,7 @@ def plan_files(
     tables = plan_tables(schemas[0], schemas[1], condition, **arguments)
     groups = [_row_groups(files[i], footers[i], tables, i) for i in (0, 1)]
     options: CorrelateOptions = arguments.get("options", CorrelateOptions())
+    options = replace(options, slice_rows=_rows_of_slice(footers, options))
     plan = _ordered_plan(files[1], groups, tables, parallelism, options)
     planned = [
         PlannedFiles(side, schema, FileStamps.of([footer.stamp for footer in read]))
@@ -99,6 +100,13 @@ def _row_groups(
     groups = row_groups(footers, tables.scales[side])
     _check_known(files, groups, tables, side)
     return groups
+
+
+def _rows_of_slice(footers: Sequence[Sequence[Footer]], options: CorrelateOptions) -> int:
+    """How many rows a slice should hold, so that it holds no more bytes than it should."""
+    both = [footer for side in footers for footer in side]
+    rows, size = sum(int(f.rows.sum()) for f in both), sum(f.bytes for f in both)
+    return max(1, min(options.slice_rows, int(options.slice_bytes * rows / max(size, 1.0))))
 
 
 def _ordered_plan(
