@@ -7,7 +7,7 @@ PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.coincide-installed
 WITH_JAVA = JAVA_HOME=$$(scripts/find-java.sh) && export JAVA_HOME &&
 
-.PHONY: help demo test test-rapids lint bench venv java rapids-jar lock clean
+.PHONY: help demo test test-slow test-rapids lint bench venv java rapids-jar lock clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -15,8 +15,13 @@ help: ## List the commands
 demo: $(STAMP) ## Join a small sample on Spark, and say what was found and how fast
 	@$(WITH_JAVA) $(VENV)/bin/coincide demo
 
-test: $(STAMP) ## Run all tests; ARGS="-k name" goes to pytest
-	@$(WITH_JAVA) $(PYTHON) -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+PYTEST = $(WITH_JAVA) $(PYTHON) -m pytest -n auto --maxprocesses 4 --dist loadfile
+
+test: $(STAMP) ## Run the tests, those of test-slow apart; ARGS="-k name" goes to pytest
+	@$(PYTEST) -m "not slow" $(ARGS)
+
+test-slow: $(STAMP) ## Run the tests of clusters, of Spark Connect, beside RAPIDS (after make rapids-jar), of all experiments
+	@$(PYTEST) -m slow $(ARGS)
 
 test-rapids: rapids-jar ## Run the tests beside the RAPIDS Accelerator, which need its jar but no GPU
 	@$(WITH_JAVA) $(PYTHON) -m pytest -m rapids $(ARGS)

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from spark_plugin.broadcast.combining import kinds_of_order, order_of_best
+from spark_plugin.adding_up import added_up, kinds_of_order
 from spark_plugin.dealt_slices import dealt_spec
 from spark_plugin.emission import JoinSpec
 from spark_plugin.output_columns import ResultColumns
@@ -78,15 +78,7 @@ class DealtResult:
 
     def _added_up(self) -> list[Column]:
         names = [_other(i) for i in range(len(self._found_kinds))]
-        if self.partial.emit == "counts":
-            return [F.expr(f"sum({names[0]}) AS {names[0]}")]
-        if self.partial.emit == "lists":
-            return [F.expr(f"flatten(collect_list({name})) AS {name}") for name in names]
-        handed_out = list(zip(names, self._others, strict=False))
-        probability = names[-4]
-        order = order_of_best(handed_out, *names[-4:])
-        told = dict.fromkeys([*(name for name, _ in handed_out), probability])
-        return [F.expr(f"min_by(struct({', '.join(told)}), struct({', '.join(order)})) AS best")]
+        return added_up(self.partial.emit, names, list(zip(names, self._others, strict=False)))
 
     def _kept(self) -> str | None:
         """SQL of which events are in the result; None: all."""

@@ -6,12 +6,15 @@ the column. So a slice is not labelled by its number but by one whose hash is th
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 _SEED = np.uint32(42)
 _C1, _C2 = np.uint32(0xCC9E2D51), np.uint32(0x1B873593)
 
 
+@lru_cache(maxsize=16)
 def partition_labels(partitions: int) -> np.ndarray:
     """One label for each partition.
 
@@ -22,7 +25,7 @@ def partition_labels(partitions: int) -> np.ndarray:
 
     Returns
     -------
-    int64 array, shape (partitions,)
+    int64 array, shape (partitions,), read-only
         ``repartition(partitions, label)`` puts a row labelled ``labels[p]`` into partition p.
     """
     labels = np.full(partitions, -1, np.int64)
@@ -34,6 +37,7 @@ def partition_labels(partitions: int) -> np.ndarray:
         unset = labels[free] < 0
         labels[free[unset]] = candidates[first[unset]]
         start += step
+    labels.flags.writeable = False
     return labels
 
 

@@ -146,11 +146,11 @@ def test_large_unsigned_numbers(tmp_path: Path) -> None:
 def test_floats_beyond_2_to_the_53_ticks(tmp_path: Path) -> None:
     """Rows and bounds are rounded alike, so that ties stay ties."""
     random = np.random.default_rng(1)
-    values = np.sort(random.uniform(1e7, 2e9, 4000)).tolist()
+    values = np.sort(random.uniform(1e7, 2e9, 250)).tolist()
     path = tmp_path / "a.parquet"
     pq.write_table(side_table(pa.float64(), values, values), path, row_group_size=1)
     assert_bounded(path, "s")
-    assert len(joined(path, path, unit="s")[0]) == 4000
+    assert len(joined(path, path, unit="s")[0]) == 250
 
 
 @given(

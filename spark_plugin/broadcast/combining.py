@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from spark_plugin.adding_up import added_up, kinds_of_order
 from spark_plugin.emission import JoinSpec
 from spark_plugin.output_columns import OutputColumn, ResultColumns
 
 _JOINS = {"inner": "inner", "left": "left", "semi": "left_semi", "anti": "left_anti"}
-ORDER = ("distance", "max_time", "min_time")
-"""What decides among partners of equal probability, before the columns handed out do."""
-_UNORDERED = (T.ArrayType, T.StructType, T.MapType, T.VariantType, T.NullType)
 
 
 class Combination:
@@ -77,22 +73,9 @@ class Combination:
         if spec.emit == "pairs":
             return found
         by_event = found.groupBy(_name(0))
-        if spec.emit == "counts":
-            return by_event.agg(F.expr(f"sum({others[0]}) AS {others[0]}"))
-        if spec.emit == "lists":
-            lists = [F.expr(f"flatten(collect_list({name})) AS {name}") for name in others]
-            return by_event.agg(*lists)
-        best = F.expr(
-            f"min_by(struct({', '.join(others)}), struct({', '.join(self._order)})) AS best"
-        )
-        return by_event.agg(best).selectExpr(_name(0), "best.*")
-
-    @property
-    def _order(self) -> list[str]:
-        """SQL of what the best partner is least in."""
-        names = self.found_schema.names[1:]
-        others = [(_name(i + 1), column) for i, column in enumerate(self._others)]
-        return order_of_best(others, *names[-len(ORDER) - 1 :])
+        columns = list(zip(others, self._others, strict=True))
+        one = by_event.agg(*added_up(spec.emit, self.found_schema.names[1:], columns))
+        return one.selectExpr(_name(0), "best.*") if spec.emit == "best" else one
 
     def _if_none(self, found: Column, column: OutputColumn) -> Column:
         """What an event without a partner has."""
@@ -100,39 +83,6 @@ class Combination:
             return found
         nothing = F.lit(0) if self._spec.emit == "counts" else F.array()
         return F.coalesce(found, nothing.cast(column.wire_kind))
-
-
-def kinds_of_order(spec: JoinSpec) -> list[T.DataType]:
-    """Types of what tasks tell of best partners besides the columns that are handed out."""
-    probability = [] if spec.probability else [T.DoubleType()]
-    return [*probability, *([T.LongType()] * len(ORDER))]
-
-
-def order_of_best(
-    others: Sequence[tuple[str, OutputColumn]], probability: str, *order: str
-) -> list[str]:
-    """SQL of what the best partner is least in: as `event_model` and `tie_ranks` have it.
-
-    Parameters
-    ----------
-    others : sequence of (str, OutputColumn)
-        Name of each column handed out, probability included, and what it is.
-    probability : str
-        Name of the probability, which is null where there is no partner.
-    *order : str
-        Names of what `ORDER` says.
-    """
-    terms = [f"{probability} IS NULL", f"-{probability}", *order]
-    for name, column in others:
-        if not isinstance(column.wire_kind, _UNORDERED):
-            terms += [f"{name} IS NULL", _comparable(name, column.wire_kind)]
-    return terms
-
-
-def _comparable(name: str, kind: T.DataType) -> str:
-    """SQL of what a column is ordered by: texts by their bytes, whatever their collation."""
-    is_collated = isinstance(kind, T.StringType) and kind != T.StringType()
-    return f"CAST({name} AS BINARY)" if is_collated else name
 
 
 def _name(i: int) -> str:
