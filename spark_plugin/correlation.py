@@ -74,8 +74,7 @@ def correlate(
     timestamp being uniform on its interval, independently of the other.
 
     One small Spark job runs at once, to measure both sides and refuse invalid rows. Where a side is
-    small it is collected at once, too, and its bytes counted before where it has texts. The join itself
-    runs when the result is used.
+    small it is collected at once, too. The join itself runs when the result is used.
 
     Parameters
     ----------

@@ -19,6 +19,8 @@ _NAMED_USERS = ("abfs", "abfss", "wasb", "wasbs", "hdfs", "viewfs", "webhdfs", "
 """Schemes whose part before an @ is, without a colon, the name of a container or a user."""
 _WITH_PORTS = ("hdfs", "viewfs", "webhdfs", "swebhdfs", "file")
 """Schemes that name a host and a port, and no passwords: an @ after them is part of a name."""
+_NO_PORT = re.compile(r":(?!\d*(?:$|@))")
+"""A colon after which no port stands, but may be a password."""
 _UNKNOWN = "***"
 _LENGTH = 4
 """Any part of a secret that is as long is hidden."""
@@ -168,7 +170,11 @@ def _parts(uri: str) -> tuple[str, str | None, str, str]:
     scheme, _, rest = uri.partition("://")
     place, _, query = rest.partition("?")
     marks = [i for mark in "?#" if (i := rest.find(mark)) >= 0]
-    area = re.split("[/?#]", rest, maxsplit=1)[0] if scheme.lower() in _WITH_PORTS else rest
+    area = rest
+    if scheme.lower() in _WITH_PORTS and not _NO_PORT.search(
+        re.split("[/?#]", rest, maxsplit=1)[0]
+    ):
+        area = re.split("[/?#]", rest, maxsplit=1)[0]
     end = area.rfind("@")
     if end > min(marks, default=end):
         return scheme, rest, _UNKNOWN, ""  # it may belong to the credentials or to the query

@@ -1,4 +1,4 @@
-"""From what dealt slices found of left events to the result: a `groupBy` of the event."""
+"""From what dealt slices found of left events to the result: a `groupBy` of the event, or a window over it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class DealtResult:
     def __init__(self, spec: JoinSpec, result: ResultColumns) -> None:
         own = len(result.layout.keys) + len(result.layout.left)
         self._spec, self._own, self._others = spec, result.columns[:own], result.columns[own:]
-        self.partial = dealt_spec(spec, bool(result.layout.right))
+        self.partial = dealt_spec(spec)
 
     @property
     def found_schema(self) -> T.StructType:
@@ -41,6 +41,8 @@ class DealtResult:
 
     def combined(self, found: DataFrame) -> DataFrame:
         """The result, in wire types."""
+        if self.partial.emit == "pairs":
+            return self._named(_pairs(found), first=1)
         own = [_own(i) for i in range(len(self._own))]
         firsts = [F.first(name, ignorenulls=True).alias(name) for name in own]
         events = found.groupBy(*_EVENT).agg(*firsts, *self._added_up())
@@ -49,23 +51,14 @@ class DealtResult:
         kept = self._kept()
         if kept is not None:
             events = events.where(kept)
-        others = [] if self._spec.one_row_per_event else self._others
-        if self._spec.emit == "pairs" and not self._spec.one_row_per_event:
-            events = self._exploded(events, own)
-        names = [*own, *(_other(i) for i in range(len(others)))]
-        columns = [*self._own, *others]
-        return events.select(
-            *(F.col(name).alias(c.name) for name, c in zip(names, columns, strict=True))
-        )
+        return self._named(events, first=0)
 
-    def _exploded(self, events: DataFrame, own: list[str]) -> DataFrame:
-        """One row per pair, and one for each event without a partner."""
-        if self.partial.emit == "counts":
-            times = f"array_repeat(0, CAST(greatest({_other(0)}, 1L) AS INT))"
-            return events.selectExpr(*own, f"explode({times})")
-        names = [_other(i) for i in range(len(self._others))]
-        pairs = events.selectExpr(*own, f"explode_outer(arrays_zip({', '.join(names)})) AS pair")
-        return pairs.selectExpr(*own, *(f"pair.{name} AS {name}" for name in names))
+    def _named(self, events: DataFrame, first: int) -> DataFrame:
+        """The columns of the result; those of partners are the found ones from `first` on."""
+        others = [] if self._spec.one_row_per_event else self._others
+        own = [F.col(_own(i)).alias(column.name) for i, column in enumerate(self._own)]
+        found = [F.col(_other(i)).alias(column.name) for i, column in enumerate(others, first)]
+        return events.select(*own, *found)
 
     @property
     def _found_kinds(self) -> list[T.DataType]:
@@ -74,7 +67,7 @@ class DealtResult:
         if self.partial.emit == "best":
             return [*(c.wire_kind for c in self._others), *kinds_of_order(self._spec)]
         kinds = [c.wire_kind for c in self._others]
-        return kinds if self._spec.emit == "lists" else [T.ArrayType(kind) for kind in kinds]
+        return [T.LongType(), *kinds] if self.partial.emit == "pairs" else kinds
 
     def _added_up(self) -> list[Column]:
         names = [_other(i) for i in range(len(self._found_kinds))]
@@ -92,6 +85,13 @@ class DealtResult:
         if self.partial.emit == "lists":
             return f"size({first}) > 0"
         return f"{_other(len(self._found_kinds) - 4)} IS NOT NULL"
+
+
+def _pairs(found: DataFrame) -> DataFrame:
+    """All pairs, and once each left event that no slice has found a partner of."""
+    event = ", ".join(_EVENT)
+    told = found.selectExpr("*", f"max({_other(0)}) OVER (PARTITION BY {event}) AS has_partner")
+    return told.where(f"{_other(0)} IS NOT NULL OR has_partner IS NULL")
 
 
 def _own(i: int) -> str:

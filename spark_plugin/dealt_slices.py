@@ -24,14 +24,13 @@ def needs_adding_up(spec: JoinSpec) -> bool:
     return spec.how != "inner" or spec.emit != "pairs"
 
 
-def dealt_spec(spec: JoinSpec, hands_out_right: bool) -> JoinSpec:
+def dealt_spec(spec: JoinSpec) -> JoinSpec:
     """What a slice computes of a join whose parts are added up."""
     if spec.emit == "best":
         return replace(spec, how="left", probability=True)
-    has_lists = hands_out_right or spec.probability
-    if spec.one_row_per_event or spec.emit == "counts" or not has_lists:
+    if spec.one_row_per_event:
         return replace(spec, how="left", emit="counts", probability=False)
-    return replace(spec, how="left", emit="lists")
+    return replace(spec, how="left")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +43,7 @@ class DealtSliceTask(SliceTask):
     ----------
     first_labels : int64 array
         Labels of the slices with first parts. They tell of each left event; others only of those that
-        have partners there, and without their columns.
+        have partners there, and unless they yield pairs without their columns.
     """
 
     first_labels: np.ndarray
@@ -59,13 +58,18 @@ class DealtSliceTask(SliceTask):
         *columns, first_hash, second_hash = left.payload
         hashes = [first_hash, second_hash]
         event = [*hashes, pa.array(_occurrences(*(column.to_numpy() for column in hashes)))]
-        if not is_first:
+        if not is_first and self.spec.emit != "pairs":
             columns = [pa.nulls(len(left), column.type) for column in columns]
         told = [pa.array(np.full(len(left), is_first)), *event]
         if self.spec.emit == "best":
             told.append(pa.array(left.min_time + left.max_time))
             times = [pa.array(right.max_time), pa.array(right.min_time)]
             right = replace(right, payload=[*right.payload, *times])
+        if self.spec.emit == "pairs":
+            # Tells a partner whose columns are null from none.
+            right = replace(
+                right, payload=[pa.array(np.ones(len(right), np.int64)), *right.payload]
+            )
         left = replace(left, payload=[*told, *columns])
         spec = self.spec if is_first else replace(self.spec, how="inner")
         return replace(self, spec=spec).joined(left, right)
@@ -74,10 +78,9 @@ class DealtSliceTask(SliceTask):
         """Which event, its keys and columns, what it met, and for the best what their order goes by."""
         keys, rest = np.split(np.arange(batch.num_columns), [len(self.layout.keys)])
         is_first, *columns = [batch.column(int(i)) for i in rest]
-        own = [
-            pc.if_else(is_first, key, pa.scalar(None, key.type))
-            for key in (batch.column(int(i)) for i in keys)
-        ]
+        own = [batch.column(int(i)) for i in keys]
+        if self.spec.emit != "pairs":
+            own = [pc.if_else(is_first, key, pa.scalar(None, key.type)) for key in own]
         known = len(HASHES) + 1
         event, columns = columns[:known], columns[known:]
         if self.spec.emit != "best":

@@ -65,20 +65,20 @@ class EventFrame:
         ``low`` and ``high``: min_time and max_time in ticks, bigint, null for a null, just out of range
         for what is no time: Spark may evaluate ``high - low`` of rows that another condition excludes,
         so that it must not overflow for any. ``null_key``: whether a key is null, boolean. ``key_hash``:
-        bigint, 0 without keys. `HASHES`: bigints, of all columns that can be hashed.
+        bigint, 0 without keys. `HASHES`: bigints, of the times, the keys and all columns that can be
+        hashed: events of equal ones have equal partners, whatever else they differ in.
         """
         names = [quoted(name) for name in self.by]
         null_key = " OR ".join(f"{name} IS NULL" for name in names) or "false"
         key_hash = f"xxhash64({', '.join(names)})" if names else "0L"
+        times = [_held(scale) for scale in self.scales]
+        known = ", ".join([*times, *names, *self._hashable])
         return [
-            f"{_held(self.scales[0])} AS low",
-            f"{_held(self.scales[1])} AS high",
+            f"{times[0]} AS low",
+            f"{times[1]} AS high",
             f"({null_key}) AS null_key",
             f"{key_hash} AS key_hash",
-            *(
-                f"xxhash64({', '.join([f'{i}L', *self._hashable])}) AS {n}"
-                for i, n in enumerate(HASHES)
-            ),
+            *(f"xxhash64({i}L, {known}) AS {name}" for i, name in enumerate(HASHES)),
         ]
 
     @property

@@ -63,11 +63,11 @@ def _exchanged(
     left, right = (
         wire_rows(side, own, spec.keeps_unmatched, stage.raise_invalid) for side in sides
     )
-    columns = [LABEL, *layout.columns]
-    # Columns that nobody asked for are read only where events must be told apart in all.
-    salts = (HASHES[0], HASHES[0]) if plan.deals_right else (_salt(sides[0], own), "0L")
-    left = label_left(left, plan, salts[0]).select(*columns)
-    rows = left.unionAll(label_right(right, plan, salts[1]).select(*columns))
+    salts = _salts(sides, spec, own, plan)
+    left = label_left(left, plan, salts[0]).select(LABEL, *layout.columns)
+    # What sets events apart is asked of left ones alone.
+    columns = [f"CAST(NULL AS BIGINT) AS {c}" if c in HASHES else c for c in layout.columns]
+    rows = left.unionAll(label_right(right, plan, salts[1]).selectExpr(LABEL, *columns))
     others = [name for name in layout.columns if name not in (TIME, CODED)]
     label = [] if code.bits else [LABEL]
     return rows.repartition(plan.count, LABEL).selectExpr(
@@ -89,10 +89,27 @@ def _with_label(code: LabelCode) -> str:
     )
 
 
-def _salt(left: EventFrame, layout: WireLayout) -> str:
-    """SQL that tells left events of one instant apart, to deal them to several slices."""
-    kinds = [frames.field_of(left.source, "left", name).dataType for name in left.payload]
+def _salts(
+    sides: tuple[EventFrame, EventFrame], spec: JoinSpec, own: WireLayout, plan: SlicePlan
+) -> list[str]:
+    """SQL that tells events of one instant apart, left and right, to deal them to several slices.
+
+    Columns that nobody asked for are read only where events must be told apart in all, or cannot be
+    told apart otherwise.
+    """
+    in_all = needs_adding_up(spec)
+    if not plan.deals_right:
+        return [_salt(sides[0], own), "0L"]
+    return [
+        HASHES[0] if in_all or not own.payload(side.side) else _salt(side, own) for side in sides
+    ]
+
+
+def _salt(side: EventFrame, layout: WireLayout) -> str:
+    kinds = [frames.field_of(side.source, side.side, name).dataType for name in side.payload]
     hashable = [
-        wire for wire, kind in zip(layout.left, kinds, strict=True) if frames.can_be_hashed(kind)
+        wire
+        for wire, kind in zip(layout.payload(side.side), kinds, strict=True)
+        if frames.can_be_hashed(kind)
     ]
     return f"xxhash64({', '.join([TIME, CODED, *layout.keys, *hashable])})"

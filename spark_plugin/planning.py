@@ -95,16 +95,8 @@ def _lengths(side: EventFrame, statistics: SideStatistics) -> tuple[int, int]:
 
 def _candidate(side: EventFrame, sample: Sample, statistics: SideStatistics) -> Candidate:
     size = side.row_bytes
-    alike, own = size or (0, None)
-    least = alike * sample.rows
-
-    def all_bytes() -> int:
-        if own is None:
-            return least
-        return least + (side.source.selectExpr(f"sum({own})").collect()[0][0] or 0)
-
-    told = None if size is None else least
-    return Candidate(side.side, sample, statistics.partitions, told, all_bytes)
+    told = None if size is None else size[0] * sample.rows + statistics.own_bytes
+    return Candidate(side.side, sample, statistics.partitions, told)
 
 
 def _sample(side: SideStatistics, with_unmatchable: bool) -> Sample:

@@ -160,7 +160,7 @@ def warn_of(summary: JoinSummary) -> None:
     no_pairs = summary.no_pairs
     has_rows = all(counts is None or counts.rows for counts in (summary.left, summary.right))
     if no_pairs is not None and has_rows:
-        warn(f"the join finds nothing: {'; '.join(no_pairs.lines)}", NoPairsWarning)
+        warn(f"no pair is found: {'; '.join(no_pairs.lines)}", NoPairsWarning)
 
 
 def side_warnings(counts: SideCounts, tick: Tick) -> list[tuple[type[CoincideWarning], str]]:

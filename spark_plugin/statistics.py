@@ -49,6 +49,8 @@ class SideStatistics:
         Partition of each sample.
     row_bytes : float
         Bytes of a row on the way to a worker, on average, as the sample tells them.
+    own_bytes : int
+        Bytes of texts and the like in all rows; 0 where nested columns are handed out, too.
     first, last : int
         Earliest min_time and latest max_time of the valid events, ticks; 0 without events.
     """
@@ -61,6 +63,7 @@ class SideStatistics:
     hashes: np.ndarray
     partitions: np.ndarray
     row_bytes: float = 0.0
+    own_bytes: int = 0
     first: int = 0
     last: int = 0
 
@@ -83,7 +86,7 @@ def measure(left: EventFrame, right: EventFrame) -> tuple[SideStatistics, SideSt
     wanted += ["max(midpoint) AS midpoint", *(["max(hash) AS hash"] if left.by else [])]
     sizes = left.about_bytes, right.about_bytes
     if any(own for _, own in sizes):
-        wanted.append("max(bytes) AS bytes")
+        wanted += ["max(bytes) AS bytes", "sum(own_bytes) AS own_bytes"]
     # Grouped before the union, which would have every row written and read between two stages.
     grouped = [
         _keyed(events, side).groupBy("code").agg(*map(F.expr, wanted))
@@ -111,6 +114,8 @@ def _keyed(events: EventFrame, side: int) -> DataFrame:
         f"CASE WHEN {chosen} THEN low + high END AS midpoint",
         f"CASE WHEN {chosen} THEN key_hash END AS hash",
         f"CASE WHEN {chosen} THEN own_bytes END AS bytes",
+        # Of nested columns it takes too long to tell of every row.
+        "own_bytes" if events.row_bytes else "NULL AS own_bytes",
     )
 
 
@@ -163,6 +168,7 @@ def _of_side(table: pa.Table, side: int, least_bytes: int) -> SideStatistics:
         hashes=data["hash"][chosen] if "hash" in data else np.zeros(chosen.size, np.int64),
         partitions=(group[chosen] - len(REASONS)) >> _ROW_BITS,
         row_bytes=least_bytes + own,
+        own_bytes=int(data["own_bytes"].sum()) if "own_bytes" in data else 0,
         first=int(data["first"][sampled].min()) if sampled.any() else 0,
         last=int(data["last"][sampled].max()) if sampled.any() else 0,
     )

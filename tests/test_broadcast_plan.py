@@ -23,7 +23,7 @@ def side(name: str, rows: int, size: int | None, *, partitions: int = 8, apart: 
     n = min(rows, 1000)
     midpoints = np.arange(n) * apart
     sample = Sample(midpoints, np.full(n, rows / max(n, 1)), np.zeros(n, np.int64), rows)
-    return Candidate(name, sample, np.arange(n) * partitions // max(n, 1), size, lambda: size or 0)
+    return Candidate(name, sample, np.arange(n) * partitions // max(n, 1), size)
 
 
 def chosen(left: Candidate, right: Candidate, spec: JoinSpec = SPEC, **options) -> str | None:
@@ -45,21 +45,6 @@ def test_a_small_side_goes_to_every_worker() -> None:
 def test_the_threshold_is_in_bytes(most: int, expected: str | None) -> None:
     found = chosen(side("left", *LARGE), side("right", *SMALL), broadcast_bytes=most)
     assert found == expected
-
-
-def test_what_a_side_takes_is_looked_at_only_where_it_may_be_small() -> None:
-    looked = []
-
-    def look() -> int:
-        looked.append("right")
-        return 65 * 2**20
-
-    left, right = side("left", *LARGE), replace(side("right", *SMALL), all_bytes=look)
-    assert chosen(left, right) is None
-    assert looked == ["right"]
-    looked.clear()
-    assert chosen(left, replace(right, least_bytes=65 * 2**20)) is None
-    assert looked == []
 
 
 def test_a_side_of_unknown_bytes_is_no_small_one() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,17 +54,14 @@ class Candidate:
     sample : Sample
     partitions : int64 array, shape (samples,)
         Partition of each sample.
-    least_bytes : int or None
-        Bytes of all rows on the wire, without what each row's own takes; None: cannot be told.
-    all_bytes : callable
-        Bytes of all rows on the wire; may have to look at them.
+    bytes : int or None
+        Of all rows on the wire; None: cannot be told.
     """
 
     name: SideName
     sample: Sample
     partitions: np.ndarray
-    least_bytes: int | None
-    all_bytes: Callable[[], int]
+    bytes: int | None
 
 
 def is_two_step(small: SideName, spec: JoinSpec) -> bool:
@@ -114,19 +110,13 @@ def choose_small_side(
     if left.sample.rows < right.sample.rows and not is_two_step("left", spec):
         sides.reverse()
     for small, large in sides:
-        size = _size_if_small(small, options.broadcast_bytes)
-        if size is not None and _is_worth_it(small, large, reach, spec, options, tasks):
+        size = small.bytes
+        if size is None or size > options.broadcast_bytes:
+            continue
+        if _is_worth_it(small, large, reach, spec, options, tasks):
             words = f"{size:,} bytes" if size < _KILOBYTES else f"{size / 1e6:,.1f} MB"
             return BroadcastPlan(small.name, words)
     return None
-
-
-def _size_if_small(side: Candidate, most: int) -> int | None:
-    """Bytes of a side that fits; None of one that does not."""
-    if side.least_bytes is None or side.least_bytes > most:
-        return None
-    size = side.all_bytes()
-    return size if size <= most else None
 
 
 def _is_worth_it(

@@ -200,10 +200,26 @@ class ArrowInput:
         return pa.ipc.open_stream(handle)
 
     def _parquet_table(self, schema: pa.Schema) -> pa.Table:
+        schema = self._with_widest_floats(schema)
         names, own = schema.names, self._dataset.schema
         as_told = all(own.field(field.name).type == field.type for field in schema)
         dataset = self._dataset if as_told else self._dataset_of(schema)
         return dataset.to_table(columns=names)
+
+    def _with_widest_floats(self, schema: pa.Schema) -> pa.Schema:
+        """As files with more digits have them, which a cast to fewer would lose in silence."""
+        narrow = [f.name for f in schema if f.type in (pa.float16(), pa.float32())]
+        schemas = [found for _, found in self.file_schemas] if narrow else []
+        kinds = {
+            name: [found.field(name).type for found in schemas if name in found.names]
+            for name in narrow
+        }
+        widest = {
+            name: max(filter(pa.types.is_floating, found), key=lambda kind: kind.bit_width)
+            for name, found in kinds.items()
+            if found
+        }
+        return _with_types(schema, widest)
 
     def _csv_table(self, file: str, schema: pa.Schema) -> pa.Table:
         with self._open(file) as stream:

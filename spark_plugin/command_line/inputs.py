@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import pyarrow as pa
 
@@ -93,17 +93,30 @@ def find_source(side: str, text: str, file_format: str | None = None) -> Source:
 def local_path(text: str) -> str | None:
     """Absolute path of a word that names something on this machine; None for other URIs."""
     if text.startswith("file:"):
-        return os.path.abspath(unquote(urlsplit(text).path))
+        # Not urlsplit: a glob may hold a question mark.
+        host, _, path = text.removeprefix("file:").removeprefix("//").partition("/")
+        return os.path.abspath(
+            unquote(f"/{path}" if text.startswith("file:/") else host + "/" + path)
+        )
     if _SCHEME.match(text):
         return None
     return os.path.abspath(os.path.expanduser(text))
 
 
 def visible_files(folder: str) -> list[str]:
-    """Files in a folder and below, in order, without those that Spark hides (`_` and `.`)."""
+    """Files in a folder and below, in order, without those that Spark hides (`_` and `.`).
+
+    Links to folders are followed, as PyArrow and Spark do, one that leads back to its own parents once.
+    """
     found = []
-    for root, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith(HIDDEN))
+    for root, folders, names in os.walk(folder, followlinks=True):
+        parents = os.path.realpath(root) + os.sep
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith(HIDDEN)
+            and not parents.startswith(os.path.realpath(os.path.join(root, name)) + os.sep)
+        )
         found += [os.path.join(root, name) for name in names if not name.startswith(HIDDEN)]
     return sorted(found)
 

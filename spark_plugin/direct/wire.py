@@ -22,7 +22,7 @@ def spark_type(name: str, kind: pa.DataType) -> T.DataType:
     """
     try:
         return from_arrow_type(kind, prefer_timestamp_ntz=True)
-    except PySparkException as error:
+    except (PySparkException, ValueError) as error:
         raise SchemaError(
             f"the column {name!r} is {kind}, which Spark does not know; leave it out, or cast it"
         ) from error
