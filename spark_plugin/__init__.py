@@ -12,6 +12,7 @@ _HOMES = {
     "correlate": "spark_plugin.correlation",
     "correlate_files": "spark_plugin.direct.correlation",
     "correlate_tables": "spark_plugin.worker",
+    "register_source": "spark_plugin.direct.source",
     "stream_correlator": "spark_plugin.streams",
 }
 
@@ -21,6 +22,7 @@ __all__ = [
     "correlate",
     "correlate_files",
     "correlate_tables",
+    "register_source",
     "stream_correlator",
 ]
 

@@ -306,7 +306,7 @@ def plan_correlation(
     else:
         found = exchange_join(sides, spec, result, plan, stage)
     left_counts, right_counts = (s.counts for s in statistics) if statistics else (None, None)
-    evidence = FrameEvidence(sides, spec.window, statistics)
+    evidence = FrameEvidence(sides, spec, statistics)
     return Correlation(
         result.decoded(found), left_counts, right_counts, plan, evidence, observation, observable,
         shipment,

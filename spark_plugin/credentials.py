@@ -19,8 +19,8 @@ _NAMED_USERS = ("abfs", "abfss", "wasb", "wasbs", "hdfs", "viewfs", "webhdfs", "
 """Schemes whose part before an @ is, without a colon, the name of a container or a user."""
 _WITH_PORTS = ("hdfs", "viewfs", "webhdfs", "swebhdfs", "file")
 """Schemes that name a host and a port, and no passwords: an @ after them is part of a name."""
-_NO_PORT = re.compile(r":(?!\d*(?:$|@))")
-"""A colon after which no port stands, but may be a password."""
+_NO_PORT = re.compile(r":(?!\d*$)")
+"""A colon after which no port stands, but may be the begin of a password."""
 _UNKNOWN = "***"
 _LENGTH = 4
 """Any part of a secret that is as long is hidden."""
@@ -170,11 +170,9 @@ def _parts(uri: str) -> tuple[str, str | None, str, str]:
     scheme, _, rest = uri.partition("://")
     place, _, query = rest.partition("?")
     marks = [i for mark in "?#" if (i := rest.find(mark)) >= 0]
-    area = rest
-    if scheme.lower() in _WITH_PORTS and not _NO_PORT.search(
-        re.split("[/?#]", rest, maxsplit=1)[0]
-    ):
-        area = re.split("[/?#]", rest, maxsplit=1)[0]
+    host = re.split("[/?#]", rest, maxsplit=1)[0]
+    is_cut = "@" not in host and _NO_PORT.search(host)
+    area = host if scheme.lower() in _WITH_PORTS and not is_cut else rest
     end = area.rfind("@")
     if end > min(marks, default=end):
         return scheme, rest, _UNKNOWN, ""  # it may belong to the credentials or to the query

@@ -12,10 +12,10 @@ from typing import SupportsIndex
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
-from pyspark.sql.pandas.types import to_arrow_type
 
 from event_model.errors import SchemaError
 from event_model.units import TIME_LIMIT
+from spark_plugin.arrow_types import arrow_type
 from spark_plugin.tables import check_name
 from spark_plugin.time_columns import NOT_FINITE, TimeColumn, TimeScale
 
@@ -159,7 +159,7 @@ def wire_type(kind: T.DataType) -> T.DataType:
     if crosses_as_int64(kind):
         return T.LongType()
     try:
-        to_arrow_type(kind)
+        arrow_type(kind)
     except PySparkException as error:
         raise SchemaError(
             f"columns of type {kind.simpleString()} cannot go through Spark's Arrow; cast them, for"

@@ -1,4 +1,4 @@
-"""From what dealt slices found of left events to the result: a `groupBy` of the event, or a window over it."""
+"""From what dealt slices found of left events to the result: a `groupBy` of the event, or a window."""
 
 from __future__ import annotations
 

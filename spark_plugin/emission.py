@@ -113,12 +113,12 @@ def check_emission(how: str, emit: str, probability: bool) -> None:
     ConditionError
     """
     if how in ("semi", "anti") and emit != "pairs":
-        raise ConditionError(
-            f"how={how!r} gives one row per left event; leave emit out, found {emit!r}"
-        )
+        raise ConditionError(f"how={how!r} gives one row per left event; leave out emit={emit!r}")
     if probability and (how in ("semi", "anti") or emit == "counts"):
         shape = f"how={how!r}" if how in ("semi", "anti") else "emit='counts'"
-        raise ConditionError(f"{shape} has no pair to give a probability of; leave probability out")
+        raise ConditionError(
+            f"{shape} has no pair to give a probability of; leave out probability=True"
+        )
 
 
 class Emission:

@@ -10,8 +10,11 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from event_model.condition import Window
 from event_model.probability import DECISION_SLACK, highest_probability
+from event_model.units import Tick
 from spark_plugin.key_overlap import KeyOverlap
 from spark_plugin.sides import Side
 from spark_plugin.time_columns import TimeScale
@@ -38,6 +41,8 @@ class Evidence:
         No min_time is earlier, no max_time later, ticks.
     is_all : bool
         Whether these are of all rows; else of those that were looked at.
+    typical : int or None
+        Half of the timestamps are at least so long, ticks; None if nobody has counted.
     """
 
     scale: TimeScale
@@ -46,6 +51,7 @@ class Evidence:
     first: int = 0
     last: int = 0
     is_all: bool = True
+    typical: int | None = None
 
     @property
     def words(self) -> str:
@@ -66,8 +72,11 @@ def evidence_of(side: Side, scale: TimeScale) -> Evidence:
         low, high = low[side.matchable], high[side.matchable]
     if not low.size:
         return Evidence(scale, 0)
+    lengths = high - low
+    middle = lengths.size // 2
     return Evidence(
-        scale, low.size, int((high - low).min()), int(low.min()), int(high.max())
+        scale, low.size, int(lengths.min()), int(low.min()), int(high.max()),
+        typical=int(np.partition(lengths, middle)[middle]),
     )  # fmt: skip
 
 
@@ -86,6 +95,8 @@ class NoPairs:
     left_times, right_times : (str, str) or None
         When the events of each side begin and end.
     keys : KeyOverlap or None
+    is_asked_for : bool
+        Whether the join asks for events without a partner, as ``how="anti"``: no cause for a warning.
     """
 
     reasons: tuple[str, ...]
@@ -94,6 +105,7 @@ class NoPairs:
     left_times: tuple[str, str] | None = None
     right_times: tuple[str, str] | None = None
     keys: KeyOverlap | None = None
+    is_asked_for: bool = False
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -102,11 +114,12 @@ class NoPairs:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        values = {**asdict(self), "is_asked_for": self.is_asked_for or None}
+        return {name: value for name, value in values.items() if value is not None}
 
 
 def explain_emptiness(
-    left: Evidence, right: Evidence, window: Window, keys: KeyOverlap | None
+    left: Evidence, right: Evidence, window: Window, how: str, keys: KeyOverlap | None
 ) -> NoPairs:
     """What speaks against any pair.
 
@@ -114,12 +127,14 @@ def explain_emptiness(
     ----------
     left, right : Evidence
     window : Window
+    how : {"inner", "left", "semi", "anti"}
     keys : KeyOverlap or None
         None without keys, or if nobody has looked.
     """
     without = [side.scale.column.side for side in (left, right) if not side.events]
     if without:
-        return NoPairs(tuple(f"{side} has no row that can match" for side in without), ())
+        reasons = tuple(f"{side} has no row that can match" for side in without)
+        return NoPairs(reasons, (), is_asked_for=how == "anti")
     best = highest_probability(left.shortest, right.shortest, window.width)
     found = [
         _of_probability(left, right, window, best),
@@ -129,24 +144,47 @@ def explain_emptiness(
     reasons = tuple(text for is_reason, text in found if is_reason)
     hints = tuple(text for is_reason, text in found if not is_reason)
     hints += tuple(_suspicions(left, right, window))
-    return NoPairs(reasons, hints, best, left.words_of_times, right.words_of_times, keys)
+    times = left.words_of_times, right.words_of_times
+    return NoPairs(reasons, hints, best, *times, keys, how == "anti")
 
 
 def _of_probability(
     left: Evidence, right: Evidence, window: Window, best: float
 ) -> tuple[bool, str]:
     confidence, tick = window.confidence, left.scale.tick
-    allows = "the highest probability that these lengths and this window allow is"
-    if best >= confidence - DECISION_SLACK:
-        return False, f"{allows} {best:.6g}, enough for the confidence {confidence:g}"
-    is_all = left.is_all and right.is_all
-    return is_all, (
-        f"{allows} {best:.6g}, below the confidence {confidence:g}: the shortest timestamps"
+    is_all, is_enough = left.is_all and right.is_all, _reaches(best, confidence)
+    judged = "enough for" if is_enough else "below"
+    text = (
+        f"the highest probability that these lengths and this window allow is {best:.6g}, {judged} the"
+        f" confidence {confidence:g}: the shortest timestamps"
         f"{'' if is_all else ' of the rows that were looked at'} are"
-        f" {length_words(left.shortest, tick)} (left) and {length_words(right.shortest, tick)} (right)"
-        f" long, the window is {length_words(window.width, tick)} wide; widen it, or lower the"
-        " confidence"
+        f" {_both(left.shortest, right.shortest, tick)} long, the window is"
+        f" {length_words(window.width, tick)} wide"
     )
+    typical = _of_typical_lengths(left, right, window)
+    advice = "" if is_enough and not typical else "; widen it, or lower the confidence"
+    return is_all and not is_enough, f"{text}{typical}{advice}"
+
+
+def _of_typical_lengths(left: Evidence, right: Evidence, window: Window) -> str:
+    """What most pairs can reach where that is too little, if the shortest do not tell it."""
+    if left.typical is None or right.typical is None:
+        return ""
+    if (left.typical, right.typical) == (left.shortest, right.shortest):
+        return ""
+    reached = highest_probability(left.typical, right.typical, window.width)
+    if _reaches(reached, window.confidence):
+        return ""
+    lengths = _both(left.typical, right.typical, left.scale.tick)
+    return f", but half of the timestamps are {lengths} long or more, which allows {reached:.6g} at most"
+
+
+def _reaches(probability: float, confidence: float) -> bool:
+    return probability >= confidence - DECISION_SLACK
+
+
+def _both(left: int, right: int, tick: Tick) -> str:
+    return f"{length_words(left, tick)} (left) and {length_words(right, tick)} (right)"
 
 
 def _of_times(left: Evidence, right: Evidence, window: Window) -> tuple[bool, str]:

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from event_model.condition import Window
 from spark_plugin.dataframes import quoted
+from spark_plugin.emission import JoinSpec
 from spark_plugin.emptiness import Evidence, NoPairs, explain_emptiness
 from spark_plugin.events import EventFrame
 from spark_plugin.key_overlap import KeyOverlap, key_overlap
@@ -27,13 +27,13 @@ class FrameEvidence:
     Parameters
     ----------
     sides : (EventFrame, EventFrame)
-    window : Window
+    spec : JoinSpec
     statistics : (SideStatistics, SideStatistics) or None
         None where declared statistics spared the look.
     """
 
     sides: tuple[EventFrame, EventFrame]
-    window: Window
+    spec: JoinSpec
     statistics: tuple[SideStatistics, SideStatistics] | None
 
     def foreseen(self) -> NoPairs | None:
@@ -56,7 +56,7 @@ class FrameEvidence:
             Evidence(side.scales[0], s.matchable, s.shortest, s.first, s.last)
             for side, s in zip(self.sides, statistics, strict=True)
         )
-        return explain_emptiness(left, right, self.window, keys)
+        return explain_emptiness(left, right, self.spec.window, self.spec.how, keys)
 
     def _shares_no_key(self, statistics: tuple[SideStatistics, SideStatistics]) -> bool:
         """Whether the sample holds all events, and no key of one side is on the other."""

@@ -24,9 +24,9 @@ from spark_plugin.time_words import length_words
 
 _OURS = ("event_model", "cpu_fallback", "gpu_kernels", "spark_plugin")
 _SHORT_REASONS = {
-    "not_finite": "NaN or infinite",
+    "not_finite": "with NaN or infinity",
     "range": "out of range",
-    "order": "min above max",
+    "order": "whose min is above max",
     "length": "longer than declared",
 }
 assert list(_SHORT_REASONS) == list(INVALID_REASONS)
@@ -159,7 +159,7 @@ def warn_of(summary: JoinSummary) -> None:
                 warn(f"{side}, {counts.rows:,} rows: {words}", kind)
     no_pairs = summary.no_pairs
     has_rows = all(counts is None or counts.rows for counts in (summary.left, summary.right))
-    if no_pairs is not None and has_rows:
+    if no_pairs is not None and not no_pairs.is_asked_for and has_rows:
         warn(f"no pair is found: {'; '.join(no_pairs.lines)}", NoPairsWarning)
 
 

@@ -13,9 +13,10 @@ import pyarrow.compute as pc
 from event_model.errors import DataError, SchemaError
 from event_model.options import Invalid
 from event_model.timestamps import are_valid_times
-from event_model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT
+from event_model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, Tick
 from spark_plugin.sides import Side
 from spark_plugin.time_columns import INVALID_REASONS, TimeColumn, TimeScale, describe_invalid
+from spark_plugin.time_words import time_words
 from spark_plugin.wide_columns import decoded, one_array
 
 _EXAMPLE_WIDTH = 200
@@ -318,12 +319,17 @@ def _rounded(columns: Sequence[_Ticks], valid: np.ndarray | None) -> float:
 
 def _check_whole(values: np.ndarray, scale: TimeScale) -> None:
     """Timestamps finer than a tick would lose time."""
-    if np.any(values % scale.factor.denominator):
-        column = scale.column
-        raise DataError(
-            f"{column.side}.{column.name} has timestamps finer than 1 us; count in nanoseconds, with"
-            " options=CorrelateOptions(unit='ns'), or round them"
-        )
+    finer = values[values % scale.factor.denominator != 0]
+    if not finer.size:
+        return
+    column, example = scale.column, time_words(int(finer[0]), replace(scale, tick=Tick("ns")))
+    far = int(((finer >= TIME_LIMIT) | (finer <= -TIME_LIMIT)).sum())
+    raise DataError(
+        f"{column.side}.{column.name} has timestamps finer than 1 us in {finer.size:,}"
+        f" row{'s' if finer.size > 1 else ''}, for example {example}; round them, or count in nanoseconds,"
+        " with options=CorrelateOptions(unit='ns')"
+        + (f", where invalid='drop' leaves out {far:,} of them as out of range" if far else "")
+    )
 
 
 def _all_valid(lower: _Ticks, upper: _Ticks, longest: int | None) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
@@ -142,9 +142,49 @@ def _kind_of(columns: Sequence[TimeColumn]) -> str:
         listed = ", ".join(f"{c.side}.{c.name} is {c.family}" for c in columns)
         raise SchemaError(
             f"time columns of one join must be of one kind (instants, wall-clock times, or numbers):"
-            f" {listed}. Cast one side"
+            f" {listed}. {_remedy_for_kinds(columns)}"
         )
     return "number" if "number" in kinds else "timestamp"
+
+
+def _remedy_for_kinds(columns: Sequence[TimeColumn]) -> str:
+    """What makes times of two kinds one, as a line that can be run."""
+    timestamps = [c for c in columns if c.family.startswith("timestamp")]
+    if len(timestamps) == len(columns):
+        clocks = _alike([c for c in columns if c.family == "timestamp_ntz"])
+        command = _rewriting(clocks, "c.assume_timezone(t[n], 'Europe/Rome')")
+        return (
+            f"Say in which zone the clocks of {_listed(clocks)} ran, for example by {command}, or in"
+            f" Spark by CAST({clocks[0].name} AS TIMESTAMP), which takes the session's"
+        )
+    made = _alike(timestamps)
+    command = _rewriting(made, "t[n].cast('int64')")
+    unit = next(u for u, size in NANOSECONDS_PER_UNIT.items() if size == made[0].nanoseconds)
+    return (
+        f"Make numbers of {_listed(made)}, for example by {command},"
+        f" and say what those count, with {made[0].side}_unit={unit!r}"
+    )
+
+
+def _alike(columns: Sequence[TimeColumn]) -> list[TimeColumn]:
+    """Those that are as the first one, of its side."""
+    first = columns[0]
+    found = {c.name: c for c in columns if replace(c, name=first.name) == first}
+    return list(found.values())
+
+
+def _listed(columns: Sequence[TimeColumn]) -> str:
+    return " and ".join(f"{c.side}.{c.name}" for c in columns)
+
+
+def _rewriting(columns: Sequence[TimeColumn], made: str) -> str:
+    """A command that makes something else of columns ``t[n]`` in a file."""
+    names = [column.name for column in columns]
+    return (
+        'python -c "import pyarrow as a, pyarrow.compute as c, pyarrow.parquet as p;'
+        f" t = p.read_table('in.parquet'); p.write_table(a.table({{n: {made} if n in {names}"
+        " else t[n] for n in t.column_names}), 'out.parquet')\""
+    )
 
 
 def _units(columns: Sequence[TimeColumn], options: CorrelateOptions) -> list[str | None]:
@@ -202,7 +242,7 @@ def describe_invalid(
 ) -> str:
     """The message for invalid rows: the column, the count, one example, and what to do."""
     names = " and ".join(dict.fromkeys(scale.column.name for scale in scales))
-    hint = range_hint(scales[0].tick) if reason == "range" else ""
+    hint = range_hint(scales[0].tick, scales) if reason == "range" else ""
     return (
         f"{side}: {INVALID_REASONS[reason]} {names} in {count} row{'s' if count > 1 else ''},"
         f" for example {example}. {hint and f'Here {hint}. '}Mend the data, or leave such rows out with"
@@ -210,10 +250,19 @@ def describe_invalid(
     )
 
 
-def range_hint(tick: Tick) -> str:
-    """How far fine ticks reach, and what reaches further; empty where ticks are not the matter."""
+def range_hint(tick: Tick, scales: Sequence[TimeScale] = ()) -> str:
+    """How far fine ticks reach, and what reaches further; empty where ticks are not the matter.
+
+    Parameters
+    ----------
+    tick : Tick
+    scales : sequence of TimeScale
+        Of the columns, if they are known: ticks that would round them are not proposed.
+    """
     if tick.unit != "ns":
         return ""
-    return (
-        "a tick is 1 ns, which reaches 73 years; options=CorrelateOptions(tick='us') reaches 73,000"
-    )
+    reach = "a tick is 1 ns, which reaches 73 years"
+    if any(s.column.family != "float" and s.factor < NANOSECONDS_PER_UNIT["us"] for s in scales):
+        return reach
+    unless_finer = "" if scales else ", if no time is finer"
+    return f"{reach}; options=CorrelateOptions(tick='us') reaches 73,000{unless_finer}"

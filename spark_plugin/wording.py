@@ -7,21 +7,26 @@ from importlib.metadata import PackageNotFoundError, distribution
 
 _NAMES = (
     "backend", "batch_pairs", "classes", "emit", "how", "invalid", "left_longest", "right_longest",
-    "left_unit", "right_unit", "slices", "threads", "tick", "unit",
+    "left_unit", "right_unit", "probability", "slices", "threads", "tick", "unit",
 )  # fmt: skip
 _ARGUMENT = re.compile(
-    rf"(?:options=CorrelateOptions\()?\b({'|'.join(_NAMES)})=(?:'(\w+)'|(\d+)\b)(\))?"
+    rf"(?:options=CorrelateOptions\()?\b({'|'.join(_NAMES)})=(?:'(\w+)'|(\d+|True)\b)(\))?"
 )
 
 
 def for_command_line(text: str) -> str:
-    """A message with arguments as options of the command line: ``--unit us``."""
-    return _ARGUMENT.sub(lambda m: f"--{m[1].replace('_', '-')} {m[2] or m[3]}{_rest(m)}", text)
+    """A message with arguments as options of the command line: ``--unit us``, ``--probability``."""
+    return _ARGUMENT.sub(lambda m: f"--{m[1].replace('_', '-')}{_given(m)}{_rest(m)}", text)
 
 
 def for_sql(text: str) -> str:
     """A message with arguments as options of a data source: ``unit 'us'``."""
-    return _ARGUMENT.sub(lambda m: f"{m[1]} '{m[2] or m[3]}'{_rest(m)}", text)
+    return _ARGUMENT.sub(lambda m: f"{m[1]} '{m[2] or m[3].lower()}'{_rest(m)}", text)
+
+
+def _given(match: re.Match[str]) -> str:
+    """The value of an option; a flag has none."""
+    return "" if match[3] == "True" else f" {match[2] or match[3]}"
 
 
 def _rest(match: re.Match[str]) -> str:

@@ -199,6 +199,7 @@ class TablePlan:
             evidence_of(left, self.scales[0][0]),
             evidence_of(right, self.scales[1][0]),
             self.spec.window,
+            self.spec.how,
             key_overlap(left, right, self.by),
         )
 

@@ -113,7 +113,7 @@ def test_float_times_need_a_unit() -> None:
 def test_kinds_of_time_do_not_mix(kinds: tuple[pa.DataType, pa.DataType]) -> None:
     left, right = (table([0, 1], kind=kind) for kind in kinds)
     options = CorrelateOptions(unit="us")
-    refused(SchemaError, "of one kind", "[Cc]ast", left=left, right=right, options=options)
+    refused(SchemaError, "of one kind", "by python -c", left=left, right=right, options=options)
 
 
 def test_timestamps_take_no_coarse_unit() -> None:

@@ -17,6 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 from event_model import CorrelateOptions, TimingCondition, within
 from spark_plugin import correlate, correlate_tables
 from spark_plugin import exchange as exchange_way
+from spark_plugin.correlation import plan_correlation
+from spark_plugin.slices import SlicePlan
 from spark_plugin.wire import UNMATCHED, LabelCode
 from tests.spark_cases import frame, pair_ids
 
@@ -188,6 +190,36 @@ def test_slices_that_meet_in_one_partition(
     assert sorted(found.toArrow().select(names).to_pylist(), key=repr) == sorted(
         expected.to_pylist(), key=repr
     )
+
+
+@pytest.mark.parametrize("emit", ["pairs", "counts", "lists", "best"])
+def test_dealt_slices_that_meet_in_one_partition(
+    spark: SparkSession, small_slices: None, monkeypatch: pytest.MonkeyPatch, emit: Any
+) -> None:
+    """Left events that match nothing are told of once, wherever they come."""
+    sides = [stream(seed).slice(0, 60) for seed in (1, 2)]
+    null = pa.table({"min_time": pa.array([None]), "max_time": [5], "id": [10**6]})
+    left = pa.concat_tables([sides[0], null.cast(sides[0].schema)])
+    expected = correlate_tables(left, sides[1], CONDITION, how="left", emit=emit)
+    for module in ("exchange", "slice_columns"):
+        monkeypatch.setattr(
+            f"spark_plugin.{module}.partition_labels", lambda n: np.arange(n, dtype=np.int64)
+        )
+    options = CorrelateOptions(slice_rows=3, broadcast="never", max_replication=1.0)
+    planned = plan_correlation(
+        frame(spark, left),
+        frame(spark, sides[1]),
+        CONDITION,
+        how="left",
+        emit=emit,
+        options=options,
+    )
+    assert isinstance(planned.plan, SlicePlan)
+    assert planned.plan.deals_right
+    rows = planned.dataframe.toArrow().to_pylist(), expected.to_pylist()
+    for row in (row for table in rows for row in table if emit == "lists"):
+        row["right_id"].sort()
+    assert sorted(rows[0], key=repr) == sorted(rows[1], key=repr)
 
 
 @pytest.mark.parametrize("longest", [30, 2**60])

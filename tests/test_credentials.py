@@ -48,6 +48,8 @@ from spark_plugin.direct.source import CoincideSource
         ("s3://k:s@b/a,gs://u:t@c/d", "s3://b/a,gs://c/d"),
         ("s3://keyid@bucket/x", "s3://bucket/x"),
         ("hdfs://user:pass@host:8020/a@b", "hdfs://host:8020/a@b"),
+        ("viewfs://user:DUG2J?ateX0@host/a", "viewfs://***"),
+        ("webhdfs://user:se/cret@host/a", "webhdfs://host/a"),
     ],
 )
 def test_hidden(text: str, shown: str) -> None:

@@ -72,6 +72,43 @@ def test_a_burst_on_the_right_goes_whole_to_nobody(
     assert found.count() == left_n * 6000
 
 
+def test_times_tell_events_apart_that_share_all_other_columns(spark: SparkSession) -> None:
+    """Columns whose names differ in case alone cannot be named, hence not hashed, but for times."""
+    rng = np.random.default_rng(5)
+    times, others = rng.integers(0, 4, 600), rng.choice([0, 4, 7, -4], 600)
+    left = pa.table({"min_time": times, "MIN_TIME": np.zeros(600, np.int64)})
+    right = pa.table({"min_time": others, "id": range(600)})
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        planned = plan_correlation(
+            frame(spark, left).repartition(7), frame(spark, right).repartition(5),
+            TimingCondition(within(-5, 5), 0.5), left_time="min_time", right_time="min_time",
+            left_columns="min_time", emit="counts",
+            options=CorrelateOptions(slice_rows=80, broadcast="never"),
+        )  # fmt: skip
+        assert planned.plan.deals_right
+        found = {(row["left_min_time"], row["matches"]) for row in rows_of(planned.dataframe)}
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+    assert found == {(t, int((abs(others - t) <= 5).sum())) for t in set(times.tolist())}
+
+
+def test_a_left_event_with_a_burst_of_partners_is_no_row_of_lists(spark: SparkSession) -> None:
+    """Pairs of a left join stay pairs on their way: no row holds all partners of an event."""
+    left, right = (
+        pa.table({"min_time": [50] * n, "max_time": [50] * n, "id": range(n)}) for n in (2, 60)
+    )
+    planned = plan_correlation(
+        frame(spark, left), frame(spark, right), CONDITION, how="left",
+        options=CorrelateOptions(slice_rows=10, broadcast="never"),
+    )  # fmt: skip
+    assert planned.plan.deals_right
+    text = planned.dataframe._jdf.queryExecution().toString()
+    assert "collect_list" not in text
+    assert "Window" in text
+    assert planned.dataframe.count() == 120
+
+
 @pytest.mark.parametrize("emit", ["lists", "counts"])
 def test_events_alike_in_all_are_told_apart(spark: SparkSession, emit: Any) -> None:
     """Each of them is a row of the result, and has all partners."""

@@ -149,6 +149,25 @@ def test_int96_is_left_to_dataframes(tmp_path: Path, name: str) -> None:
         plan_files(path, path, condition, parallelism=1, left_columns=["id", name], options=options)
 
 
+@pytest.mark.parametrize("mark", ["legacyDateTime", "legacyINT96"])
+def test_the_old_calendar_is_left_to_dataframes(tmp_path: Path, mark: str) -> None:
+    """Spark reads times before 1900 of such files otherwise than anyone else."""
+    data = table(pa.timestamp("us"), [0, 1], [0, 1])
+    days = pa.array([{"on": 0}, {"on": 1}], pa.struct([("on", pa.date32())]))
+    other = table(pa.int64(), [0, 1], [0, 1]).append_column("seen", days)
+    told = {f"org.apache.spark.{mark}": ""}
+    path = write(tmp_path / "a.parquet", data.replace_schema_metadata(told))
+    with pytest.raises(
+        NotDirect, match=r"left: .*a\.parquet has max_time and min_time in .*CORRECTED"
+    ):
+        plan_files(path, path, CONDITION, parallelism=1)
+    path = write(tmp_path / "b.parquet", other.replace_schema_metadata(told))
+    condition = TimingCondition(within(0, 1), 0.5)
+    assert len(plan_files(path, path, condition, parallelism=1).plan.slices) == 1
+    with pytest.raises(NotDirect, match=r"left: .*b\.parquet has seen in"):
+        plan_files(path, path, condition, parallelism=1, left_columns=["id", "seen"])
+
+
 def test_int96_that_nobody_needs_is_no_matter(tmp_path: Path) -> None:
     data = table(pa.int64(), [1, 2], [1, 2]).append_column(
         "seen", pa.array([0, 1], pa.timestamp("us", "UTC"))

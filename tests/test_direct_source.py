@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+import logging
 import re
+import sys
+import venv
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,8 +17,8 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import InputPartition
 
-from event_model import TimingCondition, within
-from spark_plugin import correlate_files
+from event_model import BackendError, DataError, TimingCondition, within
+from spark_plugin import correlate_files, register_source
 from spark_plugin.direct import source
 from spark_plugin.direct.source import CoincideSource
 from tests.test_direct_join import stream
@@ -113,6 +116,58 @@ def test_wrong_options(
     # Of Python's trace only where Spark calls us, and nothing that led to the error.
     assert said.count("Traceback") == 1
     assert len(said.splitlines()) <= 8
+
+
+def test_workers_that_cannot_run_it_are_refused_before_it_is_registered(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    venv.create(tmp_path / "bare", symlinks=True)
+    session = spark.newSession()
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(tmp_path / "bare" / "bin" / "python"))
+    with pytest.raises(BackendError, match=f"PYSPARK_PYTHON={sys.executable}") as raised:
+        register_source(session)
+    assert "\n" not in str(raised.value)
+    monkeypatch.undo()
+    register_source(session)
+    with pytest.raises(AnalysisException, match="'left' is missing"):
+        session.read.format("coincide").load()
+
+
+@pytest.mark.parametrize("name", ["events.csv", "events", "events.parquet"])
+def test_what_never_was_parquet(
+    spark: SparkSession, sides: tuple[Path, Path], tmp_path: Path, name: str
+) -> None:
+    other = tmp_path / name
+    other.write_text("id,min_time,max_time\n1,0,5\n" * 10)
+    options = {"left": sides[0], "right": other, "within": "0,5", "confidence": "0.5"}
+    with pytest.raises(AnalysisException) as raised:
+        spark.read.format("coincide").options(**options).load()
+    said = str(raised.value)
+    is_named_parquet = name.endswith(".parquet")
+    assert (f"right: {other} is no Parquet, which is all" in said) == (not is_named_parquet)
+    assert ("coincide join, which takes CSV" in said) == (not is_named_parquet)
+    assert ("cannot read" in said) == is_named_parquet
+
+
+def test_parquet_of_any_name_that_is_corrupt(sides: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "events").write_bytes(sides[1].read_bytes()[:1000])
+    options = {"left": f"{sides[0]}", "right": f"{tmp_path / 'events'}", "within": "0,5"}
+    with pytest.raises(DataError, match="events as Parquet"):
+        CoincideSource({**options, "confidence": "0.5"}).schema()
+
+
+@pytest.mark.parametrize(("invalid", "lines"), [("drop", 1), ("raise", 0)])
+def test_dropping_without_counting_is_told(
+    sides: tuple[Path, Path], caplog: pytest.LogCaptureFixture, invalid: str, lines: int
+) -> None:
+    left, right = map(str, sides)
+    options = {"left": left, "right": right, "within": "0,5", "confidence": "0.5"}
+    asked = CoincideSource({**options, "invalid": invalid})
+    with caplog.at_level(logging.WARNING):
+        asked.reader(asked.schema())
+    told = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(told) == lines
+    assert all("report=JoinReport()" in text for text in told)
 
 
 def test_a_slice_that_cannot_be_read(spark: SparkSession, sides: tuple[Path, Path]) -> None:

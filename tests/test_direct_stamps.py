@@ -26,7 +26,7 @@ from spark_plugin.direct.plan import Parts
 from spark_plugin.direct.reading import PlannedFiles
 from spark_plugin.direct.row_groups import Places
 from spark_plugin.direct.source import CoincideSource
-from spark_plugin.direct.stamps import FileStamps
+from spark_plugin.direct.stamps import FileStamps, _ParsedFooters
 
 CONDITION = TimingCondition(within(-300, 100), 0.7)
 OPTIONS = CorrelateOptions(slices=3)
@@ -50,6 +50,33 @@ def write(path: Path, content: pa.Table) -> None:
         content, path, row_group_size=250, compression="none", use_dictionary=False,
         write_statistics=["min_time", "max_time"],
     )  # fmt: skip
+
+
+def test_footers_are_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many row groups that takes longer than reading what a slice needs of them."""
+    parsed = []
+    parse = pq.read_metadata
+    monkeypatch.setattr(pq, "read_metadata", lambda source: parsed.append(1) or parse(source))
+    paths = tmp_path / "left.parquet", tmp_path / "right.parquet"
+    for seed, path in enumerate(paths, 100):
+        write(path, table(seed))
+    job = FilesJoin(*map(str, paths), CONDITION, options=CorrelateOptions(slices=6))
+    assert sum(batch.num_rows for batch in job.batches())
+    assert len(parsed) == 2
+
+
+def test_few_bytes_of_footers_are_kept(tmp_path: Path) -> None:
+    footers = []
+    for shift in range(3):
+        write(tmp_path / "a.parquet", table(shift))
+        content = (tmp_path / "a.parquet").read_bytes()
+        footers.append(content[-int.from_bytes(content[-8:-4], "little") - 8 :])
+    kept = _ParsedFooters(2 * len(footers[0]))
+    first, *_ = [kept.metadata(i, footer) for i, footer in enumerate(footers)]
+    assert kept._bytes <= kept._most_bytes
+    assert kept.metadata(2, footers[2]) is kept.metadata(2, b"")
+    assert kept.metadata(0, footers[0]) is not first
+    assert kept.metadata(0, footers[0]).equals(first)
 
 
 @pytest.fixture

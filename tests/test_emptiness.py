@@ -19,7 +19,7 @@ from event_model.probability import highest_probability, window_probability
 from event_model.units import Tick
 from spark_plugin.direct.local import FilesJoin
 from spark_plugin.direct.slice_join import read_slice
-from spark_plugin.emptiness import NoPairs
+from spark_plugin.emptiness import Evidence, NoPairs, evidence_of, explain_emptiness
 from spark_plugin.key_overlap import key_overlap
 from spark_plugin.sides import Side
 from spark_plugin.time_columns import TimeColumn, resolve_tick, scale_of
@@ -68,6 +68,47 @@ def test_a_window_that_no_pair_can_reach() -> None:
     # One that just reaches the confidence is no reason.
     other = no_pairs(events([0], 20), events([500]), 0, 5, ct=0.25)
     assert not any("below the confidence" in line for line in other.lines)
+
+
+def test_single_instants_do_not_hide_how_long_the_others_are() -> None:
+    tables = [events(np.arange(0, 10**4, 10), 8), events(np.arange(5, 10**4, 10), 8)]
+    tables = [
+        t.set_column(1, "max_time", pa.array([t["min_time"][0].as_py(), *t["max_time"].to_pylist()[1:]]))
+        for t in tables
+    ]  # fmt: skip
+    found = no_pairs(*tables, 0, 4)
+    half = highest_probability(8, 8, 4)
+    assert found.reasons == ()
+    assert found.hints[0] == (
+        "the highest probability that these lengths and this window allow is 1, enough for the confidence"
+        " 0.9: the shortest timestamps are 0 ticks (left) and 0 ticks (right) long, the window is 4 ticks"
+        " wide, but half of the timestamps are 8 ticks (left) and 8 ticks (right) long or more, which"
+        f" allows {half:g} at most; widen it, or lower the confidence"
+    )  # fmt: skip
+    # Where the shortest are as the others are, or all are short enough, once is enough.
+    alike = no_pairs(events([0, 50], 8), events([100, 150], 8), 0, 4).reasons[0]
+    assert "half of the timestamps" not in alike
+    assert alike.endswith("the window is 4 ticks wide; widen it, or lower the confidence")
+    short = no_pairs(events([0, 50], 1), events([100, 150], 1), 0, 4).hints[0]
+    assert short.endswith("the window is 4 ticks wide")
+
+
+def test_typical_lengths_are_told_where_they_are_known() -> None:
+    column = TimeColumn("left", "t", "integer")
+    scale = scale_of(column, resolve_tick([column], CorrelateOptions()), CorrelateOptions())
+    window = TimingCondition(within(0, 4), 0.9).window(Tick())
+    known, unknown = Evidence(scale, 9, 0, 0, 9, typical=8), Evidence(scale, 9, 0, 0, 9)
+    for sides in ((known, unknown), (unknown, known), (unknown, unknown)):
+        told = explain_emptiness(*sides, window, "inner", None)
+        assert "half of the timestamps" not in " ".join(told.lines)
+    assert (
+        "half of the timestamps" in explain_emptiness(known, known, window, "inner", None).hints[0]
+    )
+    # Of nine events at least five are as long as the typical one.
+    times = np.arange(9)
+    lengths = [0, 0, 0, 0, 3, 9, 9, 9, 9]
+    side = Side(times, times + lengths, None, [], [])
+    assert evidence_of(side, scale).typical == 3
 
 
 def stamps(first: dt.datetime, *more: int) -> list[dt.datetime]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.feather as feather
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from event_model import SchemaError
-from spark_plugin.command_line.inputs import find_source, local_path
+from spark_plugin.command_line.inputs import find_source, local_path, visible_files
 from spark_plugin.command_line.problems import Problem
 from tests.input_files import MIXED, TABLE, TIMES, ZONED, csv, read, write_ipc
 
@@ -81,7 +82,7 @@ def test_folder_of_csv_takes_types_from_its_first_file(tmp_path):
     ]  # fmt: skip
     csv(tmp_path / "events" / "c.csv", "id,min_time\n1,x\n")
     with pytest.raises(Problem, match=r"left: cannot read .* as csv: .*'x'"):
-        read(tmp_path / "events")
+        read(tmp_path / "events", times=("min_time",))
 
 
 def test_a_name_that_looks_like_a_glob_is_a_name(tmp_path):
@@ -179,3 +180,28 @@ def test_csv_line_breaks_in_quotes_anywhere(tmp_path):
     table = read(csv(tmp_path / "a.csv", "id,name\n" + "\n".join(lines) + "\n"))
     assert table["id"].to_pylist() == list(range(rows))
     assert table["name"][-1].as_py().endswith(f'\nline, "two" {rows - 1}')
+
+
+def test_links_to_folders_are_followed(tmp_path: Path) -> None:
+    """As by PyArrow and Spark, so that no way reads other files than another; none for ever."""
+    folder, other = tmp_path / "in", tmp_path / "elsewhere"
+    for place in (folder, other / "deep"):
+        place.mkdir(parents=True)
+        pq.write_table(TABLE, place / "a.parquet")
+    (folder / "link").symlink_to(other)
+    (other / "deep" / "back").symlink_to(folder)
+    expected = [str(folder / "a.parquet"), str(folder / "link" / "deep" / "a.parquet")]
+    assert visible_files(str(folder)) == expected
+    (other / "deep" / "back").unlink()
+    assert visible_files(str(folder)) == expected
+    assert read(folder).num_rows == 2 * TABLE.num_rows
+
+
+@pytest.mark.parametrize("prefix", ["file:", "file://", "file://localhost"])
+def test_a_uri_of_this_machine_may_be_a_glob(tmp_path: Path, prefix: str) -> None:
+    for name in ("part-1.parquet", "part 2.parquet", "part-12.parquet"):
+        pq.write_table(TABLE, tmp_path / name)
+    source = find_source("left", f"{prefix}{tmp_path}/part-?.parquet")
+    assert source.files == (str(tmp_path / "part-1.parquet"),)
+    source = find_source("left", f"{prefix}{tmp_path}/part%202.parquet")
+    assert source.files == (str(tmp_path / "part 2.parquet"),)

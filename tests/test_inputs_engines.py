@@ -327,6 +327,46 @@ def test_int96_below_partitions(tmp_path, spark):
     assert sorted(read(tmp_path / "events")["day"].to_pylist()) == [1, 1, 2, 2]
 
 
+def test_int96_keeps_its_nanoseconds(tmp_path):
+    times = pa.table(
+        {"t": pa.array([-3_999_932, 0, None, 1_700_000_000_000_000_123], pa.timestamp("ns"))}
+    )
+    path = tmp_path / "a.parquet"
+    pq.write_table(times, path, use_deprecated_int96_timestamps=True)
+    assert read(path)["t"].cast(pa.int64()).to_pylist() == [
+        -3_999_932,
+        0,
+        None,
+        1_700_000_000_000_000_123,
+    ]
+
+
+def test_int96_of_years_and_digits_that_no_type_holds_together(tmp_path):
+    far = pa.table({"t": pa.array([253_402_300_799_000_000], pa.timestamp("us"))})
+    near = pa.table({"t": pa.array([1], pa.timestamp("ns"))})
+    for name, table in (("a", far), ("b", near)):
+        pq.write_table(table, tmp_path / f"{name}.parquet", use_deprecated_int96_timestamps=True)
+    with pytest.raises(Problem, match=r"left: t, which is INT96, has times finer"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize("mark", ["legacyDateTime", "legacyINT96", "version"])
+def test_the_old_calendar_is_left_to_spark(tmp_path, mark):
+    told = {f"org.apache.spark.{mark}": "2.4.8" if mark == "version" else ""}
+    for year, name in ((1850, "old"), (1950, "new")):
+        table = pa.table({"t": pa.array([datetime(year, 1, 1)], MICROS)})
+        pq.write_table(table.replace_schema_metadata(told), tmp_path / f"{name}.parquet")
+    assert read(tmp_path / "new.parquet").num_rows == 1
+    with pytest.raises(Problem, match=r"left: t has times before 1900 .*--engine spark"):
+        read(tmp_path / "old.parquet")
+
+
+def test_the_widest_floats_of_all_files(tmp_path):
+    for name, kind, value in (("a", pa.float32(), 1.0), ("b", pa.float64(), 1.7e9 + 1 / 3)):
+        pq.write_table(pa.table({"t": pa.array([value], kind)}), tmp_path / f"{name}.parquet")
+    assert read(tmp_path)["t"].to_pylist() == [1.0, 1.7e9 + 1 / 3]
+
+
 def test_int96_far_from_1970(tmp_path):
     far = pa.array([datetime(9999, 1, 1)]).cast(UTC_MICROS)
     path = tmp_path / "a.parquet"

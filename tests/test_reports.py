@@ -24,7 +24,9 @@ from event_model import (
     UnmatchableRowsWarning,
     within,
 )
+from event_model.units import Tick
 from spark_plugin import JoinReport, correlate, correlate_files, correlate_tables
+from spark_plugin.reports import side_words
 from spark_plugin.tables import SideCounts
 from tests.spark_cases import frame
 
@@ -64,7 +66,7 @@ def test_tables() -> None:
     with told(*BOTH, *BOTH) as texts:
         found = correlate_tables(events(), events(1), CONDITION, options=DROP, report=report)
     assert texts[0] == f"left, {N:,} rows: 2 without time or key"
-    assert texts[3] == f"right, {N:,} rows: 2 invalid, left out (2 min above max)"
+    assert texts[3] == f"right, {N:,} rows: 2 invalid, left out (2 whose min is above max)"
     done = report.summary()
     assert (done.left, done.right, done.way, done.no_pairs) == (COUNTS, COUNTS, "in memory", None)
     assert done.counters is not None
@@ -83,9 +85,40 @@ def test_why_nothing_was_found() -> None:
     good = events().slice(4)
     with told(NoPairsWarning) as texts:
         correlate_tables(good, good, FAR)
-    assert texts[0].startswith(
-        "the join finds nothing: all right times are 970,050 ticks or more too"
-    )
+    assert texts[0].startswith("no pair is found: all right times are 970,050 ticks or more too")
+
+
+def test_events_without_a_partner_may_be_what_is_wanted() -> None:
+    good, report = events().slice(4), JoinReport()
+    with told():
+        found = correlate_tables(good, good, FAR, how="anti", report=report)
+    assert found.num_rows == N - 4
+    no_pairs = report.summary().no_pairs
+    assert no_pairs is not None
+    assert no_pairs.as_dict()["is_asked_for"] is True
+    nothing = good.set_column(0, "min_time", pa.nulls(N - 4, pa.int64()))
+    with told(UnmatchableRowsWarning):
+        correlate_tables(good, nothing, FAR, how="anti")
+    with told(NoPairsWarning):
+        correlate_tables(good, good, FAR, how="left", report=report)
+    no_pairs = report.summary().no_pairs
+    assert no_pairs is not None
+    assert "is_asked_for" not in no_pairs.as_dict()
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("not_finite", "2 with NaN or infinity"),
+        ("range", "2 out of range"),
+        ("order", "2 whose min is above max"),
+        ("length", "2 longer than declared"),
+    ],
+)
+def test_dropped_rows_in_words(reason: str, words: str) -> None:
+    assert side_words(SideCounts(5, 0, {reason: 2}), Tick("us")) == [
+        f"2 invalid, left out ({words})"
+    ]
 
 
 def test_rounding_and_range_are_told() -> None:
@@ -96,7 +129,7 @@ def test_rounding_and_range_are_told() -> None:
     with told(DroppedRowsWarning, DroppedRowsWarning) as texts:
         correlate_tables(floats, floats, condition, options=options, **given)
     assert "1 invalid, left out (1 out of range): a tick is 1 ns" in texts[0]
-    assert "options=CorrelateOptions(tick='us') reaches 73,000" in texts[0]
+    assert "options=CorrelateOptions(tick='us') reaches 73,000, if no time is finer" in texts[0]
     options = CorrelateOptions(unit="s", tick="us")
     with told(RoundedTimesWarning, RoundedTimesWarning) as texts:
         correlate_tables(floats, floats, condition, options=options, **given)
@@ -175,6 +208,7 @@ def test_what_the_look_foresees(spark: SparkSession) -> None:
         correlate(*few, CONDITION, by="k")
     assert "'A' and 'a' differ only in case" in texts[0]
     with told():
+        correlate(near, near, FAR, how="anti")
         correlate(near, near, NONE)  # which only the join can tell
 
 
@@ -225,6 +259,9 @@ def test_files_into_files(
     told_ = report.summary()
     assert (told_.left, told_.right, told_.way) == (COUNTS, COUNTS, way)
     assert told_.counters == done.counters
+    with told(*BOTH, *BOTH):
+        out = tmp_path / "anti"
+        correlate_files(spark, *paths, NONE, output=out, way=way, how="anti", options=DROP)
     with told(*BOTH, *BOTH, NoPairsWarning) as texts:
         done = correlate_files(spark, *paths, NONE, output=tmp_path / "none", way=way, options=DROP)
     assert done.no_pairs is not None

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +21,20 @@ from event_model import (
     ConditionError,
     CorrelateOptions,
     DataError,
+    DroppedRowsWarning,
     SchemaError,
     TimingCondition,
     within,
 )
-from event_model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT
+from event_model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, Tick
 from spark_plugin import correlate, correlate_tables
 from spark_plugin.dataframes import field_of, rounding, spark_time_column, ticks
 from spark_plugin.direct.source import CoincideSource
 from spark_plugin.events import EventFrame
 from spark_plugin.statistics import measure
 from spark_plugin.tables import arrow_time_column, read_side
-from spark_plugin.time_columns import TimeColumn, TimeScale, resolve_tick, scale_of
+from spark_plugin.time_columns import TimeColumn, TimeScale, range_hint, resolve_tick, scale_of
+from spark_plugin.wording import for_command_line
 from tests.spark_cases import frame
 
 UNITS = list(NANOSECONDS_PER_UNIT)
@@ -268,3 +273,98 @@ def test_units_and_ticks_of_the_data_source(spark: SparkSession, tmp_path: Path)
     )  # fmt: skip
     assert reader.load().collect() == []
     assert [tuple(row) for row in reader.option("tick", "ms").load().collect()] == [(0, 0)]
+
+
+# --- messages ---
+
+
+def test_kinds_that_do_not_go_together_say_what_makes_them_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    instants = pa.array([0, 3_600_000_000], pa.timestamp("us", "UTC"))
+    clocks = pa.array([3_600_000_000, 7_200_000_000], pa.timestamp("us"))
+    table = pa.table({"min_time": clocks, "max_time": clocks, "id": [7, 8]})
+    other = pa.table({"min_time": instants, "max_time": instants, "id": [5, 6]})
+    condition = TimingCondition(within("0s", "0s"), 1.0)
+    mended, said = rewritten(table, other, condition)
+    assert "Say in which zone the clocks of right.min_time and right.max_time ran" in said
+    assert correlate_tables(other, mended, condition).num_rows == 2
+    assert mended["id"].equals(table["id"])
+    numbers = pa.table({"min_time": [0.0], "max_time": [0.0], "id": [9]})
+    mended, said = rewritten(other, numbers, condition)
+    assert "Make numbers of right.min_time and right.max_time" in said
+    assert said.endswith("and say what those count, with right_unit='us'")
+    assert for_command_line(said).endswith("with --right-unit us")
+    options = CorrelateOptions(left_unit="s", right_unit="us")
+    assert correlate_tables(numbers, mended, condition, options=options).num_rows == 1
+
+
+def rewritten(table: pa.Table, other: pa.Table, condition: TimingCondition) -> tuple[pa.Table, str]:
+    """A table as the message for a join with another one says to make it; the message."""
+    pq.write_table(table, "in.parquet")
+    with pytest.raises(SchemaError, match="of one kind") as refused:
+        correlate_tables(other, table, condition)
+    found = re.search(r'python -c "(.*)"', str(refused.value))
+    assert found is not None
+    subprocess.run([sys.executable, "-c", found[1]], check=True)
+    return pq.read_table("out.parquet"), str(refused.value)
+
+
+END = 2**63 - 1
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_placeholders_in_nanoseconds_are_shown(zone: str | None) -> None:
+    values = [5_000, None, END, 7_000, END]
+    table = at(values, pa.timestamp("ns", zone))
+    condition = TimingCondition(within(0, 0), 1.0)
+    times: dict[str, Any] = {"left_time": "t", "right_time": "t"}
+    with pytest.raises(DataError, match="finer than 1 us") as refused:
+        correlate_tables(table, table, condition, **times, options=CorrelateOptions(invalid="drop"))
+    shown = "2262-04-11 23:47:16.854775807" + "Z" * (zone is not None)
+    assert f"left.t has timestamps finer than 1 us in 2 rows, for example {shown};" in str(
+        refused.value
+    )
+    said = for_command_line(str(refused.value))
+    assert said.endswith(
+        "with --unit ns, where --invalid drop leaves out 2 of them as out of range"
+    )
+    with pytest.raises(DataError, match="reach 2\\^61") as refused:
+        correlate_tables(table, table, condition, **times, options=CorrelateOptions(unit="ns"))
+    # Ticks of 1 us would be refused again.
+    assert "a tick is 1 ns, which reaches 73 years. Mend the data" in str(refused.value)
+    assert "tick='us'" not in str(refused.value)
+    options = CorrelateOptions(unit="ns", invalid="drop")
+    with pytest.warns(DroppedRowsWarning):
+        assert correlate_tables(table, table, condition, **times, options=options).num_rows == 2
+
+
+def test_fine_times_that_are_no_placeholders() -> None:
+    table = at([1_000, 1_001, 1_002], pa.timestamp("ns"))
+    with pytest.raises(DataError, match=r"in 2 rows, for example 1970-01-01 00:00:00.000001001;.*"):
+        correlate_tables(
+            table, table, TimingCondition(within(0, 0), 1.0), left_time="t", right_time="t"
+        )
+    with pytest.raises(DataError, match=r"in 1 row, .*unit='ns'\)$"):
+        correlate_tables(
+            table.slice(0, 2), table, TimingCondition(within(0, 0), 1.0), left_time="t", right_time="t"
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "unit", "proposes"),
+    [
+        (pa.timestamp("ns"), None, False), (pa.timestamp("us"), None, True), (pa.int64(), "ns", False),
+        (pa.int64(), "s", True), (pa.float64(), "ns", True),
+    ],
+)  # fmt: skip
+def test_coarser_ticks_are_proposed_where_they_round_nothing(
+    kind: pa.DataType, unit: str | None, proposes: bool
+) -> None:
+    column = arrow_time_column("left", "t", kind)
+    scale = scale_of(column, Tick("ns"), CorrelateOptions(unit=unit))
+    said = range_hint(Tick("ns"), [scale])
+    assert ("CorrelateOptions(tick='us')" in said) == proposes
+    assert "73 years" in said
+    assert range_hint(Tick("us"), [scale]) == ""

@@ -18,6 +18,7 @@ MESSAGES = [
     ("count in ns, options=CorrelateOptions(unit='ns'), or", "--unit ns", "unit 'ns'"),
     ("it fails, but why; or use backend='cpu'", "--backend cpu", "backend 'cpu'"),
     ("too long (batch_pairs=100)", "--batch-pairs 100", "batch_pairs '100'"),
+    ("no pair; leave out probability=True", "leave out --probability", "probability 'true'"),
 ]
 
 
@@ -49,6 +50,29 @@ def test_a_unit_that_is_missing(work: Workplace) -> None:
     said = work.refused("--within", "-3ms", "5ms", "--confidence", "0.5")
     assert "--unit us" in said
     assert "CorrelateOptions" not in said
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--how", "semi", "--emit", "counts"), "one row per left event; leave out --emit counts"),
+        (("--how", "anti", "--probability"), "--how anti has no pair to give"),
+        (("--emit", "counts", "--probability"), "a probability of; leave out --probability"),
+    ],
+)  # fmt: skip
+def test_what_does_not_go_together(work: Workplace, options: tuple[str, ...], words: str) -> None:
+    assert words in work.refused("--within", "-3", "5", "--confidence", "0.5", *options)
+
+
+def test_the_summary_speaks_as_errors_do(work: Workplace) -> None:
+    times = [0.0, 1.0, 2.0, 4e9]
+    for side in ("left", "right"):
+        work.write(f"{side}.parquet", events(min_time=times, max_time=times))
+    more = ("--unit", "s", "--invalid", "drop")
+    code, out, _ = work.join("--within", "0s", "1s", "--confidence", "0.5", *more)
+    assert code == 0
+    assert "1 invalid, left out (1 out of range): a tick is 1 ns, which reaches 73 years" in out
+    assert "; --tick us reaches 73,000" in out
 
 
 def test_what_is_no_table_says_what_makes_one() -> None:

@@ -86,8 +86,12 @@ def can_be_parquet(data: DataSet) -> bool:
 
 
 def can_be_int96(data: DataSet) -> bool:
-    """Whether all times are instants of years that INT96's writer takes."""
-    return data.families == {"timestamp"} and all(
+    """Whether all times are instants, as INT96 is, of years that its writer takes."""
+    if data.families != {"timestamp"} or (
+        data.extra is not None and data.extra.name == "wall clock"
+    ):
+        return False
+    return all(
         abs(value or 0) * data.factor(kind) < 2**52
         for side in data.sides
         for row in side.rows

@@ -25,8 +25,9 @@ _JOIN_HELP = (
     "Join two files of events by the probability of a timing condition.\n\n"
     "Inputs are Parquet, CSV with a header, or Arrow IPC. LEFT and RIGHT each need an id and the"
     " two ends of their timestamps; --left-time, --left-columns and so on say what these columns"
-    " are called. On Spark, CSV and Arrow IPC pass through the memory of this process: make large"
-    " ones Parquet."
+    " are called. A column of CSV is numbers where all of them print as they were written; else,"
+    " as with 007 or 1e3, it is text, unless it is a time. On Spark, CSV and Arrow IPC pass through"
+    " the memory of this process: make large ones Parquet."
 )
 _JOIN_EXAMPLES = """
 [b]Examples[/b]

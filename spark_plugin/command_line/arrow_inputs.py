@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.dataset as ds
 from pyarrow import fs
 
-from spark_plugin.command_line.csv_files import check_separator, csv_header, csv_schema, csv_table
+from spark_plugin.command_line.csv_files import (
+    check_separator,
+    csv_header,
+    csv_schema,
+    csv_table,
+    with_numbers,
+    with_texts,
+)
 from spark_plugin.command_line.inputs import HIDDEN, Source, reading
+from spark_plugin.command_line.old_timestamps import check_calendar, exact_instants, int96_of
 from spark_plugin.direct.files import find_files, place_of
 from spark_plugin.tables import check_name
 
@@ -33,10 +41,16 @@ class ArrowInput:
     source : Source
     nanoseconds : bool
         Times are counted in nanoseconds (only CSV asks).
+    times : tuple of str
+        The time columns: CSV's numbers, however they are written.
+    rows : pa.Table or None
+        The needed columns, where they were read already.
     """
 
     source: Source
     nanoseconds: bool = False
+    times: tuple[str, ...] = ()
+    rows: pa.Table | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -47,6 +61,8 @@ class ArrowInput:
         Problem
             If the input cannot be read.
         """
+        if self.rows is not None:
+            return self.rows.schema
         with reading(self.source):
             if self.source.file_format == "parquet":
                 first = next(self._dataset.get_fragments(), None)
@@ -106,12 +122,15 @@ class ArrowInput:
         SchemaError
             If a column is missing.
         """
+        if self.rows is not None:
+            return self.rows.select(columns)
         schema = self.typed(columns, types or {})
         with reading(self.source):
             if self.source.file_format == "parquet":
                 return self._parquet_table(schema)
-            one = self._csv_table if self.source.file_format == "csv" else self._ipc_table
-            return pa.concat_tables([one(file, schema) for file in self._files])
+            if self.source.file_format == "csv":
+                return self._csv_table(schema)
+            return pa.concat_tables([self._ipc_table(file, schema) for file in self._files])
 
     @cached_property
     def file_schemas(self) -> list[tuple[str, pa.Schema]]:
@@ -161,12 +180,14 @@ class ArrowInput:
     def _dataset(self) -> ds.Dataset:
         return self._dataset_of(None)
 
-    def _dataset_of(self, schema: pa.Schema | None) -> ds.Dataset:
+    def _dataset_of(
+        self, schema: pa.Schema | None, parquet: ds.ParquetFileFormat = _PARQUET
+    ) -> ds.Dataset:
         filesystem, paths = self._place
         # The paths of a folder's files may hold columns.
         hive = len(paths) == 1 and (self.source.is_uri or self.source.folder is not None)
         return ds.dataset(
-            paths[0] if len(paths) == 1 else paths, schema=schema, format=_PARQUET,
+            paths[0] if len(paths) == 1 else paths, schema=schema, format=parquet,
             filesystem=filesystem, partitioning="hive" if hive else None,
         )  # fmt: skip
 
@@ -204,7 +225,14 @@ class ArrowInput:
         names, own = schema.names, self._dataset.schema
         as_told = all(own.field(field.name).type == field.type for field in schema)
         dataset = self._dataset if as_told else self._dataset_of(schema)
-        return dataset.to_table(columns=names)
+        table = dataset.to_table(columns=names)
+        footers = [fragment.metadata for fragment in self._dataset.get_fragments()]
+        check_calendar(self.source.side, table, footers)
+        old = [name for name in names if name in int96_of(footers)]
+        if not old:
+            return table
+        fine = self._dataset_of(None, ds.ParquetFileFormat()).to_table(columns=old)
+        return exact_instants(self.source.side, table, fine, old)
 
     def _with_widest_floats(self, schema: pa.Schema) -> pa.Schema:
         """As files with more digits have them, which a cast to fewer would lose in silence."""
@@ -221,9 +249,12 @@ class ArrowInput:
         }
         return _with_types(schema, widest)
 
-    def _csv_table(self, file: str, schema: pa.Schema) -> pa.Table:
-        with self._open(file) as stream:
-            return csv_table(stream, schema)
+    def _csv_table(self, schema: pa.Schema) -> pa.Table:
+        tables = []
+        for file in self._files:
+            with self._open(file) as stream:
+                tables.append(csv_table(stream, with_texts(schema, self.times)))
+        return with_numbers(pa.concat_tables(tables), schema)
 
     def _ipc_table(self, file: str, schema: pa.Schema) -> pa.Table:
         with self._open_ipc(file) as reader:

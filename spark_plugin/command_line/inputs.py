@@ -106,17 +106,15 @@ def local_path(text: str) -> str | None:
 def visible_files(folder: str) -> list[str]:
     """Files in a folder and below, in order, without those that Spark hides (`_` and `.`).
 
-    Links to folders are followed, as PyArrow and Spark do, one that leads back to its own parents once.
+    Links to folders are followed, as PyArrow and Spark do, but for one that leads back to where it is.
     """
     found = []
+    above = {folder: {os.path.realpath(folder)}}
     for root, folders, names in os.walk(folder, followlinks=True):
-        parents = os.path.realpath(root) + os.sep
-        folders[:] = sorted(
-            name
-            for name in folders
-            if not name.startswith(HIDDEN)
-            and not parents.startswith(os.path.realpath(os.path.join(root, name)) + os.sep)
-        )
+        own = above.pop(root)
+        real = {name: os.path.realpath(os.path.join(root, name)) for name in folders}
+        folders[:] = [n for n in folders if not n.startswith(HIDDEN) and real[n] not in own]
+        above |= {os.path.join(root, name): own | {real[name]} for name in folders}
         found += [os.path.join(root, name) for name in names if not name.startswith(HIDDEN)]
     return sorted(found)
 

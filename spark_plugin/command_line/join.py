@@ -12,6 +12,7 @@ from event_model.errors import SchemaError
 from spark_plugin.broadcast.plan import BroadcastPlan
 from spark_plugin.command_line.arguments import JoinRequest
 from spark_plugin.command_line.arrow_inputs import ArrowInput, with_like_keys
+from spark_plugin.command_line.csv_keys import read_ahead, with_text_keys
 from spark_plugin.command_line.input_checks import (
     check_complete,
     check_for_spark,
@@ -73,22 +74,26 @@ def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) 
     with local_output(request.output, request.overwrite, sources) as output:
         started = time.perf_counter()
         options = request.arguments["options"]
-        inputs = [ArrowInput(s, "ns" in (options.unit_of(s.side), options.tick)) for s in sources]
+        inputs = [
+            ArrowInput(s, "ns" in (options.unit_of(s.side), options.tick), tuple(times))
+            for s, times in zip(sources, _time_names(request), strict=True)
+        ]
         for given, columns in zip(inputs, request.columns, strict=True):
             check_complete(given, columns)
             check_zones(given, columns)
         types = _unknown_types(request, inputs)
-        needed = list(zip(inputs, request.columns, types, strict=True))
+        needed = zip(inputs, request.columns, types, strict=True)
         # First without rows: what is wrong with columns shows before anything is read.
         empty = [given.typed(columns, kinds).empty_table() for given, columns, kinds in needed]
-        _table_join(request, empty)
+        _table_join(request, with_text_keys(inputs, empty, request.arguments["by"]))
         at = _Place()
         job: FilesJoin | TableJoin | None
         job, why = local_files_join(request, inputs, types, say=at.note)
         way = "direct" if job is not None else "in memory"
         if job is None:
             tables = []
-            for given, columns, kinds in needed:
+            inputs = read_ahead(request, inputs, types, progress.show)
+            for given, columns, kinds in zip(inputs, request.columns, types, strict=True):
                 progress.show(f"reading {given.source.text}")
                 tables.append(given.table(columns, kinds))
             job = _table_join(request, tables)
@@ -140,7 +145,10 @@ def _unknown_types(request: JoinRequest, inputs: list[ArrowInput]) -> tuple[Type
 
 def _run_spark(request: JoinRequest, sources: list[Source], progress: Progress) -> Summary:
     with spark_output(request.output, request.overwrite, sources) as output:
-        inputs = [ArrowInput(source) for source in sources]
+        inputs = [
+            ArrowInput(source, times=tuple(times))
+            for source, times in zip(sources, _time_names(request), strict=True)
+        ]
         types = _check_before_spark(request, inputs)
         progress.show("starting Spark")
         begun = time.perf_counter()
@@ -265,6 +273,7 @@ def _spark_join(
     from spark_plugin.command_line.spark_inputs import spark_frame
     from spark_plugin.correlation import plan_correlation
 
+    inputs = read_ahead(request, inputs, types, progress.show)
     with progress.following(spark, "planning"):
         left, right = (
             spark_frame(spark, *one) for one in zip(inputs, request.columns, types, strict=True)

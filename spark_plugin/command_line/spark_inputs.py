@@ -121,11 +121,9 @@ def _arrow(
     from pyspark.sql import types as T
 
     side = given.source.side
-    schema = pa.schema(
-        [field.with_type(_carried(field.type)) for field in given.typed(columns, types)]
-    )
-    struct = T.StructType([T.StructField(field.name, _spark_kind(side, field)) for field in schema])
     table = given.table(columns, types)
+    schema = pa.schema([field.with_type(_carried(field.type)) for field in table.schema])
+    struct = T.StructType([T.StructField(field.name, _spark_kind(side, field)) for field in schema])
     for field in table.schema:
         if _is_fine(field.type) and pc.any(pc.not_equal(_rest(table[field.name]), 0)).as_py():
             raise DataError(_too_fine(side, field.name))
@@ -153,11 +151,13 @@ def _carried(kind: pa.DataType) -> pa.DataType:
 def _spark_kind(side: str, field: pa.Field) -> DataType:
     """Spark's type for a column; timestamps without a zone stay wall-clock times."""
     from pyspark.errors import PySparkException
-    from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
+    from pyspark.sql.pandas.types import from_arrow_type
+
+    from spark_plugin.arrow_types import arrow_type
 
     try:
         kind = from_arrow_type(field.type, prefer_timestamp_ntz=True)
-        to_arrow_type(kind)  # finds decimals that are too long
+        arrow_type(kind)  # finds decimals that are too long
     except (PySparkException, ValueError) as error:
         raise Problem(
             f"{side}.{field.name} is {field.type}, which Spark cannot take over; cast it, or use"

@@ -11,6 +11,7 @@ from spark_plugin.credentials import without_credentials
 from spark_plugin.emptiness import NoPairs
 from spark_plugin.reports import side_words
 from spark_plugin.tables import SideCounts
+from spark_plugin.wording import for_command_line
 
 
 @dataclass(frozen=True)
@@ -136,4 +137,4 @@ def _lines(summary: Summary) -> list[tuple[str, str]]:
 def _side(counts: SideCounts | None, tick: Tick) -> str:
     if counts is None:
         return "not counted"
-    return "; ".join([f"{counts.rows:,} rows", *side_words(counts, tick)])
+    return for_command_line("; ".join([f"{counts.rows:,} rows", *side_words(counts, tick)]))

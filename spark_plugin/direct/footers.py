@@ -17,6 +17,7 @@ from spark_plugin.direct.stamps import FileStamp, open_footer, stamp_of
 from spark_plugin.tables import plain_type
 
 _THREADS = 16
+_OLD_CALENDAR = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +31,8 @@ class Footer:
     int96 : frozenset of str
         Columns of Spark's old timestamps, which cover years that nanoseconds cannot count; also those
         that hold such within lists or structs.
+    old_calendar : bool
+        Whether times before 1900 are of the calendar that Spark had before version 3.
     index, rows : int64 arrays, shape (groups,)
         Of its row groups, those without rows left out: which of the file's, and how many rows.
     ranges : dict of str to (Stored or None, list of Range or None)
@@ -41,6 +44,7 @@ class Footer:
 
     schema: pa.Schema
     int96: frozenset[str]
+    old_calendar: bool
     index: np.ndarray
     rows: np.ndarray
     ranges: dict[str, tuple[Stored | None, list[Range | None]]]
@@ -88,12 +92,14 @@ def _sharing_schemas(footers: Iterable[Footer]) -> list[Footer]:
 def _told(
     footer: pq.FileMetaData, times: Sequence[str], needed: Sequence[str], stamp: FileStamp
 ) -> Footer:
-    old = _int96(footer)
+    old = int96_columns(footer)
+    calendar = is_of_the_old_calendar(footer)
     rows = np.array([footer.row_group(i).num_rows for i in range(footer.num_row_groups)], np.int64)
     index = np.flatnonzero(rows)
     found = {name: ranges(footer, name) for name in times}
     size = _row_bytes(footer, index, needed) * float(rows.sum())
-    return Footer(_with_instants(footer, old), old, index, rows[index], found, size, stamp)
+    schema = _with_instants(footer, old)
+    return Footer(schema, old, calendar, index, rows[index], found, size, stamp)
 
 
 def _row_bytes(footer: pq.FileMetaData, index: np.ndarray, names: Sequence[str]) -> float:
@@ -111,7 +117,15 @@ def file_schemas(files: ParquetFiles, footers: Sequence[Footer]) -> list[tuple[s
     return [(path, footer.schema) for path, footer in zip(files.paths, footers, strict=True)]
 
 
-def _int96(footer: pq.FileMetaData) -> frozenset[str]:
+def is_of_the_old_calendar(footer: pq.FileMetaData) -> bool:
+    """Whether Spark rebases times before 1900 that it reads from a file."""
+    told = footer.metadata or {}
+    version = told.get(b"org.apache.spark.version", b"").partition(b".")[0]
+    return any(mark in told for mark in _OLD_CALENDAR) or (version.isdigit() and int(version) < 3)
+
+
+def int96_columns(footer: pq.FileMetaData) -> frozenset[str]:
+    """Columns that are INT96, or hold such within lists or structs."""
     columns = (footer.schema.column(i) for i in range(len(footer.schema)))
     paths = {column.path for column in columns if column.physical_type == "INT96"}
     return frozenset(paths | {path.partition(".")[0] for path in paths})

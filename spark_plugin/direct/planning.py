@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from event_model.condition import TimingCondition
 from event_model.errors import CoincideError
@@ -97,6 +98,7 @@ def _row_groups(
     names = tables.columns(side)
     check_alike(files, footers, footers[0].schema, names)
     _check_no_int96(files, footers, names)
+    _check_calendar(files, footers, names)
     groups = row_groups(footers, tables.scales[side])
     _check_known(files, groups, tables, side)
     return groups
@@ -145,6 +147,26 @@ def _check_no_int96(files: ParquetFiles, footers: Sequence[Footer], names: Seque
                 f"{files.side}: {path} has {' and '.join(old)} as INT96, Spark's default for"
                 f" timestamps, which has no statistics; write it again after {TIMES_WITH_STATISTICS}"
             )
+
+
+def _check_calendar(files: ParquetFiles, footers: Sequence[Footer], names: Sequence[str]) -> None:
+    """Spark reads times before 1900 of its old calendar otherwise than PyArrow does."""
+    for path, footer in zip(files.paths, footers, strict=True):
+        kinds = [(name, footer.schema.field(name).type) for name in names]
+        dated = sorted({name for name, kind in kinds if _has_dates(kind)})
+        if footer.old_calendar and dated:
+            raise NotDirect(
+                f"{files.side}: {path} has {' and '.join(dated)} in Spark's old calendar, which Spark"
+                " alone reads rightly; write it again with"
+                " spark.sql.parquet.datetimeRebaseModeInWrite=CORRECTED"
+            )
+
+
+def _has_dates(kind: pa.DataType) -> bool:
+    """Whether values are dates or timestamps, or hold such."""
+    if pa.types.is_nested(kind):
+        return any(_has_dates(kind.field(i).type) for i in range(kind.num_fields))
+    return pa.types.is_temporal(kind)
 
 
 def _check_known(files: ParquetFiles, groups: RowGroups, tables: TablePlan, side: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,22 +11,29 @@ from functools import cached_property, wraps
 from typing import Any, TypeVar
 
 import pyarrow as pa
+from pyarrow import fs
+from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
 
-from event_model.errors import CoincideError, ConditionError, brief
+from event_model.errors import CoincideError, ConditionError, DataError, brief
 from event_model.sides import SIDES
+from spark_plugin.arrow_types import arrow_schema
 from spark_plugin.command_line.arguments import JoinRequest, join_request, names
+from spark_plugin.command_line.inputs import FORMATS
 from spark_plugin.credentials import Redactor
 from spark_plugin.devices import release_gpu
+from spark_plugin.direct.files import find_files
 from spark_plugin.direct.planning import plan_files
 from spark_plugin.direct.slice_join import DirectJoin, join_slice, read_slice
 from spark_plugin.direct.wire import spark_type
 from spark_plugin.wide_columns import narrow_type
 from spark_plugin.wording import for_sql
+from spark_plugin.worker_python import check_workers
 
+_log = logging.getLogger(__name__)
 R = TypeVar("R")
+_PARQUET_MAGIC = b"PAR1"
 _FLAG = re.compile(r"--([a-z][a-z-]*)")
 _OWN = ("left", "right", "parallelism")
 _TEXTS = (
@@ -50,6 +58,25 @@ _FIXED = {
     "output": "", "overwrite": False, "file_format": "parquet", "engine": "spark", "master": None,
     "conf": None, "debug": False, "way": "direct",
 }  # fmt: skip
+
+
+def register_source(spark: SparkSession) -> None:
+    """Register the data source ``coincide`` in a session.
+
+    As ``spark.dataSource.register(CoincideSource)``, but where the workers' Python cannot run it, that
+    is said now and in one line.
+
+    Parameters
+    ----------
+    spark : SparkSession
+
+    Raises
+    ------
+    BackendError
+        If Spark's Python workers lack Coincide or what it needs, or are of another version.
+    """
+    check_workers(spark)
+    spark.dataSource.register(CoincideSource)
 
 
 def _in_few_words(method: Callable[..., R]) -> Callable[..., R]:
@@ -107,7 +134,7 @@ class CoincideReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Join one slice."""
-        wanted = to_arrow_schema(self._schema)
+        wanted = arrow_schema(self._schema)
         tables = self._join.tables
         # No list may be longer than what Spark takes: it is refused in our words, not by the cast.
         narrow = [field.with_type(narrow_type(field.type)) for field in tables.schema]
@@ -142,8 +169,14 @@ def _planned(options: dict[str, str]) -> DirectJoin:
             request = _request(given)
         parallelism = _number("parallelism", given, int) or 8
         left, right = (names(f"the option {side}", [given[side]]) for side in SIDES)
-        join = plan_files(
-            left, right, request.condition, parallelism=parallelism, **request.arguments
+        with _told_of_other_formats(left, right):
+            join = plan_files(
+                left, right, request.condition, parallelism=parallelism, **request.arguments
+            )
+    if join.tables.invalid == "drop":
+        _log.warning(
+            "coincide: invalid rows are left out when the data source is read, which counts none; to learn"
+            " how many, join by correlate_files with report=JoinReport(), or by coincide join"
         )
     spec = replace(join.tables.spec, threads=request.arguments["options"].threads or 1)
     return replace(join, tables=replace(join.tables, spec=spec))
@@ -191,6 +224,42 @@ def _hidden(given: dict[str, str]) -> Iterator[None]:
         yield
     except CoincideError as error:
         raise type(error)(hide(str(error))) from None
+
+
+@contextmanager
+def _told_of_other_formats(left: list[str], right: list[str]) -> Iterator[None]:
+    """A file that never was Parquet is not corrupt: say what takes it."""
+    try:
+        yield
+    except DataError as error:
+        for side, given in zip(SIDES, (left, right), strict=True):
+            if (path := _no_parquet(side, given, str(error))) is not None:
+                raise DataError(
+                    f"{side}: {path} is no Parquet, which is all that the data source takes; make it"
+                    " Parquet, or use coincide join, which takes CSV and Arrow IPC too"
+                ) from None
+        raise
+
+
+def _no_parquet(side: str, given: list[str], told: str) -> str | None:
+    """The file that could not be read, if it does not even look like Parquet."""
+    begin = f"{side}: cannot read "
+    if not told.startswith(begin):
+        return None
+    files = find_files(side, given)
+    failed = (path for path in files.paths if told.startswith(f"{begin}{path} as Parquet"))
+    return next((path for path in failed if not _is_parquet(files.filesystem, path)), None)
+
+
+def _is_parquet(filesystem: fs.FileSystem, path: str) -> bool:
+    """By its name, or else by its first bytes."""
+    if path.lower().endswith(FORMATS["parquet"]):
+        return True
+    try:
+        with filesystem.open_input_file(path) as file:
+            return bytes(file.read(len(_PARQUET_MAGIC))) == _PARQUET_MAGIC
+    except (pa.ArrowException, OSError):
+        return True
 
 
 def _number(name: str, given: dict[str, str], kind: type[int] | type[float]) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -67,9 +69,8 @@ def open_footer(source: pa.NativeFile) -> tuple[pq.FileMetaData, int]:
     if len(tail) < length <= size:
         tail = source.read_at(length, size - length)
     footer = tail[-length:]
-    # A file that is no Parquet is refused here, in words of the library.
-    metadata = pq.read_metadata(pa.BufferReader(footer))
-    return metadata, _digest(footer, _etag(source))
+    digest = _digest(footer, _etag(source))
+    return _parsed_lately.metadata(digest, footer), digest
 
 
 def stamp_of(filesystem: fs.FileSystem, path: str, digest: int) -> FileStamp:
@@ -99,6 +100,39 @@ def check_unchanged(side: str, path: str, planned: FileStamp, found: FileStamp) 
             f"{side}: {path} has changed since the join was planned; run it again, or plan anew the"
             " DataFrame or view that reads it"
         )
+
+
+class _ParsedFooters:
+    """Footers parsed lately, by their digest: of many row groups that takes longer than reading them.
+
+    Parameters
+    ----------
+    most_bytes : int
+        Of the footers of all that are kept, as they are in their files.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes, self._bytes = most_bytes, 0
+        self._kept: OrderedDict[int, tuple[int, pq.FileMetaData]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def metadata(self, digest: int, footer: bytes) -> pq.FileMetaData:
+        """What a footer says; a file that is no Parquet is refused, in words of the library."""
+        with self._lock:
+            if digest in self._kept:
+                self._kept.move_to_end(digest)
+                return self._kept[digest][1]
+        metadata = pq.read_metadata(pa.BufferReader(footer))
+        with self._lock:
+            if digest not in self._kept:
+                self._kept[digest] = len(footer), metadata
+                self._bytes += len(footer)
+            while self._bytes > self._most_bytes:
+                self._bytes -= self._kept.popitem(last=False)[1][0]
+        return metadata
+
+
+_parsed_lately = _ParsedFooters(64 << 20)
 
 
 def _digest(footer: bytes, etag: bytes) -> int:

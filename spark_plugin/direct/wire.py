@@ -5,10 +5,11 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import types as T
-from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
+from pyspark.sql.pandas.types import from_arrow_type
 
 from event_model.errors import DataError, SchemaError
 from spark_plugin import dataframes as frames
+from spark_plugin.arrow_types import arrow_type
 from spark_plugin.wide_columns import narrow_type
 
 
@@ -30,7 +31,7 @@ def spark_type(name: str, kind: pa.DataType) -> T.DataType:
 
 def wire_kind(kind: T.DataType) -> pa.DataType:
     """The Arrow type in which a column of a Spark type crosses."""
-    return to_arrow_type(frames.wire_type(kind))
+    return arrow_type(frames.wire_type(kind))
 
 
 def on_the_wire(name: str, column: pa.Array, kind: T.DataType) -> pa.Array:

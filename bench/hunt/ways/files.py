@@ -61,8 +61,7 @@ def _judge_source(case: Case, folder: Path) -> Verdict:
 
 def _read_source(case: Case, left: str, right: str) -> Found:
     """As Spark does it: the source here, its reader in other processes."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-
+    from spark_plugin.arrow_types import arrow_schema
     from spark_plugin.direct.source import CoincideSource
 
     source = CoincideSource({"left": left, "right": right, **source_options(case)})
@@ -73,7 +72,7 @@ def _read_source(case: Case, left: str, right: str) -> Found:
         for partition in pickle.loads(pickle.dumps(reader.partitions()))
         for batch in pickle.loads(pickle.dumps(reader)).read(partition)
     ]
-    return Found(pa.Table.from_batches(batches, schema=to_arrow_schema(schema)))
+    return Found(pa.Table.from_batches(batches, schema=arrow_schema(schema)))
 
 
 def of_slices(chance: Chance) -> dict[str, Any]:

@@ -1,0 +1,113 @@
+"""Keys of CSV, which names no types: alike on both sides, or compared as texts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from event_model.sides import SIDES
+from spark_plugin.command_line.arguments import JoinRequest
+from spark_plugin.command_line.arrow_inputs import ArrowInput
+from spark_plugin.command_line.unknown_types import Types
+from spark_plugin.tables import plain_type
+
+
+def read_ahead(
+    request: JoinRequest,
+    inputs: Sequence[ArrowInput],
+    types: tuple[Types, Types],
+    say: Callable[[str], None],
+) -> list[ArrowInput]:
+    """The inputs, CSV with its rows, since only these tell what its columns and keys are.
+
+    A line on stderr tells where numbers are compared as texts.
+
+    Parameters
+    ----------
+    request : JoinRequest
+    inputs : sequence of ArrowInput
+    types : (Types, Types)
+        For columns of which no file tells the type.
+    say : function of str
+        Is told what is being read.
+
+    Raises
+    ------
+    Problem
+        If an input cannot be read.
+    """
+    if not any(map(_is_csv, inputs)):
+        return list(inputs)
+    tables = []
+    for given, columns, kinds in zip(inputs, request.columns, types, strict=True):
+        if _is_csv(given):
+            say(f"reading {given.source.text}")
+            tables.append(given.table(columns, kinds))
+        elif request.engine == "spark" and given.source.is_uri:
+            tables.append(pa.table({}))  # Spark alone knows of which type they are
+        else:
+            tables.append(given.typed(columns, kinds).empty_table())
+    alike = with_text_keys(inputs, tables, request.arguments["by"])
+    for name in request.arguments["by"]:
+        _tell(name, tables, alike)
+    return [
+        replace(given, rows=rows) if _is_csv(given) else given
+        for given, rows in zip(inputs, alike, strict=True)
+    ]
+
+
+def with_text_keys(
+    inputs: Sequence[ArrowInput], tables: Sequence[pa.Table], by: Sequence[str]
+) -> list[pa.Table]:
+    """Both tables, whole numbers of CSV as the texts that they were where the other side has texts.
+
+    Parameters
+    ----------
+    inputs : sequence of ArrowInput
+    tables : sequence of pa.Table
+        Their rows.
+    by : sequence of str
+    """
+    found = list(tables)
+    for i, given in enumerate(inputs):
+        names = [name for name in by if name not in given.times] if _is_csv(given) else []
+        for name in names:
+            kind, other = _kind(tables[i], name), _kind(tables[1 - i], name)
+            if pa.types.is_integer(kind) and _is_text(other):
+                at = found[i].schema.get_field_index(name)
+                texts = found[i].column(at).cast(pa.string())
+                found[i] = found[i].set_column(at, pa.field(name, pa.string()), texts)
+    return found
+
+
+def _is_csv(given: ArrowInput) -> bool:
+    return given.source.file_format == "csv"
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def _kind(table: pa.Table, name: str) -> pa.DataType:
+    return plain_type(table.schema.field(name).type) if name in table.schema.names else pa.null()
+
+
+def _tell(name: str, before: Sequence[pa.Table], after: Sequence[pa.Table]) -> None:
+    for i, side in enumerate(SIDES):
+        if _kind(before[i], name) != _kind(after[i], name):
+            print(
+                f"coincide: the key {name!r} holds numbers on the {side} and text on the {SIDES[1 - i]}"
+                f"{_example(before[1 - i].column(name))}: compared as text, where '007' is not '7'",
+                file=sys.stderr,
+            )
+
+
+def _example(texts: pa.ChunkedArray) -> str:
+    """A text that is no whole number as we print it, if there is one."""
+    texts = pc.drop_null(texts.cast(pa.string()))
+    odd = texts.filter(pc.invert(pc.match_substring_regex(texts, r"^(0|-?[1-9]\d*)$")))
+    return f", such as {odd[0].as_py()[:40]!r}" if len(odd) else ""

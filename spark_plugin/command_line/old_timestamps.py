@@ -1,0 +1,83 @@
+"""Timestamps as Spark and Hive once wrote them: INT96, and the calendar before Gregory's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from spark_plugin.command_line.problems import Problem
+from spark_plugin.direct.footers import int96_columns, is_of_the_old_calendar
+
+_SAME_SINCE = datetime(1900, 1, 1)
+"""Since then both calendars, and the zones of old and new clocks, agree."""
+
+
+def int96_of(footers: Iterable[pq.FileMetaData]) -> frozenset[str]:
+    """Columns that some file holds as INT96."""
+    return frozenset().union(*map(int96_columns, footers))
+
+
+def exact_instants(
+    side: str, table: pa.Table, nanoseconds: pa.Table, names: Sequence[str]
+) -> pa.Table:
+    """A table whose INT96 columns were read as microseconds, with what that has cut off.
+
+    Parameters
+    ----------
+    side : str
+    table : pa.Table
+    nanoseconds : pa.Table
+        The same columns read as nanoseconds, which wrap around in years that these cannot count.
+    names : sequence of str
+        The columns.
+
+    Raises
+    ------
+    Problem
+        If a column has years that nanoseconds cannot count beside times finer than microseconds.
+    """
+    for name in names:
+        whole, fine = table.column(name), nanoseconds.column(name)
+        steps = [_numbers(column) for column in (whole, fine)]
+        is_told = steps[1] // 1000 == steps[0]
+        if not (is_told & (steps[1] % 1000 != 0)).any():
+            continue
+        if not is_told.all():
+            raise Problem(
+                f"{side}: {name}, which is INT96, has times finer than microseconds beside years that"
+                " nanoseconds cannot count; write it in microseconds"
+            )
+        kind = pa.timestamp("ns", "UTC")
+        table = table.set_column(table.schema.get_field_index(name), name, fine.cast(kind))
+    return table
+
+
+def _numbers(column: pa.ChunkedArray) -> np.ndarray:
+    return pc.fill_null(column.cast(pa.int64()), 0).to_numpy()
+
+
+def check_calendar(side: str, table: pa.Table, footers: Iterable[pq.FileMetaData]) -> None:
+    """Refuse times of the old calendar that differ in the new one.
+
+    Raises
+    ------
+    Problem
+    """
+    names = [
+        f.name for f in table.schema if pa.types.is_timestamp(f.type) or pa.types.is_date(f.type)
+    ]
+    if not names or not any(map(is_of_the_old_calendar, footers)):
+        return
+    for name in names:
+        first = pc.min(table.column(name).cast(pa.timestamp("s"), safe=False)).as_py()
+        if first is not None and first < _SAME_SINCE:
+            raise Problem(
+                f"{side}: {name} has times before 1900 that Spark wrote in the old calendar, which Spark"
+                " alone reads rightly; use --engine spark, or write the files again with"
+                " spark.sql.parquet.datetimeRebaseModeInWrite=CORRECTED"
+            )
