@@ -76,7 +76,12 @@ def _group_codes(left: Side, right: Side) -> tuple[list[np.ndarray | None], int]
 
 
 def _codes(left: pa.Array, right: pa.Array) -> tuple[np.ndarray, int]:
-    return _dense(one_array(of_one_type([left, right])))
+    return _dense(one_array(of_one_type([_stored(left), _stored(right)])))
+
+
+def _stored(values: pa.Array) -> pa.Array:
+    """Values of a type of somebody's own, such as UUIDs, as what they are stored as."""
+    return values.storage if isinstance(values, pa.ExtensionArray) else values
 
 
 def _dense(values: pa.Array) -> tuple[np.ndarray, int]:

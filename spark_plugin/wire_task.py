@@ -11,11 +11,11 @@ import pyarrow as pa
 from event_model.results import JoinCounters
 from spark_plugin.devices import load_task_backend, release_gpu
 from spark_plugin.emission import Emission, JoinSpec, output_schema
-from spark_plugin.import_caches import forget_archive_finders
 from spark_plugin.metrics import with_metrics
 from spark_plugin.sides import Side
 from spark_plugin.wide_columns import narrow_type
 from spark_plugin.wire import WireLayout
+from spark_plugin.worker_reuse import begin_task
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class WireTask(ABC):
         pa.RecordBatch
             Columns in wire types, in the order of `names`.
         """
-        forget_archive_finders()
+        begin_task()
         try:
             yield from self._joined(batches)
         finally:

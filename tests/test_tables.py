@@ -12,7 +12,7 @@ import pytest
 
 import spark_plugin.row_sizes as row_sizes
 from event_model import CorrelateOptions, TimingCondition, within
-from event_model.errors import MemoryBudgetError
+from event_model.errors import MemoryBudgetError, SchemaError
 from spark_plugin.tables import SideCounts
 from spark_plugin.worker import TableJoin, correlate_tables
 from tests.comparison import SHAPES, assert_answer, check_case, condition_of, ticks_of
@@ -416,3 +416,16 @@ def test_the_callers_arrays_stay_as_they_are() -> None:
     table = pa.table({"min_time": values, "max_time": values, "id": values, "k": keys})
     correlate_tables(table, table, TimingCondition(within(0, 0), 1.0), by="k", how="left")
     assert values.tolist() == table["min_time"].to_pylist() == [0, 5, 9]
+
+
+def test_uuids_are_keys_and_stay_uuids() -> None:
+    stored = pa.array([bytes([i % 3]) * 16 for i in range(9)] + [None], pa.binary(16))
+    keys = pa.ExtensionArray.from_storage(pa.uuid(), stored)
+    left = pa.table({"min_time": [0] * 10, "max_time": [0] * 10, "key": keys, "id": range(10)})
+    condition = TimingCondition(within(0, 0), 1.0)
+    found = correlate_tables(left, left, condition, by="key", emit="counts")
+    assert found.column("key").type == pa.uuid()
+    assert found.column("matches").to_pylist() == [3] * 9
+    other = left.set_column(2, "key", stored)
+    with pytest.raises(SchemaError, match="key"):
+        correlate_tables(left, other, condition, by="key")

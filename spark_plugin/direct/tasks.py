@@ -18,11 +18,11 @@ from spark_plugin.devices import release_gpu
 from spark_plugin.direct.slice_join import DirectJoin, SliceRows, join_slice, read_slice
 from spark_plugin.direct.wire import on_the_wire, wire_kind
 from spark_plugin.emission import output_schema
-from spark_plugin.import_caches import forget_archive_finders
 from spark_plugin.metrics import numbers, with_metrics
 from spark_plugin.parquet_rows import ParquetRows
 from spark_plugin.sides import Side
 from spark_plugin.tables import SideCounts
+from spark_plugin.worker_reuse import begin_task
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class BatchTask:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Join the slices of one partition."""
-        forget_archive_finders()
+        begin_task()
         try:
             yield from self._joined(batches)
         finally:
@@ -182,7 +182,7 @@ class FileTask:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Join and write the slices of one partition."""
-        forget_archive_finders()
+        begin_task()
         for number in _numbers(batches):
             try:
                 report = self.write(number)

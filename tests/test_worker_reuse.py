@@ -1,8 +1,10 @@
-"""Workers that were spared their finders import from archives as before."""
+"""Workers that were spared what tasks cost do as before."""
 
 from __future__ import annotations
 
+import gc
 import importlib
+import itertools
 import sys
 import zipfile
 import zipimport
@@ -10,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_plugin.import_caches import forget_archive_finders
+from spark_plugin import worker_reuse
+from spark_plugin.worker_reuse import begin_task, forget_archive_finders
 
 
 def archive_finders() -> list[str]:
@@ -36,3 +39,19 @@ def test_archives_stay_importable(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert importlib.import_module("shelf_of_tests.other").PAGES == 9
     for name in [name for name in sys.modules if name.startswith("shelf_of_tests")]:
         monkeypatch.delitem(sys.modules, name)
+
+
+def test_what_is_loaded_is_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_reuse, "_tasks", itertools.count(1))
+    gc.unfreeze()
+    begin_task()
+    assert gc.get_freeze_count() == 0
+    begin_task()
+    frozen = gc.get_freeze_count()
+    try:
+        assert frozen > 10_000
+        later = [[]]
+        begin_task()
+        assert any(found is later for found in gc.get_objects())
+    finally:
+        gc.unfreeze()
