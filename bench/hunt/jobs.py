@@ -83,7 +83,7 @@ def draw_job(
         options["classes"] = chance.choice((1, 1, 2, 3, 16))
     if chance.happens(30):
         options["batch_pairs"] = chance.choice((1, 2, 7, 50))
-    if chance.happens(60 if oracle.is_invalid else 20) or _shorter(oracle, options):
+    if chance.happens(80 if oracle.is_invalid else 20) or _shorter(oracle, options):
         options["invalid"] = "raise" if chance.happens(15) else "drop"
     nonsense = None
     if chance.happens(3):
