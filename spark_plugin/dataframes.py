@@ -17,13 +17,14 @@ from event_model.errors import SchemaError
 from event_model.units import TIME_LIMIT
 from spark_plugin.arrow_types import arrow_type
 from spark_plugin.tables import check_name
-from spark_plugin.time_columns import NOT_FINITE, TimeColumn, TimeScale
+from spark_plugin.time_columns import TimeColumn, TimeScale
 
 _INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 _EPOCH = "DATE '1970-01-01'"
 _NTZ_EPOCH = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
 _MICROSECOND = "INTERVAL '0.000001' SECOND"
-_TOO_LARGE = 2**63 - 1
+NOT_FINITE = -TIME_LIMIT - 1
+"""Ticks of a NaN or an infinity, as no other value has them."""
 
 
 def field_of(frame: DataFrame, side: str, name: str) -> T.StructField:
@@ -90,25 +91,28 @@ def can_be_key(kind: T.DataType) -> bool:
 def ticks(scale: TimeScale) -> str:
     """A time column in ticks: bigint, null where the value is null.
 
-    What is no time comes out of range: `NOT_FINITE` for NaN and infinities, the largest bigint for
-    values whose ticks a bigint cannot hold. Guarded, since ANSI mode would raise on their overflow.
+    What is no time comes out just out of range, so that differences cannot overflow: `NOT_FINITE` for NaN
+    and infinities, `TIME_LIMIT` with either sign for what is too far. Guarded, since ANSI mode would raise
+    on the overflow of a product.
     """
     value = quoted(scale.column.name)
     if scale.column.family == "float":
         number = f"CAST({value} AS DOUBLE)"
         scaled = f"rint({_scaled(scale)})"
-        infinite = f"isnan({number}) OR abs({number}) = double('Infinity')"
+        infinite = f"abs({number}) >= double('Infinity')"  # to Spark, NaN is above all else
         return (
             f"CASE WHEN abs({scaled}) < {float(TIME_LIMIT)!r}D THEN CAST({scaled} AS BIGINT)"
             f" WHEN {infinite} THEN {literal(NOT_FINITE)}"
-            f" WHEN {value} IS NOT NULL THEN {literal(_TOO_LARGE)} END"
+            f" WHEN {value} IS NOT NULL THEN {literal(TIME_LIMIT)} END"
         )
     whole = to_int64(value, scale.column.family)
     if scale.factor == 1:
-        return whole
+        end, begin = literal(TIME_LIMIT), literal(-TIME_LIMIT)
+        beyond = f"WHEN {whole} >= {end} THEN {end} WHEN {whole} <= {begin} THEN {begin}"
+        return f"CASE {beyond} ELSE {whole} END"
     fits = f"{whole} BETWEEN {literal(1 - scale.limit)} AND {literal(scale.limit - 1)}"
     scaled = f"{whole} * {literal(int(scale.factor))}"
-    return f"CASE WHEN {fits} THEN {scaled} WHEN {value} IS NOT NULL THEN {literal(_TOO_LARGE)} END"
+    return f"CASE WHEN {fits} THEN {scaled} WHEN {value} IS NOT NULL THEN {literal(TIME_LIMIT)} END"
 
 
 def rounding(scale: TimeScale) -> str:

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from event_model.options import SideName
 from event_model.units import TIME_LIMIT
 from spark_plugin.dataframes import (
+    NOT_FINITE,
     can_be_hashed,
     can_be_named,
     field_of,
@@ -25,8 +26,6 @@ from spark_plugin.wire import HASHES
 REASONS = ("ok", "null", *INVALID_REASONS)
 """What a row can be; its index is the value of `EventFrame.reason`."""
 
-_NOT_FINITE = -TIME_LIMIT - 1
-"""``low`` or ``high`` of a NaN or an infinity."""
 _TIME_BYTES = 16
 
 
@@ -71,7 +70,7 @@ class EventFrame:
         names = [quoted(name) for name in self.by]
         null_key = " OR ".join(f"{name} IS NULL" for name in names) or "false"
         key_hash = f"xxhash64({', '.join(names)})" if names else "0L"
-        times = [_held(scale) for scale in self.scales]
+        times = [ticks(scale) for scale in self.scales]
         known = ", ".join([*times, *names, *self._hashable])
         return [
             f"{times[0]} AS low",
@@ -156,7 +155,7 @@ class EventFrame:
         """Index in `REASONS`: int, never null."""
         index = {reason: i for i, reason in enumerate(REASONS)}
         too_long = "false" if self.longest is None else f"high - low > {literal(self.longest)}"
-        not_finite = literal(_NOT_FINITE)
+        not_finite = literal(NOT_FINITE)
         # A null key comes last: it does not excuse an invalid time.
         return (
             f"CASE WHEN {self.is_ok} THEN {index['ok']}"
@@ -187,17 +186,6 @@ class EventFrame:
     def _finiteness(self) -> str:
         floats = any(scale.column.family == "float" for scale in self.scales)
         return "not_finite" if floats else "range"
-
-
-def _held(scale: TimeScale) -> str:
-    """A time column in ticks, all that is out of range on the nearest tick that is."""
-    value, end = ticks(scale), literal(TIME_LIMIT)
-    # Of the floats only what is not finite lies below.
-    below = _NOT_FINITE if scale.column.family == "float" else -TIME_LIMIT
-    return (
-        f"CASE WHEN {value} >= {end} THEN {end}"
-        f" WHEN {value} <= {literal(-TIME_LIMIT)} THEN {literal(below)} ELSE {value} END"
-    )
 
 
 def _in_range(name: str) -> str:

@@ -68,12 +68,12 @@ def _kept(side: EventFrame, with_null: bool, raise_invalid: bool) -> str:
     """Which rows go on: events that can match, and with_null those of no time or key."""
     if not with_null and not raise_invalid:
         return side.is_ok
-    last = REASONS.index("null" if with_null else "ok")
-    keep = f"{side.reason} <= {last}"
+    null = REASONS.index("null")
     if not raise_invalid:
-        return keep
+        return f"{side.reason} <= {null}"
     raised = f"CAST(raise_error({_words_of_invalid(side)}) AS BOOLEAN)"
-    return f"CASE WHEN {side.reason} > {REASONS.index('null')} THEN {raised} ELSE {keep} END"
+    keep = "true" if with_null else "false"
+    return f"CASE WHEN {side.is_ok} THEN true WHEN {side.reason} > {null} THEN {raised} ELSE {keep} END"
 
 
 def _words_of_invalid(side: EventFrame) -> str:
