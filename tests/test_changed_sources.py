@@ -205,7 +205,7 @@ def test_dealt_slices_that_meet_in_one_partition(
         monkeypatch.setattr(
             f"spark_plugin.{module}.partition_labels", lambda n: np.arange(n, dtype=np.int64)
         )
-    options = CorrelateOptions(slice_rows=3, broadcast="never", max_replication=1.0)
+    options = CorrelateOptions(slice_rows=8, broadcast="never", max_replication=1.0)
     planned = plan_correlation(
         frame(spark, left),
         frame(spark, sides[1]),

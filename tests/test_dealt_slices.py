@@ -30,7 +30,7 @@ def test_dealt_joins_equal_the_reference(
     number = SHAPES.index((how, emit, probability))
     cases = pack(number, 6, keys=("station",) if number % 2 else ())
     left, right = (frame(spark, table) for table in cases.tables())
-    options = CorrelateOptions(slice_rows=3, broadcast="never", max_replication=1.0)
+    options = CorrelateOptions(slice_rows=8, broadcast="never", max_replication=1.0)
     planned = plan_correlation(
         left, right, cases.condition, by=cases.by, how=how, emit=emit, probability=probability,
         options=options, observe=True,

@@ -200,6 +200,8 @@ def test_nanoseconds_by_dataframes(
     spark: SparkSession, folder: Path, way: str, mixed: bool
 ) -> None:
     """Spark reads none; the direct way does."""
+    # Others of this session may have asked for numbers in their place.
+    spark.conf.unset("spark.sql.legacy.parquet.nanosAsLong")
 
     def timed(table: pa.Table, unit: str) -> pa.Table:
         kind = pa.timestamp(unit, "UTC")

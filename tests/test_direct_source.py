@@ -122,15 +122,14 @@ def test_workers_that_cannot_run_it_are_refused_before_it_is_registered(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     venv.create(tmp_path / "bare", symlinks=True)
-    session = spark.newSession()
     monkeypatch.setattr(spark.sparkContext, "pythonExec", str(tmp_path / "bare" / "bin" / "python"))
     with pytest.raises(BackendError, match=f"PYSPARK_PYTHON={sys.executable}") as raised:
-        register_source(session)
+        register_source(spark)
     assert "\n" not in str(raised.value)
     monkeypatch.undo()
-    register_source(session)
+    register_source(spark)
     with pytest.raises(AnalysisException, match="'left' is missing"):
-        session.read.format("coincide").load()
+        spark.read.format("coincide").load()
 
 
 @pytest.mark.parametrize("name", ["events.csv", "events", "events.parquet"])
