@@ -26,10 +26,6 @@ INVALID_REASONS = {
 """Why a row is invalid, in the order in which it is asked, with the words for it."""
 
 
-NOT_FINITE = -(2**63)
-"""Ticks of a NaN or an infinity on Spark, far out of range."""
-
-
 @dataclass(frozen=True)
 class TimeColumn:
     """A time column of one side.

@@ -93,6 +93,14 @@ def spark(_spark_session: SparkSession) -> SparkSession:
 
 
 @pytest.fixture
+def command_spark(_spark_session: SparkSession) -> SparkSession:
+    """The session that the command line finds, with settings of its own."""
+    from spark_plugin.session import local_session
+
+    return local_session("local[2]", "coincide-tests")
+
+
+@pytest.fixture
 def work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Workplace:
     """A folder with two inputs for `coincide join`."""
     from tests.workplace import Workplace

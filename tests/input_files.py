@@ -10,7 +10,7 @@ import pyarrow as pa
 from spark_plugin.command_line.arrow_inputs import ArrowInput
 from spark_plugin.command_line.inputs import find_source
 
-MICROS = pa.timestamp("us")
+MICROS, UTC_MICROS = pa.timestamp("us"), pa.timestamp("us", "UTC")
 TABLE = pa.table({"id": [1, 2, 3], "min_time": [0, 10, 20], "max_time": [5, 15, 25]})
 
 

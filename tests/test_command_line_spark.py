@@ -13,15 +13,8 @@ from spark_plugin.command_line.problems import explain
 from tests.workplace import WINDOW, coincide, events, interrupted, rows
 
 
-@pytest.fixture(scope="module")
-def spark():
-    from spark_plugin.session import local_session
-
-    return local_session("local[2]", "coincide-tests")
-
-
 @pytest.mark.spark
-def test_spark_writes_the_same_rows(work, spark):
+def test_spark_writes_the_same_rows(work, command_spark):
     code, out, err = work.join(*WINDOW, "--by", "key", "--probability", "--json", engine="spark")
     assert (code, err) == (0, "")
     expected = work.expected(by="key", probability=True)
@@ -34,7 +27,7 @@ def test_spark_writes_the_same_rows(work, spark):
 
 
 @pytest.mark.spark
-def test_spark_replaces_a_folder_and_finds_its_way_through_odd_names(work, spark):
+def test_spark_replaces_a_folder_and_finds_its_way_through_odd_names(work, command_spark):
     work.output = work.output.parent / "a b[c]{d},%20é"
     for overwrite in ([], ["--overwrite"]):
         assert work.join(*WINDOW, *overwrite, engine="spark")[0] == 0
@@ -48,7 +41,7 @@ def test_spark_replaces_a_folder_and_finds_its_way_through_odd_names(work, spark
 
 
 @pytest.mark.spark
-def test_spark_writes_an_empty_result(work, spark):
+def test_spark_writes_an_empty_result(work, command_spark):
     assert work.join("--within", "500", "600", "--confidence", "1", engine="spark")[0] == 0
     assert work.result().num_rows == 0
     assert work.result().column_names == ["left_id", "right_id"]
@@ -79,13 +72,13 @@ def test_spark_writes_an_empty_result(work, spark):
     ],
     ids=lambda value: "",
 )
-def test_spark_refuses_bad_data(work, spark, changes, options, words):
+def test_spark_refuses_bad_data(work, command_spark, changes, options, words):
     work.write("left.parquet", events(**changes))
     assert words in work.refused(*WINDOW, *options, engine="spark")
 
 
 @pytest.mark.spark
-def test_spark_finds_one_corrupt_file_among_many(work, spark):
+def test_spark_finds_one_corrupt_file_among_many(work, command_spark):
     work.left = work.folder / "many"
     work.left.mkdir()
     pq.write_table(events(), work.left / "a.parquet")
@@ -103,19 +96,19 @@ def test_spark_finds_one_corrupt_file_among_many(work, spark):
     ],
     ids=["data", "memory", "bug"],
 )
-def test_errors_of_workers(spark, error, code, words):
+def test_errors_of_workers(command_spark, error, code, words):
     def fail(batches):
         raise error
 
     with pytest.raises(Exception) as caught:  # noqa: PT011 - whatever Spark makes of it
-        spark.range(1).mapInArrow(fail, "id long").collect()
+        command_spark.range(1).mapInArrow(fail, "id long").collect()
     found, message = explain(caught.value)
     assert found == code
     assert message == words if code == 2 else words in message
 
 
 @pytest.mark.spark
-def test_spark_writes_instants_that_others_read_as_instants(work, spark):
+def test_spark_writes_instants_that_others_read_as_instants(work, command_spark):
     instants = pa.array([0, 10, 20, 30]).cast(pa.timestamp("us", "UTC"))
     work.write("left.parquet", events(min_time=instants, max_time=instants))
     work.write("right.parquet", events(min_time=instants, max_time=instants))
@@ -128,7 +121,7 @@ def test_spark_writes_instants_that_others_read_as_instants(work, spark):
 
 
 @pytest.mark.spark
-def test_timestamps_may_be_written_otherwise(spark):
+def test_timestamps_may_be_written_otherwise(command_spark):
     from spark_plugin.session import local_session
 
     name = "spark.sql.parquet.outputTimestampType"
@@ -138,13 +131,13 @@ def test_timestamps_may_be_written_otherwise(spark):
 
 
 @pytest.mark.spark
-def test_spark_knows_not_every_file_system(work, spark):
+def test_spark_knows_not_every_file_system(work, command_spark):
     work.left = "foo://x/l.parquet"
     assert "Spark knows no file system foo://" in work.refused(*WINDOW, engine="spark")
 
 
 @pytest.mark.spark
-def test_spark_errors_are_not_printed_as_json(spark):
+def test_spark_errors_are_not_printed_as_json(command_spark):
     from pyspark.errors import AnalysisException
     from pyspark.logger import PySparkLogger
 
@@ -169,7 +162,7 @@ def test_spark_errors_are_not_printed_as_json(spark):
 
 
 @pytest.mark.spark
-def test_spark_drops_invalid_rows(work, spark):
+def test_spark_drops_invalid_rows(work, command_spark):
     work.write("left.parquet", events(min_time=[0, None, 99, 30]))
     code, out, _ = work.join(*WINDOW, "--invalid", "drop", "--json", engine="spark")
     assert code == 0

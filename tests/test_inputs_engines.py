@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -13,38 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from spark_plugin.command_line import run
-from spark_plugin.command_line.arrow_inputs import ArrowInput
-from spark_plugin.command_line.inputs import find_source
 from spark_plugin.command_line.problems import Problem
-from tests.input_files import MICROS, MIXED, TABLE, TIMES, ZONED, csv, read, write_ipc
+from tests.engine_cases import assert_same, join_words, refusal, spark_read, write_times
+from tests.input_files import MICROS, MIXED, TABLE, TIMES, UTC_MICROS, ZONED, csv, read, write_ipc
 
 # Both engines
-
-
-@pytest.fixture(scope="module")
-def spark():
-    from spark_plugin.session import local_session
-
-    return local_session("local[2]", "coincide-tests")
-
-
-def spark_read(spark, path: Path, columns: list[str] | None = None) -> pa.Table:
-    from spark_plugin.command_line.spark_inputs import spark_frame
-
-    given = ArrowInput(find_source("left", str(path)))
-    names = columns or given.schema.names
-    return spark_frame(spark, given, names).select(*names).toArrow()
-
-
-def sorted_rows(table: pa.Table) -> list[str]:
-    return sorted(repr(row) for row in table.to_pylist())
-
-
-def assert_same(spark, path: Path) -> None:
-    ours, theirs = read(path), spark_read(spark, path)
-    assert sorted_rows(ours) == sorted_rows(theirs)
-    for field in ours.schema:
-        assert theirs.schema.field(field.name).type == field.type
 
 
 @pytest.mark.spark
@@ -60,12 +31,12 @@ def assert_same(spark, path: Path) -> None:
     ],
     ids=["mixed", "times", "zoned", "windows", "times of day", "odd names"],
 )
-def test_csv_is_the_same_on_both_engines(tmp_path, spark, text):
+def test_csv_is_the_same_on_both_engines(tmp_path, command_spark, text):
     path = csv(tmp_path / "a.csv", text)
     if "c.d" in text:
-        assert spark_read(spark, path, ["id"]).equals(read(path, ["id"]))
+        assert spark_read(command_spark, path, ["id"]).equals(read(path, ["id"]))
         return
-    assert_same(spark, path)
+    assert_same(command_spark, path)
 
 
 @pytest.mark.spark
@@ -81,7 +52,7 @@ def test_csv_is_the_same_on_both_engines(tmp_path, spark, text):
     ids=["no number", "other header", "too fine", "no time", "zone"],
 )
 def test_csv_that_changes_its_mind_is_refused_by_both_engines(
-    tmp_path, spark, capsys, first, second
+    tmp_path, command_spark, capsys, first, second
 ):
     folder = tmp_path / "left"
     folder.mkdir()
@@ -99,38 +70,38 @@ def test_csv_that_changes_its_mind_is_refused_by_both_engines(
 
 
 @pytest.mark.spark
-def test_folders_and_partitions_are_the_same_on_both_engines(tmp_path, spark):
+def test_folders_and_partitions_are_the_same_on_both_engines(tmp_path, command_spark):
     for day in (1, 2):
         (tmp_path / "events" / f"day={day}").mkdir(parents=True)
         pq.write_table(TABLE, tmp_path / "events" / f"day={day}" / "a.parquet")
-    assert_same(spark, tmp_path / "events")
+    assert_same(command_spark, tmp_path / "events")
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", ["a[1]{x},*.parquet", "a b.parquet", "a%20b.parquet", "é.csv"])
-def test_odd_names_are_the_same_on_both_engines(tmp_path, spark, name):
+def test_odd_names_are_the_same_on_both_engines(tmp_path, command_spark, name):
     path = tmp_path / name
     if name.endswith("csv"):
         csv(path, "id\n1\n")
     else:
         pq.write_table(TABLE, path)
     pq.write_table(TABLE, tmp_path / "axb.parquet")
-    assert_same(spark, path)
+    assert_same(command_spark, path)
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("zone", [None, "UTC"])
-def test_nanoseconds_in_parquet_become_microseconds_on_spark(tmp_path, spark, zone):
+def test_nanoseconds_in_parquet_become_microseconds_on_spark(tmp_path, command_spark, zone):
     path = tmp_path / "a.parquet"
     values = pa.array([-1_000, None, 1_767_323_045_000_001_000]).cast(pa.timestamp("ns", zone))
     pq.write_table(pa.table({"id": [1, 2, 3], "time": values, "other": values}), path)
-    found = spark_read(spark, path, ["id", "time"])
+    found = spark_read(command_spark, path, ["id", "time"])
     assert found["time"].equals(pa.chunked_array([values.cast(pa.timestamp("us", zone))]))
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
-def test_finer_than_a_microsecond_is_refused(tmp_path, spark, capsys, name):
+def test_finer_than_a_microsecond_is_refused(tmp_path, command_spark, capsys, name):
     path = tmp_path / name
     values = pa.array([-1_000, -999]).cast(pa.timestamp("ns"))
     table = pa.table({"id": [1, 2], "time": values})
@@ -151,7 +122,7 @@ def test_finer_than_a_microsecond_is_refused(tmp_path, spark, capsys, name):
 
 
 @pytest.mark.spark
-def test_arrow_on_spark(tmp_path, spark):
+def test_arrow_on_spark(tmp_path, command_spark):
     path = tmp_path / "a.arrow"
     table = pa.table(
         {
@@ -163,7 +134,7 @@ def test_arrow_on_spark(tmp_path, spark):
         }
     )
     write_ipc(path, table, stream=True)
-    found = spark_read(spark, path)
+    found = spark_read(command_spark, path)
     assert found.schema.field("time").type == MICROS
     assert found.schema.field("zoned").type == pa.timestamp("us", "UTC")
     assert found["id"].to_pylist() == [1, 2, None]
@@ -184,52 +155,31 @@ def test_arrow_on_spark(tmp_path, spark):
     ],
     ids=["undecodable", "long row", "short row", "empty"],
 )
-def test_csv_that_cannot_be_read_is_refused_by_both_engines(tmp_path, spark, content):
+def test_csv_that_cannot_be_read_is_refused_by_both_engines(tmp_path, command_spark, content):
     path = tmp_path / "a.csv"
     path.write_bytes(content)
-    for one in (read, partial(spark_read, spark)):
+    for one in (read, partial(spark_read, command_spark)):
         with pytest.raises(Problem, match="left: cannot read"):
             one(path, ["id", "name"])
 
 
 @pytest.mark.spark
-def test_csv_folder_is_the_same_on_both_engines(tmp_path, spark):
+def test_csv_folder_is_the_same_on_both_engines(tmp_path, command_spark):
     (tmp_path / "events").mkdir()
     csv(tmp_path / "events" / "a.csv", 'id,name\n1,"two\r\nlines"\n 2, x\n')
     csv(tmp_path / "events" / "b.csv", "name,id\ny,3\n")
     csv(tmp_path / "_hidden.csv", "id,name\n4,z\n")
-    assert_same(spark, tmp_path / "events")
-    assert_same(spark, tmp_path / "_hidden.csv")
+    assert_same(command_spark, tmp_path / "events")
+    assert_same(command_spark, tmp_path / "_hidden.csv")
     assert read(tmp_path / "_hidden.csv").num_rows == 1
 
 
 # What an engine would misread without a word
 
 
-def join_words(tmp_path: Path, left: Path, right: Path | None = None, *more: str) -> list[str]:
-    words = ["join", str(left), str(right or left), "-o", str(tmp_path / "out"), *more]
-    return [*words, "--mutual-deadline", "1us", "--confidence", "1"]
-
-
-def refusal(capsys: pytest.CaptureFixture[str], words: list[str]) -> str:
-    """The one line with which a command is refused."""
-    capsys.readouterr()
-    assert run(words) == 2
-    said = capsys.readouterr().err
-    assert len(said.splitlines()) == 1
-    return said
-
-
-def write_times(path: Path, kind: pa.DataType, **options: object) -> None:
-    times = pa.array([0, 1_000_000_000]).cast(pa.timestamp("ns")).cast(kind)
-    path.parent.mkdir(exist_ok=True)
-    table = pa.table({"id": [1, 2], "min_time": times, "max_time": times})
-    pq.write_table(table, path, **options)
-
-
 @pytest.mark.spark
 @pytest.mark.parametrize("name", ["_l.parquet", ".l.parquet", "*l.parquet"])
-def test_hidden_parquet_is_refused_on_spark(tmp_path, spark, capsys, name):
+def test_hidden_parquet_is_refused_on_spark(tmp_path, command_spark, capsys, name):
     for visible in ("_l.parquet", ".l.parquet", "l.parquet"):
         write_times(tmp_path / visible, MICROS)
     said = refusal(capsys, join_words(tmp_path, tmp_path / name))
@@ -238,18 +188,18 @@ def test_hidden_parquet_is_refused_on_spark(tmp_path, spark, capsys, name):
 
 
 @pytest.mark.spark
-def test_hidden_folder_is_read(tmp_path, spark):
+def test_hidden_folder_is_read(tmp_path, command_spark):
     write_times(tmp_path / "_events" / "a.parquet", MICROS)
-    assert_same(spark, tmp_path / "_events")
+    assert_same(command_spark, tmp_path / "_events")
 
 
 @pytest.mark.spark
-def test_plain_subfolders_are_read_by_both_engines(tmp_path, spark):
+def test_plain_subfolders_are_read_by_both_engines(tmp_path, command_spark):
     for name in ("a.parquet", "x/b.parquet", "x/y/c.parquet", "_z/d.parquet"):
         path = tmp_path / "events" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(TABLE, path)
-    assert_same(spark, tmp_path / "events")
+    assert_same(command_spark, tmp_path / "events")
     assert read(tmp_path / "events").num_rows == 9
 
 
@@ -264,15 +214,12 @@ def test_plain_subfolders_are_read_by_both_engines(tmp_path, spark):
     ],
     ids=" ".join,
 )
-def test_mixed_subfolders_are_refused_on_spark(tmp_path, spark, capsys, names):
+def test_mixed_subfolders_are_refused_on_spark(tmp_path, command_spark, capsys, names):
     for name in names:
         (tmp_path / "events" / name).parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(TABLE, tmp_path / "events" / name)
     said = refusal(capsys, join_words(tmp_path, tmp_path / "events"))
     assert "holds subfolders key=value and plain ones" in said
-
-
-UTC_MICROS = pa.timestamp("us", "UTC")
 
 
 @pytest.mark.spark
@@ -281,7 +228,7 @@ UTC_MICROS = pa.timestamp("us", "UTC")
     [(pa.timestamp("ns"), MICROS), (MICROS, pa.timestamp("ns")), (MICROS, pa.timestamp("ms"))],
     ids=str,
 )
-def test_mixed_units_are_refused_on_spark(tmp_path, spark, capsys, first, second):
+def test_mixed_units_are_refused_on_spark(tmp_path, command_spark, capsys, first, second):
     write_times(tmp_path / "events" / "a.parquet", first)
     write_times(tmp_path / "events" / "b.parquet", second)
     said = refusal(capsys, join_words(tmp_path, tmp_path / "events"))
@@ -289,12 +236,12 @@ def test_mixed_units_are_refused_on_spark(tmp_path, spark, capsys, first, second
         assert word in said
     assert run(join_words(tmp_path, tmp_path / "events", None, "--engine", "local")) == 0
     assert ds.dataset(tmp_path / "out").to_table().num_rows == 8
-    assert spark_read(spark, tmp_path / "events", ["id"]).num_rows == 4
+    assert spark_read(command_spark, tmp_path / "events", ["id"]).num_rows == 4
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("engine", ["spark", "local"])
-def test_mixed_zones_are_refused(tmp_path, spark, capsys, engine):
+def test_mixed_zones_are_refused(tmp_path, command_spark, capsys, engine):
     write_times(tmp_path / "events" / "a.parquet", MICROS)
     write_times(tmp_path / "events" / "b.parquet", UTC_MICROS)
     said = refusal(capsys, join_words(tmp_path, tmp_path / "events", None, "--engine", engine))
@@ -302,76 +249,10 @@ def test_mixed_zones_are_refused(tmp_path, spark, capsys, engine):
     assert "rewrite one of them" in said
 
 
-@pytest.mark.spark
-@pytest.mark.parametrize("files", [["int96"], ["int96", "utc"], ["utc", "int96"]], ids=" ".join)
-def test_int96_is_an_instant(tmp_path, spark, files):
-    for i, kind in enumerate(files):
-        path = tmp_path / "events" / f"{i}.parquet"
-        write_times(path, UTC_MICROS, use_deprecated_int96_timestamps=kind == "int96")
-    write_times(tmp_path / "utc.parquet", UTC_MICROS)
-    assert_same(spark, tmp_path / "events")
-    assert read(tmp_path / "events").schema.field("min_time").type == UTC_MICROS
-    words = join_words(tmp_path, tmp_path / "events", tmp_path / "utc.parquet", "--overwrite")
-    for engine in ("local", "spark"):
-        assert run([*words, "--engine", engine]) == 0
-        assert ds.dataset(tmp_path / "out").to_table().num_rows == 2 * len(files)
-
-
-@pytest.mark.spark
-def test_int96_below_partitions(tmp_path, spark):
-    for day in (1, 2):
-        path = tmp_path / "events" / f"day={day}" / "a.parquet"
-        path.parent.mkdir(parents=True)
-        write_times(path, UTC_MICROS, use_deprecated_int96_timestamps=True)
-    assert_same(spark, tmp_path / "events")
-    assert sorted(read(tmp_path / "events")["day"].to_pylist()) == [1, 1, 2, 2]
-
-
-def test_int96_keeps_its_nanoseconds(tmp_path):
-    times = pa.table(
-        {"t": pa.array([-3_999_932, 0, None, 1_700_000_000_000_000_123], pa.timestamp("ns"))}
-    )
-    path = tmp_path / "a.parquet"
-    pq.write_table(times, path, use_deprecated_int96_timestamps=True)
-    assert read(path)["t"].cast(pa.int64()).to_pylist() == [
-        -3_999_932,
-        0,
-        None,
-        1_700_000_000_000_000_123,
-    ]
-
-
-def test_int96_of_years_and_digits_that_no_type_holds_together(tmp_path):
-    far = pa.table({"t": pa.array([253_402_300_799_000_000], pa.timestamp("us"))})
-    near = pa.table({"t": pa.array([1], pa.timestamp("ns"))})
-    for name, table in (("a", far), ("b", near)):
-        pq.write_table(table, tmp_path / f"{name}.parquet", use_deprecated_int96_timestamps=True)
-    with pytest.raises(Problem, match=r"left: t, which is INT96, has times finer"):
-        read(tmp_path)
-
-
-@pytest.mark.parametrize("mark", ["legacyDateTime", "legacyINT96", "version"])
-def test_the_old_calendar_is_left_to_spark(tmp_path, mark):
-    told = {f"org.apache.spark.{mark}": "2.4.8" if mark == "version" else ""}
-    for year, name in ((1850, "old"), (1950, "new")):
-        table = pa.table({"t": pa.array([datetime(year, 1, 1)], MICROS)})
-        pq.write_table(table.replace_schema_metadata(told), tmp_path / f"{name}.parquet")
-    assert read(tmp_path / "new.parquet").num_rows == 1
-    with pytest.raises(Problem, match=r"left: t has times before 1900 .*--engine spark"):
-        read(tmp_path / "old.parquet")
-
-
 def test_the_widest_floats_of_all_files(tmp_path):
     for name, kind, value in (("a", pa.float32(), 1.0), ("b", pa.float64(), 1.7e9 + 1 / 3)):
         pq.write_table(pa.table({"t": pa.array([value], kind)}), tmp_path / f"{name}.parquet")
     assert read(tmp_path)["t"].to_pylist() == [1.0, 1.7e9 + 1 / 3]
-
-
-def test_int96_far_from_1970(tmp_path):
-    far = pa.array([datetime(9999, 1, 1)]).cast(UTC_MICROS)
-    path = tmp_path / "a.parquet"
-    pq.write_table(pa.table({"t": far}), path, use_deprecated_int96_timestamps=True)
-    assert read(path)["t"].to_pylist() == [datetime(9999, 1, 1, tzinfo=UTC)]
 
 
 @pytest.mark.spark
@@ -387,7 +268,7 @@ def test_int96_far_from_1970(tmp_path):
     ids=str,
 )
 def test_types_that_are_no_times_are_refused_by_both_engines(
-    tmp_path, spark, capsys, monkeypatch, name, kind, engine
+    tmp_path, command_spark, capsys, monkeypatch, name, kind, engine
 ):
     values = pa.array([0, 1]).cast(kind)
     table = pa.table({"id": [1, 2], "min_time": values, "max_time": values})
@@ -402,7 +283,7 @@ def test_types_that_are_no_times_are_refused_by_both_engines(
 
 
 @pytest.mark.spark
-def test_what_only_spark_takes_is_not_refused(tmp_path, spark):
+def test_what_only_spark_takes_is_not_refused(tmp_path, command_spark):
     times = pa.array([0, 1], pa.int64()).dictionary_encode()
     columns = {"id": [1, 2], "min_time": times, "max_time": times}
     for name, kind in (("a", pa.uint8()), ("b", pa.int16())):
@@ -427,7 +308,7 @@ def test_what_only_spark_takes_is_not_refused(tmp_path, spark):
     ],
     ids=str,
 )
-def test_arrow_that_spark_cannot_take_over(tmp_path, spark, capsys, kind):
+def test_arrow_that_spark_cannot_take_over(tmp_path, command_spark, capsys, kind):
     path = tmp_path / "a.arrow"
     write_ipc(path, TABLE.append_column("x", pa.nulls(3, kind)), stream=False)
     words = ["join", str(path), str(path), "-o", str(tmp_path / "out"), "--left-columns", "id,x"]
@@ -436,7 +317,7 @@ def test_arrow_that_spark_cannot_take_over(tmp_path, spark, capsys, kind):
 
 
 @pytest.mark.spark
-def test_arrow_views_and_wide_decimals_on_spark(tmp_path, spark):
+def test_arrow_views_and_wide_decimals_on_spark(tmp_path, command_spark):
     path = tmp_path / "a.arrow"
     decimals = pa.array([Decimal("1.50"), None, Decimal(3)], pa.decimal256(20, 2))
     columns = {
@@ -445,80 +326,6 @@ def test_arrow_views_and_wide_decimals_on_spark(tmp_path, spark):
         "number": decimals,
     }
     write_ipc(path, pa.table(columns), stream=False)
-    found = spark_read(spark, path)
+    found = spark_read(command_spark, path)
     assert found.schema.types == [pa.string(), pa.binary(), pa.decimal128(20, 2)]
     assert found.to_pylist() == pa.table(columns).to_pylist()
-
-
-# Columns that hold nothing
-
-NOTHING = pa.table({name: pa.nulls(2) for name in ("id", "key", "min_time", "max_time")})
-
-
-def write_as(path: Path, table: pa.Table) -> Path:
-    if path.suffix == ".csv":
-        lines = [",".join(table.column_names)]
-        rows = (("" if v is None else str(v) for v in row.values()) for row in table.to_pylist())
-        path.write_text("\n".join([*lines, *map(",".join, rows)]) + "\n")
-    elif path.suffix == ".arrow":
-        write_ipc(path, table, stream=False)
-    else:
-        pq.write_table(table, path)
-    return path
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize("engine", ["spark", "local"])
-@pytest.mark.parametrize("ending", ["csv", "arrow", "parquet"])
-@pytest.mark.parametrize("rows", [0, 2])
-def test_a_side_that_holds_nothing(tmp_path, spark, ending, engine, rows):
-    nothing = write_as(tmp_path / f"left.{ending}", NOTHING.slice(0, rows))
-    stamps = pa.array([0, 10, 20]).cast(UTC_MICROS)
-    known = pa.table({"id": [1, 2, 3], "key": [7, 8, 9], "min_time": stamps, "max_time": stamps})
-    pq.write_table(known, tmp_path / "right.parquet")
-    words = join_words(
-        tmp_path, nothing, tmp_path / "right.parquet", "--by", "key", "--how", "left"
-    )
-    handed = ("--left-columns", "id,min_time", "--right-columns", "id")
-    assert run([*words, *handed, "--engine", engine]) == 0
-    found = ds.dataset(tmp_path / "out", format="parquet").to_table()
-    assert found.schema.types == [pa.int64(), pa.string(), UTC_MICROS, pa.int64()]
-    assert found.num_rows == rows
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize("engine", ["spark", "local"])
-@pytest.mark.parametrize("ending", ["csv", "arrow", "parquet"])
-@pytest.mark.parametrize("window", [("-3", "5"), ("-3s", "5s")], ids=" ".join)
-def test_two_sides_that_hold_nothing(tmp_path, spark, ending, engine, window):
-    nothing = write_as(tmp_path / f"a.{ending}", NOTHING)
-    words = ["join", str(nothing), str(nothing), "-o", str(tmp_path / "out"), "--by", "key"]
-    words += ["--within", *window, "--confidence", "1", "--left-columns", "min_time"]
-    assert run([*words, "--engine", engine]) == 0
-    found = ds.dataset(tmp_path / "out", format="parquet").to_table()
-    time = MICROS if "s" in window[0] else pa.int64()
-    assert found.schema.types == [pa.string(), time, pa.string()]
-    assert found.num_rows == 0
-
-
-@pytest.mark.parametrize("ending", ["csv", "arrow", "parquet"])
-def test_a_later_file_tells_the_type(tmp_path, ending):
-    (tmp_path / "events").mkdir()
-    names = ["id", "key", "min_time", "max_time"]
-    write_as(tmp_path / "events" / f"a.{ending}", NOTHING)
-    write_as(tmp_path / "events" / f"b.{ending}", pa.table([[1], ["k"], [5], [6]], names=names))
-    found = read(tmp_path / "events")
-    assert found.schema.types == [pa.int64(), pa.string(), pa.int64(), pa.int64()]
-    assert found["max_time"].to_pylist() == [None, None, 6]
-
-
-@pytest.mark.spark
-def test_parquet_in_which_only_some_files_tell_the_type_is_refused_on_spark(
-    tmp_path, spark, capsys
-):
-    (tmp_path / "events").mkdir()
-    pq.write_table(NOTHING, tmp_path / "events" / "a.parquet")
-    pq.write_table(TABLE, tmp_path / "events" / "b.parquet")
-    said = refusal(capsys, join_words(tmp_path, tmp_path / "events"))
-    assert "is null in" in said
-    assert "--engine local" in said

@@ -20,12 +20,12 @@ from spark_plugin.command_line.csv_files import (
     with_texts,
 )
 from spark_plugin.command_line.inputs import HIDDEN, Source, reading
-from spark_plugin.command_line.old_timestamps import check_calendar, exact_instants, int96_of
+from spark_plugin.command_line.old_timestamps import check_calendar, exact_instants, int96_times
 from spark_plugin.direct.files import find_files, place_of
+from spark_plugin.direct.footers import holds_dates, with_instants
 from spark_plugin.tables import check_name
 
 _IPC_FILE_MAGIC = b"ARROW1"
-_INSTANT = pa.timestamp("us", "UTC")
 # Spark's INT96 covers years that nanoseconds cannot count.
 _PARQUET = ds.ParquetFileFormat(
     read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us")
@@ -66,7 +66,8 @@ class ArrowInput:
         with reading(self.source):
             if self.source.file_format == "parquet":
                 first = next(self._dataset.get_fragments(), None)
-                return _with_instants(self._dataset.schema, first)
+                schema = self._dataset.schema
+                return with_instants(schema, first.metadata) if first else schema
             return self._file_schema(self._files[0])
 
     def check_columns(self, columns: list[str]) -> None:
@@ -143,7 +144,7 @@ class ArrowInput:
         """
         with reading(self.source):
             return [
-                (fragment.path, _with_instants(fragment.physical_schema, fragment))
+                (fragment.path, with_instants(fragment.physical_schema, fragment.metadata))
                 for fragment in self._dataset.get_fragments()
             ]
 
@@ -226,13 +227,15 @@ class ArrowInput:
         as_told = all(own.field(field.name).type == field.type for field in schema)
         dataset = self._dataset if as_told else self._dataset_of(schema)
         table = dataset.to_table(columns=names)
+        if not any(holds_dates(kind) for kind in schema.types):
+            return table
         footers = [fragment.metadata for fragment in self._dataset.get_fragments()]
         check_calendar(self.source.side, table, footers)
-        old = [name for name in names if name in int96_of(footers)]
+        old = int96_times(table.schema, footers)
         if not old:
             return table
         fine = self._dataset_of(None, ds.ParquetFileFormat()).to_table(columns=old)
-        return exact_instants(self.source.side, table, fine, old)
+        return exact_instants(self.source.side, table, fine)
 
     def _with_widest_floats(self, schema: pa.Schema) -> pa.Schema:
         """As files with more digits have them, which a cast to fewer would lose in silence."""
@@ -263,19 +266,6 @@ class ArrowInput:
         return table.cast(
             _with_types(table.schema, {name: schema.field(name).type for name in unknown})
         )
-
-
-def _with_instants(schema: pa.Schema, fragment: ds.ParquetFileFragment | None) -> pa.Schema:
-    """A schema of a Parquet file, INT96 as what it is: an instant, though it names no zone."""
-    if fragment is None:
-        return schema
-    parquet = fragment.metadata.schema
-    columns = [parquet.column(i) for i in range(len(parquet))]
-    instants = {column.path for column in columns if column.physical_type == "INT96"}
-    return _with_types(
-        schema,
-        {f.name: _INSTANT for f in schema if f.name in instants and pa.types.is_timestamp(f.type)},
-    )
 
 
 def _with_types(schema: pa.Schema, types: Mapping[str, pa.DataType]) -> pa.Schema:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 import numpy as np
@@ -11,20 +11,19 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from spark_plugin.command_line.problems import Problem
-from spark_plugin.direct.footers import int96_columns, is_of_the_old_calendar
+from spark_plugin.direct.footers import holds_dates, int96_columns, is_of_the_old_calendar
 
 _SAME_SINCE = datetime(1900, 1, 1)
 """Since then both calendars, and the zones of old and new clocks, agree."""
 
 
-def int96_of(footers: Iterable[pq.FileMetaData]) -> frozenset[str]:
-    """Columns that some file holds as INT96."""
-    return frozenset().union(*map(int96_columns, footers))
+def int96_times(schema: pa.Schema, footers: Iterable[pq.FileMetaData]) -> list[str]:
+    """Columns of times that some file holds as INT96; within lists and structs they stay microseconds."""
+    old = frozenset().union(*map(int96_columns, footers))
+    return [f.name for f in schema if f.name in old and pa.types.is_timestamp(f.type)]
 
 
-def exact_instants(
-    side: str, table: pa.Table, nanoseconds: pa.Table, names: Sequence[str]
-) -> pa.Table:
+def exact_instants(side: str, table: pa.Table, nanoseconds: pa.Table) -> pa.Table:
     """A table whose INT96 columns were read as microseconds, with what that has cut off.
 
     Parameters
@@ -32,16 +31,14 @@ def exact_instants(
     side : str
     table : pa.Table
     nanoseconds : pa.Table
-        The same columns read as nanoseconds, which wrap around in years that these cannot count.
-    names : sequence of str
-        The columns.
+        Those columns read as nanoseconds, which wrap around in years that these cannot count.
 
     Raises
     ------
     Problem
         If a column has years that nanoseconds cannot count beside times finer than microseconds.
     """
-    for name in names:
+    for name in nanoseconds.column_names:
         whole, fine = table.column(name), nanoseconds.column(name)
         steps = [_numbers(column) for column in (whole, fine)]
         is_told = steps[1] // 1000 == steps[0]
@@ -68,16 +65,34 @@ def check_calendar(side: str, table: pa.Table, footers: Iterable[pq.FileMetaData
     ------
     Problem
     """
-    names = [
-        f.name for f in table.schema if pa.types.is_timestamp(f.type) or pa.types.is_date(f.type)
-    ]
-    if not names or not any(map(is_of_the_old_calendar, footers)):
+    if not any(map(is_of_the_old_calendar, footers)):
         return
-    for name in names:
-        first = pc.min(table.column(name).cast(pa.timestamp("s"), safe=False)).as_py()
+    for name in (f.name for f in table.schema if holds_dates(f.type)):
+        first = _first(table.column(name))
         if first is not None and first < _SAME_SINCE:
             raise Problem(
                 f"{side}: {name} has times before 1900 that Spark wrote in the old calendar, which Spark"
                 " alone reads rightly; use --engine spark, or write the files again with"
                 " spark.sql.parquet.datetimeRebaseModeInWrite=CORRECTED"
             )
+
+
+def _first(column: pa.ChunkedArray) -> datetime | None:
+    """The earliest date or time of a column, also within its lists and structs."""
+    dated = [leaf for chunk in column.chunks for leaf in _leaves(chunk) if holds_dates(leaf.type)]
+    firsts = [pc.min(leaf.cast(pa.timestamp("s"), safe=False)).as_py() for leaf in dated]
+    return min((first.replace(tzinfo=None) for first in firsts if first), default=None)
+
+
+def _leaves(values: pa.Array) -> Iterator[pa.Array]:
+    """An array, or those that its lists and structs are made of."""
+    if pa.types.is_map(values.type):
+        inner = [values.keys, values.items]
+    elif pa.types.is_nested(values.type):
+        flat = values.flatten()
+        inner = flat if isinstance(flat, list) else [flat]
+    else:
+        yield values
+        return
+    for part in inner:
+        yield from _leaves(part)

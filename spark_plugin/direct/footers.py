@@ -98,7 +98,7 @@ def _told(
     index = np.flatnonzero(rows)
     found = {name: ranges(footer, name) for name in times}
     size = _row_bytes(footer, index, needed) * float(rows.sum())
-    schema = _with_instants(footer, old)
+    schema = with_instants(footer.schema.to_arrow_schema().remove_metadata(), footer)
     return Footer(schema, old, calendar, index, rows[index], found, size, stamp)
 
 
@@ -131,15 +131,28 @@ def int96_columns(footer: pq.FileMetaData) -> frozenset[str]:
     return frozenset(paths | {path.partition(".")[0] for path in paths})
 
 
-def _with_instants(footer: pq.FileMetaData, old: frozenset[str]) -> pa.Schema:
+def holds_dates(kind: pa.DataType) -> bool:
+    """Whether values are dates or instants, or lists or structs that hold such."""
+    if pa.types.is_nested(kind):
+        return any(holds_dates(kind.field(i).type) for i in range(kind.num_fields))
+    return pa.types.is_date(kind) or pa.types.is_timestamp(kind)
+
+
+def with_instants(schema: pa.Schema, footer: pq.FileMetaData) -> pa.Schema:
     """The schema of a file; INT96 names no zone, but is an instant."""
-    instant = pa.timestamp("us", "UTC")
-    return pa.schema(
-        [
-            f.with_type(instant) if f.name in old and pa.types.is_timestamp(f.type) else f
-            for f in footer.schema.to_arrow_schema()
-        ]
-    )
+    old = int96_columns(footer)
+    fields = [f.with_type(_instants(f.type)) if f.name in old else f for f in schema]
+    return pa.schema(fields, metadata=schema.metadata)
+
+
+def _instants(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", "UTC")
+    if pa.types.is_struct(kind):
+        return pa.struct([f.with_type(_instants(f.type)) for f in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_instants(kind.key_type), _instants(kind.item_type))
+    return pa.list_(_instants(kind.value_type)) if pa.types.is_list(kind) else kind
 
 
 def check_alike(

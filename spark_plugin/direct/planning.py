@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from event_model.condition import TimingCondition
 from event_model.errors import CoincideError
@@ -19,7 +18,13 @@ from spark_plugin.direct.columns import (
     with_like_keys,
 )
 from spark_plugin.direct.files import Given, ParquetFiles, find_files
-from spark_plugin.direct.footers import Footer, check_alike, file_schemas, read_footers
+from spark_plugin.direct.footers import (
+    Footer,
+    check_alike,
+    file_schemas,
+    holds_dates,
+    read_footers,
+)
 from spark_plugin.direct.plan import DirectPlan, direct_plan
 from spark_plugin.direct.reading import PlannedFiles
 from spark_plugin.direct.row_groups import RowGroups, row_groups
@@ -97,8 +102,8 @@ def _row_groups(
     """The row groups of a side, all its files being fit for the direct way."""
     names = tables.columns(side)
     check_alike(files, footers, footers[0].schema, names)
-    _check_no_int96(files, footers, names)
-    _check_calendar(files, footers, names)
+    for path, footer in zip(files.paths, footers, strict=True):
+        _check_times_are_new(f"{files.side}: {path}", footer, names)
     groups = row_groups(footers, tables.scales[side])
     _check_known(files, groups, tables, side)
     return groups
@@ -138,35 +143,20 @@ def _ordered_plan(
     raise NotDirect(_disorder(plan, groups, often))
 
 
-def _check_no_int96(files: ParquetFiles, footers: Sequence[Footer], names: Sequence[str]) -> None:
-    """PyArrow would read them as nanoseconds, and times before 1678 or after 2262 wrongly."""
-    for path, footer in zip(files.paths, footers, strict=True):
-        old = sorted(footer.int96.intersection(names))
-        if old:
-            raise NotDirect(
-                f"{files.side}: {path} has {' and '.join(old)} as INT96, Spark's default for"
-                f" timestamps, which has no statistics; write it again after {TIMES_WITH_STATISTICS}"
-            )
-
-
-def _check_calendar(files: ParquetFiles, footers: Sequence[Footer], names: Sequence[str]) -> None:
-    """Spark reads times before 1900 of its old calendar otherwise than PyArrow does."""
-    for path, footer in zip(files.paths, footers, strict=True):
-        kinds = [(name, footer.schema.field(name).type) for name in names]
-        dated = sorted({name for name, kind in kinds if _has_dates(kind)})
-        if footer.old_calendar and dated:
-            raise NotDirect(
-                f"{files.side}: {path} has {' and '.join(dated)} in Spark's old calendar, which Spark"
-                " alone reads rightly; write it again with"
-                " spark.sql.parquet.datetimeRebaseModeInWrite=CORRECTED"
-            )
-
-
-def _has_dates(kind: pa.DataType) -> bool:
-    """Whether values are dates or timestamps, or hold such."""
-    if pa.types.is_nested(kind):
-        return any(_has_dates(kind.field(i).type) for i in range(kind.num_fields))
-    return pa.types.is_temporal(kind)
+def _check_times_are_new(file: str, footer: Footer, names: Sequence[str]) -> None:
+    """Refuse times that PyArrow would read wrongly: old ones, of which only Spark knows what they mean."""
+    old = sorted(footer.int96.intersection(names))
+    if old:
+        raise NotDirect(
+            f"{file} has {' and '.join(old)} as INT96, Spark's default for timestamps, which has no"
+            f" statistics; write it again after {TIMES_WITH_STATISTICS}"
+        )
+    dated = sorted({name for name in names if holds_dates(footer.schema.field(name).type)})
+    if footer.old_calendar and dated:
+        raise NotDirect(
+            f"{file} has {' and '.join(dated)} in Spark's old calendar, which Spark alone reads rightly;"
+            " write it again with spark.sql.parquet.datetimeRebaseModeInWrite=CORRECTED"
+        )
 
 
 def _check_known(files: ParquetFiles, groups: RowGroups, tables: TablePlan, side: int) -> None:
