@@ -8,7 +8,7 @@ from pathlib import Path
 from bench.experiment import Bench, CheckFailedError
 from bench.experiments.gpu import EXPERIMENT
 from bench.report import Report, short
-from event_model.errors import BackendError
+from coincide.errors import BackendError
 
 
 def run_gpu() -> None:

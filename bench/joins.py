@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from bench.events import Condition
-from event_model import CorrelateOptions, TimingCondition, mutual_deadline
+from coincide import CorrelateOptions, TimingCondition, mutual_deadline
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from event_model.options import Broadcast, Emit
+    from coincide.options import Broadcast, Emit
 
 
 def timing_condition(condition: Condition) -> TimingCondition:
@@ -24,7 +24,7 @@ def local_join(
     left: pa.Table, right: pa.Table, emit: Emit, threads: int, condition: Condition = Condition()
 ) -> pa.Table:
     """Join tables of int64 microseconds in this process."""
-    from spark_plugin import correlate_tables
+    from coincide import correlate_tables
 
     options = CorrelateOptions(unit="us", threads=threads)
     return correlate_tables(left, right, timing_condition(condition), emit=emit, options=options)
@@ -34,7 +34,7 @@ def spark_files_join(
     left: DataFrame, right: DataFrame, emit: Emit, condition: Condition = Condition()
 ) -> DataFrame:
     """As `spark_join`, given the files that the frames read."""
-    from spark_plugin import correlate_files
+    from coincide import correlate_files
 
     files = left.inputFiles(), right.inputFiles()
     found = correlate_files(left.sparkSession, *files, timing_condition(condition), emit=emit)
@@ -50,7 +50,7 @@ def spark_join(
     broadcast: Broadcast = "auto",
 ) -> DataFrame:
     """Join frames of timestamps on Spark, with the default options but one."""
-    from spark_plugin import correlate
+    from coincide import correlate
 
     options = CorrelateOptions(broadcast=broadcast)
     return correlate(left, right, timing_condition(condition), emit=emit, options=options)

@@ -15,7 +15,7 @@ from bench.experiment import Bench
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from event_model.options import Emit
+    from coincide.options import Emit
 
 SETTINGS = {
     "spark.driver.memory": "4g",
@@ -28,7 +28,7 @@ SETTINGS = {
 @contextmanager
 def spark_session(bench: Bench) -> Iterator[SparkSession]:
     """A local session, stopped afterwards; its settings are noted."""
-    from spark_plugin.session import local_session
+    from spark_plugin.cluster.session import local_session
 
     master = f"local[{bench.cores}]"
     bench.say("starting Spark")

@@ -19,11 +19,11 @@ import numpy as np
 from bench.events import LONGEST_US, SHORTEST_US
 from bench.experiment import Bench
 from bench.fingerprints import fingerprint
+from coincide.condition import Window
+from coincide.timestamps import IntervalEvents
 from cpu_fallback import IntervalJoin
 from cpu_fallback.streams import LiveBlocks, Matches, StreamStats, stream_correlator
 from cpu_fallback.streams.factory import MakeLive
-from event_model.condition import Window
-from event_model.timestamps import IntervalEvents
 
 RATES = (12, 24, 50, 100, 200, 400, 800, 1600)
 """Arrival rates of the paper's streams, events per second."""

@@ -1,5 +1,5 @@
 """The CPU backend: a slow and obvious reference, and the Numba implementation of every operator."""
 
-from cpu_fallback.join import IntervalJoin, pair_probabilities
+from cpu_fallback.join.interval_join import IntervalJoin, pair_probabilities
 
 __all__ = ["IntervalJoin", "pair_probabilities"]

@@ -1,7 +1,7 @@
 """The operators of `cpu_fallback` for NVIDIA GPUs: the same functions, signatures and answers.
 
 Importing the package touches neither CUDA nor CuPy, so that it can be asked whether a GPU is here
-(`gpu_kernels.device`) where none is, and before a Spark worker forks.
+(`gpu_kernels.device.usable`) where none is, and before a Spark worker forks.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gpu_kernels.join import IntervalJoin, pair_probabilities
+    from gpu_kernels.join.interval_join import IntervalJoin, pair_probabilities
 
 __all__ = ["IntervalJoin", "pair_probabilities"]
 
@@ -17,6 +17,6 @@ __all__ = ["IntervalJoin", "pair_probabilities"]
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from gpu_kernels import join
+    from gpu_kernels.join import interval_join as join
 
     return getattr(join, name)

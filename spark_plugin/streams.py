@@ -6,12 +6,13 @@ from functools import partial
 
 import cpu_fallback.streams
 import gpu_kernels.streams
-from cpu_fallback.streams.live_blocks import Deferred, LiveBlocks, LiveBlockStep
-from cpu_fallback.streams.options import Emit
-from event_model.condition import TimingCondition, Window
-from event_model.options import Backend, check_choice
-from spark_plugin.backends import check_backend
-from spark_plugin.live_blocks import ResilientLiveBlocks
+from coincide.condition import TimingCondition, Window
+from coincide.options import Backend, check_choice
+from coincide.streams.live_blocks import Deferred, LiveBlockStep
+from coincide.streams.options import Emit
+from cpu_fallback.streams.live_blocks import LiveBlocks
+from spark_plugin.worker.backends.choice import check_backend
+from spark_plugin.worker.backends.live_blocks import ResilientLiveBlocks
 
 LEAST_BLOCK = 1 << 14
 """Events of a block from which on ``"auto"`` takes a GPU. Estimated, not measured: a block costs a GPU 1 to

@@ -15,7 +15,7 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from tests.workplace import Workplace
+    from tests.helpers.workplace import Workplace
 
 # Tests are too short for Java's second compiler, and for threads that collect garbage: without them
 # Spark's tests take a third less time.
@@ -30,7 +30,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 def pytest_configure(config: pytest.Config) -> None:
     # Small cases often find nothing, or hold nulls on purpose. Not in pyproject.toml: pytest would
     # import the package for it before Numba's cache is set.
-    config.addinivalue_line("filterwarnings", "ignore::event_model.warnings.CoincideWarning")
+    config.addinivalue_line("filterwarnings", "ignore::coincide.warnings.CoincideWarning")
 
 
 class SeismicPicks(NamedTuple):
@@ -63,7 +63,7 @@ SPARK_SETTINGS = {
 @pytest.fixture(scope="session")
 def java_home() -> str:
     """Where Spark's Java is. Skips only if there is none at all."""
-    from spark_plugin.session import Java, installed_java, look_for_java
+    from spark_plugin.cluster.session import Java, installed_java, look_for_java
 
     java = look_for_java()
     if not isinstance(java, Java):
@@ -75,7 +75,7 @@ def java_home() -> str:
 
 @pytest.fixture(scope="session")
 def _spark_session(java_home: str) -> Iterator[SparkSession]:
-    from spark_plugin.session import local_session
+    from spark_plugin.cluster.session import local_session
 
     os.environ["JAVA_HOME"] = java_home
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -95,7 +95,7 @@ def spark(_spark_session: SparkSession) -> SparkSession:
 @pytest.fixture
 def command_spark(_spark_session: SparkSession) -> SparkSession:
     """The session that the command line finds, with settings of its own."""
-    from spark_plugin.session import local_session
+    from spark_plugin.cluster.session import local_session
 
     return local_session("local[2]", "coincide-tests")
 
@@ -103,7 +103,7 @@ def command_spark(_spark_session: SparkSession) -> SparkSession:
 @pytest.fixture
 def work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Workplace:
     """A folder with two inputs for `coincide join`."""
-    from tests.workplace import Workplace
+    from tests.helpers.workplace import Workplace
 
     return Workplace(tmp_path, capsys)
 
@@ -111,6 +111,6 @@ def work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Workplace:
 @pytest.fixture
 def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cells of a few rows count as heavy, so that small data meet key buckets and splits."""
-    from spark_plugin import slices as planner
+    from spark_plugin.ways.exchange import plan as planner
 
     monkeypatch.setattr(planner, "_SMALLEST_SLICE_WORK", 5.0)

@@ -19,7 +19,7 @@ from bench.sessions import consume, rows_and_pairs, spark_session
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from event_model.options import Broadcast, Emit
+    from coincide.options import Broadcast, Emit
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The cost constants of `event_model.class_choice`: fitted to times of the counting kernel."""
+"""The cost constants of `coincide.class_choice`: fitted to times of the counting kernel."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 
 from bench.events import DEADLINE_US
 from bench.experiment import Bench, Experiment
+from coincide import class_choice
+from coincide.condition import Window
+from coincide.timestamps import IntervalEvents
 from cpu_fallback import IntervalJoin
-from event_model import class_choice
-from event_model.condition import Window
-from event_model.timestamps import IntervalEvents
 
 WINDOW = Window(-DEADLINE_US, DEADLINE_US, 0.8)
 COSTS = {
@@ -138,7 +138,7 @@ def _events(n: int, seconds: float, lengths: int, groups: int, seed: int) -> Int
 
 
 ABOUT = """\
-The constants by which the number of length classes is chosen (`event_model/class_choice.py`), fitted to
+The constants by which the number of length classes is chosen (`coincide/class_choice.py`), fitted to
 times of the counting kernel, beside those in use.
 """
 

@@ -31,9 +31,9 @@ def run(bench: Bench) -> None:
 
 
 ABOUT = """\
-As above, on Spark. A case is one join of eight sets of rows, which a key tells apart: planning takes longer
-than joining. Checked arithmetic, batches of seven rows, several joins at once. DataFrames change between
-plan and action, or give other rows each time they are computed; then the answer is a possible one,
+As above, on Spark. A case is one join of eight sets of rows, which a key tells apart: planning takes
+longer than joining. Checked arithmetic, batches of seven rows, several joins at once. DataFrames change
+between plan and action, or give other rows each time they are computed; then the answer is a possible one,
 or an error.
 """
 

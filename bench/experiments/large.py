@@ -20,8 +20,8 @@ from pathlib import Path
 from pyarrow import fs
 from bench.events import Condition
 from bench.joins import timing_condition
-from spark_plugin.direct.local import FilesJoin
-from spark_plugin.parquet_rows import ParquetRows
+from spark_plugin.ways.files.local import FilesJoin
+from spark_plugin.worker.files.parquet_rows import ParquetRows
 left, right, out = sys.argv[1:]
 job = FilesJoin(left, right, timing_condition(Condition()))
 with ParquetRows(fs.LocalFileSystem(), out, job.schema) as rows:

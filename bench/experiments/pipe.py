@@ -22,7 +22,7 @@ from bench.timing import Timing
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from event_model.options import Emit
+    from coincide.options import Emit
 
 DIRECT, EXCHANGE, SQL = "direct", "exchange", "Spark SQL"
 LOCAL, DUCKDB = "one process", "DuckDB COPY"
@@ -99,7 +99,7 @@ def parquet_files(bench: Bench, load: Load, order: str) -> Iterator[Place]:
 
 def _spark(bench: Bench, spark: SparkSession, place: Place, order: str, emit: Emit) -> None:
     from bench.peers.spark_join import sql_join
-    from spark_plugin import correlate_files
+    from coincide import correlate_files
 
     frames = [spark.read.parquet(str(path)) for path in (place.left, place.right)]
     condition = timing_condition(Condition())
@@ -142,7 +142,7 @@ def _spark(bench: Bench, spark: SparkSession, place: Place, order: str, emit: Em
 
 def _steps(bench: Bench, spark: SparkSession, place: Place, load: Load) -> None:
     """Where the seconds of the pairs to files go, by what was timed above and by runs that stop early."""
-    from spark_plugin import correlate_files
+    from coincide import correlate_files
 
     frames = spark.read.parquet(str(place.left)), spark.read.parquet(str(place.right))
     timings = bench.report.timings
@@ -177,9 +177,9 @@ def _one_process(bench: Bench, place: Place, name: str) -> None:
     from pyarrow import fs
 
     from bench.peers.duckdb_join import DuckDBFiles
-    from event_model import CorrelateOptions
-    from spark_plugin.direct.local import FilesJoin
-    from spark_plugin.parquet_rows import ParquetRows
+    from coincide import CorrelateOptions
+    from spark_plugin.ways.files.local import FilesJoin
+    from spark_plugin.worker.files.parquet_rows import ParquetRows
 
     duck = DuckDBFiles(place.left, place.right, bench.cores)
     out = str(place.out) + ".parquet"

@@ -13,7 +13,7 @@ from bench.sessions import consume, parquet_frames, rows_and_pairs, spark_sessio
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from event_model.options import Emit
+    from coincide.options import Emit
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 from bench.experiment import Bench
 from bench.gpu.clock import simulated
-from event_model.errors import BackendError
+from coincide.errors import BackendError
 
 GPU, CPU = "GPU", "CPU"
 
@@ -21,7 +21,7 @@ def backends() -> dict[str, Any]:
     """
     import cpu_fallback
     import gpu_kernels
-    from gpu_kernels import device
+    from gpu_kernels.device import usable as device
 
     problem = device.problem()
     if problem is not None:

@@ -49,7 +49,7 @@ def time_shares(bench: Bench, work: Work, pairs: int, bandwidth: float) -> None:
     bandwidth : float
         Of a copy; 0 in the simulator, where there is nothing to compare with.
     """
-    from gpu_kernels import memory
+    from gpu_kernels.device import memory
 
     fitting = int(_FREE_FOR_PAIRS * memory.available()) // (_PAIR_BYTES * max(1, pairs))
     work = work.times(bench.pick(min(max(1, fitting), _LARGER), 1))
@@ -86,7 +86,7 @@ class _Resident:
     """
 
     def __init__(self, work: Work) -> None:
-        from gpu_kernels.arrays import on_device
+        from gpu_kernels.device.arrays import on_device
 
         self._join = prepared_join(work)()
         self._ranks = on_device(np.arange(work.events))
@@ -96,7 +96,7 @@ class _Resident:
         self.probed = sum(block.probed for block in self._placed)
 
     def _block(self, part: tuple[int, int]) -> Any:
-        from gpu_kernels.blocks import Block
+        from gpu_kernels.join.blocks import Block
 
         return Block(self._join.sides, *part)
 
@@ -117,7 +117,7 @@ class _Resident:
 
     def best(self) -> None:
         """The most probable partners."""
-        from gpu_kernels.candidates import find_best
+        from gpu_kernels.join.candidates import find_best
 
         for part in self.parts:
             find_best(self._join.sides, self._ranks, *part)

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from bench.experiment import Bench
 from bench.gpu.works import Work
-from event_model.condition import TimingCondition
-from event_model.options import CorrelateOptions
-from event_model.predicates import mutual_deadline
+from coincide.condition import TimingCondition
+from coincide.options import CorrelateOptions
+from coincide.predicates import mutual_deadline
 
 PAIRS_AT_ONCE = 1 << 22
 
@@ -66,7 +66,7 @@ def check_tables(
     **given: Any,
 ) -> None:
     """Correlate two tables of microseconds on both backends: the same rows, in the same order."""
-    from spark_plugin.worker import correlate_tables
+    from spark_plugin.worker.join import correlate_tables
 
     bench.say(f"equal on {name}")
     options = CorrelateOptions(unit="us", batch_pairs=30_000)

@@ -10,9 +10,9 @@ from bench.gpu.backends import CPU, GPU
 from bench.gpu.equality import PAIRS_AT_ONCE
 from bench.gpu.works import Work
 from bench.timing import Timing
-from event_model.condition import TimingCondition
-from event_model.options import CorrelateOptions
-from event_model.predicates import mutual_deadline
+from coincide.condition import TimingCondition
+from coincide.options import CorrelateOptions
+from coincide.predicates import mutual_deadline
 
 END_TO_END_BAR = 10.0
 _BESIDE, _WAITED = "beside the kernels", "waited for"
@@ -55,7 +55,7 @@ def _rates(bench: Bench, label: str, events: int, timings: dict[str, Timing]) ->
 
 def time_copies(bench: Bench, package: Any, work: Work) -> None:
     """All pairs, host to host: copies beside the kernels, against copies that are waited for."""
-    from gpu_kernels import transfers
+    from gpu_kernels.device import transfers
 
     left, right = work.sides()
 
@@ -76,7 +76,7 @@ def time_copies(bench: Bench, package: Any, work: Work) -> None:
 
 def time_end_to_end(bench: Bench) -> None:
     """Arrow in, Arrow out, for every `emit`."""
-    from spark_plugin.worker import correlate_tables
+    from spark_plugin.worker.join import correlate_tables
 
     work = Work(bench.pick(4_000_000, 30))
     left, right = work.tables()

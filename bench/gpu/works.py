@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from event_model.condition import Window
-from event_model.timestamps import IntervalEvents
+from coincide.condition import Window
+from coincide.timestamps import IntervalEvents
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from bench.hunt.data import DataSet
 from bench.hunt.jobs import Job
 from bench.hunt.meaning import Event, Meaning
 from bench.hunt.oracle import Oracle, Partner, reference_row, reference_rows
-from cpu_fallback.reference import best_is_acceptable
+from cpu_fallback.reference.join import best_is_acceptable
 
 PROBABILITY_TOLERANCE = Fraction(3e-16)
 HUGE_TOLERANCE = Fraction(1, 2**51)

@@ -11,7 +11,7 @@ from bench.hunt.columns import NANOSECONDS
 from bench.hunt.data import DataSet
 from bench.hunt.meaning import LIMIT
 from bench.hunt.oracle import Oracle
-from event_model import CorrelateOptions, TimingCondition, deadline, within
+from coincide import CorrelateOptions, TimingCondition, deadline, within
 
 SHAPES = [
     *((how, emit, p) for how in ("inner", "left") for emit in ("pairs", "lists", "best")

@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.hunt.data import DataSet
 from bench.hunt.meaning import Event, Meaning, meaning_of
-from cpu_fallback.reference import decision_is_clear, qualifies, satisfaction_probability
+from cpu_fallback.reference.join import decision_is_clear, qualifies, satisfaction_probability
 
 Partner = tuple[Fraction, Event]
 
@@ -89,7 +89,7 @@ def clear_confidence(data: DataSet) -> float:
 
 
 def reference_row(event: Event) -> dict[str, Any]:
-    """An event as `cpu_fallback.reference` takes it."""
+    """An event as `cpu_fallback.reference.join` takes it."""
     return {"min_time": event.low, "max_time": event.high, "id": event.row.number}
 
 

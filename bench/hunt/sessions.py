@@ -12,9 +12,9 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from bench.hunt.cases import Case
-from spark_plugin import slices
-from spark_plugin.direct.source import CoincideSource
-from spark_plugin.session import local_session
+from spark_plugin.cluster.session import local_session
+from spark_plugin.ways.exchange import plan as slices
+from spark_plugin.ways.files.source import CoincideSource
 
 SETTINGS = {
     # What could go unseen shows here: wall clocks that jump, checked arithmetic, many batches.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench.hunt.cases import Case
 from bench.hunt.jobs import arguments
-from event_model import CorrelateOptions
+from coincide import CorrelateOptions
 
 _SAME = ("unit", "invalid", "slices", "classes", "batch_pairs", "threads", "left_longest",
          "right_longest")  # fmt: skip

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from bench.events import CONFIDENCE, DEADLINE_US, LONGEST_US
-from event_model.compiled import compiled
-from event_model.probability import qualifies
+from coincide.compiled import compiled
+from coincide.probability import qualifies
 
 _REACH = DEADLINE_US + LONGEST_US
 

@@ -4,11 +4,11 @@ Six algorithms behind one interface: the five of Lee & Lee (2010), section 4.2, 
 length classes. They find the same pairs and differ in what they look at to find them.
 """
 
-from cpu_fallback.streams.correlator import StreamCorrelator
+from coincide.streams.correlator import StreamCorrelator
+from coincide.streams.results import LateEvents, Matches
+from coincide.streams.statistics import StreamStats
 from cpu_fallback.streams.factory import ALGORITHMS, stream_correlator
 from cpu_fallback.streams.live_blocks import LiveBlocks
-from cpu_fallback.streams.results import LateEvents, Matches
-from cpu_fallback.streams.statistics import StreamStats
 
 __all__ = [
     "ALGORITHMS",

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import get_args
 
-from cpu_fallback.streams.correlator import StreamCorrelator
-from cpu_fallback.streams.deferred import ClassedCorrelator, LazyCorrelator
+from coincide.condition import TimingCondition, Window
+from coincide.options import check_choice
+from coincide.streams.correlator import StreamCorrelator
+from coincide.streams.deferred import ClassedCorrelator, LazyCorrelator
+from coincide.streams.live_blocks import Deferred, LiveBlockStep
+from coincide.streams.options import Emit, StreamOptions, side_limits, window_in_ticks
 from cpu_fallback.streams.immediate import Immediate, ImmediateCorrelator
-from cpu_fallback.streams.live_blocks import Deferred, LiveBlocks, LiveBlockStep
-from cpu_fallback.streams.options import Emit, StreamOptions, side_limits, window_in_ticks
-from event_model.condition import TimingCondition, Window
-from event_model.options import check_choice
+from cpu_fallback.streams.live_blocks import LiveBlocks
 
 MakeLive = Callable[[Deferred], LiveBlockStep]
 """Makes the live blocks of a lazy algorithm: on the CPU, `LiveBlocks`."""

@@ -6,14 +6,14 @@ from typing import Literal
 
 import numpy as np
 
-from cpu_fallback.streams.correlator import StreamCorrelator
-from cpu_fallback.streams.intake import Batch
+from coincide.streams.correlator import StreamCorrelator
+from coincide.streams.intake import Batch
+from coincide.streams.options import StreamOptions
+from coincide.streams.region_tables import impossible_regions, max_time_regions
+from cpu_fallback.streams.buffers import new_buffers, roomy_buffers
 from cpu_fallback.streams.kernels.buffering import let_go
 from cpu_fallback.streams.kernels.eager import correlate_eagerly
 from cpu_fallback.streams.kernels.simple import correlate_simple, let_go_unsorted
-from cpu_fallback.streams.options import StreamOptions
-from cpu_fallback.streams.region_tables import impossible_regions, max_time_regions
-from cpu_fallback.streams.state import new_buffers, roomy_buffers
 
 Immediate = Literal["simple", "simple-sort", "eager"]
 

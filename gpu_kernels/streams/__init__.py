@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from event_model.errors import BackendError
+from coincide.errors import BackendError
 
 if TYPE_CHECKING:
     from gpu_kernels.streams.live_blocks import LiveBlocks

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from event_model.sides import LEFT
-from event_model.streams import EVALUATIONS, RESPONSE_MAX, RESPONSE_SUM, SURE, Rules
-from gpu_kernels.arrays import array_module, on_device, on_host
-from gpu_kernels.blocks import Block, Sides
-from gpu_kernels.layout import Base, Condition, Sorted, Targets
-from gpu_kernels.memory import in_parts, take
+from coincide.sides import LEFT
+from coincide.streams.shared import EVALUATIONS, RESPONSE_MAX, RESPONSE_SUM, SURE, Rules
+from gpu_kernels.device.arrays import array_module, on_device, on_host
+from gpu_kernels.device.memory import in_parts, take
+from gpu_kernels.join.blocks import Block, Sides
+from gpu_kernels.kernels.layout import Base, Condition, Sorted, Targets
 from gpu_kernels.streams.sorted_events import Live
 
 _Arrays = tuple[Any, Any]

@@ -6,12 +6,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from event_model.length_classes import LengthClasses
-from event_model.sides import LEFT, RIGHT
-from event_model.streams import INVALIDATED, NEVER, LiveEvents, Progress, Regions, Rules, Waiting
-from gpu_kernels.arrays import on_device
-from gpu_kernels.device import TURN
-from gpu_kernels.memory import translated
+from coincide.length_classes import LengthClasses
+from coincide.sides import LEFT, RIGHT
+from coincide.streams.shared import (
+    INVALIDATED,
+    NEVER,
+    LiveEvents,
+    Progress,
+    Regions,
+    Rules,
+    Waiting,
+)
+from gpu_kernels.device.arrays import on_device
+from gpu_kernels.device.memory import translated
+from gpu_kernels.device.usable import TURN
 from gpu_kernels.streams import check_algorithm
 from gpu_kernels.streams.correlation import Found, correlate
 from gpu_kernels.streams.sorted_events import (

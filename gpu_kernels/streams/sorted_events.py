@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from event_model.results import offsets_of
-from event_model.streams import LiveEvents, Waiting
-from gpu_kernels.arrays import array_module, on_device, on_host
-from gpu_kernels.compilation import launch_each
-from gpu_kernels.layout import Sorted
-from gpu_kernels.memory import take
-from gpu_kernels.streams import merging
+from coincide.results import offsets_of
+from coincide.streams.shared import LiveEvents, Waiting
+from gpu_kernels.device.arrays import array_module, on_device, on_host
+from gpu_kernels.device.memory import take
+from gpu_kernels.kernels import merging
+from gpu_kernels.kernels.compilation import launch_each
+from gpu_kernels.kernels.layout import Sorted
 
 
 class Live(NamedTuple):

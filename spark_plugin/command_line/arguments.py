@@ -7,19 +7,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from event_model.condition import TimingCondition
-from event_model.errors import ConditionError
-from event_model.options import CorrelateOptions, check_choice, options_for
-from event_model.predicates import Within, mutual_deadline, within
-from event_model.units import Duration
+from coincide.condition import TimingCondition
+from coincide.options import check_choice
 from spark_plugin.command_line.inputs import FORMATS
 from spark_plugin.command_line.problems import Problem
-from spark_plugin.credentials import Redactor
-from spark_plugin.worker import check_arguments, handed_out
+from spark_plugin.worker.files.credentials import Redactor
+from spark_plugin.worker.words import UNSET, worded_join
 
 WAYS = ("auto", "direct", "broadcast", "exchange")
 _SPARK_ONLY = ("master", "conf", "slices")
-_UNSET = "name something, or leave the option out (is a variable of the shell unset?)"
 
 
 @dataclass(frozen=True)
@@ -87,104 +83,17 @@ def join_request(**words: Any) -> JoinRequest:
         check_choice("--format", words["file_format"], tuple(FORMATS))
     _check_spark_only(words)
     if words["master"] is not None and not words["master"].strip():
-        raise Problem(f"--master is empty; {_UNSET}")
-    predicate = _predicate(words["within"], words["mutual_deadline"])
-    condition = TimingCondition(predicate, _confidence(words["confidence"]))
-    arguments = {
-        "left_time": _times("--left-time", words["left_time"]),
-        "right_time": _times("--right-time", words["right_time"]),
-        "by": names("--by", words["by"]),
-        "left_columns": names("--left-columns", words["left_columns"] or ["id"]),
-        "right_columns": handed_out(
-            names("--right-columns", words["right_columns"] or ["id"]), words["how"], words["emit"]
-        ),
-        "options": _options(words),
-    }
-    plain = {name: words[name] for name in ("how", "emit", "probability", "backend")}
-    check_arguments(condition, **plain)
+        raise Problem(f"--master is empty; {UNSET}")
+    condition, arguments = worded_join(words)
     rest = (
-        "left",
-        "right",
-        "output",
-        "overwrite",
-        "file_format",
-        "engine",
-        "master",
-        "debug",
-        "way",
-    )
+        "left", "right", "output", "overwrite", "file_format", "engine", "master", "debug", "way",
+    )  # fmt: skip
     return JoinRequest(
         condition=condition,
-        arguments=arguments | plain,
+        arguments=arguments,
         conf=_settings(words["conf"]),
         **{name: words[name] for name in rest},
     )
-
-
-def names(option: str, words: Sequence[str] | None) -> list[str]:
-    """Names, separated by commas or in several options.
-
-    Raises
-    ------
-    ConditionError
-        If one is empty: a join without the keys that were meant would still give an answer.
-    """
-    found = [name.strip() for word in words or () for name in word.split(",")]
-    if "" in found:
-        raise ConditionError(f"{option} has an empty entry in {','.join(words or ())!r}; {_UNSET}")
-    return found
-
-
-def duration(text: str) -> Duration:
-    """A duration: a whole number counts ticks, anything else has a unit."""
-    try:
-        return int(text)
-    except ValueError:
-        return text
-
-
-def _times(option: str, text: str) -> tuple[str, str]:
-    columns = names(option, [text])
-    if len(columns) not in (1, 2):
-        raise Problem(
-            f"{option} takes the columns MIN,MAX, or one column of exact times; found {text!r}"
-        )
-    return columns[0], columns[-1]
-
-
-def _predicate(window: tuple[str, str] | None, deadline: str | None) -> Within:
-    if (window is None) == (deadline is None):
-        found = "neither" if window is None else "both"
-        raise Problem(
-            "say what the times must meet, with one of --within LO HI and --mutual-deadline D;"
-            f" found {found}"
-        )
-    if window is None:
-        assert deadline is not None
-        return mutual_deadline(duration(deadline))
-    return within(*map(duration, window))
-
-
-def _confidence(confidence: float | None) -> float:
-    if confidence is None:
-        raise Problem(
-            "say how probable a pair must be, with --confidence; 0.5 asks for pairs that are more"
-            " likely than not"
-        )
-    return confidence
-
-
-def _options(words: dict[str, Any]) -> CorrelateOptions:
-    longest: dict[str, Any] = {
-        name: None if words[name] is None else duration(words[name])
-        for name in ("left_longest", "right_longest")
-    }
-    plain = (
-        "unit", "left_unit", "right_unit", "tick", "invalid", "slices", "batch_pairs", "classes",
-        "threads",
-    )  # fmt: skip
-    chosen: dict[str, Any] = {name: words[name] for name in plain}
-    return options_for(words["way"], CorrelateOptions(**longest, **chosen))
 
 
 def _check_spark_only(words: dict[str, Any]) -> None:

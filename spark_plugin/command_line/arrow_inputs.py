@@ -19,11 +19,11 @@ from spark_plugin.command_line.csv_files import (
     with_numbers,
     with_texts,
 )
-from spark_plugin.command_line.inputs import HIDDEN, Source, reading
+from spark_plugin.command_line.inputs import Source, reading
 from spark_plugin.command_line.old_timestamps import check_calendar, exact_instants, int96_times
-from spark_plugin.direct.files import find_files, place_of
-from spark_plugin.direct.footers import holds_dates, with_instants
-from spark_plugin.tables import check_name
+from spark_plugin.ways.files.footers import holds_dates, with_instants
+from spark_plugin.worker.arrow.tables import check_name
+from spark_plugin.worker.files.finding import HIDDEN, find_files, place_of
 
 _IPC_FILE_MAGIC = b"ARROW1"
 # Spark's INT96 covers years that nanoseconds cannot count.

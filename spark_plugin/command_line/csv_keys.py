@@ -9,11 +9,11 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from event_model.sides import SIDES
+from coincide.sides import SIDES
 from spark_plugin.command_line.arguments import JoinRequest
 from spark_plugin.command_line.arrow_inputs import ArrowInput
 from spark_plugin.command_line.unknown_types import Types
-from spark_plugin.tables import plain_type
+from spark_plugin.worker.arrow.tables import plain_type
 
 
 def read_ahead(

@@ -17,16 +17,16 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
-from event_model.condition import TimingCondition
-from event_model.errors import brief
-from event_model.options import CorrelateOptions, check_choice
-from event_model.predicates import within
+from coincide.condition import TimingCondition
+from coincide.errors import brief
+from coincide.options import CorrelateOptions, check_choice
+from coincide.predicates import within
 from spark_plugin.command_line.arguments import JoinRequest
 from spark_plugin.command_line.join import run_join
 from spark_plugin.command_line.problems import Problem
 from spark_plugin.command_line.sample import WINDOW_SECONDS, Sample, make_sample
 from spark_plugin.command_line.summary import Summary
-from spark_plugin.worker import correlate_tables
+from spark_plugin.worker.join import correlate_tables
 
 _ASKED = 0.1
 _SHOWN = (0.1, 0.5, 0.9)

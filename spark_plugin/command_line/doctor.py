@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from gpu_kernels.packages import least_problem
-from spark_plugin.accelerator import RAPIDS_PLUGIN, find_jar, is_accelerated
-from spark_plugin.session import Java, active_session, look_for_java
-from spark_plugin.wording import install_gpu_packages
-from spark_plugin.worker_python import DEFAULT, VARIABLE, fault_of
+from gpu_kernels.device.packages import least_problem
+from spark_plugin.cluster.accelerator import RAPIDS_PLUGIN, find_jar, is_accelerated
+from spark_plugin.cluster.session import Java, active_session, look_for_java
+from spark_plugin.cluster.worker_python import DEFAULT, VARIABLE, fault_of
+from spark_plugin.worker.reports.wording import install_gpu_packages
 
 _OK, _MISSING, _ABSENT = "ok", "MISSING", "none"
 _SMI = ("nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader")
@@ -251,7 +251,7 @@ def _optional(name: str, module: str, *distributions: str) -> Finding:
 def _cache_folder() -> str | None:
     """Where Numba keeps one of our kernels; None if nowhere."""
     try:
-        from event_model.probability import trapezoid_cdf
+        from coincide.probability import trapezoid_cdf
     except Exception:
         return None
     folder = getattr(getattr(trapezoid_cdf, "_cache", None), "cache_path", None)
@@ -264,8 +264,8 @@ def _cache_folder() -> str | None:
 def _join_two_events(backend: Any) -> None:
     import pyarrow as pa
 
-    from event_model import TimingCondition, within
-    from spark_plugin.worker import correlate_tables
+    from coincide import TimingCondition, within
+    from spark_plugin.worker.join import correlate_tables
 
     event = pa.table({"id": [1], "min_time": [0], "max_time": [10]})
     found = correlate_tables(event, event, TimingCondition(within(-5, 5), 0.5), backend=backend)

@@ -8,9 +8,10 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from spark_plugin.command_line.arrow_inputs import ArrowInput
-from spark_plugin.command_line.inputs import HIDDEN, Source, path_keys
+from spark_plugin.command_line.inputs import Source, path_keys
 from spark_plugin.command_line.problems import Problem
-from spark_plugin.direct.columns import check_present
+from spark_plugin.ways.files.columns import check_present
+from spark_plugin.worker.files.finding import HIDDEN
 
 
 def check_for_spark(given: ArrowInput, columns: list[str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,19 +11,18 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
+from spark_plugin.cluster.spark_errors import first_line
 from spark_plugin.command_line.problems import Problem
-from spark_plugin.credentials import check_encoded, shown
-from spark_plugin.spark_errors import first_line
+from spark_plugin.worker.files.credentials import check_encoded, shown
+from spark_plugin.worker.files.finding import HIDDEN, PARQUET_ENDINGS, SCHEME
 
 FORMATS = {
-    "parquet": (".parquet", ".parq", ".pq"),
+    "parquet": PARQUET_ENDINGS,
     "csv": (".csv",),
     "arrow": (".arrow", ".arrows", ".feather", ".ipc"),
 }
+"""Endings of file names, by format."""
 _COMPRESSED = (".gz", ".bz2", ".zst")
-HIDDEN = ("_", ".")
-"""How names begin that Spark passes over in folders."""
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ def local_path(text: str) -> str | None:
         return os.path.abspath(
             unquote(f"/{path}" if text.startswith("file:/") else host + "/" + path)
         )
-    if _SCHEME.match(text):
+    if SCHEME.match(text):
         return None
     return os.path.abspath(os.path.expanduser(text))
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from event_model.errors import SchemaError
-from spark_plugin.broadcast.plan import BroadcastPlan
+from coincide.errors import SchemaError
 from spark_plugin.command_line.arguments import JoinRequest
 from spark_plugin.command_line.arrow_inputs import ArrowInput, with_like_keys
 from spark_plugin.command_line.csv_keys import read_ahead, with_text_keys
@@ -33,19 +32,20 @@ from spark_plugin.command_line.ways import (
     refuse_if_asked,
     warn_of_the_slower_way,
 )
-from spark_plugin.direct.columns import MissingColumn
-from spark_plugin.direct.local import FilesJoin
-from spark_plugin.direct.planning import NotDirect
-from spark_plugin.parquet_rows import ParquetRows
-from spark_plugin.publishing import Publication
-from spark_plugin.tables import plain_type
-from spark_plugin.worker import TableJoin
+from spark_plugin.ways.broadcast.plan import BroadcastPlan
+from spark_plugin.ways.files.columns import MissingColumn
+from spark_plugin.ways.files.local import FilesJoin
+from spark_plugin.ways.files.planning import NotDirect
+from spark_plugin.worker.arrow.tables import plain_type
+from spark_plugin.worker.files.parquet_rows import ParquetRows
+from spark_plugin.worker.files.publishing import Publication
+from spark_plugin.worker.join import TableJoin
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from spark_plugin.correlation import Correlation
-    from spark_plugin.direct.slice_join import DirectJoin
+    from spark_plugin.join import Correlation
+    from spark_plugin.ways.files.worker.slice_join import DirectJoin
 
 
 _Written = tuple[Summary, set[str] | None]
@@ -174,7 +174,7 @@ def _written_directly(
     output: Publication | SparkUri,
 ) -> _Written | str:
     """Let workers read and write files; why not, where that way is closed."""
-    from spark_plugin.direct.correlation import summary_of, written_slices
+    from spark_plugin.ways.files.join import summary_of, written_slices
 
     if isinstance(output, SparkUri):
         refuse_if_asked(request, closed := "the output does not lie on this machine")
@@ -198,7 +198,7 @@ def _planned_directly(
     request: JoinRequest, inputs: list[ArrowInput], types: tuple[Types, Types], spark: SparkSession
 ) -> DirectJoin | str:
     """The plan, or why the direct way is closed."""
-    from spark_plugin.direct.correlation import plan_direct
+    from spark_plugin.ways.files.join import plan_direct
 
     closed = closed_way(request, inputs, types)
     if closed is not None:
@@ -271,7 +271,7 @@ def _spark_join(
     progress: Progress,
 ) -> Correlation:
     from spark_plugin.command_line.spark_inputs import spark_frame
-    from spark_plugin.correlation import plan_correlation
+    from spark_plugin.join import plan_correlation
 
     inputs = read_ahead(request, inputs, types, progress.show)
     with progress.following(spark, "planning"):

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from spark_plugin.command_line.problems import Problem
-from spark_plugin.direct.footers import holds_dates, int96_columns, is_of_the_old_calendar
+from spark_plugin.ways.files.footers import holds_dates, int96_columns, is_of_the_old_calendar
 
 _SAME_SINCE = datetime(1900, 1, 1)
 """Since then both calendars, and the zones of old and new clocks, agree."""

@@ -13,9 +13,14 @@ from pyarrow import fs
 
 from spark_plugin.command_line.inputs import Source, local_path
 from spark_plugin.command_line.problems import Problem
-from spark_plugin.credentials import NOT_FOR_SPARK, check_encoded, holds_settings, shown
-from spark_plugin.direct.files import place_of
-from spark_plugin.publishing import Publication, foreign
+from spark_plugin.worker.files.credentials import (
+    NOT_FOR_SPARK,
+    check_encoded,
+    holds_settings,
+    shown,
+)
+from spark_plugin.worker.files.finding import place_of
+from spark_plugin.worker.files.publishing import Publication, foreign
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from spark_plugin.credentials import without_credentials
+from spark_plugin.worker.files.credentials import without_credentials
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from event_model.errors import DataError
+from coincide.errors import DataError
 from spark_plugin.command_line.arrow_inputs import ArrowInput
 from spark_plugin.command_line.input_checks import check_for_spark, has_plain_subfolders
 from spark_plugin.command_line.inputs import Source, reading
 from spark_plugin.command_line.problems import Problem
-from spark_plugin.credentials import NOT_FOR_SPARK, holds_settings
-from spark_plugin.dataframes import quoted
-from spark_plugin.tables import plain_type
+from spark_plugin.dataframes.columns import quoted
+from spark_plugin.worker.arrow.tables import plain_type
+from spark_plugin.worker.files.credentials import NOT_FOR_SPARK, holds_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -153,7 +153,7 @@ def _spark_kind(side: str, field: pa.Field) -> DataType:
     from pyspark.errors import PySparkException
     from pyspark.sql.pandas.types import from_arrow_type
 
-    from spark_plugin.arrow_types import arrow_type
+    from spark_plugin.dataframes.arrow_types import arrow_type
 
     try:
         kind = from_arrow_type(field.type, prefer_timestamp_ntz=True)

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from spark_plugin.cluster.session import active_session, local_session
 from spark_plugin.command_line.exit_codes import OUR_FAILURE
 from spark_plugin.command_line.problems import explain
-from spark_plugin.session import active_session, local_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 
-from event_model.results import JoinCounters
-from event_model.units import Tick
-from spark_plugin.credentials import without_credentials
-from spark_plugin.emptiness import NoPairs
-from spark_plugin.reports import side_words
-from spark_plugin.tables import SideCounts
-from spark_plugin.wording import for_command_line
+from coincide.results import JoinCounters
+from coincide.units import Tick
+from spark_plugin.worker.arrow.tables import SideCounts
+from spark_plugin.worker.files.credentials import without_credentials
+from spark_plugin.worker.reports.emptiness import NoPairs
+from spark_plugin.worker.reports.reports import side_words
+from spark_plugin.worker.reports.wording import for_command_line
 
 
 @dataclass(frozen=True)

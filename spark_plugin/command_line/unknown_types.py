@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from event_model.errors import ConditionError
-from event_model.sides import SIDES
+from coincide.errors import ConditionError
+from coincide.sides import SIDES
 from spark_plugin.command_line.arguments import JoinRequest
-from spark_plugin.tables import plain_type
-from spark_plugin.time_columns import TimeColumn, resolve_tick
-from spark_plugin.worker import declared_lengths
+from spark_plugin.worker.arrow.tables import plain_type
+from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick
+from spark_plugin.worker.join import declared_lengths
 
 Types = dict[str, pa.DataType]
 

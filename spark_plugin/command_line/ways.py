@@ -8,16 +8,16 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import fs
 
-from event_model.errors import SchemaError
+from coincide.errors import SchemaError
 from spark_plugin.command_line.arguments import JoinRequest
 from spark_plugin.command_line.arrow_inputs import ArrowInput
 from spark_plugin.command_line.input_checks import path_columns
 from spark_plugin.command_line.problems import Problem
 from spark_plugin.command_line.unknown_types import Types
-from spark_plugin.direct.columns import MissingColumn
-from spark_plugin.direct.files import Given
-from spark_plugin.direct.local import FilesJoin
-from spark_plugin.direct.planning import NotDirect
+from spark_plugin.ways.files.columns import MissingColumn
+from spark_plugin.ways.files.local import FilesJoin
+from spark_plugin.ways.files.planning import NotDirect
+from spark_plugin.worker.files.finding import Given
 
 
 def closed_way(

@@ -20,7 +20,7 @@ from bench.hunt.judging import error_names, errors_due, judge_error
 from bench.hunt.layouts import can_be_parquet
 from bench.hunt.oracle import Oracle
 from bench.hunt.ways.files import slicing, write_sides
-from spark_plugin.direct.local import FilesJoin
+from spark_plugin.ways.files.local import FilesJoin
 
 
 def moved(data: DataSet, chance: Chance) -> DataSet:

@@ -16,6 +16,7 @@ from bench.hunt.layouts import can_be_csv, can_be_parquet, write_csv, write_ipc
 from bench.hunt.ways.files import write_sides
 from bench.hunt.wording import command_words
 from spark_plugin.command_line import run
+from spark_plugin.ways.files.planning import NotDirect
 
 
 class FailedError(Exception):
@@ -43,6 +44,8 @@ def joined(case: Case, inputs: list[str], folder: Path, engine: str, *more: str)
 
     Raises
     ------
+    NotDirect
+        If the direct way was asked for and is closed.
     RefusedError
         Exit code 2: one line, and no output.
     FailedError
@@ -57,7 +60,7 @@ def joined(case: Case, inputs: list[str], folder: Path, engine: str, *more: str)
     if code != 0 and any(output.parent.iterdir()):
         raise FailedError(f"exit code {code}, but {list(output.parent.iterdir())} is left")
     if code == 2 and "coincide: " in said and "Traceback" not in said:
-        raise RefusedError(said)
+        raise (NotDirect if "--way direct is not possible" in said else RefusedError)(said)
     if code != 0:
         raise FailedError(f"exit code {code}: {short(said)}")
     summary = json.loads(out.getvalue())

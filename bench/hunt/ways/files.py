@@ -17,7 +17,7 @@ from bench.hunt.judging import judge_join
 from bench.hunt.layouts import can_be_int96, can_be_parquet, write_parquet
 from bench.hunt.ways.tables import finished
 from bench.hunt.wording import source_options
-from spark_plugin.direct.local import FilesJoin
+from spark_plugin.ways.files.local import FilesJoin
 
 
 def write_sides(data: DataSet, chance: Chance, folder: Path, *, old: bool = True) -> list[str]:
@@ -61,8 +61,8 @@ def _judge_source(case: Case, folder: Path) -> Verdict:
 
 def _read_source(case: Case, left: str, right: str) -> Found:
     """As Spark does it: the source here, its reader in other processes."""
-    from spark_plugin.arrow_types import arrow_schema
-    from spark_plugin.direct.source import CoincideSource
+    from spark_plugin.dataframes.arrow_types import arrow_schema
+    from spark_plugin.ways.files.source import CoincideSource
 
     source = CoincideSource({"left": left, "right": right, **source_options(case)})
     schema = source.schema()

@@ -22,7 +22,7 @@ from bench.hunt.ways.changing import KINDS, change_files, judge_changed, judge_e
 from bench.hunt.ways.command import joined
 from bench.hunt.ways.files import of_slices, slicing, write_sides
 from bench.hunt.wording import source_options
-from spark_plugin.direct.correlation import FilesSummary, correlate_files
+from spark_plugin.ways.files.join import FilesSummary, correlate_files
 
 _standard_streams = threading.Lock()
 

@@ -23,7 +23,7 @@ from bench.hunt.oracle import Oracle
 from bench.hunt.sessions import Sessions
 from bench.hunt.ways.changing import judge_either, moved
 from bench.hunt.ways.files import slicing
-from spark_plugin.correlation import correlate, plan_correlation
+from spark_plugin.join import correlate, plan_correlation
 
 BROADCASTS = {
     "exchange": "never", "broadcast left": "left", "broadcast right": "right",

@@ -16,9 +16,9 @@ from bench.hunt.comparing import differing
 from bench.hunt.judging import judge_error
 from bench.hunt.meaning import Event
 from bench.hunt.times import LIMIT
-from cpu_fallback.reference import qualifies, satisfaction_probability
+from coincide import TimingCondition, within
+from cpu_fallback.reference.join import qualifies, satisfaction_probability
 from cpu_fallback.streams import ALGORITHMS, StreamCorrelator, stream_correlator
-from event_model import TimingCondition, within
 
 _MOST = 2**58
 """Delays and the like stay far from the limits."""

@@ -12,7 +12,7 @@ from bench.hunt.chance import Chance
 from bench.hunt.comparing import Found, counts_of
 from bench.hunt.jobs import arguments
 from bench.hunt.judging import judge_join
-from spark_plugin.worker import TableJoin, correlate_tables
+from spark_plugin.worker.join import TableJoin, correlate_tables
 
 
 def _judge(case: Case, folder: Path) -> Verdict:

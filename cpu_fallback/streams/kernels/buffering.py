@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cpu_fallback.streams.kernels.arrivals import base_limit
+from coincide.compiled import compiled
+from coincide.sides import LEFT, RIGHT
+from coincide.streams.arrivals import base_limit
+from coincide.streams.shared import INVALIDATED, NEVER
 from cpu_fallback.streams.kernels.searching import class_of, first_reaching
-from event_model.compiled import compiled
-from event_model.sides import LEFT, RIGHT
-from event_model.streams import INVALIDATED, NEVER
 
 _SHIFTS_PER_EVENT = 24
 _PLAIN = 16

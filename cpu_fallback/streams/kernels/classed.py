@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from coincide.compiled import compiled
 from cpu_fallback.streams.kernels.growth import grown
 from cpu_fallback.streams.kernels.ranges import classed_targets, midpoint_ranges, new_ranges
 from cpu_fallback.streams.kernels.runs import FIRST, SHELL, take_runs
 from cpu_fallback.streams.kernels.short_runs import probe_short_runs
-from event_model.compiled import compiled
 
 
 @compiled

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from cpu_fallback.streams.kernels.arrivals import (
+from coincide.compiled import compiled
+from coincide.sides import LEFT, RIGHT
+from coincide.streams.arrivals import (
     admit,
     base_limit,
     live_events,
@@ -14,8 +16,6 @@ from cpu_fallback.streams.kernels.arrivals import (
 from cpu_fallback.streams.kernels.buffering import block_of_one, invalidate, load_event, merge_block
 from cpu_fallback.streams.kernels.lazy import correlate_ranges
 from cpu_fallback.streams.kernels.ranges import new_ranges
-from event_model.compiled import compiled
-from event_model.sides import LEFT, RIGHT
 
 
 @compiled

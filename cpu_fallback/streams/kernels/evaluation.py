@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from cpu_fallback.streams.kernels.arrivals import now_of
+from coincide.compiled import compiled
+from coincide.sides import LEFT, RIGHT
+from coincide.streams.arrivals import now_of
 from cpu_fallback.streams.kernels.buffering import let_go, merge_block, sorted_block
 from cpu_fallback.streams.kernels.classed import correlate_block_by_class
 from cpu_fallback.streams.kernels.lazy import correlate_block
 from cpu_fallback.streams.kernels.lookup import correlate_block_with_lookup
-from event_model.compiled import compiled
-from event_model.sides import LEFT, RIGHT
 
 LAZY, LOOKUP, CLASSED = range(3)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from event_model.compiled import compiled
+from coincide.compiled import compiled
 
 
 @compiled

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from coincide.compiled import compiled
 from cpu_fallback.streams.kernels.growth import grown
 from cpu_fallback.streams.kernels.ranges import max_time_ranges, new_ranges, ordered_targets
 from cpu_fallback.streams.kernels.runs import FIRST, SHELL, probe_runs, take_runs
-from event_model.compiled import compiled
 
 
 @compiled

@@ -17,14 +17,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from coincide.compiled import compiled
+from coincide.sides import LEFT
+from coincide.streams.shared import EVALUATIONS, HITS
 from cpu_fallback.streams.kernels.growth import grown
 from cpu_fallback.streams.kernels.lazy import correlate_block
 from cpu_fallback.streams.kernels.ranges import max_time_ranges, new_ranges, ordered_targets
 from cpu_fallback.streams.kernels.runs import FIRST, SHELL, max_time_at, note_response, take_runs
 from cpu_fallback.streams.kernels.searching import pair_probability
-from event_model.compiled import compiled
-from event_model.sides import LEFT
-from event_model.streams import EVALUATIONS, HITS
 
 _BEFORE_ALL = np.int64(-(2**63))
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from coincide.bands import INNER_HI, INNER_LO, OUTER_HI, OUTER_LO
+from coincide.compiled import compiled
 from cpu_fallback.streams.kernels.runs import FIRST, INNER, LAST, SHELL, Targets
 from cpu_fallback.streams.kernels.searching import advance, class_of, first_reaching
-from event_model.bands import INNER_HI, INNER_LO, OUTER_HI, OUTER_LO
-from event_model.compiled import compiled
 
 
 @compiled(forceinline=True)

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from coincide.compiled import compiled
+from coincide.sides import LEFT
+from coincide.streams.shared import EVALUATIONS, RESPONSE_MAX, RESPONSE_SUM, SURE
 from cpu_fallback.streams.kernels.searching import pair_probability
-from event_model.compiled import compiled
-from event_model.sides import LEFT
-from event_model.streams import EVALUATIONS, RESPONSE_MAX, RESPONSE_SUM, SURE
 
 FIRST, INNER, SHELL, LAST = range(4)
 """Columns of the ranges of a base event: where its probe and satisfaction regions begin and end.

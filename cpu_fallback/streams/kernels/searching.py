@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from event_model.compiled import compiled
-from event_model.probability import window_probability
-from event_model.sides import LEFT
+from coincide.compiled import compiled
+from coincide.probability import window_probability
+from coincide.sides import LEFT
 
 
 @compiled(forceinline=True)

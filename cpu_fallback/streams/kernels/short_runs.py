@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from coincide.compiled import compiled
+from coincide.sides import LEFT
+from coincide.streams.shared import EVALUATIONS
 from cpu_fallback.streams.kernels.runs import max_time_at, note_response
 from cpu_fallback.streams.kernels.searching import pair_probability
-from event_model.compiled import compiled
-from event_model.sides import LEFT
-from event_model.streams import EVALUATIONS
 
 _AT_ONCE = 4
 _OWNER_BITS = np.uint64(32)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from cpu_fallback.streams.kernels.arrivals import (
+from coincide.compiled import compiled
+from coincide.sides import LEFT, RIGHT
+from coincide.streams.arrivals import (
     admit,
     base_limit,
     live_events,
     now_of,
     sample_lengths,
 )
+from coincide.streams.shared import INVALIDATED, NEVER
 from cpu_fallback.streams.kernels.buffering import block_of_one, invalidate, load_event, merge_block
 from cpu_fallback.streams.kernels.growth import grown
 from cpu_fallback.streams.kernels.ranges import new_ranges, ordered_targets
 from cpu_fallback.streams.kernels.runs import FIRST, INNER, probe_runs
-from event_model.compiled import compiled
-from event_model.sides import LEFT, RIGHT
-from event_model.streams import INVALIDATED, NEVER
 
 
 @compiled

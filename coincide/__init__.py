@@ -1,0 +1,112 @@
+"""Joins event streams whose clocks cannot be trusted. Every public name of Coincide is found here.
+
+Names are loaded when first used: `import coincide` needs neither Spark nor a GPU, nor does what is done
+without them.
+"""
+
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    __version__: str
+    from coincide.condition import TimingCondition, Window
+    from coincide.errors import (
+        BackendError,
+        CoincideError,
+        ConditionError,
+        DataError,
+        MemoryBudgetError,
+        SchemaError,
+    )
+    from coincide.options import CorrelateOptions
+    from coincide.predicates import Within, deadline, delay, mutual_deadline, within
+    from coincide.units import Tick
+    from coincide.warnings import (
+        CoincideWarning,
+        DroppedRowsWarning,
+        NoPairsWarning,
+        RoundedTimesWarning,
+        UnmatchableRowsWarning,
+    )
+    from spark_plugin.join import correlate
+    from spark_plugin.streams import stream_correlator
+    from spark_plugin.ways.files.join import correlate_files
+    from spark_plugin.ways.files.source import register_source
+    from spark_plugin.worker.join import correlate_tables
+    from spark_plugin.worker.reports.reports import JoinReport, JoinSummary
+
+_HOMES = {
+    "coincide.condition": ("TimingCondition", "Window"),
+    "coincide.errors": (
+        "BackendError", "CoincideError", "ConditionError", "DataError", "MemoryBudgetError",
+        "SchemaError",
+    ),
+    "coincide.options": ("CorrelateOptions",),
+    "coincide.predicates": ("Within", "deadline", "delay", "mutual_deadline", "within"),
+    "coincide.units": ("Tick",),
+    "coincide.warnings": (
+        "CoincideWarning", "DroppedRowsWarning", "NoPairsWarning", "RoundedTimesWarning",
+        "UnmatchableRowsWarning",
+    ),
+    "spark_plugin.join": ("correlate",),
+    "spark_plugin.streams": ("stream_correlator",),
+    "spark_plugin.ways.files.join": ("correlate_files",),
+    "spark_plugin.ways.files.source": ("register_source",),
+    "spark_plugin.worker.join": ("correlate_tables",),
+    "spark_plugin.worker.reports.reports": ("JoinReport", "JoinSummary"),
+}  # fmt: skip
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "BackendError",
+    "CoincideError",
+    "CoincideWarning",
+    "ConditionError",
+    "CorrelateOptions",
+    "DataError",
+    "DroppedRowsWarning",
+    "JoinReport",
+    "JoinSummary",
+    "MemoryBudgetError",
+    "NoPairsWarning",
+    "RoundedTimesWarning",
+    "SchemaError",
+    "Tick",
+    "TimingCondition",
+    "UnmatchableRowsWarning",
+    "Window",
+    "Within",
+    "__version__",
+    "correlate",
+    "correlate_files",
+    "correlate_tables",
+    "deadline",
+    "delay",
+    "mutual_deadline",
+    "register_source",
+    "stream_correlator",
+    "within",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        found: Any = _version()
+    elif name in _HOME:
+        found = getattr(import_module(_HOME[name]), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def _version() -> str:
+    try:
+        return version("coincide")
+    except PackageNotFoundError:  # run from its sources, such as a zip archive of them
+        return "unknown"
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,194 @@
+"""The midpoint band: which differences of midpoints qualify, per pair of length classes.
+
+For fixed lengths the satisfaction probability depends on the distance of D, the doubled difference
+of midpoints (min_r + max_r) - (min_l + max_l), from the doubled middle of the window, lo + hi, and
+never rises as it grows. So a pair qualifies iff D lies in one range around the middle. Over classes
+of lengths there is an *inner* range, in which every pair qualifies (the papers' satisfaction
+region), and an *outer* range, outside which none does (their violation region). Between the two lies
+the *shell*, their probe region, where the formula decides. docs/algorithm.md gives the proofs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coincide.compiled import compiled
+from coincide.condition import Window
+from coincide.length_classes import LengthClasses
+from coincide.probability import DECISION_SLACK, one_sided_probability, window_probability
+
+OUTER_LO, INNER_LO, INNER_HI, OUTER_HI = range(4)
+"""Columns of a band table. All four bounds on D are inclusive."""
+
+GUARD = 2.0**-51
+"""Distance kept from the decision's threshold: inside it, probe.
+
+At least twice the formula's error, since the pair decided and the corner searched both err. An error
+is at most 1.5 * 2**-53 where the product of the lengths is exact, 3.5 * 2**-53 where the lengths are,
+7.5 * 2**-53 beyond: `guard` doubles the guard with each."""
+
+_FAR = np.int64(2**63 - 2)
+_HALF_FAR = 2**62 - 2
+_NONE = -1
+_RELATIVE_ERROR = 1e-12
+
+
+def band_table(left: LengthClasses, right: LengthClasses, window: Window) -> np.ndarray:
+    """The bands of all pairs of length classes.
+
+    Parameters
+    ----------
+    left, right : LengthClasses
+        K1 and K2 classes of the lengths of the two sides.
+    window : Window
+        The timing condition, in ticks.
+
+    Returns
+    -------
+    int64 array, shape (K1, K2, 4)
+        Bounds on D: outer low, inner low, inner high, outer high, inclusive, in half ticks. An empty
+        range has its high one below its low.
+
+    Notes
+    -----
+    With one class a side this is the region analysis of Lee & Lee (2010), Figure 1.
+    """
+    return _band_table(
+        left.lowest,
+        left.highest,
+        right.lowest,
+        right.highest,
+        window.lo,
+        window.hi,
+        window.confidence,
+    )
+
+
+@compiled
+def _band_table(low1, high1, low2, high2, lo, hi, confidence):
+    table = np.empty((low1.size, low2.size, 4), np.int64)
+    for i in range(low1.size):
+        for j in range(low2.size):
+            _fill_band(table[i, j], low1[i], high1[i], low2[j], high2[j], lo, hi, confidence)
+    return table
+
+
+@compiled
+def _fill_band(band, a1, b1, a2, b2, lo, hi, confidence):
+    middle = lo + hi
+    threshold = confidence - DECISION_SLACK
+    distance = guard(b1, b2)
+    # Errors vanish as P nears 1, so a certain corner is certain: else nothing would be at ct = 1.
+    certain = min(threshold + distance, 1.0)
+    inner_lo, inner_hi = _all_qualify(a1, b1, a2, b2, lo, hi, certain)
+    if hi - lo - b1 >= b2 or (a1 == b1 and a2 == b2):
+        outer_lo, outer_hi = _corner_hull(a1, b1, a2, b2, lo, hi, threshold - distance, False)
+    else:
+        outer_lo, outer_hi = _narrow_hull(a1, b1, a2, b2, lo, hi, threshold - distance)
+    if outer_lo > outer_hi:
+        outer_lo, outer_hi = middle, middle - 1
+    if inner_lo > inner_hi:
+        inner_lo, inner_hi = outer_lo, outer_lo - 1
+    band[OUTER_LO] = outer_lo
+    band[INNER_LO] = inner_lo
+    band[INNER_HI] = inner_hi
+    band[OUTER_HI] = outer_hi
+
+
+@compiled
+def guard(b1, b2):
+    """`GUARD`, wider where floats do not hold the longest lengths, ticks, or their product."""
+    if max(b1, b2) > 2**53:
+        return 4.0 * GUARD
+    return 2.0 * GUARD if float(b1) * float(b2) > 2.0**52 else GUARD
+
+
+@compiled
+def _all_qualify(a1, b1, a2, b2, lo, hi, threshold):
+    """Range of D in which every pair of the two classes qualifies: where the four corners do."""
+    lowest, highest = -_FAR, _FAR
+    for l1 in (a1, b1):
+        for l2 in (a2, b2):
+            low, high = _qualifying_range(l1, l2, lo, hi, threshold, False)
+            lowest, highest = max(lowest, low), min(highest, high)
+    return lowest, highest
+
+
+@compiled
+def _corner_hull(a1, b1, a2, b2, lo, hi, threshold, one_sided):
+    """Range of D outside which no pair of the classes qualifies, where P is monotone in lengths."""
+    lowest, highest = _FAR, -_FAR
+    for l1 in (a1, b1):
+        for l2 in (a2, b2):
+            low, high = _qualifying_range(l1, l2, lo, hi, threshold, one_sided)
+            if low <= high:
+                lowest, highest = min(lowest, low), max(highest, high)
+    if a1 == b1 and a2 == b2:
+        return lowest, highest
+    if lowest > highest:
+        lowest, highest = lo + hi, lo + hi
+    # Lengths inside the classes may have the other parity of D, one step further out.
+    return max(lowest, -_FAR + 1) - 1, min(highest, _FAR - 1) + 1
+
+
+@compiled
+def _narrow_hull(a1, b1, a2, b2, lo, hi, threshold):
+    """As `_corner_hull`, for windows narrower than the lengths: two valid bounds, the tighter wins."""
+    low, high = _corner_hull(a1, b1, a2, b2, lo, hi, threshold, True)
+    share = 1.0
+    if b1 > 0:
+        share *= float(a1) / float(b1)
+    if b2 > 0:
+        share *= float(a2) / float(b2)
+    # What floats cannot tell from 0 bounds nothing.
+    scaled = threshold * share * (1.0 - _RELATIVE_ERROR) - guard(b1, b2)
+    if scaled <= 0.0:
+        return low, high
+    # P(l1, l2) <= P(b1, b2) * (b1 * b2) / (l1 * l2): the mean over a window grown to the largest.
+    scaled_low, scaled_high = _qualifying_range(b1, b2, lo, hi, scaled, False)
+    if scaled_low > scaled_high:
+        scaled_low, scaled_high = lo + hi, lo + hi
+    scaled_low = max(scaled_low, -_FAR + 1) - 1
+    scaled_high = min(scaled_high, _FAR - 1) + 1
+    return max(low, scaled_low), min(high, scaled_high)
+
+
+@compiled
+def _qualifying_range(l1, l2, lo, hi, threshold, one_sided):
+    """First and last D whose P reaches the threshold, for exact lengths; (1, 0) if none does.
+
+    Only D of the parity that such lengths can have. Symmetric about lo + hi.
+    """
+    middle = lo + hi
+    parity = (middle + l2 - l1) & 1
+    steps = _steps_out(l1, l2, lo, hi, threshold, one_sided, (middle + parity + l2 - l1) >> 1)
+    if steps == _NONE:
+        return np.int64(1), np.int64(0)
+    half = middle >> 1
+    high = _FAR if half + steps > _HALF_FAR else middle + parity + 2 * steps
+    low = -_FAR if half - steps < -_HALF_FAR else middle - parity - 2 * steps
+    return low, high
+
+
+@compiled
+def _steps_out(l1, l2, lo, hi, threshold, one_sided, start):
+    """Largest k such that P at s = start + k reaches the threshold, -1 if k = 0 does not: bisection."""
+    if _probability(start, l1, l2, lo, hi, one_sided) < threshold:
+        return np.int64(_NONE)
+    inside = np.int64(0)
+    # Halved one by one: the sum of the three could overflow.
+    outside = ((hi - lo) >> 1) + (l1 >> 1) + (l2 >> 1) + 3
+    while outside - inside > 1:
+        k = inside + ((outside - inside) >> 1)
+        if _probability(start + k, l1, l2, lo, hi, one_sided) >= threshold:
+            inside = k
+        else:
+            outside = k
+    return inside
+
+
+@compiled
+def _probability(s, l1, l2, lo, hi, one_sided):
+    if one_sided:
+        return one_sided_probability(s, l1, l2, hi)
+    return window_probability(s, l1, l2, lo, hi)

@@ -1,0 +1,178 @@
+"""How many length classes to use: scanning a class costs time, and so does probing a wide shell."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from coincide.bands import INNER_HI, INNER_LO, OUTER_HI, OUTER_LO, band_table
+from coincide.condition import Window
+from coincide.length_classes import (
+    LengthClasses,
+    class_ends,
+    length_sample,
+)
+
+LEFT_CHOICES = (1, 2, 4, 8)
+RIGHT_CHOICES = (1, 2, 4, 8, 16)
+_SAMPLE = 512
+_TARGETS = 1 << 16
+
+# Nanoseconds on one core, fitted by `python -m bench run classes`.
+_SCAN_COST = 6.0
+"""Placing one base event by one cursor."""
+_STEP_COST = 3.6
+"""One step of one cursor over one target."""
+_PROBE_COST = 6.6
+"""Evaluating one candidate."""
+_OPEN_COST = 140.0
+"""Setting the cursors of one pair of classes at the start of a group."""
+_COSTS = (_SCAN_COST, _STEP_COST, _PROBE_COST, _OPEN_COST)
+_MOST_STEPS = 8.0
+"""Steps for one base event and cursor beyond which a search takes their place."""
+
+
+def amounts(
+    bands: np.ndarray, probes: float, targets: float, groups: float
+) -> tuple[float, float, float, float]:
+    """How often each cost arises for one base event: scans, steps, probes, openings.
+
+    Parameters
+    ----------
+    bands : int64 array, shape (K1, K2, 4)
+        From `coincide.bands.band_table`.
+    probes, targets, groups : float
+        Candidates to evaluate, targets, and groups, each per base event.
+    """
+    k1, k2 = bands.shape[:2]
+    # Where a shell is empty its two ends are one cursor.
+    cursors = 2.0 + np.mean(bands[:, :, INNER_LO] != bands[:, :, OUTER_LO])
+    cursors += np.mean(bands[:, :, INNER_HI] != bands[:, :, OUTER_HI])
+    steps = min(k1 * targets, _MOST_STEPS * k2)
+    return cursors * k2, cursors * steps, probes, k1 * k2 * groups
+
+
+class Population(Protocol):
+    """Events of one side, wherever their arrays are."""
+
+    @property
+    def size(self) -> int:
+        """Number of events."""
+
+    def midpoints_apart(self, stride: int) -> np.ndarray:
+        """Every so many of the sorted doubled midpoints, from the first: int64 array, half ticks."""
+
+    def length_sample(self) -> np.ndarray:
+        """As `coincide.length_classes.length_sample`, of the lengths in the midpoints' order."""
+
+    def classes_between(self, highest: np.ndarray) -> LengthClasses:
+        """As `LengthClasses.between`."""
+
+    def group_shares(self, groups: int) -> np.ndarray | None:
+        """Fraction of the events in each group: float64 array, shape (groups,); None: one group."""
+
+
+class HostPopulation(NamedTuple):
+    """A `Population` of NumPy arrays.
+
+    Parameters
+    ----------
+    midpoints, lengths : int64 arrays, shape (n,)
+        Doubled midpoints, ascending, half ticks; lengths in the same order, ticks.
+    group : int64 array, shape (n,), or None
+        Codes of their keys, in any order, negative for none; None: one group.
+    """
+
+    midpoints: np.ndarray
+    lengths: np.ndarray
+    group: np.ndarray | None
+
+    @property
+    def size(self) -> int:
+        """As `Population`; so are the methods."""
+        return self.lengths.size
+
+    def midpoints_apart(self, stride: int) -> np.ndarray:  # noqa: D102
+        return self.midpoints[::stride]
+
+    def length_sample(self) -> np.ndarray:  # noqa: D102
+        return length_sample(self.lengths)
+
+    def classes_between(self, highest: np.ndarray) -> LengthClasses:  # noqa: D102
+        return LengthClasses.between(self.lengths, highest)
+
+    def group_shares(self, groups: int) -> np.ndarray | None:  # noqa: D102
+        if self.group is None:
+            return None
+        return np.bincount(self.group[self.group >= 0], minlength=groups) / self.group.size
+
+
+def choose_classes(
+    left: Population, right: Population, groups: int, window: Window, classes: int | None
+) -> tuple[LengthClasses, LengthClasses]:
+    """Length classes of both sides; the cheapest by estimate if `classes` is None.
+
+    Parameters
+    ----------
+    left, right : Population
+    groups : int
+        Number of codes.
+    window : Window
+    classes : int or None
+        K of both sides; None: chosen.
+    """
+    if classes is not None or not left.size or not right.size:
+        return _at_most(left, classes or 1), _at_most(right, classes or 1)
+    samples = left.length_sample(), right.length_sample()
+    lefts = _choices(samples[0], LEFT_CHOICES)
+    rights = _choices(samples[1], RIGHT_CHOICES)
+    reach = window.width + int(samples[0].max()) + int(samples[1].max()) + 1
+    density = _targets_per_half_tick(left, right, groups, window, reach)
+    bases = left.size
+    per_base = right.size / bases
+
+    def cost(k1: LengthClasses, k2: LengthClasses) -> float:
+        bands = band_table(k1, k2, window)
+        ends = bands.astype(np.float64)
+        outer = ends[:, :, OUTER_HI] - ends[:, :, OUTER_LO]
+        shell = outer - (ends[:, :, INNER_HI] - ends[:, :, INNER_LO])
+        probes = density * float(k1.share @ shell @ k2.share)
+        return float(np.dot(_COSTS, amounts(bands, probes, per_base, groups / bases)))
+
+    k1, k2 = min(((k1, k2) for k1 in lefts for k2 in rights), key=lambda pair: cost(*pair))
+    return left.classes_between(k1.highest), right.classes_between(k2.highest)
+
+
+def _at_most(population: Population, most: int) -> LengthClasses:
+    if population.size == 0:
+        return LengthClasses.one(0, 0)
+    return population.classes_between(class_ends(population.length_sample(), [most])[0])
+
+
+def _choices(sample: np.ndarray, mosts: tuple[int, ...]) -> list[LengthClasses]:
+    """One choice per number of classes: few distinct lengths give the same classes again."""
+    choices = [LengthClasses.between(sample, ends) for ends in class_ends(sample, mosts)]
+    return list({choice.count: choice for choice in choices}.values())
+
+
+def _targets_per_half_tick(
+    left: Population, right: Population, groups: int, window: Window, reach: int
+) -> float:
+    """Mean density of partners around a base event, per unit of D, from a sample of base events."""
+    every = left.midpoints_apart(max(1, left.size // _SAMPLE))
+    # As floats: sums with a window cannot overflow.
+    base = every.astype(np.float64) + (window.lo + window.hi)
+    # Every so many targets, in order, stand for all: enough for a mean.
+    stride = max(1, right.size // _TARGETS)
+    few = right.midpoints_apart(stride).astype(np.float64)
+    near = stride * (np.searchsorted(few, base + reach) - np.searchsorted(few, base - reach))
+    return float(near.mean()) / (2.0 * reach) * _same_group_share(left, right, groups)
+
+
+def _same_group_share(left: Population, right: Population, groups: int) -> float:
+    """Chance that a left and a right event are of the same group."""
+    shares = left.group_shares(groups), right.group_shares(groups)
+    if shares[0] is None or shares[1] is None:
+        return 1.0
+    return float(shares[0] @ shares[1])

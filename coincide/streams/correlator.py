@@ -1,0 +1,293 @@
+"""The interface of all stream correlators."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from copy import deepcopy
+from operator import index
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.bands import guard
+from coincide.errors import ConditionError, DataError
+from coincide.probability import DECISION_SLACK
+from coincide.sides import LEFT, RIGHT, side_index
+from coincide.streams.arrivals import ON_TIME
+from coincide.streams.intake import (
+    Batch,
+    Events,
+    declared_lengths,
+    mixed_batch,
+    one_sided_batch,
+)
+from coincide.streams.options import StreamOptions
+from coincide.streams.output import PairRoom
+from coincide.streams.results import LateEvents, Matches, joined_late, joined_matches
+from coincide.streams.shared import LATE, PAIRS, Regions, Rules
+from coincide.streams.state import new_progress
+from coincide.streams.statistics import StreamStats, new_response, new_tally, stats_of
+from coincide.units import TIME_LIMIT
+
+_MOST_AT_ONCE = 1 << 14
+_UNLIMITED = 2**63 - 1
+_NOTHING = np.empty(0, np.int64)
+
+
+class StreamCorrelator(ABC):
+    """Takes events of two streams in, block by block, and gives pairs out.
+
+    Made by `stream_correlator`. An event may come out of order, up to its side's delay: it is *late*
+    when its max_time is more than the delay below the clock of its side, which is the latest arrival
+    instant so far. Late events take no part and can be had from `take_late`. All others are paired as
+    in a batch join of the two streams, each pair being given out once.
+
+    Calls from several threads are taken one after the other. If an exception such as MemoryError or
+    KeyboardInterrupt ends a call, what was found and taken before it is kept: the pairs come with the
+    next call that returns, and the events not yet taken, which are those of each side from
+    ``stats.arrived`` on, can be pushed again. Where it leaves events half correlated, every later push,
+    advance and flush raises DataError.
+
+    Parameters
+    ----------
+    options : StreamOptions
+    regions : Regions
+    """
+
+    def __init__(self, options: StreamOptions, regions: Regions) -> None:
+        self.options = options
+        self._regions = regions
+        self._rules = _rules(options)
+        self._lengths = declared_lengths(options.limits)
+        self._progress = new_progress()
+        self._tally = new_tally()
+        self._response = new_response()
+        self._room = PairRoom()
+        self._pending: list[Matches] = []
+        self._late: tuple[list[LateEvents], list[LateEvents]] = ([], [])
+        self._closed = False
+        # True while a kernel runs that leaves half-correlated events behind if it does not end.
+        self._halfway = False
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy of its own, since the arrays are written into as soon as the lock is let go.
+        with self._lock:
+            return deepcopy({k: v for k, v in vars(self).items() if k != "_lock"})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._lock = threading.Lock()
+
+    def push(self, side: str, events: Events, *, arrival: npt.ArrayLike | None = None) -> Matches:
+        """Take in a block of events of one side.
+
+        Parameters
+        ----------
+        side : {"left", "right"}
+        events : IntervalEvents or (min_time, max_time)
+            In order of arrival; int64 arrays of shape (n,), ticks. May be empty.
+        arrival : int64 array, shape (n,), optional
+            Arrival instants, ticks, not going back. If not given, an event arrives at the largest
+            max_time that its side has seen.
+
+        Returns
+        -------
+        Matches
+            The pairs that this made final.
+
+        Raises
+        ------
+        ConditionError
+            If the side is unknown.
+        SchemaError
+            If the arrays are not one-dimensional arrays of integers of equal size.
+        DataError
+            If an entry is null; if an event has min_time above max_time, a time beyond 2**61 ticks, or a
+            length outside the declared limits; if arrival instants go back; after `flush`. Nothing of
+            the block is taken.
+
+        Notes
+        -----
+        A large block is taken in parts. If another exception ends the push between them, see
+        `StreamCorrelator`: the first ``stats.arrived`` events of the side are taken, late ones
+        included, and no others.
+        """
+        number = side_index(side)
+        with self._lock:
+            self._check_open()
+            return self._push(
+                one_sided_batch(number, events, arrival, self._lengths, self._progress.clock)
+            )
+
+    def push_mixed(
+        self, sides: npt.ArrayLike, events: Events, *, arrival: npt.ArrayLike | None = None
+    ) -> Matches:
+        """As `push`, for events of both sides as they arrive among each other.
+
+        Parameters
+        ----------
+        sides : array of int, shape (n,)
+            0 for left, 1 for right.
+        events, arrival
+            As `push`.
+        """
+        with self._lock:
+            self._check_open()
+            return self._push(
+                mixed_batch(sides, events, arrival, self._lengths, self._progress.clock)
+            )
+
+    def advance(self, time: int, side: str | None = None) -> Matches:
+        """Let time pass without events: nothing arrives before `time` any more.
+
+        A heartbeat, for streams that fall silent. Whatever waits is re-evaluated, whether or not it is
+        due; then what is obsolete goes.
+
+        Parameters
+        ----------
+        time : int
+            Ticks. A clock that is later already stays.
+        side : {"left", "right"}, optional
+            Whose clock moves; the events of the other side are no later for it. None: both.
+
+        Returns
+        -------
+        Matches
+            The pairs that this made final.
+
+        Raises
+        ------
+        ConditionError
+            If `time` is no int below 2**61 ticks, or the side is unknown.
+        DataError
+            After `flush`.
+        """
+        sides = slice(None) if side is None else slice(number := side_index(side), number + 1)
+        if (
+            isinstance(time, bool)
+            or not hasattr(time, "__index__")
+            or abs(index(time)) >= TIME_LIMIT
+        ):
+            raise ConditionError(f"time must be an int below 2^61 ticks; found {time!r}")
+        with self._lock:
+            self._check_open()
+            clocks = self._progress.clock[sides]
+            np.maximum(clocks, index(time), out=clocks)
+            self._time_passed()
+            self._fit()
+            return self._given_out()
+
+    def flush(self) -> Matches:
+        """The pairs that still wait. After this nothing more can be pushed."""
+        with self._lock:
+            self._check_whole()
+            self._finish()
+            found = self._given_out()
+            self._closed = True
+            return found
+
+    def take_late(self, side: str) -> LateEvents:
+        """The late events of a side since they were last taken; they are kept until then."""
+        lots = self._late[side_index(side)]
+        with self._lock:
+            late = joined_late(lots)
+            lots.clear()
+            return late
+
+    @property
+    def stats(self) -> StreamStats:
+        """What was looked at, found and kept so far."""
+        with self._lock:
+            response = self._response if self._rules.response else None
+            return stats_of(self._tally, response, self._progress.arrived)
+
+    @abstractmethod
+    def _take(self, batch: Batch, late: np.ndarray) -> None:
+        """Let a batch of limited size arrive; note the numbers of late events."""
+
+    @abstractmethod
+    def _time_passed(self) -> None:
+        """What follows from the clocks having moved without an event."""
+
+    @abstractmethod
+    def _finish(self) -> None:
+        """Find the pairs that still wait."""
+
+    @abstractmethod
+    def _fit(self) -> None:
+        """Take memory back that obsolete events have left."""
+
+    def _push(self, batch: Batch) -> Matches:
+        for start in range(0, batch.sides.size, _MOST_AT_ONCE):
+            part = Batch(*(array[start : start + _MOST_AT_ONCE] for array in batch))
+            before = self._tally[LATE] + self._tally[LATE + 1]
+            late = np.full(part.sides.size, ON_TIME, np.int64)
+            try:
+                self._take(part, late)
+            finally:
+                # What has arrived when something goes wrong has arrived, and is not pushed again.
+                if self._tally[LATE] + self._tally[LATE + 1] > before:
+                    self._keep_late(part, late)
+        return self._given_out()
+
+    def _check_whole(self) -> None:
+        if self._halfway:
+            raise DataError(
+                "an exception ended an earlier call while events were being correlated, so pairs may"
+                " be missing; make a new correlator with stream_correlator and push the events again"
+            )
+
+    def _check_open(self) -> None:
+        self._check_whole()
+        if self._closed:
+            raise DataError(
+                "this correlator has been flushed and takes no more events; make a new one with"
+                " stream_correlator"
+            )
+
+    def _keep_late(self, batch: Batch, late: np.ndarray) -> None:
+        for side in (LEFT, RIGHT):
+            rows = np.flatnonzero((late != ON_TIME) & (batch.sides == side))
+            if rows.size:
+                self._late[side].append(
+                    LateEvents(late[rows], batch.min_time[rows], batch.max_time[rows])
+                )
+
+    def _space(self) -> tuple[np.ndarray, np.ndarray]:
+        """Room for the pairs of one kernel's run."""
+        return self._room.take() if self._rules.pairs else (_NOTHING, _NOTHING)
+
+    def _keep(self, count: int, left: np.ndarray, right: np.ndarray) -> None:
+        """Keep the pairs of one kernel's run until a call can return them."""
+        if self._rules.pairs:
+            self._pending.append(self._room.give(count, left, right))
+        else:
+            self._pending.append(Matches(count, _NOTHING, _NOTHING))
+        self._tally[PAIRS] += count
+
+    def _given_out(self) -> Matches:
+        # Joined first: if there is no memory for that, they stay.
+        found = joined_matches(self._pending)
+        self._pending = []
+        return found
+
+
+def _rules(options: StreamOptions) -> Rules:
+    window, limits = options.window, options.limits
+    threshold = window.confidence - DECISION_SLACK
+    longest = limits[LEFT].longest, limits[RIGHT].longest
+    return Rules(
+        lo=window.lo,
+        hi=window.hi,
+        threshold=threshold,
+        certain=min(threshold + guard(*longest), 1.0),
+        one_tail=window.width >= sum(longest),
+        delays=np.array([side.delay for side in limits], np.int64),
+        block=min(options.block or _UNLIMITED, _UNLIMITED),
+        every=min(options.every or _UNLIMITED, _UNLIMITED),
+        pairs=options.emit == "pairs",
+        response=options.response,
+    )

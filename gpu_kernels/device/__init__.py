@@ -1,0 +1,1 @@
+"""The device: whether one can be used, its memory, and the way to it and back."""

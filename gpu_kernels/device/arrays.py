@@ -1,0 +1,55 @@
+"""The array layer: CuPy's arrays on a GPU, NumPy's in Numba's CUDA simulator."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from gpu_kernels.kernels.simulation import SIMULATED
+
+
+@cache
+def array_module() -> Any:
+    """CuPy, or NumPy in the simulator: for sort, search and scan."""
+    if SIMULATED:
+        return np
+    import cupy
+
+    return cupy
+
+
+def on_device(array: np.ndarray) -> Any:
+    """A copy in device memory, for small arrays; in the simulator the array itself.
+
+    CuPy pins as much host memory as the array has. `gpu_kernels.device.transfers` does with little.
+    """
+    return array_module().asarray(array)
+
+
+def put(array: np.ndarray, out: Any) -> None:
+    """Copy to an array in device memory; the host waits until the source may change."""
+    if SIMULATED:
+        out[:] = array
+    else:
+        out.set(array)
+        # CUDA may still be reading memory that is not pinned.
+        array_module().cuda.get_current_stream().synchronize()
+
+
+def on_host(array: Any, out: np.ndarray | None = None) -> np.ndarray:
+    """A copy in host memory, in `out` if given; in the simulator the array itself if not."""
+    if SIMULATED:
+        if out is None:
+            return array
+        out[:] = array
+        return out
+    return out if out is not None and array.size == 0 else array.get(out=out)
+
+
+def release_unused() -> None:
+    """Give memory that no array uses back: when there is not enough, and at the end of a task."""
+    if not SIMULATED:
+        array_module().get_default_memory_pool().free_all_blocks()
+        array_module().get_default_pinned_memory_pool().free_all_blocks()

@@ -1,0 +1,131 @@
+"""Device memory: one function that takes it, and what happens when there is not enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from coincide.errors import BackendError, MemoryBudgetError
+from gpu_kernels.device.arrays import array_module, release_unused
+from gpu_kernels.device.failures import is_of_device, is_out_of_memory
+from gpu_kernels.device.transfers import current
+from gpu_kernels.kernels.simulation import SIMULATED
+
+
+class DeviceMemoryError(MemoryBudgetError):
+    """The GPU's memory, or the part of it that this process may use, is full."""
+
+
+def take(size: int | tuple[int, ...], dtype: Any) -> Any:
+    """An uninitialised array in device memory: every kernel's output comes from here.
+
+    Raises
+    ------
+    DeviceMemoryError
+    """
+    with translated():
+        return _allocate(size, dtype)
+
+
+def _allocate(size: int | tuple[int, ...], dtype: Any) -> Any:
+    return array_module().empty(size, dtype)
+
+
+def available() -> int:
+    """Bytes that arrays can still take: of the device's memory, and of this process's share of it."""
+    if SIMULATED:
+        return 1 << 62
+    pool = array_module().get_default_memory_pool()
+    free = array_module().cuda.runtime.memGetInfo()[0] + pool.free_bytes()
+    limit = pool.get_limit()
+    return min(free, limit - pool.used_bytes()) if limit else free
+
+
+def filled(size: int, value: Any, dtype: Any) -> Any:
+    """An array in device memory, all of one value."""
+    array = take(size, dtype)
+    array.fill(np.dtype(dtype).type(value))
+    return array
+
+
+def exclusive_scan(counts: Any) -> Any:
+    """Turn counts into their exclusive scan, the total last, where they are.
+
+    CuPy scans in place, and copies first what is elsewhere: that would move twice the bytes.
+
+    Parameters
+    ----------
+    counts : int64 array, shape (n + 1,), in device memory, written
+        The counts, after one item that may hold anything.
+
+    Returns
+    -------
+    int64 array, shape (n + 1,)
+        The same array.
+    """
+    counts[:1] = 0
+    array_module().cumsum(counts[1:], out=counts[1:])
+    return counts
+
+
+@contextmanager
+def translated(what: str = "an array") -> Iterator[None]:
+    """Raise what CuPy and Numba-CUDA raise as our own errors.
+
+    Raises
+    ------
+    DeviceMemoryError
+        If memory is not to be had.
+    BackendError
+        If the device or its driver fails.
+    """
+    try:
+        yield
+    except DeviceMemoryError:
+        raise
+    except Exception as error:
+        if is_out_of_memory(error):
+            raise DeviceMemoryError(
+                f"the GPU has no memory for {what}: {error}; give the process a larger share of it, or"
+                " less to do at once (slice_rows and batch_pairs of a join, block of a stream)"
+            ) from error
+        if not is_of_device(error):
+            raise
+        raise BackendError(
+            f"the GPU failed ({type(error).__name__}: {error}); see nvidia-smi, and run again in a new"
+            " process, or with backend='cpu'"
+        ) from error
+
+
+def in_parts(evaluate: Callable[[int, int], None], start: int, stop: int) -> None:
+    """Evaluate the base positions start ... stop; where memory does not suffice, half after half.
+
+    Parameters
+    ----------
+    evaluate : callable
+        Takes a start and a stop. It either finishes, or raises `DeviceMemoryError` and has changed
+        nothing that counts.
+    start, stop : int
+
+    Raises
+    ------
+    DeviceMemoryError
+        If memory does not suffice for one base event.
+    """
+    try:
+        with translated():
+            evaluate(start, stop)
+        return
+    except DeviceMemoryError:
+        if stop - start < 2:
+            raise
+    # Outside the handler: its traceback would keep the arrays of the failed attempt.
+    # Results of the blocks before, on their way to the host, hold memory too.
+    current().finish()
+    release_unused()
+    middle = (start + stop) // 2
+    in_parts(evaluate, start, middle)
+    in_parts(evaluate, middle, stop)

@@ -1,0 +1,194 @@
+"""Copies between host and device beside the kernels: through pinned memory, on a stream of their own.
+
+An array travels in pieces through two pinned buffers that take turns. So pinned memory is bounded whatever
+the size of the array, and results may go to any memory of the caller's.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpu_kernels.device.arrays import array_module, on_host, put
+from gpu_kernels.device.links import CudaLink, Link, SimulatedLink
+from gpu_kernels.kernels.simulation import SIMULATED
+
+ROOM = 1 << 23
+"""Bytes of a pinned buffer."""
+
+_ROOMS = 2
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class _Room:
+    """A pinned buffer, the end of the copy that uses it, and what to do then.
+
+    ``arriving`` holds the device array that is copied, which must not be reused before; where it is
+    copied to here; and where that goes.
+    """
+
+    memory: np.ndarray
+    mark: Any = None
+    in_use: bool = False
+    arriving: tuple[Any, np.ndarray, np.ndarray] | None = None
+
+    def of(self, dtype: np.dtype, size: int) -> np.ndarray:
+        """The buffer's first items."""
+        return self.memory[: size * dtype.itemsize].view(dtype)
+
+
+class Transfers:
+    """Copies to and from a device. Used by one thread at a time.
+
+    Parameters
+    ----------
+    link : Link
+    overlap : bool
+        Without it every copy is waited for, and goes from and to memory that is not pinned. Becomes
+        False where no memory can be pinned.
+    """
+
+    def __init__(self, link: Link, overlap: bool = True) -> None:
+        self.overlap = overlap
+        self._link = link
+        self._rooms: deque[_Room] = deque()
+
+    def send(self, *groups: Sequence[np.ndarray]) -> Iterator[list[Any]]:
+        """Copy groups of arrays to the device.
+
+        Work on one group, if launched before the next is asked for, runs while that is copied.
+
+        Parameters
+        ----------
+        *groups : sequences of arrays, shape (n,)
+            They may change once the group has been handed out.
+
+        Yields
+        ------
+        list of arrays in device memory
+            For each group. Kernels launched from now on see them.
+        """
+        copies = [[self._link.empty(a.size, a.dtype) for a in group] for group in groups]
+        # Kernels may still be using that memory: of now, not of what will be launched on the first group.
+        self._link.copies_follow()
+        for group, arriving in zip(groups, copies, strict=True):
+            try:
+                for array, copy in zip(group, arriving, strict=True):
+                    self._send(array, copy)
+            except BaseException:
+                # No copy may end after its target has been given back.
+                self.finish()
+                raise
+            self._link.kernels_follow(self._link.mark())
+            yield arriving
+
+    def send_one(self, array: np.ndarray) -> Any:
+        """Copy an array of shape (n,) to the device."""
+        return next(self.send([array]))[0]
+
+    @contextmanager
+    def fetching(self) -> Iterator[Callable[[Any, np.ndarray], None]]:
+        """Copy arrays to the host while kernels go on.
+
+        Yields
+        ------
+        callable
+            Takes an array in device memory and an array to write, both of shape (n,). What it writes is
+            there when the block is left, and undefined if by an exception.
+        """
+        try:
+            yield self._fetch
+            self.finish()
+        except BaseException:
+            self.abandon()
+            raise
+
+    def finish(self) -> None:
+        """Wait for all copies, and hand out what arrived."""
+        for room in self._rooms:
+            self._clear(room)
+
+    def abandon(self) -> None:
+        """Wait for all copies; what arrives is dropped."""
+        for room in self._rooms:
+            self._clear(room, keep=False)
+
+    def _send(self, array: np.ndarray, copy: Any) -> None:
+        if not self._has_rooms():
+            put(array, copy)
+            return
+        for piece in _pieces(array):
+            room = self._next_room()
+            staged = room.of(array.dtype, array[piece].size)
+            staged[:] = array[piece]
+            room.in_use = True
+            self._link.to_device(staged, copy[piece])
+            room.mark = self._link.mark()
+
+    def _fetch(self, array: Any, out: np.ndarray) -> None:
+        if not self._has_rooms():
+            on_host(array, out)
+            return
+        self._link.copies_follow()
+        for piece in _pieces(out):
+            room = self._next_room()
+            source, target = array[piece], out[piece]
+            staged = room.of(out.dtype, target.size)
+            room.in_use, room.arriving = True, (source, staged, target)
+            self._link.to_host(source, staged)
+            room.mark = self._link.mark()
+
+    def _has_rooms(self) -> bool:
+        """Whether copies go through pinned buffers, which are taken when first asked for."""
+        if self.overlap and not self._rooms:
+            try:
+                self._rooms = deque([_Room(self._link.pinned(ROOM)) for _ in range(_ROOMS)])
+            except MemoryError as error:
+                _log.debug("no host memory can be pinned, copies are waited for: %s", error)
+                self.overlap = False
+        return self.overlap
+
+    def _next_room(self) -> _Room:
+        self._rooms.rotate(-1)
+        self._clear(self._rooms[-1])
+        return self._rooms[-1]
+
+    def _clear(self, room: _Room, keep: bool = True) -> None:
+        if not room.in_use:
+            return
+        # There is no mark if an interruption came before it.
+        self._link.wait(self._link.mark() if room.mark is None else room.mark)
+        if keep and room.arriving is not None:
+            _, staged, target = room.arriving
+            target[:] = staged
+        room.in_use, room.mark, room.arriving = False, None, None
+
+
+def _pieces(array: np.ndarray) -> Iterator[slice]:
+    """Cut an array of shape (n,) into pieces that fit into a pinned buffer."""
+    step = ROOM // array.itemsize
+    return (slice(a, min(a + step, array.size)) for a in range(0, array.size, step))
+
+
+_of_device: dict[int, Transfers] = {}
+
+
+def current() -> Transfers:
+    """Copies to and from the current device."""
+    number = 0 if SIMULATED else array_module().cuda.runtime.getDevice()
+    if number not in _of_device:
+        _of_device[number] = Transfers(SimulatedLink() if SIMULATED else CudaLink())
+    return _of_device[number]
+
+
+def release() -> None:
+    """Wait for all copies, and give the pinned buffers back to CuPy's pool."""
+    while _of_device:
+        _of_device.popitem()[1].abandon()

@@ -1,0 +1,1 @@
+"""The interval join on a GPU."""

@@ -1,0 +1,189 @@
+"""A run of base events on the device: placed, probed, and ready to be counted and filled."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpu_kernels.device.arrays import array_module
+from gpu_kernels.device.memory import available, exclusive_scan, filled, take
+from gpu_kernels.kernels import placement, tiles
+from gpu_kernels.kernels.compilation import THREADS, TILE, launch_each, launch_tiles
+from gpu_kernels.kernels.layout import Base, Condition, Run, Spans, Targets
+
+_FEW_ENTRIES = 1 << 22
+"""A block of so many fills a GPU, and takes some hundred megabytes: if need be it is split."""
+
+_MANY_ENTRIES = 1 << 25
+"""With so many, by estimate, what a block takes to begin hardly shows. At most `layout.MOST_ENTRIES`."""
+
+_ENTRY_BYTES = 128
+"""Of all arrays that grow with the entries, counted generously."""
+
+_MEMORY_SHARE = 0.25
+"""Of the memory that is left, for a block's entries; candidates and matches need some, too."""
+
+
+def _zeros(size: int, dtype: Any) -> Any:
+    return filled(size, 0, dtype)
+
+
+class Sides(NamedTuple):
+    """Both sides of a join, or a block of a stream and its targets, in device memory.
+
+    Parameters
+    ----------
+    base : Base
+    targets : Targets
+    bands : int64 array, shape (K1, K2, 4)
+    condition : Condition
+    """
+
+    base: Base
+    targets: Targets
+    bands: Any
+    condition: Condition
+
+    @property
+    def classes(self) -> int:
+        """K2."""
+        return self.bands.shape[1]
+
+    def blocks(self, start: int, stop: int) -> list[tuple[int, int]]:
+        """Cut base positions into blocks of a bounded number of entries."""
+        step = max(1, _entries_of_block((stop - start) * self.classes) // self.classes)
+        return [(a, min(a + step, stop)) for a in range(start, stop, step)]
+
+    def place(self, start: int, stop: int, shells: bool) -> Placed:
+        """Find where base events stand among the targets, and count candidates: `placement.place`."""
+        run = Run.of(start, self.classes)
+        entries = (stop - start) * self.classes
+        # The kernel writes all of each array; without targets nobody does.
+        array = take if self.targets.keys.size else _zeros
+        spans = Spans(*(array(entries, np.int64) for _ in Spans._fields))
+        counts = array(entries + 1, np.int64)
+        parts = array(3 * entries + 1 if shells else 2, np.int64)
+        if self.targets.keys.size:
+            launch_each(
+                placement.place, entries, self.base, self.targets, self.bands, run, spans, shells,
+                counts[1:], parts[1:],
+            )  # fmt: skip
+        return Placed(run, spans, counts, parts)
+
+
+class Placed(NamedTuple):
+    """A run of base events and what `placement.place` writes of it."""
+
+    run: Run
+    spans: Spans
+    counts: Any
+    parts: Any
+
+
+class Block:
+    """A run of base events, placed and probed.
+
+    Parameters
+    ----------
+    sides : Sides
+    start, stop : int
+        Base positions.
+    """
+
+    def __init__(self, sides: Sides, start: int, stop: int) -> None:
+        self._run, self._spans, counts, parts = sides.place(start, stop, shells=True)
+        self._scan = exclusive_scan(counts)
+        self.probed = int(self._scan[-1])
+        self._owners = tile_owners(self._scan, self.probed)
+        n_tiles = self._owners.size - 1
+        self._flags = take(n_tiles * THREADS, np.uint8)
+        totals = take(n_tiles + 1, np.int64)
+        launch_tiles(
+            tiles.probe, self.probed, sides.base, sides.targets, sides.condition, self._run,
+            self._spans, self._scan, self._owners, self._flags, totals[1:], parts[1:],
+        )  # fmt: skip
+        self._before = exclusive_scan(totals)
+        self._places = exclusive_scan(parts)
+
+    @cached_property
+    def matches(self) -> int:
+        """Matches of all base events together."""
+        return int(self._places[-1])
+
+    @property
+    def counts(self) -> Any:
+        """Matches of each base event, in device memory: int64 array, shape (stop - start,)."""
+        bounds = self._places[:: 3 * self._run.classes]
+        return bounds[1:] - bounds[:-1]
+
+    @property
+    def tally(self) -> np.ndarray:
+        """Pairs that qualify unseen, candidates probed, and those of them that qualify."""
+        probed_pairs = int(self._before[-1])
+        return np.array([self.matches - probed_pairs, self.probed, probed_pairs])
+
+    def _inner_before(self) -> Any:
+        """How many targets are in the inner ranges before that of each entry."""
+        counts = take(self._spans.inner.size + 1, np.int64)
+        array_module().subtract(self._spans.shell, self._spans.inner, out=counts[1:])
+        return exclusive_scan(counts)
+
+    def fill(self, base_values: Any | None, target_values: Any) -> tuple[Any, Any]:
+        """The matches, in device memory.
+
+        Parameters
+        ----------
+        base_values, target_values : int64 arrays, in device memory
+            What to write for an event, by its position; base values may be None.
+
+        Returns
+        -------
+        int64 array, shape (matches,), or None without base values
+        int64 array, shape (matches,)
+        """
+        matches = self.matches
+        both = base_values is not None
+        target_out = take(matches, np.int64)
+        base_out = take(matches, np.int64) if both else target_out
+        if matches == 0:
+            return base_out if both else None, target_out
+        if not both:
+            base_values = target_values
+        launch_tiles(
+            tiles.copy, matches, self._run, self._spans, self._places,
+            tile_owners(self._places, matches), both, base_values, target_values, base_out, target_out,
+        )  # fmt: skip
+        launch_tiles(
+            tiles.scatter, self.probed, self._spans, self._scan, self._owners, self._flags,
+            self._before, self._inner_before(), target_values, target_out,
+        )  # fmt: skip
+        return base_out if both else None, target_out
+
+
+def _entries_of_block(wanted: int) -> int:
+    """The most entries of a block: few blocks take less time to begin, small ones less memory."""
+    if wanted <= _FEW_ENTRIES:
+        return max(1, wanted)
+    fitting = int(_MEMORY_SHARE * available()) // _ENTRY_BYTES
+    return min(max(_FEW_ENTRIES, fitting), _MANY_ENTRIES)
+
+
+def tile_owners(scan: Any, items: int) -> Any:
+    """Whose the first item of each tile is: `placement.tile_owners`.
+
+    Parameters
+    ----------
+    scan : int64 array, shape (owners + 1,)
+        Exclusive scan of the items of each owner.
+    items : int
+        Their total.
+
+    Returns
+    -------
+    int64 array, shape (tiles + 1,)
+    """
+    owners = take(-(-items // TILE) + 1, np.int64)
+    launch_each(placement.tile_owners, owners.size, scan, owners)
+    return owners

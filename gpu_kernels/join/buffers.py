@@ -1,0 +1,157 @@
+"""Sorted buffers in device memory: the same as `cpu_fallback.join.buffers` makes, in the same order."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from coincide.length_classes import LengthClasses, length_sample
+from coincide.timestamps import IntervalEvents
+from gpu_kernels.device.arrays import array_module, on_device, on_host
+from gpu_kernels.device.transfers import current
+from gpu_kernels.kernels.layout import Base, Targets
+
+
+class OrderedEvents(NamedTuple):
+    """Events of one side by midpoint, equal midpoints by row. All arrays are in device memory.
+
+    Parameters
+    ----------
+    order : int64 array, shape (n,)
+        Row of each event in the caller's arrays.
+    midpoints, lengths : int64 arrays, shape (n,)
+        Doubled midpoints (half ticks) and lengths (ticks).
+    group : int64 array, shape (n,), or None
+        Code of each event's keys, in the order of the rows.
+    """
+
+    order: Any
+    midpoints: Any
+    lengths: Any
+    group: Any
+
+    # What follows makes it a population (coincide.class_choice.Population).
+
+    @property
+    def size(self) -> int:
+        """Number of events."""
+        return self.lengths.size
+
+    def midpoints_apart(self, stride: int) -> np.ndarray:
+        """Every so many of the midpoints, in host memory."""
+        return on_host(self.midpoints[::stride].copy())
+
+    def length_sample(self) -> np.ndarray:
+        """As `coincide.length_classes.length_sample`, in host memory."""
+        return on_host(length_sample(self.lengths, array_module()))
+
+    def classes_between(self, highest: np.ndarray) -> LengthClasses:
+        """As `LengthClasses.between`."""
+        ascending = array_module().sort(self.lengths)
+        ends = on_host(array_module().searchsorted(ascending, on_device(highest), side="right"))
+        starts = np.concatenate([[0], ends[:-1]])
+        # Classes without events point anywhere.
+        edges = on_host(ascending[on_device(np.minimum([starts, ends - 1], self.size - 1))])
+        return LengthClasses.of_extents(edges[0], edges[1], ends - starts)
+
+    def group_shares(self, groups: int) -> np.ndarray | None:
+        """Fraction of the events in each group, in host memory; None: one group."""
+        if self.group is None:
+            return None
+        # Those of no group are counted, too, and left out: CuPy's earlier versions count none of none.
+        codes = array_module().maximum(self.group, -1) + 1
+        return on_host(array_module().bincount(codes, minlength=groups + 1))[1:] / self.size
+
+
+def ordered(*sides: IntervalEvents) -> list[OrderedEvents]:
+    """Copy sides to the device and sort each by midpoint, while the next is copied."""
+    columns = [
+        [side.min_time, side.max_time, *([] if side.group is None else [side.group])]
+        for side in sides
+    ]
+    return [by_midpoint(*arrived) for arrived in current().send(*columns)]
+
+
+def by_midpoint(low: Any, high: Any, group: Any | None = None) -> OrderedEvents:
+    """Sort events, given as int64 arrays of shape (n,) in device memory: min_time, max_time, group."""
+    midpoints = low + high
+    order = array_module().argsort(midpoints, kind="stable")
+    return OrderedEvents(order, midpoints[order], (high - low)[order], group)
+
+
+def base_buffer(events: OrderedEvents, groups: int, classes: LengthClasses) -> tuple[Any, Base]:
+    """Put base events in processing order.
+
+    Parameters
+    ----------
+    events : OrderedEvents
+    groups : int
+        Number of groups.
+    classes : LengthClasses
+        Of these events.
+
+    Returns
+    -------
+    int64 array, shape (n,)
+        Row of each event.
+    Base
+    """
+    offsets = on_device(np.array([0, events.size], np.int64))
+    if events.group is not None:
+        group = events.group[events.order]
+        events, offsets = _by_bucket(events, _or_last(group, group, groups), groups)
+    return events.order, Base(
+        events.midpoints, events.lengths, _classes_of(events, classes), offsets
+    )
+
+
+def target_buffer(
+    events: OrderedEvents, groups: int, classes: LengthClasses
+) -> tuple[Any, Targets]:
+    """Sort target events into length classes and groups. Arguments and result as `base_buffer`."""
+    if classes.count == 1 and events.group is None:
+        offsets = on_device(np.array([[0, events.size]], np.int64))
+        return events.order, _targets(events, offsets)
+    buckets = _classes_of(events, classes).astype(np.int64)
+    if events.group is not None:
+        group = events.group[events.order]
+        buckets = _or_last(group, buckets * groups + group, classes.count * groups)
+    events, bounds = _by_bucket(events, buckets, classes.count * groups)
+    offsets = array_module().empty((classes.count, groups + 1), np.int64)
+    offsets[:, :-1] = bounds[:-1].reshape(classes.count, groups)
+    # Bucket k * groups + g ends where the next begins, also across classes.
+    offsets[:, -1] = bounds[groups::groups]
+    return events.order, _targets(events, offsets)
+
+
+def _targets(events: OrderedEvents, offsets: Any) -> Targets:
+    return Targets(events.midpoints, events.midpoints, events.lengths, offsets)
+
+
+def _classes_of(events: OrderedEvents, classes: LengthClasses) -> Any:
+    highest = on_device(classes.highest)
+    return array_module().searchsorted(highest, events.lengths, side="left").astype(np.uint8)
+
+
+def _or_last(group: Any, bucket: Any, last: int) -> Any:
+    """The bucket of each event; the last for events of no group."""
+    return array_module().where(group >= 0, bucket, last)
+
+
+def _by_bucket(events: OrderedEvents, bucket: Any, buckets: int) -> tuple[OrderedEvents, Any]:
+    """Sort by bucket, keeping the order within; events of bucket `buckets` go last, unlisted.
+
+    Returns
+    -------
+    OrderedEvents
+    int64 array, shape (buckets + 1,)
+        First event of each bucket.
+    """
+    xp = array_module()
+    # Few bytes a key make the sort fast.
+    bucket = bucket.astype(np.min_scalar_type(buckets))
+    place = xp.argsort(bucket, kind="stable")
+    bounds = xp.searchsorted(bucket[place], xp.arange(buckets + 1), side="left")
+    order, midpoints, lengths = events.order[place], events.midpoints[place], events.lengths[place]
+    return OrderedEvents(order, midpoints, lengths, events.group), bounds.astype(np.int64)

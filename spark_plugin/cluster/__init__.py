@@ -1,0 +1,1 @@
+"""Sessions, the RAPIDS Accelerator, credentials, the Python of workers."""

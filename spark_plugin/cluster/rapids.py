@@ -1,0 +1,197 @@
+"""Settings with which our GPU kernels and the RAPIDS Accelerator run on the same GPUs.
+
+The Accelerator moves Spark's own steps (scan, projection, exchange) to the GPU, in the executor's JVM,
+and hands Arrow batches to our kernels in the Python workers. Both share the GPU, so its memory must be
+divided between them before either takes any.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Literal, get_args
+
+from coincide.errors import ConditionError
+from coincide.options import check_choice
+from spark_plugin.cluster.accelerator import RAPIDS_COORDINATES, RAPIDS_PLUGIN
+
+Master = Literal["local", "standalone", "yarn", "kubernetes"]
+
+_FREE_SHARE = 0.02
+"""Share of a GPU's memory left to CUDA contexts and to what the pools cannot hand back."""
+_LEAST_JVM_SHARE = 0.05
+
+
+@dataclass(frozen=True)
+class RapidsOptions:
+    """How the executors of a cluster share their GPUs.
+
+    An executor has one GPU (the Accelerator cannot use more), so a node runs as many executors as it
+    has GPUs.
+
+    Parameters
+    ----------
+    jar : str, or a path
+        The Accelerator's jar: a path that driver and executors see, for Kubernetes ``local:///...`` in
+        the image.
+    master : {"local", "standalone", "yarn", "kubernetes"}
+    tasks_per_gpu : int
+        Tasks at once on a GPU, each with a Python worker of its own; not more than executor cores.
+    jvm_share, python_share : float
+        Parts of a GPU's memory for the JVM's pool and for all Python workers together; at most 0.98 in
+        sum. A worker's limit is `python_share` / `tasks_per_gpu`.
+    discovery_script : str
+        Path to ``scripts/discover-gpus.sh``; needed on YARN (where it is at submission) and on
+        Kubernetes (where it is in the image). Local sessions and standalone workers need none here.
+    python_steps : int
+        Python functions in one stage: 1 for ours, one more for each pandas UDF or `mapInPandas` that
+        follows `correlate` without an exchange between them.
+    explain_only : bool
+        Run everything on the CPU and only say what would run on the GPU. Needs no GPU.
+
+    Raises
+    ------
+    ConditionError
+        If they cannot work together.
+    """
+
+    jar: str
+    master: Master = "standalone"
+    tasks_per_gpu: int = 2
+    jvm_share: float = 0.5
+    python_share: float = 0.4
+    discovery_script: str = ""
+    python_steps: int = 1
+    explain_only: bool = False
+
+    def __post_init__(self) -> None:
+        check_choice("master", self.master, get_args(Master))
+        self._check_jar()
+        if not isinstance(self.explain_only, bool):
+            raise ConditionError(f"explain_only must be True or False; found {self.explain_only!r}")
+        for name in ("tasks_per_gpu", "python_steps"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ConditionError(f"{name} must be an int of at least 1; found {value!r}")
+        self._check_shares()
+        if self.master in ("yarn", "kubernetes") and not self.discovery_script:
+            raise ConditionError(
+                f"on {self.master} executors find their GPU by a script: set discovery_script to"
+                " scripts/discover-gpus.sh"
+            )
+
+    def _check_jar(self) -> None:
+        given: object = self.jar
+        if isinstance(given, os.PathLike):
+            object.__setattr__(self, "jar", os.fspath(given))
+        is_path = isinstance(self.jar, str) and PurePosixPath(self.jar).suffix == ".jar"
+        if not is_path or "," in self.jar:
+            name = RAPIDS_COORDINATES.split(":")[1]
+            raise ConditionError(f"jar must be the path of {name}-….jar; found {given!r}")
+        if self.master == "local" and "://" in self.jar:
+            raise ConditionError(f"a local session wants the jar's plain path; found {given!r}")
+
+    def _check_shares(self) -> None:
+        for name in ("jvm_share", "python_share"):
+            share = getattr(self, name)
+            if not isinstance(share, float) or not 0.0 < share < 1.0:
+                raise ConditionError(f"{name} must be a float between 0 and 1; found {share!r}")
+        if self.jvm_share < _LEAST_JVM_SHARE:
+            raise ConditionError(
+                f"jvm_share must be at least {_LEAST_JVM_SHARE}; found {self.jvm_share}"
+            )
+        total = self.jvm_share + self.python_share
+        if total > 1.0 - _FREE_SHARE:
+            raise ConditionError(
+                f"jvm_share and python_share must sum to {1.0 - _FREE_SHARE} at most; found {total:.3g}"
+            )
+
+
+def rapids_settings(options: RapidsOptions) -> dict[str, str]:
+    """Spark settings for the Accelerator and our kernels on the same GPUs.
+
+    They must be set before the session starts: as ``--conf`` of spark-submit, or for a session that
+    this process starts as ``local_session(master, **settings)``.
+    """
+    settings = {
+        "spark.plugins": RAPIDS_PLUGIN,
+        "spark.rapids.sql.mode": "explainOnly" if options.explain_only else "executeOnGPU",
+        # The Accelerator takes timestamps in UTC sessions only.
+        "spark.sql.session.timeZone": "UTC",
+        **_jar(options),
+    }
+    if options.explain_only:
+        return settings
+    return {**settings, **_memory(options), **_python(options), **_resources(options)}
+
+
+def _jar(options: RapidsOptions) -> dict[str, str]:
+    if options.master == "local":
+        # On the class path: spark.jars would copy 1 GB each time a session starts.
+        return {"spark.driver.extraClassPath": options.jar}
+    return {"spark.jars": options.jar}
+
+
+def _memory(options: RapidsOptions) -> dict[str, str]:
+    """The JVM takes its pool at start; the workers' limit is CuPy's, read when CuPy is imported."""
+    jvm, python = f"{options.jvm_share:.4g}", f"{options.python_share:.4g}"
+    each = 100 * options.python_share / options.tasks_per_gpu
+    return {
+        "spark.rapids.memory.gpu.allocFraction": jvm,
+        "spark.rapids.memory.gpu.maxAllocFraction": jvm,
+        # Its default, 0.25, would refuse a smaller share.
+        "spark.rapids.memory.gpu.minAllocFraction": "0",
+        "spark.rapids.python.memory.gpu.allocFraction": python,
+        "spark.rapids.python.memory.gpu.maxAllocFraction": python,
+        # Else the workers import RMM, which we neither need nor install.
+        "spark.rapids.python.memory.gpu.pooling.enabled": "false",
+        "spark.executorEnv.CUPY_GPU_MEMORY_LIMIT": f"{each:.4g}%",
+    }
+
+
+def _python(options: RapidsOptions) -> dict[str, str]:
+    """Python workers on the executor's GPU, as many as tasks can ever want at once.
+
+    A task holds a permit for each Python function of its stage while it waits for the next: with
+    fewer permits than all running tasks want together they would wait for each other for ever.
+    """
+    settings = {
+        "spark.rapids.sql.python.gpu.enabled": "true",
+        "spark.rapids.python.concurrentPythonWorkers": str(
+            options.tasks_per_gpu * options.python_steps
+        ),
+        # The numbers of nvidia-smi, for the JVM and the workers alike.
+        "spark.executorEnv.CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+        # The workers' daemon is in the jar.
+        "spark.executorEnv.PYTHONPATH": _jar_at_executors(options),
+    }
+    if options.master == "yarn":
+        settings["spark.submit.pyFiles"] = options.jar
+    return settings
+
+
+def _jar_at_executors(options: RapidsOptions) -> str:
+    in_place = options.master == "local" or options.jar.startswith("local:")
+    if in_place:
+        return options.jar.removeprefix("local://")
+    return PurePosixPath(options.jar).name  # Spark brings it to the executor's own folder
+
+
+def _resources(options: RapidsOptions) -> dict[str, str]:
+    """What executors and tasks ask for; local sessions have no scheduler of GPUs."""
+    if options.master == "local":
+        return {}
+    settings = {
+        "spark.executor.resource.gpu.amount": "1",
+        "spark.task.resource.gpu.amount": f"{1 / options.tasks_per_gpu:.6g}",
+    }
+    script = options.discovery_script
+    if options.master == "yarn":
+        settings["spark.files"] = script
+        script = f"./{PurePosixPath(script).name}"
+    if options.master == "kubernetes":
+        settings["spark.executor.resource.gpu.vendor"] = "nvidia.com"
+    if script and options.master != "standalone":
+        settings["spark.executor.resource.gpu.discoveryScript"] = script
+    return settings

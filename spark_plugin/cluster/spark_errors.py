@@ -1,0 +1,67 @@
+"""What Spark raises, in our words: from a worker's error, or a condition of Spark's own."""
+
+from __future__ import annotations
+
+import re
+
+from coincide import errors
+from coincide.errors import CoincideError, DataError, SchemaError
+
+_ERROR_FROM_WORKER = re.compile(r"coincide\.errors\.(\w+): (.+)")
+_BUG_IN_WORKER = re.compile(r"^(?!org\.|java\.|py4j\.)[\w.]+(?:Error|Exception): .+$", re.MULTILINE)
+_SPARK_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ([^\n]*)")
+_NO_FILE_SYSTEM = re.compile(r"No FileSystem for scheme \"?([\w.+-]+)")
+_SQL_STATE = re.compile(r"\s*SQLSTATE: \w+\s*$")
+_BAD_DATA_CONDITIONS = (
+    "CANNOT_READ_FILE_FOOTER",
+    "FAILED_READ_FILE",
+    "MALFORMED_CSV_RECORD",
+    "MALFORMED_RECORD_IN_PARSING",
+    "PARQUET_TYPE",
+    "PATH_",
+    "UNABLE_TO_INFER_SCHEMA",
+    "USER_RAISED_EXCEPTION",
+)
+
+
+def explain_spark(error: BaseException) -> tuple[bool, str]:
+    """Whether what Spark raised is about the data or the request, and the words for it."""
+    text = str(error)
+    raised = _ERROR_FROM_WORKER.findall(text)
+    if raised:
+        return True, raised[-1][1]
+    unknown = _NO_FILE_SYSTEM.search(text)
+    if unknown:
+        return True, (
+            f"Spark knows no file system {unknown[1]}://; name another, or add its library, for example"
+            " with --conf spark.jars.packages=..."
+        )
+    conditions = [
+        (name, _SQL_STATE.sub("", words)) for name, words in _SPARK_CONDITION.findall(text)
+    ]
+    bad = [words for name, words in conditions if name.startswith(_BAD_DATA_CONDITIONS)]
+    if bad:
+        return True, "Spark: " + " ".join(dict.fromkeys(bad))
+    bugs = _BUG_IN_WORKER.findall(text)
+    if bugs:
+        return False, f"in a Spark worker: {bugs[-1]}"
+    words = conditions[0][1] if conditions else first_line(error)
+    return type(error).__name__ == "AnalysisException", f"Spark: {words}"
+
+
+def as_ours(error: BaseException) -> CoincideError | None:
+    """What Spark says of the data as an error of this package; None for what is a failure."""
+    is_bad_use, words = explain_spark(error)
+    if not is_bad_use:
+        return None
+    text = str(error)
+    raised = _ERROR_FROM_WORKER.findall(text)
+    if raised:
+        return getattr(errors, raised[-1][0], DataError)(words)
+    of_types = type(error).__name__ == "AnalysisException" or "[PARQUET_TYPE" in text
+    return (SchemaError if of_types else DataError)(words)
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message, or its type where it has none."""
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)

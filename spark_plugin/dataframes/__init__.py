@@ -1,0 +1,1 @@
+"""DataFrames as events: columns, checks, the look at both sides, the stage."""

@@ -1,0 +1,225 @@
+"""Spark columns: schema checks, times to ticks, and every other column to int64 and back.
+
+Expressions are SQL text: a Column is built by a call to the JVM for each of its parts, which for a plan
+of this size would take longer than a small join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import SupportsIndex
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import types as T
+
+from coincide.errors import SchemaError
+from coincide.units import TIME_LIMIT
+from spark_plugin.dataframes.arrow_types import arrow_type
+from spark_plugin.worker.arrow.tables import check_name
+from spark_plugin.worker.arrow.time_columns import TimeColumn, TimeScale
+
+_INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
+_EPOCH = "DATE '1970-01-01'"
+_NTZ_EPOCH = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
+_MICROSECOND = "INTERVAL '0.000001' SECOND"
+NOT_FINITE = -TIME_LIMIT - 1
+"""Ticks of a NaN or an infinity, as no other value has them."""
+
+
+def field_of(frame: DataFrame, side: str, name: str) -> T.StructField:
+    """A top-level field by name.
+
+    Raises
+    ------
+    SchemaError
+        If it is missing or stands twice.
+    """
+    check_name(side, name, frame.columns)
+    if "${" in name:
+        raise SchemaError(
+            f"{side} has the column {name!r}, in which Spark would replace what follows ${{; rename it"
+        )
+    alike = [other for other in frame.columns if other.lower() == name.lower()]
+    if len(alike) > 1 and frame.sparkSession.conf.get("spark.sql.caseSensitive") != "true":
+        raise SchemaError(
+            f"{side} has columns that Spark cannot tell apart: {', '.join(alike)}; rename all but one"
+        )
+    return next(field for field in frame.schema.fields if field.name == name)
+
+
+def can_be_named(name: str, lowered: Sequence[str]) -> bool:
+    """Whether SQL can name a column, among columns whose names in lower case are given."""
+    return "${" not in name and lowered.count(name.lower()) == 1
+
+
+def quoted(name: str) -> str:
+    """A column's name in SQL, dots and all."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def spark_time_column(side: str, field: T.StructField) -> TimeColumn:
+    """What a Spark column means as a time.
+
+    Raises
+    ------
+    SchemaError
+        If the type is no time.
+    """
+    kind = field.dataType
+    if isinstance(kind, T.TimestampType):
+        return TimeColumn(side, field.name, "timestamp", 1000)
+    if isinstance(kind, T.TimestampNTZType):
+        return TimeColumn(side, field.name, "timestamp_ntz", 1000)
+    if isinstance(kind, _INTEGERS):
+        return TimeColumn(side, field.name, "integer")
+    if isinstance(kind, (T.FloatType, T.DoubleType)):
+        return TimeColumn(side, field.name, "float", is_single=isinstance(kind, T.FloatType))
+    raise SchemaError(
+        f"{side}.{field.name} is {kind.simpleString()}; a time column must be a timestamp, an integer or"
+        " a float. Cast it, for example with to_timestamp"
+    )
+
+
+def can_be_key(kind: T.DataType) -> bool:
+    """Whether equality on a Spark type is exact and means what it says."""
+    inexact = (T.FloatType, T.DoubleType, T.ArrayType, T.MapType, T.StructType, T.NullType)
+    collated = isinstance(kind, T.StringType) and kind != T.StringType()
+    return not isinstance(kind, (*inexact, T.VariantType)) and not collated
+
+
+def ticks(scale: TimeScale) -> str:
+    """A time column in ticks: bigint, null where the value is null.
+
+    What is no time comes out just out of range, so that differences cannot overflow: `NOT_FINITE` for NaN
+    and infinities, `TIME_LIMIT` with either sign for what is too far. Guarded, since ANSI mode would raise
+    on the overflow of a product.
+    """
+    value = quoted(scale.column.name)
+    if scale.column.family == "float":
+        number = f"CAST({value} AS DOUBLE)"
+        scaled = f"rint({_scaled(scale)})"
+        infinite = f"abs({number}) >= double('Infinity')"  # to Spark, NaN is above all else
+        return (
+            f"CASE WHEN abs({scaled}) < {float(TIME_LIMIT)!r}D THEN CAST({scaled} AS BIGINT)"
+            f" WHEN {infinite} THEN {literal(NOT_FINITE)}"
+            f" WHEN {value} IS NOT NULL THEN {literal(TIME_LIMIT)} END"
+        )
+    whole = to_int64(value, scale.column.family)
+    if scale.factor == 1:
+        end, begin = literal(TIME_LIMIT), literal(-TIME_LIMIT)
+        beyond = f"WHEN {whole} >= {end} THEN {end} WHEN {whole} <= {begin} THEN {begin}"
+        return f"CASE {beyond} ELSE {whole} END"
+    fits = f"{whole} BETWEEN {literal(1 - scale.limit)} AND {literal(scale.limit - 1)}"
+    scaled = f"{whole} * {literal(int(scale.factor))}"
+    return f"CASE WHEN {fits} THEN {scaled} WHEN {value} IS NOT NULL THEN {literal(TIME_LIMIT)} END"
+
+
+def rounding(scale: TimeScale) -> str:
+    """By how many ticks a float time is changed, as `tables.rounding` has it: double, for valid times."""
+    if scale.column.family != "float":
+        return "0D"
+    scaled = _scaled(scale)
+    change = f"abs({scaled} - rint({scaled}))"
+    least = f"greatest(abs({scaled}) * {scale.epsilon!r}D, {scale.noise!r}D)"
+    return f"CASE WHEN {change} > {least} THEN {change} ELSE 0D END"
+
+
+def _scaled(scale: TimeScale) -> str:
+    """A float column in ticks, not yet rounded: as `tables.scaled_floats`, to the bit."""
+    number = f"CAST({quoted(scale.column.name)} AS DOUBLE)"
+    up, down = scale.factor.numerator, scale.factor.denominator
+    return f"({number} * {float(up)!r}D)" if down == 1 else f"({number} / {float(down)!r}D)"
+
+
+def literal(number: SupportsIndex) -> str:
+    """A bigint in SQL."""
+    return f"{number.__index__()}L"
+
+
+def to_int64(value: str, family: str) -> str:
+    """A timestamp in microseconds, or an integer, as bigint; the session time zone has no say."""
+    if family == "timestamp":
+        return f"unix_micros({value})"
+    if family == "timestamp_ntz":
+        # Differences of wall-clock times are taken without a zone: no daylight saving in between.
+        return f"(({value} - {_NTZ_EPOCH}) div {_MICROSECOND})"
+    return f"CAST({value} AS BIGINT)"
+
+
+def crosses_as_int64(kind: T.DataType) -> bool:
+    """Whether a column of this type goes through the Python worker as bigint."""
+    return _codec(kind) is not None
+
+
+def wire_type(kind: T.DataType) -> T.DataType:
+    """The type in which a column goes through the Python worker.
+
+    Raises
+    ------
+    SchemaError
+        If Spark's Arrow cannot carry it.
+    """
+    if crosses_as_int64(kind):
+        return T.LongType()
+    try:
+        arrow_type(kind)
+    except PySparkException as error:
+        raise SchemaError(
+            f"columns of type {kind.simpleString()} cannot go through Spark's Arrow; cast them, for"
+            " example to a string"
+        ) from error
+    return kind
+
+
+def wire_bytes(value: str, kind: T.DataType) -> int | str | None:
+    """Bytes of a value on the wire: a number, SQL where it is each row's own; None: it cannot be told."""
+    if isinstance(kind, (T.StringType, T.BinaryType)):
+        return f"coalesce(octet_length({value}), 0)"
+    fixed = (T.FloatType, T.DoubleType, T.DayTimeIntervalType, T.NullType)
+    if crosses_as_int64(kind) or isinstance(kind, fixed):
+        return 8
+    return 16 if isinstance(kind, T.DecimalType) else None
+
+
+def can_be_hashed(kind: T.DataType) -> bool:
+    """Whether Spark's hash functions take a type."""
+    if isinstance(kind, T.ArrayType):
+        return can_be_hashed(kind.elementType)
+    if isinstance(kind, T.StructType):
+        return all(can_be_hashed(field.dataType) for field in kind.fields)
+    return not isinstance(kind, (T.MapType, T.VariantType))
+
+
+def encode(value: str, kind: T.DataType) -> str:
+    """A column in its wire type, in SQL."""
+    codec = _codec(kind)
+    return value if codec is None else codec[0].format(value)
+
+
+def decode(value: str, kind: T.DataType) -> str:
+    """A wire column in its own type, in SQL."""
+    codec = _codec(kind)
+    return value if codec is None else codec[1].format(value)
+
+
+def _codec(kind: T.DataType) -> tuple[str, str] | None:
+    """SQL that takes a value to a bigint and back; None for types that cross as they are."""
+    if isinstance(kind, T.LongType):
+        return "{}", "{}"
+    if isinstance(kind, (*_INTEGERS, T.BooleanType)):
+        return "CAST({} AS BIGINT)", f"CAST({{}} AS {kind.simpleString()})"
+    if isinstance(kind, T.DateType):
+        # Not unix_date and its inverse: the RAPIDS Accelerator has these, and they cost the same.
+        return f"CAST(datediff({{}}, {_EPOCH}) AS BIGINT)", f"date_add({_EPOCH}, CAST({{}} AS INT))"
+    if isinstance(kind, T.TimestampType):
+        return "unix_micros({})", "timestamp_micros({})"
+    if isinstance(kind, T.TimestampNTZType):
+        return to_int64("{}", "timestamp_ntz"), f"({_NTZ_EPOCH} + {{}} * {_MICROSECOND})"
+    return None
+
+
+def key_kinds(frame: DataFrame, side: str, by: Sequence[str]) -> list[tuple[str, bool]]:
+    """For each key its type in words and whether it can be a key."""
+    kinds = [field_of(frame, side, name).dataType for name in by]
+    return [(kind.simpleString(), can_be_key(kind)) for kind in kinds]

@@ -1,0 +1,192 @@
+"""One side of a Spark join: the user's DataFrame and the column expressions that make events of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+
+from coincide.options import SideName
+from coincide.units import TIME_LIMIT
+from spark_plugin.dataframes.columns import (
+    NOT_FINITE,
+    can_be_hashed,
+    can_be_named,
+    field_of,
+    literal,
+    quoted,
+    rounding,
+    ticks,
+    wire_bytes,
+)
+from spark_plugin.worker.arrow.time_columns import INVALID_REASONS, TimeScale
+from spark_plugin.worker.wire.columns import HASHES
+
+REASONS = ("ok", "null", *INVALID_REASONS)
+"""What a row can be; its index is the value of `EventFrame.reason`."""
+
+_TIME_BYTES = 16
+
+
+@dataclass(frozen=True)
+class EventFrame:
+    """A side as events.
+
+    Parameters
+    ----------
+    side : str
+        ``"left"`` or ``"right"``.
+    source : DataFrame
+        As the user gave it.
+    scales : (TimeScale, TimeScale)
+        Of the min and the max column.
+    by, payload : lists of str
+        Key columns and columns to hand out.
+    longest : int or None
+        Declared longest length, ticks.
+    observation : Observation or None
+        Counts its rows while they are joined: where nobody has looked at them before.
+    """
+
+    side: SideName
+    source: DataFrame
+    scales: tuple[TimeScale, TimeScale]
+    by: list[str]
+    payload: list[str]
+    longest: int | None
+    observation: Observation | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        """What other expressions refer to, as select expressions over the source.
+
+        ``low`` and ``high``: min_time and max_time in ticks, bigint, null for a null, just out of range
+        for what is no time: Spark may evaluate ``high - low`` of rows that another condition excludes,
+        so that it must not overflow for any. ``null_key``: whether a key is null, boolean. ``key_hash``:
+        bigint, 0 without keys. `HASHES`: bigints, of the times, the keys and all columns that can be
+        hashed: events of equal ones have equal partners, whatever else they differ in.
+        """
+        names = [quoted(name) for name in self.by]
+        null_key = " OR ".join(f"{name} IS NULL" for name in names) or "false"
+        key_hash = f"xxhash64({', '.join(names)})" if names else "0L"
+        times = [ticks(scale) for scale in self.scales]
+        known = ", ".join([*times, *names, *self._hashable])
+        return [
+            f"{times[0]} AS low",
+            f"{times[1]} AS high",
+            f"({null_key}) AS null_key",
+            f"{key_hash} AS key_hash",
+            *(f"xxhash64({i}L, {known}) AS {name}" for i, name in enumerate(HASHES)),
+        ]
+
+    @property
+    def _hashable(self) -> list[str]:
+        fields = self.source.schema.fields
+        names = [field.name.lower() for field in fields]
+        return [
+            quoted(field.name)
+            for field in fields
+            if can_be_hashed(field.dataType) and can_be_named(field.name, names)
+        ]
+
+    @property
+    def counted_columns(self) -> list[str]:
+        """What `counted` needs besides `columns`."""
+        return [] if self.observation is None else [f"{self.rounding} AS rounded"]
+
+    def counted(self, rows: DataFrame) -> DataFrame:
+        """Rows of `columns` and `counted_columns`, counted on their way."""
+        if self.observation is None:
+            return rows
+        totals = {
+            "rows": "count(1)",
+            "unmatchable": f"count_if({self.reason} = {REASONS.index('null')})",
+            "rounded": f"max(CASE WHEN {self.is_ok} THEN rounded END)",
+        }
+        return rows.observe(
+            self.observation, *(F.expr(text).alias(name) for name, text in totals.items())
+        )
+
+    @property
+    def rounding(self) -> str:
+        """By how many ticks the times of a valid row are rounded: double, over the source."""
+        low, high = map(rounding, self.scales)
+        return low if low == high else f"greatest({low}, {high})"
+
+    @property
+    def row_bytes(self) -> tuple[int, str | None] | None:
+        """Bytes of a row on the wire: of all rows alike, and SQL of what is each row's own, if any.
+
+        None where it cannot be told, as of nested columns.
+        """
+        alike, own = _TIME_BYTES, []
+        for name in (*self.by, *self.payload):
+            kind = field_of(self.source, self.side, name).dataType
+            size = wire_bytes(quoted(name), kind)
+            if size is None:
+                return None
+            if isinstance(size, int):
+                alike += size
+            else:
+                own.append(size)
+        return alike, " + ".join(own) or None
+
+    @property
+    def about_bytes(self) -> tuple[int, str | None]:
+        """As `row_bytes`, nested columns as long as their text would be."""
+        told = self.row_bytes
+        if told is not None:
+            return told
+        names = ", ".join(quoted(name) for name in (*self.by, *self.payload))
+        return _TIME_BYTES, f"octet_length(to_json(struct({names})))"
+
+    @property
+    def is_ok(self) -> str:
+        """Whether a row is an event that can match: boolean, null counts as no."""
+        # Of ordered ends only the outer sides can be out of range.
+        ok = f"low <= high AND low > {literal(-TIME_LIMIT)} AND high < {literal(TIME_LIMIT)}"
+        if self.by:
+            ok += " AND NOT null_key"
+        return ok if self.longest is None else f"{ok} AND high - low <= {literal(self.longest)}"
+
+    @property
+    def reason(self) -> str:
+        """Index in `REASONS`: int, never null."""
+        index = {reason: i for i, reason in enumerate(REASONS)}
+        too_long = "false" if self.longest is None else f"high - low > {literal(self.longest)}"
+        not_finite = literal(NOT_FINITE)
+        # A null key comes last: it does not excuse an invalid time.
+        return (
+            f"CASE WHEN {self.is_ok} THEN {index['ok']}"
+            f" WHEN low IS NULL OR high IS NULL THEN {index['null']}"
+            # Not IN: the RAPIDS Accelerator has it for lists of literals only.
+            f" WHEN low = {not_finite} OR high = {not_finite} THEN {index[self._finiteness]}"
+            f" WHEN NOT ({_in_range('low')} AND {_in_range('high')}) THEN {index['range']}"
+            f" WHEN low > high THEN {index['order']}"
+            f" WHEN {too_long} THEN {index['length']}"
+            f" ELSE {index['null']} END"
+        )
+
+    def rows_of(self, reason: str) -> DataFrame:
+        """The source's rows of one of the `REASONS`, as text: Python has no date for every time."""
+        found = self.source.selectExpr("struct(*) AS source_row", *self.columns)
+        return found.where(f"{self.reason} = {REASONS.index(reason)}").selectExpr(
+            *(
+                f"CAST(source_row.{quoted(name)} AS STRING) AS {quoted(name)}"
+                for name in dict.fromkeys([*self._time_names, *self.by, *self.payload])
+            )
+        )
+
+    @property
+    def _time_names(self) -> list[str]:
+        return [scale.column.name for scale in self.scales]
+
+    @property
+    def _finiteness(self) -> str:
+        floats = any(scale.column.family == "float" for scale in self.scales)
+        return "not_finite" if floats else "range"
+
+
+def _in_range(name: str) -> str:
+    return f"{name} > {literal(-TIME_LIMIT)} AND {name} < {literal(TIME_LIMIT)}"

@@ -1,0 +1,92 @@
+"""What is known of two DataFrames whose join finds nothing, or will find nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from spark_plugin.dataframes.columns import quoted
+from spark_plugin.dataframes.events import EventFrame
+from spark_plugin.dataframes.statistics import SideStatistics, measure
+from spark_plugin.worker.arrow.sides import Side
+from spark_plugin.worker.emission import JoinSpec
+from spark_plugin.worker.reports.emptiness import Evidence, NoPairs, explain_emptiness
+from spark_plugin.worker.reports.key_overlap import KeyOverlap, key_overlap
+
+_MOST_KEYS = 20_000
+"""Distinct keys of a side to look at."""
+
+
+@dataclass(frozen=True)
+class FrameEvidence:
+    """Two sides, and what the look at them has shown.
+
+    Parameters
+    ----------
+    sides : (EventFrame, EventFrame)
+    spec : JoinSpec
+    statistics : (SideStatistics, SideStatistics) or None
+        None where declared statistics spared the look.
+    """
+
+    sides: tuple[EventFrame, EventFrame]
+    spec: JoinSpec
+    statistics: tuple[SideStatistics, SideStatistics] | None
+
+    def foreseen(self) -> NoPairs | None:
+        """Why there will be no pair, if the look has shown that: runs a job only if keys are the reason."""
+        if self.statistics is None:
+            return None
+        found = self._explained(self.statistics, None)
+        if not found.reasons and self._shares_no_key(self.statistics):
+            found = self._explained(self.statistics, self._keys())
+        return found if found.reasons else None
+
+    def no_pairs(self) -> NoPairs:
+        """Why there was no pair. Runs jobs: for the keys, and a look where there was none."""
+        return self._explained(self.statistics or measure(*self.sides), self._keys())
+
+    def _explained(
+        self, statistics: tuple[SideStatistics, SideStatistics], keys: KeyOverlap | None
+    ) -> NoPairs:
+        left, right = (
+            Evidence(side.scales[0], s.matchable, s.shortest, s.first, s.last)
+            for side, s in zip(self.sides, statistics, strict=True)
+        )
+        return explain_emptiness(left, right, self.spec.window, self.spec.how, keys)
+
+    def _shares_no_key(self, statistics: tuple[SideStatistics, SideStatistics]) -> bool:
+        """Whether the sample holds all events, and no key of one side is on the other."""
+        is_whole = all(s.midpoints.size == s.matchable for s in statistics)
+        left, right = (s.hashes for s in statistics)
+        return is_whole and bool(self.sides[0].by) and not np.isin(left, right).any()
+
+    def _keys(self) -> KeyOverlap | None:
+        by = self.sides[0].by
+        if not by:
+            return None
+        frames = [_distinct_keys(side) for side in self.sides]
+        tables = [frame.limit(_MOST_KEYS + 1).toArrow() for frame in frames]
+        found = key_overlap(_side_of(tables[0]), _side_of(tables[1]), by)
+        if found is None or max(table.num_rows for table in tables) <= _MOST_KEYS:
+            return found
+        shared = frames[0].intersect(frames[1]).count()
+        left, right = (frame.count() for frame in frames)
+        return KeyOverlap(found.names, left, right, shared, True)
+
+
+def _distinct_keys(side: EventFrame) -> DataFrame:
+    names = [quoted(name) for name in side.by]
+    rows = side.source.selectExpr(
+        *side.columns, *(f"{name} AS key{i}" for i, name in enumerate(names))
+    )
+    return rows.where(side.is_ok).select(*(f"key{i}" for i in range(len(names)))).distinct()
+
+
+def _side_of(keys: pa.Table) -> Side:
+    times = np.zeros(keys.num_rows, np.int64)
+    columns = [column.combine_chunks() for column in keys.columns]
+    return Side(times, times, None, columns, [])

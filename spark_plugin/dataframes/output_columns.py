@@ -1,0 +1,139 @@
+"""The columns of a result on Spark: their names, their types, and how they cross from the worker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import types as T
+
+from spark_plugin.dataframes import columns as frames
+from spark_plugin.dataframes.events import EventFrame
+from spark_plugin.worker.emission import JoinSpec, check_output_names
+from spark_plugin.worker.wire.columns import METRICS, wire_layout
+
+Named = Sequence[tuple[str, T.DataType]]
+
+
+@dataclass(frozen=True)
+class OutputColumn:
+    """A column of the result: its name, its type, and whether in arrays."""
+
+    name: str
+    kind: T.DataType
+    in_lists: bool = False
+
+    @property
+    def wire_kind(self) -> T.DataType:
+        """Its type on the wire."""
+        kind = frames.wire_type(self.kind)
+        return T.ArrayType(kind) if self.in_lists else kind
+
+    @property
+    def crosses_as_is(self) -> bool:
+        """Whether the two types are one."""
+        return frames.wire_type(self.kind) == self.kind
+
+    def decoded(self) -> str:
+        """SQL that gives the column its own type."""
+        name = frames.quoted(self.name)
+        if self.crosses_as_is:
+            return name
+        if self.in_lists:
+            return f"transform({name}, value -> {frames.decode('value', self.kind)}) AS {name}"
+        return f"{frames.decode(name, self.kind)} AS {name}"
+
+
+def output_columns(spec: JoinSpec, by: Named, left: Named, right: Named) -> list[OutputColumn]:
+    """The columns of a result, as `spark_plugin.worker.emission.output_schema` has them.
+
+    Parameters
+    ----------
+    spec : JoinSpec
+    by, left, right : sequences of (str, DataType)
+        Key columns, and columns to hand out.
+    """
+    columns = [OutputColumn(name, kind) for name, kind in by]
+    columns += [OutputColumn(f"left_{name}", kind) for name, kind in left]
+    if spec.one_row_per_event:
+        return columns
+    if spec.emit == "counts":
+        return [*columns, OutputColumn("matches", T.LongType())]
+    in_lists = spec.emit == "lists"
+    columns += [OutputColumn(f"right_{name}", kind, in_lists) for name, kind in right]
+    if spec.probability:
+        columns.append(OutputColumn("probability", T.DoubleType(), in_lists))
+    return columns
+
+
+def wire_schema(columns: Sequence[OutputColumn]) -> T.StructType:
+    """What the worker yields.
+
+    Raises
+    ------
+    SchemaError
+        If Spark's Arrow cannot carry a type.
+    """
+    return T.StructType([T.StructField(column.name, column.wire_kind) for column in columns])
+
+
+def metrics_name(names: Sequence[str]) -> str:
+    """A name for a column of counters that no output column has."""
+    name = METRICS
+    while name in (other.lower() for other in names):
+        name += "_"
+    return name
+
+
+def decoded(frame: DataFrame, columns: Sequence[OutputColumn]) -> DataFrame:
+    """The worker's columns in their own types."""
+    if all(column.crosses_as_is for column in columns):
+        # Spared, since even a projection of nothing copies every row.
+        return frame
+    return frame.selectExpr(*(column.decoded() for column in columns))
+
+
+class ResultColumns:
+    """The output columns of a join of DataFrames: their names, types, and how they cross the wire.
+
+    Parameters
+    ----------
+    sides : (EventFrame, EventFrame)
+    spec : JoinSpec
+
+    Raises
+    ------
+    ConditionError
+        If two would have one name.
+    SchemaError
+        If Spark's Arrow cannot carry a type.
+    """
+
+    # `layout`: how events cross; `columns`; `wire_schema`: what the worker yields.
+
+    def __init__(self, sides: tuple[EventFrame, EventFrame], spec: JoinSpec) -> None:
+        left, right = sides
+        keys, mine, theirs = (
+            [(name, frames.field_of(side.source, side.side, name).dataType) for name in names]
+            for side, names in ((left, left.by), (left, left.payload), (right, right.payload))
+        )
+        cross = [[frames.crosses_as_int64(kind) for _, kind in side] for side in (mine, theirs)]
+        self.layout = wire_layout(len(keys), *cross)
+        self.columns = output_columns(spec, keys, mine, theirs)
+        check_output_names(list(self.names))
+        self.wire_schema = wire_schema(self.columns)
+
+    @property
+    def metrics_name(self) -> str:
+        """A name for a column of counters that no output column has."""
+        return metrics_name(self.names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the output columns, on the wire and off it."""
+        return tuple(column.name for column in self.columns)
+
+    def decoded(self, pairs: DataFrame) -> DataFrame:
+        """The worker's columns in their own types."""
+        return decoded(pairs, self.columns)

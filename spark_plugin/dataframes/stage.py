@@ -1,0 +1,102 @@
+"""The stage of a plan in which Python workers join."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.resource import ResourceProfile
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from spark_plugin.worker.reports.metrics import COUNTERS, merged
+from spark_plugin.worker.wire.task import WireTask
+
+_log = logging.getLogger("coincide")
+NOBODY = -1
+"""In place of a row's number where nobody is meant."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What the stage is given besides its rows.
+
+    Parameters
+    ----------
+    raise_invalid : bool
+        Whether invalid rows on the way to it fail the job: what a look has found may have changed.
+    profile : ResourceProfile or None
+        What its tasks ask of the scheduler.
+    metrics : str or None
+        Name of a column for the counters of tasks, that no other column has; None: not counted.
+    observation : Observation or None
+        Collects their sums.
+    """
+
+    raise_invalid: bool
+    profile: ResourceProfile | None
+    metrics: str | None
+    observation: Observation | None
+
+    def run(
+        self, rows: DataFrame, task: WireTask, schema: T.StructType, *, is_joined: bool = False
+    ) -> DataFrame:
+        """What a task makes of rows on the wire, in the columns of the schema.
+
+        Parameters
+        ----------
+        rows : DataFrame
+        task : WireTask
+        schema : StructType
+        is_joined : bool
+            Whether the result is only joined, by a number in its first column. Rows with `NOBODY`
+            may be in it then.
+        """
+        if self.metrics is None or self.observation is None:
+            return rows.mapInArrow(task, schema, profile=self.profile)
+        counters = T.StructField(self.metrics, T.ArrayType(T.LongType()))
+        wide = T.StructType([*schema.fields, counters])
+        # Tasks tell their counters in rows of their own.
+        found = rows.mapInArrow(task, wide, profile=self.profile)
+        if not is_joined:
+            return observed(found, self.metrics, self.observation, COUNTERS)
+        # Adaptive execution takes what finds nothing out of the plan, and what was observed with it.
+        nothing = [F.lit(None).cast(field.dataType) for field in schema]
+        none = rows.sparkSession.range(1).select(*nothing, F.expr("array(0L, 0L, 0L)"))
+        first, *others = schema.names
+        found = found.unionAll(none).observe(self.observation, *_totals(self.metrics, COUNTERS))
+        return found.selectExpr(f"coalesce({first}, {NOBODY}L) AS {first}", *others)
+
+
+def observed(
+    found: DataFrame, metrics: str, observation: Observation, names: Sequence[str]
+) -> DataFrame:
+    """Rows of results, those that tell what tasks counted taken out and added up.
+
+    Parameters
+    ----------
+    found : DataFrame
+    metrics : str
+        The column of the numbers, null in rows of results.
+    observation : Observation
+        Takes their sums, under their names.
+    names : sequence of str
+    """
+    found = found.observe(observation, *_totals(metrics, names))
+    return found.where(f"{metrics} IS NULL").drop(metrics)
+
+
+def observed_numbers(observation: Observation) -> dict[str, Any] | None:
+    """What was observed, once an action has ended; None if Spark has left out what was to be."""
+    try:
+        return observation.get
+    except Exception as error:  # Spark has no error of its own for it: an assertion of the JVM
+        _log.debug("nothing observed: %s", error)
+        return None
+
+
+def _totals(metrics: str, names: Sequence[str]) -> list[Column]:
+    return [F.expr(merged(name, f"{metrics}[{i}]")).alias(name) for i, name in enumerate(names)]

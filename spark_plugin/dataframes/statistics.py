@@ -1,0 +1,211 @@
+"""One pass over both sides: how many events, when, how long, how dense, and which rows are invalid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from coincide.errors import DataError
+from spark_plugin.dataframes.events import REASONS, EventFrame
+from spark_plugin.worker.arrow.tables import SideCounts, example_row
+from spark_plugin.worker.arrow.time_columns import INVALID_REASONS, describe_invalid
+
+_SAMPLE_TIERS = ((256, 1), (1 << 12, 16), (1 << 16, 128), (1 << 20, 1024))
+"""Rows of a partition up to a position are sampled every so many: few rows whole, many rows thinly."""
+_LAST_STRIDE = 8192
+_OF_EVENTS = (("low", "first"), ("high", "last"), ("rounded", "rounded"))
+_LATE_PARTITION = 128
+"""From this partition on strides are twice as long, from the doubled one on four times, and so on: so
+many partitions give little more of a sample than some, though no task knows how many there are."""
+_DOUBLINGS = 18
+_FIRST_DOUBLINGS = 4
+"""Of the stride of the first rows, so that a late small partition still shows when its events are."""
+_ROW_BITS = 33
+_ROW_MASK = (1 << _ROW_BITS) - 1
+"""Bits of `monotonically_increasing_id` that count the rows of a partition; those above number it."""
+
+
+@dataclass(frozen=True, eq=False)
+class SideStatistics:
+    """What is known of one side before slices are cut.
+
+    Parameters
+    ----------
+    counts : SideCounts
+    shortest, longest : int
+        rho and pi of the valid events, ticks; 0 without events.
+    midpoints : int64 array, shape (samples,), ascending
+        Doubled midpoints of a sample, half ticks.
+    weights : float64 array, shape (samples,)
+        Events for which each sample stands; in all those that can match.
+    hashes : int64 array, shape (samples,)
+        Hash of the keys of each sample, 0 without keys.
+    partitions : int64 array, shape (samples,)
+        Partition of each sample.
+    row_bytes : float
+        Bytes of a row on the way to a worker, on average, as the sample tells them.
+    own_bytes : int
+        Bytes of texts and the like in all rows; 0 where nested columns are handed out, too.
+    first, last : int
+        Earliest min_time and latest max_time of the valid events, ticks; 0 without events.
+    """
+
+    counts: SideCounts
+    shortest: int
+    longest: int
+    midpoints: np.ndarray
+    weights: np.ndarray
+    hashes: np.ndarray
+    partitions: np.ndarray
+    row_bytes: float = 0.0
+    own_bytes: int = 0
+    first: int = 0
+    last: int = 0
+
+    @property
+    def matchable(self) -> int:
+        """Events that can match."""
+        return self.counts.rows - self.counts.unmatchable - self.counts.dropped
+
+
+def measure(left: EventFrame, right: EventFrame) -> tuple[SideStatistics, SideStatistics]:
+    """Both sides in one query that looks at each row once. Runs eagerly.
+
+    One group per side and reason of rows that cannot match, and one per sampled row with those after
+    it for which it stands. The key is a single bigint, which keeps the aggregate in Spark's fastest
+    path: the reason, or the number of the sampled row above all reasons; doubled, with the side as the
+    last bit.
+    """
+    wanted = ["count(1) AS rows", "min(length) AS shortest", "max(length) AS longest"]
+    wanted += ["min(first) AS first", "max(last) AS last", "max(rounded) AS rounded"]
+    wanted += ["max(midpoint) AS midpoint", *(["max(hash) AS hash"] if left.by else [])]
+    sizes = left.about_bytes, right.about_bytes
+    if any(own for _, own in sizes):
+        wanted += ["max(bytes) AS bytes", "sum(own_bytes) AS own_bytes"]
+    # Grouped before the union, which would have every row written and read between two stages.
+    grouped = [
+        _keyed(events, side).groupBy("code").agg(*map(F.expr, wanted))
+        for side, events in enumerate((left, right))
+    ]
+    table = grouped[0].unionAll(grouped[1]).toArrow()
+    return _of_side(table, 0, sizes[0][0]), _of_side(table, 1, sizes[1][0])
+
+
+def _keyed(events: EventFrame, side: int) -> DataFrame:
+    """Per row its group, its length, and if it is in the sample its midpoint and its keys' hash."""
+    own_bytes = f"CAST({events.about_bytes[1] or '0'} AS BIGINT) AS own_bytes"
+    number = "monotonically_increasing_id() AS number"
+    rounded = f"{events.rounding} AS rounded"
+    numbered = events.source.selectExpr(*events.columns, own_bytes, number, rounded)
+    rows = numbered.selectExpr("*", f"{_beyond_sample('number')} AS beyond")
+    chosen = f"beyond = 0 AND {events.is_ok}"
+    group = (
+        f"CASE WHEN {events.is_ok} THEN number - beyond + {len(REASONS)} ELSE {events.reason} END"
+    )
+    return rows.selectExpr(
+        f"({group}) * 2 + {side} AS code",
+        f"CASE WHEN {events.is_ok} THEN high - low END AS length",
+        *(f"CASE WHEN {events.is_ok} THEN {name} END AS {alias}" for name, alias in _OF_EVENTS),
+        f"CASE WHEN {chosen} THEN low + high END AS midpoint",
+        f"CASE WHEN {chosen} THEN key_hash END AS hash",
+        f"CASE WHEN {chosen} THEN own_bytes END AS bytes",
+        # Of nested columns it takes too long to tell of every row.
+        "own_bytes" if events.row_bytes else "NULL AS own_bytes",
+    )
+
+
+def _beyond_sample(number: str) -> str:
+    """How far a row is from the one in the sample that stands for it: SQL, 0 for that one itself.
+
+    All strides are powers of two, which spares a division, and those of later rows are multiples of
+    those of earlier ones, so that what stands for a row is in the sample itself.
+    """
+    row, partition = f"({number} & {_ROW_MASK}L)", f"shiftright({number}, {_ROW_BITS})"
+    tiers = [f"WHEN {row} < {limit} THEN {stride}L" for limit, stride in _SAMPLE_TIERS]
+    late = [f"WHEN {partition} < {_LATE_PARTITION << k}L THEN {k}" for k in range(_DOUBLINGS)]
+    most = f"if({row} < {_SAMPLE_TIERS[0][0]}, {_FIRST_DOUBLINGS}, {_DOUBLINGS})"
+    stride = f"CASE {' '.join(tiers)} ELSE {_LAST_STRIDE}L END"
+    doublings = f"least(CASE {' '.join(late)} ELSE {_DOUBLINGS} END, {most})"
+    return f"({row} & (shiftleft({stride}, {doublings}) - 1L))"
+
+
+def _of_side(table: pa.Table, side: int, least_bytes: int) -> SideStatistics:
+    """Statistics of one side; each of its rows has `least_bytes` and some of its own."""
+    data = {name: _numbers(table, name) for name in table.column_names}
+    data["is_chosen"] = table.column("midpoint").is_valid().to_numpy()
+    mine = data["code"] % 2 == side
+    data = {name: values[mine] for name, values in data.items()}
+    group = data["code"] // 2
+    sampled = group >= len(REASONS)
+    reasons = np.where(sampled, REASONS.index("ok"), group)
+    rows = np.zeros(len(REASONS), np.int64)
+    np.add.at(rows, reasons, data["rows"])
+    of_reason = dict(zip(REASONS, rows.tolist(), strict=True))
+    chosen, weights = _weighted(group, sampled, data["is_chosen"], data["rows"])
+    order = np.argsort(data["midpoint"][chosen], kind="stable")
+    chosen, weights = chosen[order], weights[order]
+    own = (
+        float(data["bytes"][chosen] @ weights / weights.sum())
+        if "bytes" in data and chosen.size
+        else 0
+    )
+    return SideStatistics(
+        SideCounts(
+            rows=sum(of_reason.values()),
+            unmatchable=of_reason["null"],
+            invalid={reason: of_reason[reason] for reason in INVALID_REASONS if of_reason[reason]},
+            rounded=float(data["rounded"][sampled].max(initial=0.0)),
+        ),
+        shortest=int(data["shortest"][sampled].min()) if sampled.any() else 0,
+        longest=int(data["longest"][sampled].max(initial=0)),
+        midpoints=data["midpoint"][chosen],
+        weights=weights,
+        hashes=data["hash"][chosen] if "hash" in data else np.zeros(chosen.size, np.int64),
+        partitions=(group[chosen] - len(REASONS)) >> _ROW_BITS,
+        row_bytes=least_bytes + own,
+        own_bytes=int(data["own_bytes"].sum()) if "own_bytes" in data else 0,
+        first=int(data["first"][sampled].min()) if sampled.any() else 0,
+        last=int(data["last"][sampled].max()) if sampled.any() else 0,
+    )
+
+
+def _weighted(
+    group: np.ndarray, sampled: np.ndarray, is_chosen: np.ndarray, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Where the samples are, in order of their numbers, and the rows for which each stands.
+
+    Rows whose sample cannot match itself are those of the one before.
+    """
+    places = np.flatnonzero(sampled)
+    places = places[np.argsort(group[places])]
+    found = is_chosen[places]
+    if not found.any():
+        return places[:0], np.empty(0)
+    stands_for = np.maximum(np.cumsum(found) - 1, 0)
+    return places[found], np.bincount(stands_for, rows[places].astype(np.float64))
+
+
+def _numbers(table: pa.Table, name: str) -> np.ndarray:
+    return table.column(name).combine_chunks().fill_null(0).to_numpy(zero_copy_only=False)
+
+
+def refuse_invalid(sides: Sequence[EventFrame], statistics: Sequence[SideStatistics]) -> None:
+    """Raise if rows are invalid, with the count and one example.
+
+    Raises
+    ------
+    DataError
+    """
+    messages = []
+    for events, found in zip(sides, statistics, strict=True):
+        for reason, count in found.counts.invalid.items():
+            rows = events.rows_of(reason).limit(1).collect()
+            example = example_row(rows[0].asDict()) if rows else "none"
+            messages.append(describe_invalid(events.side, reason, count, events.scales, example))
+    if messages:
+        raise DataError("; ".join(messages))

@@ -1,0 +1,106 @@
+"""Events as Spark rows in the columns of the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+
+from spark_plugin.dataframes import columns as frames
+from spark_plugin.dataframes.events import REASONS, EventFrame
+from spark_plugin.worker.arrow.time_columns import INVALID_REASONS
+from spark_plugin.worker.wire.columns import CODED, HASHES, TIME, UNMATCHED, WireLayout
+
+
+def wire_rows(
+    side: EventFrame, layout: WireLayout, keeps_unmatched: bool, raise_invalid: bool
+) -> DataFrame:
+    """Wire columns of one side, with `midpoint`, `key_hash` and `HASHES`, which tell where it goes.
+
+    Parameters
+    ----------
+    side : EventFrame
+    layout : WireLayout
+        Columns that are of the other side alone are null.
+    keeps_unmatched : bool
+        Whether left events that match nothing, since their time or a key is null, go on.
+    raise_invalid : bool
+        Whether an invalid row fails the job.
+    """
+    is_left = side.side == "left"
+    payload = _encoded(side, layout.payload(side.side), side.payload)
+    columns = {**_encoded(side, layout.keys, side.by), **payload}
+    barrier, above = _barrier(side)
+    rows = side.source.selectExpr(
+        *side.columns,
+        *side.counted_columns,
+        *(f"{value} AS {name}" for name, value in columns.items()),
+        *barrier,
+    )
+    with_null = is_left and keeps_unmatched
+    rows = side.counted(rows).where(f"{above}({_kept(side, with_null, raise_invalid)})")
+    time, coded = "high", "high - low" if is_left else "low - high - 1L"
+    midpoint = "low + high"
+    if with_null:
+        time, coded, midpoint = (
+            f"CASE WHEN {side.is_ok} THEN {x} END" for x in (time, coded, midpoint)
+        )
+        time, coded = f"coalesce({time}, 0L)", f"coalesce({coded}, {frames.literal(UNMATCHED)})"
+    slots = [name if name in columns else f"NULL AS {name}" for name in layout.columns[2:]]
+    return rows.selectExpr(
+        f"{time} AS {TIME}", f"{coded} AS {CODED}", *slots, f"{midpoint} AS midpoint", "key_hash",
+        *HASHES,
+    )  # fmt: skip
+
+
+def _barrier(side: EventFrame) -> tuple[list[str], str]:
+    """A column, and a condition on it that is always met: they keep Spark from moving a test below.
+
+    There it would write out ``low`` and ``high`` wherever the test names them, in methods that are too
+    long for Java's compiler. In streams Spark has no such column.
+    """
+    if side.source.isStreaming:
+        return [], ""
+    return ["monotonically_increasing_id() AS number"], "number >= 0L AND "
+
+
+def _kept(side: EventFrame, with_null: bool, raise_invalid: bool) -> str:
+    """Which rows go on: events that can match, and with_null those of no time or key."""
+    if not with_null and not raise_invalid:
+        return side.is_ok
+    null = REASONS.index("null")
+    if not raise_invalid:
+        return f"{side.reason} <= {null}"
+    raised = f"CAST(raise_error({_words_of_invalid(side)}) AS BOOLEAN)"
+    keep = "true" if with_null else "false"
+    return f"CASE WHEN {side.is_ok} THEN true WHEN {side.reason} > {null} THEN {raised} ELSE {keep} END"
+
+
+def _words_of_invalid(side: EventFrame) -> str:
+    """SQL of what to say of an invalid row."""
+    names = " and ".join(dict.fromkeys(scale.column.name for scale in side.scales))
+    reasons = " ".join(
+        f"WHEN {REASONS.index(reason)} THEN {_text(words)}"
+        for reason, words in INVALID_REASONS.items()
+    )
+    found = (
+        f" {names} of a row. Mend the data, or leave such rows out with"
+        " options=CorrelateOptions(invalid='drop')."
+        " If a look at the data found none when the join was planned, the source has changed since, or"
+        " gives other rows each time it is computed: compute it once before, as by df.localCheckpoint()"
+    )
+    return f"concat({_text(side.side + ': ')}, CASE {side.reason} {reasons} END, {_text(found)})"
+
+
+def _text(words: str) -> str:
+    """A literal in SQL."""
+    return "'" + words.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _encoded(side: EventFrame, wire_names: Sequence[str], names: list[str]) -> dict[str, str]:
+    return {
+        wire: frames.encode(
+            frames.quoted(name), frames.field_of(side.source, side.side, name).dataType
+        )
+        for wire, name in zip(wire_names, names, strict=True)
+    }

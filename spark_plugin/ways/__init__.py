@@ -1,0 +1,1 @@
+"""The ways on which the events of two sides meet; `choice` chooses."""

@@ -1,0 +1,79 @@
+"""Parts of what is asked of a left event, found by several tasks, put together by a `groupBy`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from spark_plugin.dataframes.output_columns import OutputColumn
+from spark_plugin.worker.emission import JoinSpec
+
+ORDER = ("distance", "max_time", "min_time")
+"""What decides among partners of equal probability, before the columns handed out do."""
+_UNORDERED = (T.ArrayType, T.StructType, T.MapType, T.VariantType, T.NullType)
+
+
+def added_up(
+    emit: str, names: Sequence[str], others: Sequence[tuple[str, OutputColumn]]
+) -> list[Column]:
+    """The parts of one event as one.
+
+    Parameters
+    ----------
+    emit : {"counts", "lists", "best"}
+        What each part is.
+    names : sequence of str
+        All columns of a part; of a best partner the last ones are its probability and what `ORDER` says.
+    others : sequence of (str, OutputColumn)
+        Name of each column of a partner, and what it is.
+
+    Returns
+    -------
+    list of Column
+        Of the same names; of the best partner a struct ``best`` of the columns of `others` and the
+        probability.
+    """
+    if emit == "counts":
+        return [F.expr(f"sum({names[0]}) AS {names[0]}")]
+    if emit == "lists":
+        return [F.expr(f"flatten(collect_list({name})) AS {name}") for name in names]
+    probability, *order = names[-len(ORDER) - 1 :]
+    least = order_of_best(others, probability, *order)
+    told = dict.fromkeys([*(name for name, _ in others), probability])
+    return [F.expr(f"min_by(struct({', '.join(told)}), struct({', '.join(least)})) AS best")]
+
+
+def kinds_of_order(spec: JoinSpec) -> list[T.DataType]:
+    """Types of what tasks tell of best partners besides the columns that are handed out."""
+    probability = [] if spec.probability else [T.DoubleType()]
+    return [*probability, *([T.LongType()] * len(ORDER))]
+
+
+def order_of_best(
+    others: Sequence[tuple[str, OutputColumn]], probability: str, *order: str
+) -> list[str]:
+    """SQL of what the best partner is least in: as `coincide` and `tie_ranks` have it.
+
+    Parameters
+    ----------
+    others : sequence of (str, OutputColumn)
+        Name of each column handed out, probability included, and what it is.
+    probability : str
+        Name of the probability, which is null where there is no partner.
+    *order : str
+        Names of what `ORDER` says.
+    """
+    terms = [f"{probability} IS NULL", f"-{probability}", *order]
+    for name, column in others:
+        if not isinstance(column.wire_kind, _UNORDERED):
+            terms += [f"{name} IS NULL", _comparable(name, column.wire_kind)]
+    return terms
+
+
+def _comparable(name: str, kind: T.DataType) -> str:
+    """SQL of what a column is ordered by: texts by their bytes, whatever their collation."""
+    is_collated = isinstance(kind, T.StringType) and kind != T.StringType()
+    return f"CAST({name} AS BINARY)" if is_collated else name

@@ -1,0 +1,56 @@
+"""A join of DataFrames by broadcast, planned."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from coincide.options import CorrelateOptions
+from spark_plugin.dataframes.events import EventFrame
+from spark_plugin.dataframes.output_columns import ResultColumns
+from spark_plugin.dataframes.stage import Stage
+from spark_plugin.dataframes.wire_rows import wire_rows
+from spark_plugin.ways.broadcast.combining import Combination
+from spark_plugin.ways.broadcast.plan import BroadcastPlan, is_two_step
+from spark_plugin.ways.broadcast.worker.partials import PartialTask, partial_spec
+from spark_plugin.ways.broadcast.worker.small_side import Shipment, sorted_table
+from spark_plugin.ways.broadcast.worker.task import BroadcastTask
+from spark_plugin.worker.emission import JoinSpec
+from spark_plugin.worker.wire.columns import WireLayout
+
+
+def broadcast_join(
+    sides: tuple[EventFrame, EventFrame],
+    spec: JoinSpec,
+    result: ResultColumns,
+    plan: BroadcastPlan,
+    options: CorrelateOptions,
+    stage: Stage,
+) -> tuple[DataFrame, Shipment]:
+    """The result in wire types, and what it needs. The small side is collected at once, no more."""
+    small, large = sides if plan.small == "left" else sides[::-1]
+    layout, spark = result.layout, small.source.sparkSession
+
+    def rows(side: EventFrame) -> DataFrame:
+        own = layout.only(side.side)
+        return wire_rows(side, own, spec.keeps_unmatched, stage.raise_invalid).select(*own.columns)
+
+    table = sorted_table(rows(small).toArrow(), layout.only(plan.small), plan.small)
+    # Of no events Spark would leave the second step out, and what tasks count with it.
+    if not is_two_step(plan.small, spec) or table.num_rows == 0:
+        shipment = Shipment.of(table, spark)
+        task = BroadcastTask(
+            spec, layout, result.names, stage.metrics, plan=plan, small=shipment,
+            slice_rows=options.slice_rows, slice_bytes=options.slice_bytes,
+        )  # fmt: skip
+        return stage.run(rows(large), task, result.wire_schema), shipment
+    combination = Combination(spec, result)
+    schema = combination.found_schema
+    # Left columns to hand out stay here.
+    layout = WireLayout(layout.keys, (), layout.right)
+    shipment = Shipment.of(table.select(layout.only("left").columns), spark)
+    task = PartialTask(
+        partial_spec(spec), layout, tuple(schema.names), stage.metrics, plan=plan, small=shipment,
+        slice_rows=options.slice_rows, slice_bytes=options.slice_bytes,
+    )  # fmt: skip
+    found = stage.run(rows(large), task, schema, is_joined=True)
+    return combination.combined(combination.events(table, spark), found), shipment

@@ -1,0 +1,162 @@
+"""Whether a side is small enough to go to every worker, and which. NumPy only, no Spark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coincide.options import CorrelateOptions, SideName
+from spark_plugin.ways.exchange.plan import PAIR_WORK
+from spark_plugin.ways.samples import Reach, Sample, expected_partners, shifted, weight_between
+from spark_plugin.worker.emission import JoinSpec
+
+_UNEVEN = 2.0
+"""A partition of so many times its share of the work would keep the other tasks waiting."""
+_PREPARED_ROW = 0.3
+"""Work of preparing a row of the small side for a chunk, in rows that an exchange moves."""
+_SMALLEST_CHUNK = 1 << 18
+_KILOBYTES = 100_000
+_LITTLE_WORK = 5_000_000.0
+"""Below this much work, in rows, an uneven partition is done before an exchange would be."""
+
+
+@dataclass(frozen=True)
+class BroadcastPlan:
+    """A join in which one side goes to every worker.
+
+    Parameters
+    ----------
+    small : {"left", "right"}
+    why : str
+    """
+
+    small: SideName
+    why: str
+
+    @property
+    def large(self) -> SideName:
+        """The side that streams through."""
+        return "right" if self.small == "left" else "left"
+
+    def describe(self) -> str:
+        """The plan in one line, for the log."""
+        return f"{self.small} to every worker, {self.why}"
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A side, as the choice sees it.
+
+    Parameters
+    ----------
+    name : {"left", "right"}
+    sample : Sample
+    partitions : int64 array, shape (samples,)
+        Partition of each sample.
+    bytes : int or None
+        Of all rows on the wire; None: cannot be told.
+    """
+
+    name: SideName
+    sample: Sample
+    partitions: np.ndarray
+    bytes: int | None
+
+
+def is_two_step(small: SideName, spec: JoinSpec) -> bool:
+    """Whether what tasks find about events of the small side must be brought together.
+
+    A task that streams left events sees all partners of each. One that streams right events sees some
+    of the partners of each left event: pairs are final then, and nothing else is.
+    """
+    return small == "left" and (spec.how != "inner" or spec.emit != "pairs")
+
+
+def choose_small_side(
+    left: Candidate,
+    right: Candidate,
+    reach: Reach,
+    spec: JoinSpec,
+    options: CorrelateOptions,
+    tasks: int,
+) -> BroadcastPlan | None:
+    """The side to broadcast, if any.
+
+    Parameters
+    ----------
+    left, right : Candidate
+    reach : Reach
+    spec : JoinSpec
+    options : CorrelateOptions
+        `broadcast`, `broadcast_bytes`, `slices`.
+    tasks : int
+        Tasks that the cluster runs at once.
+
+    Returns
+    -------
+    BroadcastPlan or None
+        None: the exchange.
+    """
+    asked = options.broadcast
+    if asked == "never" or (asked == "auto" and options.slices is not None):
+        return None
+    if asked in ("left", "right"):
+        return BroadcastPlan(asked, "as asked")
+    if asked == "smaller":
+        small = left if left.sample.rows < right.sample.rows else right
+        return BroadcastPlan(small.name, "the smaller side, as asked")
+    sides = [(right, left), (left, right)]
+    if left.sample.rows < right.sample.rows and not is_two_step("left", spec):
+        sides.reverse()
+    for small, large in sides:
+        size = small.bytes
+        if size is None or size > options.broadcast_bytes:
+            continue
+        if _is_worth_it(small, large, reach, spec, options, tasks):
+            words = f"{size:,} bytes" if size < _KILOBYTES else f"{size / 1e6:,.1f} MB"
+            return BroadcastPlan(small.name, words)
+    return None
+
+
+def _is_worth_it(
+    small: Candidate,
+    large: Candidate,
+    reach: Reach,
+    spec: JoinSpec,
+    options: CorrelateOptions,
+    tasks: int,
+) -> bool:
+    """Whether tasks are even, and do and yield less than an exchange would move."""
+    towards = reach if large.name == "left" else reach.reversed
+    moved = large.sample.rows + small.sample.rows
+    if _PREPARED_ROW * _prepared_rows(small, large, towards, options.slice_rows) > moved:
+        return False
+    partners = expected_partners(large.sample, small.sample, towards)
+    if is_two_step(small.name, spec) and spec.emit in ("pairs", "lists"):
+        pairs = float((large.sample.weights * partners).sum())
+        if spec.how not in ("semi", "anti") and pairs > large.sample.rows:
+            return False
+    if not large.partitions.size:
+        return True
+    work = large.sample.weights * (1.0 + PAIR_WORK[spec.emit] * partners)
+    heaviest = np.bincount(np.unique(large.partitions, return_inverse=True)[1], work).max()
+    return bool(heaviest <= max(_UNEVEN * work.sum() / tasks, _LITTLE_WORK))
+
+
+def _prepared_rows(small: Candidate, large: Candidate, towards: Reach, slice_rows: int) -> float:
+    """Rows of the small side that are near a chunk, over all chunks: each is prepared anew for each."""
+    partitions, of = np.unique(large.partitions, return_inverse=True)
+    earliest, latest = np.full(partitions.size, 2**62), np.full(partitions.size, -(2**62))
+    np.minimum.at(earliest, of, large.sample.midpoints)
+    np.maximum.at(latest, of, large.sample.midpoints)
+    near = weight_between(
+        small.sample, shifted(earliest, towards.first), shifted(latest, towards.last)
+    )
+    rows = np.bincount(of, large.sample.weights, partitions.size)
+    return float((near * np.ceil(rows / chunk_rows(slice_rows, small.sample.rows))).sum())
+
+
+def chunk_rows(slice_rows: int, small_rows: int) -> int:
+    """Rows of the large side at once: as many as the small one has, so that preparing it pays."""
+    return min(slice_rows, max(_SMALLEST_CHUNK, small_rows))

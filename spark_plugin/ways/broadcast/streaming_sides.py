@@ -1,0 +1,64 @@
+"""Streaming DataFrames as sides of a join: the one shape that each micro-batch answers for good."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from coincide.errors import ConditionError
+from coincide.options import CorrelateOptions
+from spark_plugin.ways.broadcast.plan import is_two_step
+from spark_plugin.worker.emission import JoinSpec
+
+_BOTH = (
+    "left and right are both streaming, and their partners come in other micro-batches: give events of"
+    " both to coincide.stream_correlator as they arrive (docs/streams.md), or one side as a static"
+    " DataFrame"
+)
+
+
+def check_streaming(
+    left: DataFrame, right: DataFrame, spec: JoinSpec, options: CorrelateOptions
+) -> None:
+    """Refuse a streaming side unless each micro-batch can be joined as it comes.
+
+    The other side must be static and go to every worker, and nothing may have to be measured: of a
+    stream no rows are known when the join is planned.
+
+    Raises
+    ------
+    ConditionError
+        Says which options would serve.
+    """
+    if not left.isStreaming and not right.isStreaming:
+        return
+    if left.isStreaming and right.isStreaming:
+        raise ConditionError(_BOTH)
+    stream, static = ("left", "right") if left.isStreaming else ("right", "left")
+    _check_final(stream, spec)
+    lacking = _lacking(static, options)
+    if lacking:
+        raise ConditionError(
+            f"{stream} is streaming, so nothing of it can be measured when the join is planned, and the"
+            f" static {static} side must go to every worker: add {', '.join(lacking)} to"
+            " CorrelateOptions (docs/planning.md)"
+        )
+
+
+def _check_final(stream: str, spec: JoinSpec) -> None:
+    """Refuse what a later micro-batch could change."""
+    if stream == "right" and is_two_step("left", spec):
+        raise ConditionError(
+            f"right is streaming, and what is found of a left event with how={spec.how!r} and"
+            f" emit={spec.emit!r} can change as long as right events come: use how='inner' with"
+            " emit='pairs', or give the stream as left and the static side as right, with the window"
+            " mirrored"
+        )
+
+
+def _lacking(static: str, options: CorrelateOptions) -> list[str]:
+    """The options that would have to be given, or given otherwise."""
+    lacking = [] if options.broadcast == static else [f'broadcast="{static}"']
+    for name in ("left_longest", "right_longest"):
+        if getattr(options, name) is None:
+            lacking.append(f"{name}=...")
+    return lacking + (['invalid="raise"'] if options.invalid == "drop" else [])

@@ -1,0 +1,158 @@
+"""The small side: collected by the driver, sorted, sent to every worker as Arrow, read there once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from coincide.condition import Window
+from coincide.errors import ConditionError
+from spark_plugin.cluster.connect import MESSAGE_SETTING, context_of, message_bytes
+from spark_plugin.ways.samples import Reach, shifted
+from spark_plugin.worker.arrow.sides import Side
+from spark_plugin.worker.arrow.wide_columns import narrowed, one_array
+from spark_plugin.worker.wire.columns import WireLayout
+from spark_plugin.worker.wire.sides import read_side
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+_PLAN_BYTES = 1 << 20
+"""Room for all else in a plan."""
+
+
+def sorted_table(table: pa.Table, layout: WireLayout, side: str) -> pa.Table:
+    """The rows of a side on the wire by midpoint; those that match nothing last."""
+    events = read_side(table, layout, side)
+    midpoints = events.min_time + events.max_time
+    keys = (midpoints,) if events.matchable is None else (midpoints, ~events.matchable)
+    order = np.lexsort(keys)
+    whole = pa.table([one_array(column) for column in table.columns], names=table.column_names)
+    if (np.diff(order) != 1).any():
+        whole = whole.take(pa.array(order))
+    return narrowed(whole, table.schema)
+
+
+@dataclass(frozen=True)
+class Shipment:
+    """A table on its way to the workers.
+
+    Parameters
+    ----------
+    content : pyspark.Broadcast or bytes
+        The table as an Arrow stream. Broadcast, it reaches each worker once; else with every task.
+    """
+
+    content: Any
+
+    def close(self) -> None:
+        """Let go of it: it can be joined with no longer."""
+        if hasattr(self.content, "destroy"):
+            self.content.destroy()
+
+    @classmethod
+    def of(cls, table: pa.Table, spark: SparkSession) -> Shipment:
+        """Send a table; without broadcasts (Spark Connect) it travels with the plan.
+
+        Raises
+        ------
+        ConditionError
+            If a plan cannot hold it.
+        """
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as stream:
+            stream.write_table(table)
+        content = sink.getvalue().to_pybytes()
+        context = context_of(spark)
+        if context is None:
+            _check_size(len(content), spark)
+            return cls(content)
+        return cls(context.broadcast(content))
+
+    def table(self) -> pa.Table:
+        """The table, where it has arrived; no copy is made."""
+        content = getattr(self.content, "value", self.content)
+        return pa.ipc.open_stream(pa.py_buffer(content)).read_all()
+
+
+def _check_size(size: int, spark: SparkSession) -> None:
+    most = message_bytes(spark)
+    if most is not None and size + _PLAN_BYTES > most:
+        raise ConditionError(
+            f"the side to broadcast takes {size:,} bytes; on Spark Connect it travels with the plan, of"
+            f" which the server takes {most:,} ({MESSAGE_SETTING}): start the server with more, or leave"
+            " broadcast= to us"
+        )
+
+
+class SmallSide:
+    """The small side in a worker.
+
+    Parameters
+    ----------
+    table : pa.Table
+        From `sorted_table`.
+    layout : WireLayout
+    name : {"left", "right"}
+    """
+
+    def __init__(self, table: pa.Table, layout: WireLayout, name: str) -> None:
+        self.side = read_side(table, layout, name)
+        matchable = self.side.matchable
+        self._matchable = len(self.side) if matchable is None else int(matchable.sum())
+        self._midpoints = (self.side.min_time + self.side.max_time)[: self._matchable]
+        self._lengths = _extent((self.side.max_time - self.side.min_time)[: self._matchable])
+        self._is_left = name == "left"
+
+    def __len__(self) -> int:
+        return len(self.side)
+
+    def near(self, streamed: Side, window: Window) -> tuple[Side, np.ndarray]:
+        """The events that some of the streamed ones can reach.
+
+        Parameters
+        ----------
+        streamed : Side
+            Of the other side.
+        window : Window
+
+        Returns
+        -------
+        Side
+        int64 array
+            Their rows in the table.
+        """
+        first, last = self._rows_near(streamed, window)
+        side, count = self.side, last - first
+        near = Side(
+            side.min_time[first:last],
+            side.max_time[first:last],
+            None,
+            [key.slice(first, count) for key in side.keys],
+            [column.slice(first, count) for column in side.payload],
+        )
+        return near, np.arange(first, last)
+
+    def _rows_near(self, streamed: Side, window: Window) -> tuple[int, int]:
+        low, high = streamed.min_time, streamed.max_time
+        if streamed.matchable is not None:
+            low, high = low[streamed.matchable], high[streamed.matchable]
+        if not low.size or not self._matchable:
+            return 0, 0
+        lengths = self._lengths, _extent(high - low)
+        reach = Reach.of(window, *(lengths if self._is_left else lengths[::-1]))
+        towards = reach.reversed if self._is_left else reach
+        earliest, latest = (np.array([end]) for end in _extent(low + high))
+        first = np.searchsorted(self._midpoints, shifted(earliest, towards.first), side="left")
+        last = np.searchsorted(self._midpoints, shifted(latest, towards.last), side="right")
+        # Of a window that nothing can meet the ends are the wrong way round.
+        return int(first[0]), max(int(first[0]), int(last[0]))
+
+
+def _extent(values: np.ndarray) -> tuple[int, int]:
+    """Smallest and largest; zeros of none."""
+    return (int(values.min()), int(values.max())) if values.size else (0, 0)

@@ -1,0 +1,67 @@
+"""The worker of a broadcast: streams one side through, chunk by chunk, and joins it with the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from spark_plugin.ways.broadcast.plan import BroadcastPlan, chunk_rows
+from spark_plugin.ways.broadcast.worker.small_side import Shipment, SmallSide
+from spark_plugin.worker.arrow.sides import Side
+from spark_plugin.worker.emission import Emission
+from spark_plugin.worker.wire.sides import read_side
+from spark_plugin.worker.wire.task import WireTask
+
+
+@dataclass(frozen=True, kw_only=True)
+class BroadcastTask(WireTask):
+    """Joins rows of the large side, in whatever partitions they are, with the small side.
+
+    Parameters
+    ----------
+    plan : BroadcastPlan
+    small : Shipment
+    slice_rows, slice_bytes : int
+        Most rows of the large side, and bytes of them, to hold at once.
+    """
+
+    plan: BroadcastPlan
+    small: Shipment
+    slice_rows: int
+    slice_bytes: int
+
+    def emissions(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Emission]:
+        """A join for each chunk."""
+        plan = self.plan
+        small = SmallSide(self.small.table(), self.layout.only(plan.small), plan.small)
+        rows = chunk_rows(self.slice_rows, len(small))
+        for table in chunks(batches, rows, self.slice_bytes):
+            yield self.emission(small, read_side(table, self.layout.only(plan.large), plan.large))
+
+    def emission(self, small: SmallSide, streamed: Side) -> Emission:
+        """The join of a chunk."""
+        near, _ = self.near(small, streamed)
+        left, right = (near, streamed) if self.plan.small == "left" else (streamed, near)
+        return self.joined(left, right)
+
+    def near(self, small: SmallSide, streamed: Side) -> tuple[Side, np.ndarray]:
+        """The small side's events near a chunk, and their rows."""
+        return small.near(streamed, self.spec.window)
+
+
+def chunks(batches: Iterable[pa.RecordBatch], rows: int, size: int) -> Iterator[pa.Table]:
+    """Gather batches until they have so many rows or bytes."""
+    gathered: list[pa.RecordBatch] = []
+    count = held = 0
+    for batch in batches:
+        gathered.append(batch)
+        count += batch.num_rows
+        held += batch.nbytes
+        if count >= rows or held >= size:
+            yield pa.Table.from_batches(gathered)
+            gathered, count, held = [], 0, 0
+    if gathered:
+        yield pa.Table.from_batches(gathered)

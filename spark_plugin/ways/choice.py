@@ -1,0 +1,113 @@
+"""How events of two DataFrames meet: what is known of them, and the way that follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import SparkSession
+
+from coincide.errors import ConditionError
+from coincide.options import CorrelateOptions
+from spark_plugin.cluster.connect import context_of, message_bytes
+from spark_plugin.dataframes.events import EventFrame
+from spark_plugin.dataframes.statistics import SideStatistics, measure, refuse_invalid
+from spark_plugin.ways.broadcast.plan import BroadcastPlan, Candidate, choose_small_side
+from spark_plugin.ways.exchange.plan import PAIR_WORK, SlicePlan, plan_slices, uniform_plan
+from spark_plugin.ways.samples import Reach, Sample
+from spark_plugin.worker.emission import JoinSpec
+
+
+def plan_ways(
+    sides: tuple[EventFrame, EventFrame], spec: JoinSpec, options: CorrelateOptions
+) -> tuple[tuple[SideStatistics, SideStatistics] | None, SlicePlan | BroadcastPlan]:
+    """What the look at both sides has shown, if there had to be one, and how events meet."""
+    declared = _declared_plan(sides, spec, options)
+    if declared is not None:
+        return None, declared
+    statistics = measure(*sides)
+    if options.invalid == "raise":
+        refuse_invalid(sides, statistics)
+    lengths = [_lengths(*each) for each in zip(sides, statistics, strict=True)]
+    reach = Reach.of(spec.window, *lengths)
+    left, right = _sample(statistics[0], spec.keeps_unmatched), _sample(statistics[1], False)
+    spark = sides[0].source.sparkSession
+    tasks, options = parallelism(spark), _as_transported(spark, options)
+    candidates = [_candidate(*each) for each in zip(sides, (left, right), statistics, strict=True)]
+    plan: SlicePlan | BroadcastPlan | None
+    plan = choose_small_side(candidates[0], candidates[1], reach, spec, options, tasks)
+    if plan is None:
+        plan = plan_slices(
+            left,
+            right,
+            reach,
+            parallelism=tasks,
+            slices=options.slices,
+            slice_rows=options.slice_rows,
+            max_replication=options.max_replication,
+            pair_work=PAIR_WORK[spec.emit],
+            keyed=bool(sides[0].by),
+            row_bytes=(statistics[0].row_bytes, statistics[1].row_bytes),
+            slice_bytes=options.slice_bytes,
+        )
+    return statistics, plan
+
+
+def _declared_plan(
+    sides: tuple[EventFrame, EventFrame], spec: JoinSpec, options: CorrelateOptions
+) -> SlicePlan | BroadcastPlan | None:
+    """The plan where everything it needs is declared."""
+    left, right = (side.longest for side in sides)
+    named = options.broadcast in ("left", "right")
+    if left is None or right is None or not (named or options.time_range):
+        return None
+    if options.broadcast == "smaller":  # which only a look can tell
+        return None
+    if options.invalid == "drop":
+        if named:
+            return None
+        raise ConditionError(
+            "invalid='drop' must count what it drops, which needs the look at the data that declared"
+            " lengths and time_range spare; leave one of them out, or use invalid='raise'"
+        )
+    if options.broadcast in ("left", "right"):
+        return BroadcastPlan(options.broadcast, "as asked")
+    assert options.time_range is not None
+    first, last = options.time_range
+    reach = Reach.of(spec.window, (0, left), (0, right))
+    slices = options.slices or 4 * parallelism(sides[0].source.sparkSession)
+    return uniform_plan(2 * first, 2 * last, reach, slices, options.max_replication)
+
+
+def _as_transported(spark: SparkSession, options: CorrelateOptions) -> CorrelateOptions:
+    """With less to broadcast by itself where it travels with the plan."""
+    most = message_bytes(spark)
+    if most is None:
+        return options
+    return replace(options, broadcast_bytes=min(options.broadcast_bytes, most // 2))
+
+
+def _lengths(side: EventFrame, statistics: SideStatistics) -> tuple[int, int]:
+    """Shortest and longest length to plan for, ticks: as declared, else as they are now."""
+    if side.longest is not None:
+        return 0, side.longest
+    return statistics.shortest, statistics.longest
+
+
+def _candidate(side: EventFrame, sample: Sample, statistics: SideStatistics) -> Candidate:
+    size = side.row_bytes
+    told = None if size is None else size[0] * sample.rows + statistics.own_bytes
+    return Candidate(side.side, sample, statistics.partitions, told)
+
+
+def _sample(side: SideStatistics, with_unmatchable: bool) -> Sample:
+    rows = side.matchable + (side.counts.unmatchable if with_unmatchable else 0)
+    return Sample(side.midpoints, side.weights, side.hashes, rows)
+
+
+def parallelism(spark: SparkSession) -> int:
+    """Tasks at once; where the session cannot say (Spark Connect), what its settings say."""
+    context = context_of(spark)
+    if context is not None:
+        return max(1, context.defaultParallelism)
+    fallback = spark.conf.get("spark.sql.shuffle.partitions", "200") or "200"
+    return max(1, int(spark.conf.get("spark.sql.leafNodeDefaultParallelism", None) or fallback))

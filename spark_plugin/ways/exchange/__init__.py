@@ -1,0 +1,1 @@
+"""The way of any DataFrames: one exchange brings the events of a slice together."""

@@ -1,0 +1,123 @@
+"""The way of any DataFrames: one exchange brings the events of a slice together."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from spark_plugin.dataframes import columns as frames
+from spark_plugin.dataframes.events import EventFrame
+from spark_plugin.dataframes.output_columns import ResultColumns
+from spark_plugin.dataframes.stage import Stage
+from spark_plugin.dataframes.wire_rows import wire_rows
+from spark_plugin.ways.exchange.dealt_results import DealtResult
+from spark_plugin.ways.exchange.partition_labels import partition_labels
+from spark_plugin.ways.exchange.plan import SlicePlan
+from spark_plugin.ways.exchange.slice_columns import label_left, label_right
+from spark_plugin.ways.exchange.worker.dealt_slices import DealtSliceTask, needs_adding_up
+from spark_plugin.ways.exchange.worker.task import SliceTask
+from spark_plugin.worker.emission import JoinSpec
+from spark_plugin.worker.wire.columns import (
+    CODED,
+    HASHES,
+    LABEL,
+    TIME,
+    UNMATCHED,
+    LabelCode,
+    WireLayout,
+)
+
+
+def exchange_join(
+    sides: tuple[EventFrame, EventFrame],
+    spec: JoinSpec,
+    result: ResultColumns,
+    plan: SlicePlan,
+    stage: Stage,
+) -> DataFrame:
+    """The result in wire types, not yet computed."""
+    labels = partition_labels(plan.count)
+    lengths = plan.reach.left, plan.reach.right
+    code = LabelCode.of(int(labels.max()), (lengths[0][1], lengths[1][1]))
+    if not plan.deals_right or not needs_adding_up(spec):
+        rows = _exchanged(sides, spec, result.layout, result.layout, plan, code, stage)
+        task = SliceTask(
+            spec, result.layout, result.names, stage.metrics, code=code, lengths=lengths
+        )
+        return stage.run(rows, task, result.wire_schema)
+    dealt = DealtResult(spec, result)
+    schema = dealt.found_schema
+    layout = result.layout.with_hashes()
+    rows = _exchanged(sides, spec, result.layout, layout, plan, code, stage)
+    task = DealtSliceTask(
+        dealt.partial, layout, tuple(schema.names), stage.metrics, code=code, lengths=lengths,
+        first_labels=labels[plan.first_parts],
+    )  # fmt: skip
+    return dealt.combined(stage.run(rows, task, schema))
+
+
+def _exchanged(
+    sides: tuple[EventFrame, EventFrame],
+    spec: JoinSpec,
+    own: WireLayout,
+    layout: WireLayout,
+    plan: SlicePlan,
+    code: LabelCode,
+    stage: Stage,
+) -> DataFrame:
+    """Events of both sides on the wire, each slice in a partition of its own.
+
+    `own` has the columns of the result, `layout` may have `HASHES` besides.
+    """
+    left, right = (
+        wire_rows(side, own, spec.keeps_unmatched, stage.raise_invalid) for side in sides
+    )
+    salts = _salts(sides, spec, own, plan)
+    left = label_left(left, plan, salts[0]).select(LABEL, *layout.columns)
+    # What sets events apart is asked of left ones alone.
+    columns = [f"CAST(NULL AS BIGINT) AS {c}" if c in HASHES else c for c in layout.columns]
+    rows = left.unionAll(label_right(right, plan, salts[1]).selectExpr(LABEL, *columns))
+    others = [name for name in layout.columns if name not in (TIME, CODED)]
+    label = [] if code.bits else [LABEL]
+    return rows.repartition(plan.count, LABEL).selectExpr(
+        TIME, f"{_with_label(code)} AS {CODED}", *others, *label
+    )
+
+
+def _with_label(code: LabelCode) -> str:
+    """SQL of the coded length with the label in its lowest bits, as `LabelCode.decoded` reads it."""
+    left, right = (frames.literal(longest + 1) for longest in code.longest)
+    label = LABEL if code.bits else "0L"
+    packed = f"{{}} * {frames.literal(1 << code.bits)} + {label}"
+    of_left = packed.format(f"least({CODED}, {left})")
+    of_right = packed.format(f"least(-1L - {CODED}, {right})")
+    return (
+        f"CASE WHEN {CODED} >= 0L THEN {of_left}"
+        f" WHEN {CODED} = {frames.literal(UNMATCHED)} THEN {CODED}"
+        f" ELSE -1L - ({of_right}) END"
+    )
+
+
+def _salts(
+    sides: tuple[EventFrame, EventFrame], spec: JoinSpec, own: WireLayout, plan: SlicePlan
+) -> list[str]:
+    """SQL that tells events of one instant apart, left and right, to deal them to several slices.
+
+    Columns that nobody asked for are read only where events must be told apart in all, or cannot be
+    told apart otherwise.
+    """
+    in_all = needs_adding_up(spec)
+    if not plan.deals_right:
+        return [_salt(sides[0], own), "0L"]
+    return [
+        HASHES[0] if in_all or not own.payload(side.side) else _salt(side, own) for side in sides
+    ]
+
+
+def _salt(side: EventFrame, layout: WireLayout) -> str:
+    kinds = [frames.field_of(side.source, side.side, name).dataType for name in side.payload]
+    hashable = [
+        wire
+        for wire, kind in zip(layout.payload(side.side), kinds, strict=True)
+        if frames.can_be_hashed(kind)
+    ]
+    return f"xxhash64({', '.join([TIME, CODED, *layout.keys, *hashable])})"

@@ -1,0 +1,175 @@
+"""What planning needs of the footers of Parquet files; a footer itself may be large, and is let go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from coincide.errors import SchemaError
+from spark_plugin.ways.files.bounds import Range, Stored, ranges
+from spark_plugin.ways.files.stamps import FileStamp, open_footer, stamp_of
+from spark_plugin.worker.arrow.tables import plain_type
+from spark_plugin.worker.files.finding import ParquetFiles
+
+_THREADS = 16
+_OLD_CALENDAR = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+
+
+@dataclass(frozen=True, eq=False)
+class Footer:
+    """What the footer of one file tells.
+
+    Parameters
+    ----------
+    schema : pa.Schema
+        Names and types; INT96 is an instant.
+    int96 : frozenset of str
+        Columns of Spark's old timestamps, which cover years that nanoseconds cannot count; also those
+        that hold such within lists or structs.
+    old_calendar : bool
+        Whether times before 1900 are of the calendar that Spark had before version 3.
+    index, rows : int64 arrays, shape (groups,)
+        Of its row groups, those without rows left out: which of the file's, and how many rows.
+    ranges : dict of str to (Stored or None, list of Range or None)
+        Of the time columns, as `spark_plugin.ways.files.bounds.ranges`.
+    bytes : float
+        Of its rows in the needed columns, before they were compressed, about.
+    stamp : FileStamp
+    """
+
+    schema: pa.Schema
+    int96: frozenset[str]
+    old_calendar: bool
+    index: np.ndarray
+    rows: np.ndarray
+    ranges: dict[str, tuple[Stored | None, list[Range | None]]]
+    bytes: float
+    stamp: FileStamp
+
+
+def read_footers(
+    files: ParquetFiles, times: Sequence[str] = (), needed: Sequence[str] = ()
+) -> list[Footer]:
+    """The footers of all files of a side, in their order, read in parallel.
+
+    Parameters
+    ----------
+    files : ParquetFiles
+    times : sequence of str
+        The time columns, whose statistics are wanted.
+    needed : sequence of str
+        The columns that will be read.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be read, or Arrow has no type for a column; the file is named.
+    """
+
+    def footer(path: str) -> Footer:
+        with files.reading(path), files.filesystem.open_input_file(path) as source:
+            metadata, digest = open_footer(source)
+            return _told(metadata, times, needed, stamp_of(files.filesystem, path, digest))
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return _sharing_schemas(pool.map(footer, files.paths))
+
+
+def _sharing_schemas(footers: Iterable[Footer]) -> list[Footer]:
+    """With one schema for all that are like the first one: of many files they are most of the memory."""
+    found: list[Footer] = []
+    for footer in footers:
+        alike = found and footer.schema.equals(found[0].schema, check_metadata=True)
+        found.append(replace(footer, schema=found[0].schema) if alike else footer)
+    return found
+
+
+def _told(
+    footer: pq.FileMetaData, times: Sequence[str], needed: Sequence[str], stamp: FileStamp
+) -> Footer:
+    old = int96_columns(footer)
+    calendar = is_of_the_old_calendar(footer)
+    rows = np.array([footer.row_group(i).num_rows for i in range(footer.num_row_groups)], np.int64)
+    index = np.flatnonzero(rows)
+    found = {name: ranges(footer, name) for name in times}
+    size = _row_bytes(footer, index, needed) * float(rows.sum())
+    schema = with_instants(footer.schema.to_arrow_schema().remove_metadata(), footer)
+    return Footer(schema, old, calendar, index, rows[index], found, size, stamp)
+
+
+def _row_bytes(footer: pq.FileMetaData, index: np.ndarray, names: Sequence[str]) -> float:
+    """Bytes of a row of some columns, by a row group from the middle of the file."""
+    if not index.size:
+        return 0.0
+    group = footer.row_group(int(index[index.size // 2]))
+    columns = [group.column(i) for i in range(group.num_columns)]
+    wanted = [c for c in columns if c.path_in_schema.partition(".")[0] in names]
+    return sum(c.total_uncompressed_size for c in wanted) / group.num_rows
+
+
+def file_schemas(files: ParquetFiles, footers: Sequence[Footer]) -> list[tuple[str, pa.Schema]]:
+    """Path and schema of each file."""
+    return [(path, footer.schema) for path, footer in zip(files.paths, footers, strict=True)]
+
+
+def is_of_the_old_calendar(footer: pq.FileMetaData) -> bool:
+    """Whether Spark rebases times before 1900 that it reads from a file."""
+    told = footer.metadata or {}
+    version = told.get(b"org.apache.spark.version", b"").partition(b".")[0]
+    return any(mark in told for mark in _OLD_CALENDAR) or (version.isdigit() and int(version) < 3)
+
+
+def int96_columns(footer: pq.FileMetaData) -> frozenset[str]:
+    """Columns that are INT96, or hold such within lists or structs."""
+    columns = (footer.schema.column(i) for i in range(len(footer.schema)))
+    paths = {column.path for column in columns if column.physical_type == "INT96"}
+    return frozenset(paths | {path.partition(".")[0] for path in paths})
+
+
+def holds_dates(kind: pa.DataType) -> bool:
+    """Whether values are dates or instants, or lists or structs that hold such."""
+    if pa.types.is_nested(kind):
+        return any(holds_dates(kind.field(i).type) for i in range(kind.num_fields))
+    return pa.types.is_date(kind) or pa.types.is_timestamp(kind)
+
+
+def with_instants(schema: pa.Schema, footer: pq.FileMetaData) -> pa.Schema:
+    """The schema of a file; INT96 names no zone, but is an instant."""
+    old = int96_columns(footer)
+    fields = [f.with_type(_instants(f.type)) if f.name in old else f for f in schema]
+    return pa.schema(fields, metadata=schema.metadata)
+
+
+def _instants(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", "UTC")
+    if pa.types.is_struct(kind):
+        return pa.struct([f.with_type(_instants(f.type)) for f in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_instants(kind.key_type), _instants(kind.item_type))
+    return pa.list_(_instants(kind.value_type)) if pa.types.is_list(kind) else kind
+
+
+def check_alike(
+    files: ParquetFiles, footers: Sequence[Footer], schema: pa.Schema, names: list[str]
+) -> None:
+    """Refuse files in which a needed column, which all have, is of another type than in the first.
+
+    Raises
+    ------
+    SchemaError
+        That names the file.
+    """
+    for path, found in file_schemas(files, footers):
+        for name in [] if found is schema else names:
+            kind, wanted = plain_type(found.field(name).type), plain_type(schema.field(name).type)
+            if kind != wanted:
+                raise SchemaError(
+                    f"{files.side}: the column {name!r} is {kind} in {path} and {wanted} in"
+                    f" {files.paths[0]}; write the files with one type"
+                )

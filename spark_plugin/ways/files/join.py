@@ -1,0 +1,378 @@
+"""`correlate_files`: the probability join of Parquet files on Spark, by the shortest way they allow."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any, Literal, get_args
+
+from pyarrow import fs
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import types as T
+
+from coincide import errors
+from coincide.condition import TimingCondition
+from coincide.errors import CoincideError, ConditionError, DataError
+from coincide.options import CorrelateOptions, check_choice, options_for
+from coincide.results import JoinCounters
+from coincide.sides import SIDES
+from coincide.units import Tick
+from coincide.warnings import DroppedRowsWarning
+from spark_plugin.cluster.accelerator import is_accelerated
+from spark_plugin.cluster.worker_python import check_workers
+from spark_plugin.dataframes.output_columns import (
+    decoded,
+    metrics_name,
+    output_columns,
+    wire_schema,
+)
+from spark_plugin.dataframes.stage import observed, observed_numbers
+from spark_plugin.dataframes.stage_resources import gpu_profile
+from spark_plugin.join import BATCH_PAIRS, Correlation, plan_correlation
+from spark_plugin.ways.choice import parallelism
+from spark_plugin.ways.files.columns import needed_columns
+from spark_plugin.ways.files.dataframe_checks import check_for_dataframes, spark_errors_as_ours
+from spark_plugin.ways.files.planning import NotDirect, plan_files
+from spark_plugin.ways.files.second_look import no_pairs_of
+from spark_plugin.ways.files.tasks import BatchTask, FileTask, SliceReport, StepSeconds
+from spark_plugin.ways.files.wire import spark_type
+from spark_plugin.ways.files.worker.slice_join import DirectJoin
+from spark_plugin.worker.arrow.tables import SideCounts, type_of
+from spark_plugin.worker.files.credentials import NOT_FOR_SPARK, holds_settings, shown
+from spark_plugin.worker.files.finding import Given, find_files, words_of
+from spark_plugin.worker.files.folders import OutputFolder
+from spark_plugin.worker.reports.emptiness import NoPairs
+from spark_plugin.worker.reports.metrics import WITH_SIDES, counters_of, side_of
+from spark_plugin.worker.reports.reports import JoinReport, JoinSummary, check_report, tell, warn
+
+Way = Literal["auto", "direct", "broadcast", "exchange"]
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class FilesSummary:
+    """What a join of files into files did.
+
+    Parameters
+    ----------
+    left, right : SideCounts or None
+        Rows in; None where declared statistics spared the look.
+    counters : JoinCounters or None
+    rows, size : int
+        Rows of the output, and bytes.
+    seconds : float
+    slices : int or None
+        None where a side went to every worker.
+    way : {"direct", "broadcast", "exchange"}
+    why : str
+        Why this way was taken.
+    steps : StepSeconds or None
+        Seconds inside the tasks, summed over them; None on the exchange, where Spark mixes the steps.
+    tick : Tick
+        In what times were counted.
+    no_pairs : NoPairs or None
+        Why nothing was found, if so.
+    """
+
+    left: SideCounts | None
+    right: SideCounts | None
+    counters: JoinCounters | None
+    rows: int
+    size: int
+    seconds: float
+    slices: int | None
+    way: str
+    why: str
+    steps: StepSeconds | None = None
+    tick: Tick = field(default_factory=Tick)
+    no_pairs: NoPairs | None = None
+
+    @property
+    def joined(self) -> JoinSummary:
+        """Without what was written."""
+        return JoinSummary(
+            self.left, self.right, self.counters, self.seconds, self.way, self.tick, self.no_pairs
+        )
+
+
+def correlate_files(
+    spark: SparkSession,
+    left: Given,
+    right: Given,
+    condition: TimingCondition,
+    *,
+    output: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
+    way: Way = "auto",
+    report: JoinReport | None = None,
+    **arguments: Any,
+) -> DataFrame | FilesSummary:
+    """Join two sets of Parquet files by satisfaction probability.
+
+    Where the files lie in time order, or nearly so, each task reads the row groups of its slice itself:
+    no exchange, and no row passes through the JVM before it is a match. Else the files are read by
+    Spark and joined as by `coincide.correlate`: by broadcast or by exchange.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    left, right : str, path or sequence of them
+        Files, folders (with all below) or globs; paths or URIs that PyArrow understands. Workers must
+        see them under the same names.
+    condition : TimingCondition
+        The window on T_right - T_left and the confidence that it must reach.
+    output : str or path, optional
+        A folder to write Parquet files to, which appears whole or not at all.
+    overwrite : bool
+        Whether an older folder of results may be replaced.
+    way : {"auto", "direct", "broadcast", "exchange"}
+        Any but ``auto`` forces one. The last two are ways of DataFrames, which Spark reads.
+    report : JoinReport, optional
+        Is told what the rows were and what was found; of a DataFrame once that was computed.
+    **arguments
+        ``left_time``, ``right_time``, ``by``, ``left_columns``, ``right_columns``, ``how``, ``emit``,
+        ``probability``, ``backend``, ``options``: as `coincide.correlate` takes them.
+
+    Returns
+    -------
+    DataFrame or FilesSummary
+        The matches, computed when they are asked for; or, with `output`, what was written.
+
+    Raises
+    ------
+    SchemaError, ConditionError, DataError, BackendError
+        As `coincide.correlate`; for a file that lacks a column which others have, or that cannot be
+        read. Invalid rows are found when slices are read: without `output` such an error comes from
+        Spark when the DataFrame is computed.
+
+    Warns
+    -----
+    DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning, NoPairsWarning
+        With `output`. A DataFrame's by the direct way are not known before it was computed: the
+        report's summary gives them then.
+    """
+    check_choice("way", way, get_args(Way))
+    check_report(report)
+    if output is None and overwrite:
+        raise ConditionError("overwrite=True needs an output to replace; leave it out")
+    join, why = None, "as asked"
+    options = arguments.pop("options", CorrelateOptions())
+    arguments["options"] = options_for(way, options)
+    if way in ("auto", "direct"):
+        try:
+            join = plan_direct(spark, left, right, condition, arguments)
+            why = join.plan.describe()
+        except NotDirect as closed:
+            if way == "direct":
+                raise
+            why = str(closed)
+            _log.warning("correlate_files: by DataFrames, since %s", why)
+    if output is None:
+        if join is not None:
+            return _frame(spark, join, report)
+        observe = report is not None
+        planned = _by_dataframes(spark, left, right, condition, arguments, observe=observe)
+        planned.tell(report)
+        return planned.dataframe
+    target = OutputFolder(output, overwrite)
+    target.check_inputs("left", left)
+    target.check_inputs("right", right)
+    with target as folder:
+        if join is not None:
+            started = time.perf_counter()
+            slices = written_slices(spark, join, folder.filesystem, folder.aside)
+            folder.publish({slice_.path for slice_ in slices})
+            done = summary_of(join, slices, time.perf_counter() - started, why)
+        else:
+            done = _written_by_dataframes(spark, left, right, condition, arguments, folder, why)
+    tell(done.joined, report)
+    return done
+
+
+def plan_direct(
+    spark: SparkSession,
+    left: Given,
+    right: Given,
+    condition: TimingCondition,
+    arguments: dict[str, Any],
+) -> DirectJoin:
+    """Plan a direct join for Spark's workers.
+
+    Raises
+    ------
+    NotDirect
+        If the direct way is closed.
+    """
+    join = plan_files(left, right, condition, parallelism=parallelism(spark), **arguments)
+    check_workers(spark)
+    options = arguments.get("options", CorrelateOptions())
+    spec = replace(
+        join.tables.spec,
+        threads=options.threads or 1,
+        batch_pairs=options.batch_pairs or BATCH_PAIRS,
+    )
+    _log.info("correlate_files: directly, %s", join.plan.describe())
+    return replace(join, tables=replace(join.tables, spec=spec))
+
+
+def _frame(spark: SparkSession, join: DirectJoin, report: JoinReport | None) -> DataFrame:
+    tables = join.tables
+    observed_by = _observation(spark, join, report)
+    by, left, right = (
+        tuple((name, spark_type(name, type_of(schema, side, name))) for name in names)
+        for side, schema, names in (
+            ("left", join.schemas[0], tables.by),
+            ("left", join.schemas[0], tables.payload[0]),
+            ("right", join.schemas[1], tables.payload[1]),
+        )
+    )
+    columns = output_columns(tables.spec, by, left, right)
+    names = tuple(column.name for column in columns)
+    schema, metrics = wire_schema(columns), None
+    if observed_by is not None:
+        metrics = metrics_name(names)
+        schema = T.StructType([*schema, T.StructField(metrics, T.ArrayType(T.LongType()))])
+    task = BatchTask(join, by, left, right, names, metrics)
+    profile = gpu_profile(spark, tables.spec.backend)
+    found = _numbers(spark, join).mapInArrow(task, schema, profile=profile)
+    if metrics is not None and observed_by is not None:
+        found = observed(found, metrics, observed_by, WITH_SIDES)
+    return decoded(found, columns)
+
+
+def _observation(
+    spark: SparkSession, join: DirectJoin, report: JoinReport | None
+) -> Observation | None:
+    """What collects the counts of a DataFrame for a report, which learns how to ask for them."""
+    known = JoinSummary(None, None, None, None, "direct", join.tables.tick)
+    if report is None:
+        if join.tables.invalid == "drop":
+            warn(
+                "invalid rows are left out when this DataFrame is computed; to learn how many, give"
+                " report=JoinReport() and ask its summary() then",
+                DroppedRowsWarning,
+            )
+        return None
+    if is_accelerated(spark):
+        report.take(known)
+        return None
+    observation = Observation("coincide")
+
+    def finish() -> JoinSummary:
+        found = observed_numbers(observation)
+        if found is None:
+            return known
+        counters, left, right = counters_of(found), side_of(found, "left"), side_of(found, "right")
+        no_pairs = no_pairs_of(join, counters, left, right)
+        return replace(known, left=left, right=right, counters=counters, no_pairs=no_pairs)
+
+    report.take(known, finish)
+    return observation
+
+
+def _numbers(spark: SparkSession, join: DirectJoin) -> DataFrame:
+    """The numbers of the slices, one in each partition."""
+    count = len(join.plan.slices)
+    return spark.range(0, count, 1, count)
+
+
+def written_slices(
+    spark: SparkSession, join: DirectJoin, filesystem: fs.FileSystem, folder: str
+) -> list[SliceReport]:
+    """Let the workers write all slices to a folder, in which files of lost attempts may be left too.
+
+    Raises
+    ------
+    DataError
+        What a slice tells of its data.
+    """
+    task = FileTask(join, filesystem, folder)
+    kind = T.StructType([T.StructField("report", T.StringType())])
+    profile = gpu_profile(spark, join.tables.spec.backend)
+    rows = _numbers(spark, join).mapInArrow(task, kind, profile=profile).collect()
+    reports = sorted((SliceReport.from_json(r["report"]) for r in rows), key=lambda r: r.number)
+    _raise_first(reports)
+    return reports
+
+
+def summary_of(
+    join: DirectJoin, reports: list[SliceReport], seconds: float, why: str
+) -> FilesSummary:
+    """The reports of all slices as one summary."""
+    left = reduce(SideCounts.__add__, (report.left for report in reports))
+    right = reduce(SideCounts.__add__, (report.right for report in reports))
+    counters = sum((report.counters for report in reports), JoinCounters())
+    return FilesSummary(
+        left,
+        right,
+        counters,
+        sum(report.rows for report in reports),
+        sum(report.size for report in reports),
+        seconds,
+        len(reports),
+        "direct",
+        why,
+        reduce(StepSeconds.__add__, (report.steps for report in reports)),
+        join.tables.tick,
+        no_pairs_of(join, counters, left, right),
+    )
+
+
+def _raise_first(reports: list[SliceReport]) -> None:
+    """Raise what a slice has told of its data, as if it had happened here."""
+    for report in reports:
+        if report.error:
+            kind = getattr(errors, report.error, CoincideError)
+            raise kind(report.text)
+
+
+def _by_dataframes(
+    spark: SparkSession,
+    left: Given,
+    right: Given,
+    condition: TimingCondition,
+    arguments: dict[str, Any],
+    observe: bool,
+) -> Correlation:
+    names = needed_columns(arguments)
+    for side, given, needed in zip(SIDES, (left, right), names, strict=True):
+        check_for_dataframes(spark, side, given, needed)
+    with spark_errors_as_ours():
+        frames = _spark_frame(spark, "left", left), _spark_frame(spark, "right", right)
+        return plan_correlation(*frames, condition, **arguments, observe=observe)
+
+
+def _spark_frame(spark: SparkSession, side: str, given: Given) -> DataFrame:
+    files = find_files(side, given)
+    if files.filesystem.type_name == "local":
+        return spark.read.parquet(*(f"file://{path}" for path in files.paths))
+    for word in words_of(given):
+        if holds_settings(word):
+            raise DataError(f"{side}: {shown(word)} {NOT_FOR_SPARK}")
+    return spark.read.parquet(*words_of(given))
+
+
+def _written_by_dataframes(
+    spark: SparkSession,
+    left: Given,
+    right: Given,
+    condition: TimingCondition,
+    arguments: dict[str, Any],
+    folder: OutputFolder,
+    why: str,
+) -> FilesSummary:
+    started = time.perf_counter()
+    plan = _by_dataframes(spark, left, right, condition, arguments, observe=True)
+    with closing(plan), spark_errors_as_ours():
+        plan.dataframe.write.mode("append").parquet(folder.uri)
+    rows, size = folder.publish_all()
+    seconds = time.perf_counter() - started
+    done = plan.summary()
+    return FilesSummary(
+        done.left, done.right, done.counters, rows, size, seconds, plan.slices, plan.way,
+        f"{plan.plan.describe()}; not direct: {why}", None, done.tick, done.no_pairs,
+    )  # fmt: skip

@@ -1,0 +1,81 @@
+"""The direct way in one process: slice by slice, the next one being read while one is joined."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pyarrow as pa
+
+from coincide.condition import TimingCondition
+from coincide.results import JoinCounters
+from spark_plugin.ways.files.planning import plan_files
+from spark_plugin.ways.files.second_look import no_pairs_of
+from spark_plugin.ways.files.worker.slice_join import SliceRows, join_slice, read_slice
+from spark_plugin.worker.arrow.tables import SideCounts
+from spark_plugin.worker.files.finding import Given
+from spark_plugin.worker.reports.reports import JoinSummary
+
+
+class FilesJoin:
+    """A join of Parquet files, batch by batch, in memory bounded by ``options.slice_rows``.
+
+    Used like `spark_plugin.worker.join.TableJoin`. Two slices are in memory at a time.
+
+    Parameters
+    ----------
+    left, right : str, path or sequence of them
+    condition : TimingCondition
+    say : callable
+        Told which slice of how many is joined.
+    **arguments
+        As `coincide.correlate_tables`.
+
+    Raises
+    ------
+    NotDirect
+        If the files do not lie in time order.
+    """
+
+    def __init__(
+        self,
+        left: Given,
+        right: Given,
+        condition: TimingCondition,
+        *,
+        say: Callable[[int, int], None] = lambda number, count: None,
+        **arguments: Any,
+    ) -> None:
+        self._join = plan_files(left, right, condition, parallelism=1, **arguments)
+        self._say = say
+        self.schema: pa.Schema = self._join.tables.schema
+        self.plan = self._join.plan
+        self.summary: JoinSummary | None = None
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Run the join. `summary` stands when the last batch was taken."""
+        started = time.perf_counter()
+        left, right, counters = SideCounts(), SideCounts(), JoinCounters()
+        for rows in self._slices():
+            emission = join_slice(self._join, rows)
+            yield from emission
+            left, right = left + rows.counts[0], right + rows.counts[1]
+            counters += emission.counters
+        seconds = time.perf_counter() - started
+        no_pairs = no_pairs_of(self._join, counters, left, right)
+        self.summary = JoinSummary(
+            left, right, counters, seconds, "direct", self._join.tables.tick, no_pairs
+        )
+
+    def _slices(self) -> Iterator[SliceRows]:
+        count = len(self.plan.slices)
+        with ThreadPoolExecutor(1) as pool:
+            coming = pool.submit(read_slice, self._join, 0, True)
+            for number in range(count):
+                rows = coming.result()
+                if number + 1 < count:
+                    coming = pool.submit(read_slice, self._join, number + 1, True)
+                self._say(number + 1, count)
+                yield rows

@@ -1,0 +1,205 @@
+"""From arguments to a planned direct join, or to the reason why the direct way is closed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from coincide.condition import TimingCondition
+from coincide.errors import CoincideError
+from coincide.options import CorrelateOptions
+from spark_plugin.ways.files.columns import (
+    check_present,
+    needed_columns,
+    time_columns,
+    with_like_keys,
+)
+from spark_plugin.ways.files.footers import (
+    Footer,
+    check_alike,
+    file_schemas,
+    holds_dates,
+    read_footers,
+)
+from spark_plugin.ways.files.plan import DirectPlan, direct_plan
+from spark_plugin.ways.files.row_groups import RowGroups, row_groups
+from spark_plugin.ways.files.stamps import FileStamps
+from spark_plugin.ways.files.worker.reading import PlannedFiles
+from spark_plugin.ways.files.worker.slice_join import DirectJoin
+from spark_plugin.worker.files.finding import Given, ParquetFiles, find_files
+from spark_plugin.worker.join import TablePlan, names_of, plan_tables
+
+TIMES_WITH_STATISTICS = (
+    'spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")'
+)
+"""Spark's default, INT96, has none."""
+REMEDY = f'{TIMES_WITH_STATISTICS} and df.sort("min_time").write.parquet("ordered")'
+
+
+_BEST_GROUP_ROWS = 100_000
+
+
+class NotDirect(CoincideError, ValueError):
+    """The files can be joined, but not this way; the text says why and what would help."""
+
+
+def plan_files(
+    left: Given,
+    right: Given,
+    condition: TimingCondition,
+    *,
+    parallelism: int,
+    **arguments: Any,
+) -> DirectJoin:
+    """Plan a join from the footers of its files.
+
+    Parameters
+    ----------
+    left, right : str, path or sequence of str
+        As `find_files` takes them.
+    condition : TimingCondition
+    parallelism : int
+        Tasks that run at once.
+    **arguments
+        As `coincide.correlate_tables`, which also says what is raised.
+
+    Raises
+    ------
+    NotDirect
+        If a needed column is INT96, row groups have no statistics of their times, or so little order
+        that rows would be read more than ``options.max_replication`` times.
+    DataError
+        If a file is missing or cannot be read.
+    SchemaError
+        If a column is missing, or differs between the files of a side; `MissingColumn` if only some
+        files of a side have it.
+    """
+    needed, times = needed_columns(arguments), time_columns(arguments)
+    files = find_files("left", left), find_files("right", right)
+    footers = [read_footers(*side) for side in zip(files, times, needed, strict=True)]
+    for side, read, names in zip(files, footers, needed, strict=True):
+        check_present(side.side, file_schemas(side, read), names)
+    own = [read[0].schema for read in footers]
+    schemas = with_like_keys(own, names_of(arguments.get("by", ())))
+    tables = plan_tables(schemas[0], schemas[1], condition, **arguments)
+    groups = [_row_groups(files[i], footers[i], tables, i) for i in (0, 1)]
+    options: CorrelateOptions = arguments.get("options", CorrelateOptions())
+    options = replace(options, slice_rows=_rows_of_slice(footers, options))
+    plan = _ordered_plan(files[1], groups, tables, parallelism, options)
+    planned = [
+        PlannedFiles(side, schema, FileStamps.of([footer.stamp for footer in read]))
+        for side, schema, read in zip(files, schemas, footers, strict=True)
+    ]
+    return DirectJoin((planned[0], planned[1]), tables, plan)
+
+
+def _row_groups(
+    files: ParquetFiles, footers: Sequence[Footer], tables: TablePlan, side: int
+) -> RowGroups:
+    """The row groups of a side, all its files being fit for the direct way."""
+    names = tables.columns(side)
+    check_alike(files, footers, footers[0].schema, names)
+    for path, footer in zip(files.paths, footers, strict=True):
+        _check_times_are_new(f"{files.side}: {path}", footer, names)
+    groups = row_groups(footers, tables.scales[side])
+    _check_known(files, groups, tables, side)
+    return groups
+
+
+def _rows_of_slice(footers: Sequence[Sequence[Footer]], options: CorrelateOptions) -> int:
+    """How many rows a slice should hold, so that it holds no more bytes than it should."""
+    both = [footer for side in footers for footer in side]
+    rows, size = sum(int(f.rows.sum()) for f in both), sum(f.bytes for f in both)
+    return max(1, min(options.slice_rows, int(options.slice_bytes * rows / max(size, 1.0))))
+
+
+def _ordered_plan(
+    right_files: ParquetFiles,
+    groups: Sequence[RowGroups],
+    tables: TablePlan,
+    parallelism: int,
+    options: CorrelateOptions,
+) -> DirectPlan:
+    """The slices, if rows need not be read too often; else why."""
+
+    def planned(right: RowGroups) -> DirectPlan:
+        return direct_plan(
+            groups[0], right, tables.spec.window,
+            parallelism=parallelism, slices=options.slices, slice_rows=options.slice_rows,
+        )  # fmt: skip
+
+    plan = planned(groups[1])
+    if plan.reads <= options.max_replication:
+        return plan
+    often = (
+        f"each row would be read {plan.reads:.1f} times on average (max_replication is"
+        f" {options.max_replication:g})"
+    )
+    if planned(replace(groups[1], spans=groups[1].likely)).reads <= options.max_replication:
+        raise NotDirect(_wild(right_files, groups[1], often))
+    raise NotDirect(_disorder(plan, groups, often))
+
+
+def _check_times_are_new(file: str, footer: Footer, names: Sequence[str]) -> None:
+    """Refuse times that PyArrow would read wrongly: old ones, of which only Spark knows what they mean."""
+    old = sorted(footer.int96.intersection(names))
+    if old:
+        raise NotDirect(
+            f"{file} has {' and '.join(old)} as INT96, Spark's default for timestamps, which has no"
+            f" statistics; write it again after {TIMES_WITH_STATISTICS}"
+        )
+    dated = sorted({name for name in names if holds_dates(footer.schema.field(name).type)})
+    if footer.old_calendar and dated:
+        raise NotDirect(
+            f"{file} has {' and '.join(dated)} in Spark's old calendar, which Spark alone reads rightly;"
+            " write it again with spark.sql.parquet.datetimeRebaseModeInWrite=CORRECTED"
+        )
+
+
+def _check_known(files: ParquetFiles, groups: RowGroups, tables: TablePlan, side: int) -> None:
+    unknown = np.flatnonzero(~groups.is_known)
+    if unknown.size:
+        names = " and ".join(dict.fromkeys(s.column.name for s in tables.scales[side]))
+        path = files.paths[groups.places.file[unknown[0]]]
+        raise NotDirect(
+            f"{files.side}: {path} has no statistics of {names}; write it with"
+            " statistics, and times as timestamps in microseconds or integers"
+        )
+
+
+def _wild(files: ParquetFiles, groups: RowGroups, often: str) -> str:
+    """Why and how often rows are read where single times out of range hide when row groups are.
+
+    Those of the right side: slices see for themselves when their left rows are.
+    """
+    wild = np.flatnonzero(groups.is_open)
+    path = files.paths[groups.places.file[wild[0]]]
+    return (
+        f"{files.side}: {wild.size:,} of {len(groups.places):,} row groups hold NaN, infinity or times"
+        f" that reach 2^61 ticks, the first of them in {path}, so that nothing tells when their events"
+        f" are and {often}; mend such times, or leave these rows out of the files"
+    )
+
+
+def _disorder(plan: DirectPlan, groups: Sequence[RowGroups], often: str) -> str:
+    sizes = np.concatenate([side.places.rows for side in groups])
+    largest, slice_rows = int(sizes.max()), max(1, int(sizes.sum()) // len(plan.slices))
+    if largest > slice_rows:
+        return (
+            f"row groups hold up to {largest:,} rows where a slice has about {slice_rows:,}, and are"
+            f" read whole, so that {often}; written once in order of time and in smaller row groups,"
+            f" as by {_smaller_groups(slice_rows)}, the files would be joined without an exchange"
+        )
+    return (
+        f"the files are so little ordered in time that {often}; ordered once, as by {REMEDY}, they"
+        " would be joined without an exchange"
+    )
+
+
+def _smaller_groups(slice_rows: int) -> str:
+    """How to write row groups of which a slice holds several."""
+    size = max(1, min(_BEST_GROUP_ROWS, slice_rows // 4))
+    return f'pq.write_table(table.sort_by("min_time"), "ordered.parquet", row_group_size={size})'

@@ -1,0 +1,53 @@
+"""A second look at files, after a join of them found nothing: for the reasons, see `emptiness`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from coincide.errors import CoincideError
+from coincide.results import JoinCounters
+from coincide.sides import LEFT, RIGHT
+from spark_plugin.ways.files.plan import Parts
+from spark_plugin.ways.files.worker.slice_join import DirectJoin
+from spark_plugin.worker.arrow.sides import Side
+from spark_plugin.worker.arrow.tables import SideCounts
+from spark_plugin.worker.reports.emptiness import Evidence, NoPairs, evidence_of, explain_emptiness
+from spark_plugin.worker.reports.key_overlap import key_overlap
+
+_MOST_ROWS = 2_000_000
+"""Rows of a side to look at, about: whole row groups, spread evenly over its files."""
+
+
+def no_pairs_of(
+    join: DirectJoin, counters: JoinCounters, left: SideCounts, right: SideCounts
+) -> NoPairs | None:
+    """Why a join found nothing; None if it found something, or if the files cannot be read again."""
+    if counters.pairs:
+        return None
+    try:
+        sides = [_looked_at(join, side) for side in (LEFT, RIGHT)]
+    except (CoincideError, OSError):
+        return None
+    evidence = [
+        replace(found, events=counts.rows - counts.unmatchable - counts.dropped)
+        for (_, found), counts in zip(sides, (left, right), strict=True)
+    ]
+    is_all = all(found.is_all for _, found in sides)
+    keys = key_overlap(sides[0][0], sides[1][0], join.tables.by, is_all=is_all)
+    spec = join.tables.spec
+    return explain_emptiness(evidence[0], evidence[1], spec.window, spec.how, keys)
+
+
+def _looked_at(join: DirectJoin, side: int) -> tuple[Side, Evidence]:
+    """Events of row groups of the left (0) or right (1) files, and what is known of all."""
+    tables = replace(join.tables, invalid="drop", payload=([], []))
+    places = (join.plan.slices.left, join.plan.right)[side]
+    every = max(1, -(-int(places.rows.sum()) // _MOST_ROWS))
+    # The last one too: files mostly lie in time order, so that first and last times are of all rows.
+    spread = np.union1d(np.arange(0, len(places), every), max(len(places) - 1, 0))
+    parts = Parts.whole(places.take(spread[: len(places)]))
+    events, _ = tables.read(side, join.files[side].read(parts, tables.columns(side), threads=True))
+    found = evidence_of(events, tables.scales[side][0])
+    return events, replace(found, is_all=every == 1)

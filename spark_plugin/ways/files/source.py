@@ -1,0 +1,284 @@
+"""Joins of Parquet files as a data source: for SQL, and for Spark's clients in other languages."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property, wraps
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from pyarrow import fs
+from pyspark.sql import SparkSession
+from pyspark.sql import types as T
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from coincide.errors import CoincideError, ConditionError, DataError, brief
+from coincide.sides import SIDES
+from spark_plugin.cluster.worker_python import check_workers
+from spark_plugin.dataframes.arrow_types import arrow_schema
+from spark_plugin.ways.files.planning import plan_files
+from spark_plugin.ways.files.wire import spark_type
+from spark_plugin.ways.files.worker.slice_join import DirectJoin, join_slice, read_slice
+from spark_plugin.worker.arrow.wide_columns import narrow_type
+from spark_plugin.worker.backends.devices import release_gpu
+from spark_plugin.worker.files.credentials import Redactor
+from spark_plugin.worker.files.finding import PARQUET_ENDINGS, find_files
+from spark_plugin.worker.reports.wording import for_sql
+from spark_plugin.worker.words import names, worded_join
+
+_log = logging.getLogger(__name__)
+R = TypeVar("R")
+_PARQUET_MAGIC = b"PAR1"
+_FLAG = re.compile(r"--([a-z][a-z-]*)")
+_OWN = ("left", "right", "parallelism")
+_TEXTS = (
+    "left_time", "right_time", "unit", "left_unit", "right_unit", "tick", "invalid",
+    "mutual_deadline", "how", "emit", "backend", "left_longest", "right_longest",
+)  # fmt: skip
+_LISTS = ("by", "left_columns", "right_columns")
+_WHOLES = ("slices", "classes", "batch_pairs", "threads")
+_OTHERS = ("within", "confidence", "probability")
+OPTIONS = (*_OWN, *_TEXTS, *_LISTS, *_WHOLES, *_OTHERS)
+"""Options of the source, named as those of `coincide join`."""
+
+_DEFAULTS: dict[str, Any] = {
+    "left_time": "min_time,max_time",
+    "right_time": "min_time,max_time",
+    "invalid": "raise",
+    "how": "inner",
+    "emit": "pairs",
+    "backend": "auto",
+}
+
+
+def register_source(spark: SparkSession) -> None:
+    """Register the data source ``coincide`` in a session.
+
+    As ``spark.dataSource.register(CoincideSource)``, but where the workers' Python cannot run it, that
+    is said now and in one line.
+
+    Parameters
+    ----------
+    spark : SparkSession
+
+    Raises
+    ------
+    BackendError
+        If Spark's Python workers lack Coincide or what it needs, or are of another version.
+    """
+    check_workers(spark)
+    spark.dataSource.register(CoincideSource)
+
+
+def _in_few_words(method: Callable[..., R]) -> Callable[..., R]:
+    """Raise our errors alone: Spark shows all of a chain, and each function that was on the way."""
+
+    @wraps(method)
+    def brief(*given: Any, **named: Any) -> R:
+        try:
+            return method(*given, **named)
+        except CoincideError as error:
+            raise type(error)(for_sql(str(error))) from None
+
+    return brief
+
+
+class CoincideSource(DataSource):
+    """The data source ``coincide``.
+
+    Options: ``left`` and ``right`` (files, folders or globs, several separated by commas), ``within``
+    ("LO,HI") or ``mutual_deadline``, ``confidence``, and the other options of ``coincide join`` with ``_``
+    for ``-``; ``parallelism`` is the number of tasks to aim at (8).
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        """What ``format`` and ``USING`` call it."""
+        return "coincide"
+
+    @cached_property
+    def join(self) -> DirectJoin:
+        """The planned join."""
+        return _planned(dict(self.options))
+
+    @_in_few_words
+    def schema(self) -> T.StructType:
+        """Columns of the result."""
+        fields = [T.StructField(f.name, _kind(f)) for f in self.join.tables.schema]
+        return T.StructType(fields)
+
+    @_in_few_words
+    def reader(self, schema: T.StructType) -> DataSourceReader:
+        """Reads the slices."""
+        return CoincideReader(self.join, schema)
+
+
+class CoincideReader(DataSourceReader):
+    """Joins a slice per partition."""
+
+    def __init__(self, join: DirectJoin, schema: T.StructType) -> None:
+        self._join, self._schema = join, schema
+
+    def partitions(self) -> list[InputPartition]:
+        """The slices."""
+        return [InputPartition(number) for number in range(len(self._join.plan.slices))]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Join one slice."""
+        wanted = arrow_schema(self._schema)
+        tables = self._join.tables
+        # No list may be longer than what Spark takes: it is refused in our words, not by the cast.
+        narrow = [field.with_type(narrow_type(field.type)) for field in tables.schema]
+        join = replace(self._join, tables=replace(tables, schema=pa.schema(narrow)))
+        try:
+            for batch in join_slice(join, read_slice(join, partition.value)):
+                yield batch.cast(wanted)
+        except CoincideError as error:
+            raise type(error)(for_sql(str(error))) from None
+        finally:
+            release_gpu()
+
+
+def _kind(field: pa.Field) -> T.DataType:
+    if pa.types.is_list(field.type):
+        return T.ArrayType(spark_type(field.name, field.type.value_type))
+    return spark_type(field.name, field.type)
+
+
+def _planned(options: dict[str, str]) -> DirectJoin:
+    """The join that options ask for.
+
+    Raises
+    ------
+    CoincideError
+        If an option is unknown, missing or makes no sense.
+    """
+    given = {name.lower(): value for name, value in options.items()}
+    with _hidden(given):
+        _check_options(given)
+        with _named_as_options():
+            condition, arguments = worded_join(_words(given))
+        parallelism = _number("parallelism", given, int) or 8
+        left, right = (names(f"the option {side}", [given[side]]) for side in SIDES)
+        with _told_of_other_formats(left, right):
+            join = plan_files(left, right, condition, parallelism=parallelism, **arguments)
+    if join.tables.invalid == "drop":
+        _log.warning(
+            "coincide: invalid rows are left out when the data source is read, which counts none; to learn"
+            " how many, join by correlate_files with report=JoinReport(), or by coincide join"
+        )
+    spec = replace(join.tables.spec, threads=arguments["options"].threads or 1)
+    return replace(join, tables=replace(join.tables, spec=spec))
+
+
+def _check_options(given: dict[str, str]) -> None:
+    unknown = sorted(set(given) - set(OPTIONS))
+    if unknown:
+        raise ConditionError(
+            f"unknown option {unknown[0]!r}; there are {', '.join(sorted(OPTIONS))}"
+        )
+    for name in SIDES:
+        if name not in given:
+            raise ConditionError(f"the option {name!r} is missing: files, a folder or a glob")
+
+
+def _words(given: dict[str, str]) -> dict[str, Any]:
+    """The options as `worded_join` takes them."""
+    return {
+        **{name: given.get(name, _DEFAULTS.get(name)) for name in _TEXTS},
+        **{name: [given[name]] if name in given else None for name in _LISTS},
+        **{name: _number(name, given, int) for name in _WHOLES},
+        "confidence": _number("confidence", given, float),
+        "probability": _truth(given.get("probability", "false")),
+        "within": _two(given.get("within")),
+        "way": "direct",
+    }
+
+
+@contextmanager
+def _named_as_options() -> Iterator[None]:
+    """Errors of the command line, its flags named as the options that they are here."""
+    try:
+        yield
+    except CoincideError as error:
+        text = str(error).replace("--within LO HI", "--within 'LO,HI'")
+        # Not from the error: Spark shows all of a chain.
+        raise type(error)(_FLAG.sub(lambda m: m[1].replace("-", "_"), text)) from None
+
+
+@contextmanager
+def _hidden(given: dict[str, str]) -> Iterator[None]:
+    """Errors without the secrets of the options: Spark shows their text, and all of a chain."""
+    hide = Redactor.of(given.values())
+    try:
+        yield
+    except CoincideError as error:
+        raise type(error)(hide(str(error))) from None
+
+
+@contextmanager
+def _told_of_other_formats(left: list[str], right: list[str]) -> Iterator[None]:
+    """A file that never was Parquet is not corrupt: say what takes it."""
+    try:
+        yield
+    except DataError as error:
+        for side, given in zip(SIDES, (left, right), strict=True):
+            if (path := _no_parquet(side, given, str(error))) is not None:
+                raise DataError(
+                    f"{side}: {path} is no Parquet, which is all that the data source takes; make it"
+                    " Parquet, or use coincide join, which takes CSV and Arrow IPC too"
+                ) from None
+        raise
+
+
+def _no_parquet(side: str, given: list[str], told: str) -> str | None:
+    """The file that could not be read, if it does not even look like Parquet."""
+    begin = f"{side}: cannot read "
+    if not told.startswith(begin):
+        return None
+    files = find_files(side, given)
+    failed = (path for path in files.paths if told.startswith(f"{begin}{path} as Parquet"))
+    return next((path for path in failed if not _is_parquet(files.filesystem, path)), None)
+
+
+def _is_parquet(filesystem: fs.FileSystem, path: str) -> bool:
+    """By its name, or else by its first bytes."""
+    if path.lower().endswith(PARQUET_ENDINGS):
+        return True
+    try:
+        with filesystem.open_input_file(path) as file:
+            return bytes(file.read(len(_PARQUET_MAGIC))) == _PARQUET_MAGIC
+    except (pa.ArrowException, OSError):
+        return True
+
+
+def _number(name: str, given: dict[str, str], kind: type[int] | type[float]) -> Any:
+    if name not in given:
+        return None
+    try:
+        return kind(given[name])
+    except ValueError:
+        raise ConditionError(
+            f"the option {name!r} must be a number; found {brief(given[name])}"
+        ) from None
+
+
+def _truth(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ConditionError(f"the option 'probability' must be true or false; found {text!r}")
+    return text.lower() == "true"
+
+
+def _two(text: str | None) -> tuple[str, str] | None:
+    if text is None:
+        return None
+    ends = names("the option within", [text])
+    if len(ends) != 2:
+        raise ConditionError(
+            f"the option 'within' takes LO,HI, such as '-250ms,250ms'; found {text!r}"
+        )
+    return ends[0], ends[1]

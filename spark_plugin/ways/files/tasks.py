@@ -1,0 +1,220 @@
+"""What runs in Spark's Python workers on the direct way: a slice to Arrow batches, or to a file."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+
+import pyarrow as pa
+from pyarrow import fs
+from pyspark.sql import types as T
+
+from coincide.errors import CoincideError
+from coincide.results import JoinCounters
+from spark_plugin.ways.files.wire import on_the_wire, wire_kind
+from spark_plugin.ways.files.worker.slice_join import DirectJoin, SliceRows, join_slice, read_slice
+from spark_plugin.worker.arrow.sides import Side
+from spark_plugin.worker.arrow.tables import SideCounts
+from spark_plugin.worker.backends.devices import release_gpu
+from spark_plugin.worker.emission import output_schema
+from spark_plugin.worker.files.parquet_rows import ParquetRows
+from spark_plugin.worker.reports.metrics import numbers, with_metrics
+from spark_plugin.worker.wire.reuse import begin_task
+
+
+@dataclass(frozen=True)
+class BatchTask:
+    """Joins the slices whose numbers come in, and yields the matches in wire types.
+
+    Parameters
+    ----------
+    join : DirectJoin
+    by, left, right : tuples of (str, DataType)
+        Key columns and columns to hand out, with their Spark types.
+    names : tuple of str
+        Of the output columns.
+    metrics : str or None
+        Name of a column to add, null but in one last row: the numbers of `metrics.WITH_SIDES`.
+    """
+
+    join: DirectJoin
+    by: tuple[tuple[str, T.DataType], ...]
+    left: tuple[tuple[str, T.DataType], ...]
+    right: tuple[tuple[str, T.DataType], ...]
+    names: tuple[str, ...]
+    metrics: str | None = None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Join the slices of one partition."""
+        begin_task()
+        try:
+            yield from self._joined(batches)
+        finally:
+            release_gpu()
+
+    def _joined(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        tables = replace(self.join.tables, schema=self._schema())
+        join = replace(self.join, tables=tables)
+        counters, left, right = JoinCounters(), SideCounts(), SideCounts()
+        for number in _numbers(batches):
+            rows = read_slice(join, number)
+            rows = replace(rows, left=self._side(rows, 0), right=self._side(rows, 1))
+            emission = join_slice(join, rows)
+            for batch in emission:
+                yield self._named(batch.columns, None)
+            counters += emission.counters
+            left, right = left + rows.counts[0], right + rows.counts[1]
+        if self.metrics is not None:
+            nulls = [pa.nulls(1, field.type) for field in tables.schema]
+            yield self._named(nulls, numbers(counters, left, right))
+
+    def _named(self, columns: list[pa.Array], metrics: list[int] | None) -> pa.RecordBatch:
+        return with_metrics(columns, self.names, self.metrics, metrics)
+
+    def _schema(self) -> pa.Schema:
+        groups = [
+            [pa.field(f"{prefix}{i}", wire_kind(kind)) for i, (_, kind) in enumerate(columns)]
+            for prefix, columns in (("by", self.by), ("left", self.left), ("right", self.right))
+        ]
+        return output_schema(self.join.tables.spec, *groups)
+
+    def _side(self, rows: SliceRows, side: int) -> Side:
+        given, payload = ((rows.left, self.left), (rows.right, self.right))[side]
+        return replace(
+            given,
+            keys=_encoded(given.keys, self.by),
+            payload=_encoded(given.payload, payload),
+        )
+
+
+def _encoded(columns: list[pa.Array], kinds: tuple[tuple[str, T.DataType], ...]) -> list[pa.Array]:
+    pairs = zip(columns, kinds, strict=True)
+    return [on_the_wire(name, column, kind) for column, (name, kind) in pairs]
+
+
+@dataclass(frozen=True)
+class StepSeconds:
+    """Seconds that tasks spent on each step, summed over tasks.
+
+    Parameters
+    ----------
+    reading, correlating, writing : float
+    """
+
+    reading: float = 0.0
+    correlating: float = 0.0
+    writing: float = 0.0
+
+    def __add__(self, other: StepSeconds) -> StepSeconds:
+        return StepSeconds(
+            self.reading + other.reading,
+            self.correlating + other.correlating,
+            self.writing + other.writing,
+        )
+
+
+@dataclass(frozen=True)
+class SliceReport:
+    """What became of one slice.
+
+    Parameters
+    ----------
+    number : int
+    path : str
+        The file that was written; empty if there was nothing to write, or an error.
+    rows, size : int
+        Rows of the file, and bytes.
+    left, right : SideCounts
+    counters : JoinCounters
+    steps : StepSeconds
+    error, text : str
+        Name of the class of an error of the user's data, and its text; empty if there was none.
+    """
+
+    number: int
+    path: str = ""
+    rows: int = 0
+    size: int = 0
+    left: SideCounts = field(default_factory=SideCounts)
+    right: SideCounts = field(default_factory=SideCounts)
+    counters: JoinCounters = field(default_factory=JoinCounters)
+    steps: StepSeconds = field(default_factory=StepSeconds)
+    error: str = ""
+    text: str = ""
+
+    def to_json(self) -> str:
+        """As text, which every Spark carries."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> SliceReport:
+        """Back from text."""
+        values = json.loads(text)
+        values["left"], values["right"] = (
+            SideCounts(**values["left"]),
+            SideCounts(**values["right"]),
+        )
+        values["counters"] = JoinCounters(**values["counters"])
+        return cls(**(values | {"steps": StepSeconds(**values["steps"])}))
+
+
+@dataclass(frozen=True)
+class FileTask:
+    """Joins the slices whose numbers come in, writes each to a file, and yields reports as text.
+
+    A slice that is tried again, or twice at the same time, writes files of different names; only the
+    one that is reported counts.
+
+    Parameters
+    ----------
+    join : DirectJoin
+    filesystem : pyarrow.fs.FileSystem
+    folder : str
+        Where files go.
+    """
+
+    join: DirectJoin
+    filesystem: fs.FileSystem
+    folder: str
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Join and write the slices of one partition."""
+        begin_task()
+        for number in _numbers(batches):
+            try:
+                report = self.write(number)
+            except CoincideError as error:
+                # Told as a result: a failed task would be tried again, and end as a trace.
+                report = SliceReport(number, error=type(error).__name__, text=str(error))
+            finally:
+                release_gpu()
+            yield pa.RecordBatch.from_pydict({"report": [report.to_json()]})
+
+    def write(self, number: int) -> SliceReport:
+        """Join one slice and write its matches."""
+        begun = time.perf_counter()
+        rows = read_slice(self.join, number)
+        read = written = time.perf_counter()
+        correlating = 0.0
+        emission = join_slice(self.join, rows)
+        path = f"{self.folder}/part-{number:05d}-{uuid.uuid4().hex}.parquet"
+        with ParquetRows(self.filesystem, path, self.join.tables.schema) as output:
+            for batch in emission:
+                correlating += time.perf_counter() - written
+                output.write(batch)
+                written = time.perf_counter()
+            correlating += time.perf_counter() - written
+        writing = time.perf_counter() - read - correlating
+        size = self.filesystem.get_file_info(path).size
+        return SliceReport(
+            number, path, output.rows, size, *rows.counts, counters=emission.counters,
+            steps=StepSeconds(read - begun, correlating, writing),
+        )  # fmt: skip
+
+
+def _numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
+    for batch in batches:
+        yield from batch.column(0).to_pylist()

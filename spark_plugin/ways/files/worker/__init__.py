@@ -1,0 +1,1 @@
+"""What reads and joins a slice of files, wherever there is Python."""

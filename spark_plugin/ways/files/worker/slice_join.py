@@ -1,0 +1,160 @@
+"""One slice of the direct way: read, check, count, join. Runs wherever there is Python, without a JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from coincide.sides import LEFT, RIGHT
+from spark_plugin.ways.files.plan import DirectPlan, DirectSlice, Parts, needed_groups
+from spark_plugin.ways.files.worker.reading import PlannedFiles
+from spark_plugin.worker.arrow.sides import Side
+from spark_plugin.worker.arrow.tables import SideCounts
+from spark_plugin.worker.arrow.wide_columns import of_one_type, one_array
+from spark_plugin.worker.emission import Emission
+from spark_plugin.worker.join import TablePlan
+
+_FEW_BEYOND = 0.9
+"""Rows out of reach are left out where less than this share is in reach."""
+
+
+@dataclass(frozen=True, eq=False)
+class DirectJoin:
+    """A planned join of files; small enough to be sent to every task.
+
+    Parameters
+    ----------
+    files : (PlannedFiles, PlannedFiles)
+    tables : TablePlan
+    plan : DirectPlan
+    """
+
+    files: tuple[PlannedFiles, PlannedFiles]
+    tables: TablePlan
+    plan: DirectPlan
+
+    @property
+    def schemas(self) -> tuple[pa.Schema, pa.Schema]:
+        """Of the left and the right files."""
+        return self.files[LEFT].schema, self.files[RIGHT].schema
+
+
+@dataclass(frozen=True, eq=False)
+class SliceRows:
+    """What a slice has read.
+
+    Parameters
+    ----------
+    left, right : Side
+        Its left events, and the right ones that they can reach.
+    counts : (SideCounts, SideCounts)
+        Of the rows that it accounts for.
+    """
+
+    left: Side
+    right: Side
+    counts: tuple[SideCounts, SideCounts]
+
+
+def read_slice(join: DirectJoin, number: int, threads: bool = False) -> SliceRows:
+    """Read what a slice needs.
+
+    Parameters
+    ----------
+    join : DirectJoin
+    number : int
+        Of the slice.
+    threads : bool
+        Whether PyArrow may use several.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be read, or rows are invalid and that is to be an error.
+    """
+    slice_, plan, tables = join.plan.slices[number], join.plan, join.tables
+    left, left_counts = tables.read(
+        LEFT, join.files[LEFT].read(slice_.left, tables.columns(LEFT), threads)
+    )
+    needed = needed_groups(plan.spans, left, tables.spec.window)
+    own, right_counts = _accounted(join, slice_, needed, threads)
+    sides = [own]
+    borrowed = np.setdiff1d(needed, slice_.accounts_for)
+    if borrowed.size:
+        # Their invalid rows are told of, and counted, by the slice that accounts for them.
+        lenient = replace(tables, invalid="drop")
+        sides.append(_right(join, lenient, borrowed, threads)[0])
+    right = _within_reach(_joined(sides), _span(left), tables)
+    return SliceRows(left, right, (left_counts, right_counts))
+
+
+def join_slice(join: DirectJoin, rows: SliceRows) -> Emission:
+    """The output of a slice."""
+    return join.tables.join(rows.left, rows.right)
+
+
+def _accounted(
+    join: DirectJoin, slice_: DirectSlice, needed: np.ndarray, threads: bool
+) -> tuple[Side, SideCounts]:
+    """Right rows that the slice accounts for and needs, and the counts of all it accounts for."""
+    mine = np.intersect1d(slice_.accounts_for, needed)
+    side, counts = _right(join, join.tables, mine, threads)
+    others = np.setdiff1d(slice_.accounts_for, needed)
+    if others.size:
+        # Only looked at: their payload stays in the file.
+        bare = replace(join.tables, payload=(join.tables.payload[LEFT], []))
+        counts += _right(join, bare, others, threads)[1]
+    return side, counts
+
+
+def _right(
+    join: DirectJoin, tables: TablePlan, groups: np.ndarray, threads: bool
+) -> tuple[Side, SideCounts]:
+    """Whole right row groups, by their numbers."""
+    parts = Parts.whole(join.plan.right.take(groups))
+    return tables.read(RIGHT, join.files[RIGHT].read(parts, tables.columns(RIGHT), threads))
+
+
+def _span(left: Side) -> tuple[int, int] | None:
+    """From the earliest min_time to the latest max_time of the events that can match, ticks."""
+    low, high = left.min_time, left.max_time
+    if left.matchable is not None:
+        low, high = low[left.matchable], high[left.matchable]
+    return (int(low.min()), int(high.max())) if low.size else None
+
+
+def _within_reach(right: Side, span: tuple[int, int] | None, tables: TablePlan) -> Side:
+    """Without the events that no left event of the slice can reach, if they are many."""
+    window = tables.spec.window
+    if span is None:
+        return right.rows(np.empty(0, np.int64))
+    reached = (right.min_time <= span[1] + window.hi) & (right.max_time >= span[0] + window.lo)
+    if np.count_nonzero(reached) >= _FEW_BEYOND * len(right):
+        return right
+    return right.rows(np.flatnonzero(reached))
+
+
+def _joined(sides: Sequence[Side]) -> Side:
+    """Events of several sides as one."""
+    filled = [side for side in sides if len(side)] or list(sides[:1])
+    if len(filled) == 1:
+        return filled[0]
+    matchable = None
+    if any(side.matchable is not None for side in filled):
+        matchable = np.concatenate(
+            [np.ones(len(s), bool) if s.matchable is None else s.matchable for s in filled]
+        )
+    return Side(
+        np.concatenate([side.min_time for side in filled]),
+        np.concatenate([side.max_time for side in filled]),
+        matchable,
+        _columns(filled, lambda side: side.keys),
+        _columns(filled, lambda side: side.payload),
+    )
+
+
+def _columns(sides: Sequence[Side], of: Callable[[Side], list[pa.Array]]) -> list[pa.Array]:
+    return [one_array(of_one_type(each)) for each in zip(*map(of, sides), strict=True)]

@@ -1,0 +1,1 @@
+"""Arrow columns as the kernels want them, and back."""

@@ -1,0 +1,115 @@
+"""One side of a join in memory, as the Arrow worker and `correlate_tables` hand it to the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coincide.timestamps import IntervalEvents
+from spark_plugin.worker.arrow.wide_columns import of_one_type, one_array
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """Events of one side with what travels along.
+
+    Parameters
+    ----------
+    min_time, max_time : int64 arrays, shape (n,)
+        Ticks.
+    matchable : bool array, shape (n,), or None
+        False for events that match nothing because their time or a key is null (their times are then
+        meaningless). None: all can match.
+    keys : list of pa.Array
+        The `by` columns, in order.
+    payload : list of pa.Array
+        The columns to hand out, in order.
+    """
+
+    min_time: np.ndarray
+    max_time: np.ndarray
+    matchable: np.ndarray | None
+    keys: list[pa.Array]
+    payload: list[pa.Array]
+
+    def __len__(self) -> int:
+        return self.min_time.size
+
+    def rows(self, index: np.ndarray) -> Side:
+        """The side with only some rows, an int64 array."""
+        return Side(
+            self.min_time[index],
+            self.max_time[index],
+            None if self.matchable is None else self.matchable[index],
+            [key.take(pa.array(index)) for key in self.keys],
+            [column.take(pa.array(index)) for column in self.payload],
+        )
+
+
+def grouped_events(left: Side, right: Side) -> tuple[IntervalEvents, IntervalEvents]:
+    """Both sides as events whose groups are codes of their keys; unmatchable events get code -1."""
+    codes, groups = _group_codes(left, right)
+    events = []
+    for side, code in zip((left, right), codes, strict=True):
+        if code is None and side.matchable is not None:
+            code = np.zeros(len(side), np.int64)
+        if code is not None and side.matchable is not None:
+            code[~side.matchable] = -1
+        events.append(IntervalEvents(side.min_time, side.max_time, code, groups))
+    return events[0], events[1]
+
+
+def _group_codes(left: Side, right: Side) -> tuple[list[np.ndarray | None], int]:
+    """Dense codes of equal key combinations, over both sides together."""
+    if not left.keys:
+        return [None, None], 1
+    combined, groups = _codes(left.keys[0], right.keys[0])
+    for left_key, right_key in zip(left.keys[1:], right.keys[1:], strict=True):
+        codes, distinct = _codes(left_key, right_key)
+        # Re-densified after each key, so that the product of two stays far below 2**63.
+        combined, groups = _dense(pa.array(combined * distinct + codes))
+    return [combined[: len(left)].copy(), combined[len(left) :].copy()], groups
+
+
+def _codes(left: pa.Array, right: pa.Array) -> tuple[np.ndarray, int]:
+    return _dense(one_array(of_one_type([_stored(left), _stored(right)])))
+
+
+def _stored(values: pa.Array) -> pa.Array:
+    """Values of a type of somebody's own, such as UUIDs, as what they are stored as."""
+    return values.storage if isinstance(values, pa.ExtensionArray) else values
+
+
+def _dense(values: pa.Array) -> tuple[np.ndarray, int]:
+    encoded = pc.dictionary_encode(values, null_encoding="encode")
+    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes, max(1, len(encoded.dictionary))
+
+
+def tie_ranks(side: Side) -> np.ndarray:
+    """Order of events for ties: max_time, then min_time, then the payload columns as given.
+
+    Returns
+    -------
+    int64 array, shape (n,)
+    """
+    times: Sequence[pa.Array] = [pa.array(side.max_time), pa.array(side.min_time)]
+    columns = [*times, *(_sortable(column) for column in side.payload)]
+    names = [str(i) for i in range(len(columns))]
+    order = pc.sort_indices(
+        pa.table(columns, names=names), sort_keys=[(name, "ascending") for name in names]
+    ).to_numpy()
+    ranks = np.empty(order.size, np.int64)
+    ranks[order] = np.arange(order.size)
+    return ranks
+
+
+def _sortable(column: pa.Array) -> pa.Array:
+    """Nested columns and intervals have no order: they do not take part in ties."""
+    if pa.types.is_nested(column.type) or pa.types.is_interval(column.type):
+        return pa.nulls(len(column), pa.int64())
+    return column.cast(pa.float32()) if pa.types.is_float16(column.type) else column

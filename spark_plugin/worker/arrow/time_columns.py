@@ -1,0 +1,264 @@
+"""What the time columns mean: which kinds go together, and how values become ticks.
+
+Shared by the Spark and the Arrow side, so that both give the same ticks and the same errors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Literal
+
+from coincide.errors import ConditionError, SchemaError
+from coincide.options import CorrelateOptions
+from coincide.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, Tick
+
+Family = Literal["timestamp", "timestamp_ntz", "integer", "float"]
+
+INVALID_REASONS = {
+    "not_finite": "NaN or infinity in",
+    "range": "times that reach 2^61 ticks in",
+    "order": "min above max in",
+    "length": "timestamps longer than the declared longest length in",
+}
+"""Why a row is invalid, in the order in which it is asked, with the words for it."""
+
+
+@dataclass(frozen=True)
+class TimeColumn:
+    """A time column of one side.
+
+    Parameters
+    ----------
+    side : str
+        ``"left"`` or ``"right"``, for messages.
+    name : str
+    family : str
+        ``"timestamp"`` (an instant), ``"timestamp_ntz"`` (a wall clock), ``"integer"``, ``"float"``.
+    nanoseconds : int or None
+        Length of one step of a timestamp; None for numbers, whose unit the user gives.
+    is_single : bool
+        Whether floats have 32 bits.
+    """
+
+    side: str
+    name: str
+    family: Family
+    nanoseconds: int | None = None
+    is_single: bool = False
+
+
+@dataclass(frozen=True)
+class TimeScale:
+    """How values of one column become ticks: ``value * factor``, rounded for floats.
+
+    Parameters
+    ----------
+    column : TimeColumn
+    factor : Fraction
+        Ticks per step of the column: a whole number, or one over a whole number.
+    tick : Tick
+    """
+
+    column: TimeColumn
+    factor: Fraction
+    tick: Tick
+
+    @property
+    def epsilon(self) -> float:
+        """Relative step of the column's floats, which are no more certain than that."""
+        return 2.0**-23 if self.column.is_single else 2.0**-52
+
+    @property
+    def noise(self) -> float:
+        """A change of so many ticks, a picosecond, is told of as none: floats were computed."""
+        return 1e-3 / (self.tick.nanoseconds or 1)
+
+    @property
+    def limit(self) -> int:
+        """Values must stay strictly inside +-limit, so that ticks stay inside +-2**61."""
+        return math.ceil(TIME_LIMIT / self.factor) if self.factor > 1 else TIME_LIMIT
+
+
+def resolve_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Tick:
+    """The tick in which all time columns of a join are counted.
+
+    What ``options.tick`` says, else microseconds for timestamps (nanoseconds with ``unit="ns"``),
+    nanoseconds for floats, whose fractions carry time, and the finest unit for integers.
+
+    Raises
+    ------
+    SchemaError
+        If the columns are of different kinds, floats have no unit, or only one side has one.
+    ConditionError
+        If a unit is given that timestamps cannot have, or a tick that would round what is no float.
+    """
+    if _kind_of(columns) == "timestamp":
+        return _timestamp_tick(columns, options)
+    return _number_tick(columns, options)
+
+
+def _timestamp_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Tick:
+    units = {options.unit_of(column.side) for column in columns}
+    for name, given in (*(("unit", unit) for unit in units), ("tick", options.tick)):
+        if given not in (None, "us", "ns"):
+            raise ConditionError(
+                f"timestamp columns are counted in us, or in ns with unit='ns'; found {name}={given!r}."
+                f" Leave the {name} out"
+            )
+    return Tick(options.tick or ("ns" if "ns" in units else "us"))
+
+
+def _number_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Tick:
+    units = _units(columns, options)
+    if not all(units):
+        if options.tick:
+            raise ConditionError(
+                f"tick={options.tick!r} says nothing as long as nobody says what a number in the time"
+                " columns counts; give the unit too, such as unit='s', or leave the tick out"
+            )
+        return Tick()
+    has_floats = any(column.family == "float" for column in columns)
+    tick = options.tick or ("ns" if has_floats else _finest(units))
+    for column, unit in zip(columns, units, strict=True):
+        if column.family == "integer" and _finest([unit, tick]) != tick:
+            raise ConditionError(
+                f"{column.side}.{column.name} counts {unit}, which ticks of 1 {tick} would round;"
+                f" use options=CorrelateOptions(tick={unit!r}) or a finer one"
+            )
+    return Tick(tick)
+
+
+def _kind_of(columns: Sequence[TimeColumn]) -> str:
+    """``"timestamp"`` or ``"number"``: the one kind of all columns."""
+    kinds = {c.family if c.family.startswith("timestamp") else "number" for c in columns}
+    if len(kinds) > 1:
+        listed = ", ".join(f"{c.side}.{c.name} is {c.family}" for c in columns)
+        raise SchemaError(
+            f"time columns of one join must be of one kind (instants, wall-clock times, or numbers):"
+            f" {listed}. {_remedy_for_kinds(columns)}"
+        )
+    return "number" if "number" in kinds else "timestamp"
+
+
+def _remedy_for_kinds(columns: Sequence[TimeColumn]) -> str:
+    """What makes times of two kinds one, as a line that can be run."""
+    timestamps = [c for c in columns if c.family.startswith("timestamp")]
+    if len(timestamps) == len(columns):
+        clocks = _alike([c for c in columns if c.family == "timestamp_ntz"])
+        command = _rewriting(clocks, "c.assume_timezone(t[n], 'Europe/Rome')")
+        return (
+            f"Say in which zone the clocks of {_listed(clocks)} ran, for example by {command}, or in"
+            f" Spark by CAST({clocks[0].name} AS TIMESTAMP), which takes the session's"
+        )
+    made = _alike(timestamps)
+    command = _rewriting(made, "t[n].cast('int64')")
+    unit = next(u for u, size in NANOSECONDS_PER_UNIT.items() if size == made[0].nanoseconds)
+    return (
+        f"Make numbers of {_listed(made)}, for example by {command},"
+        f" and say what those count, with {made[0].side}_unit={unit!r}"
+    )
+
+
+def _alike(columns: Sequence[TimeColumn]) -> list[TimeColumn]:
+    """Those that are as the first one, of its side."""
+    first = columns[0]
+    found = {c.name: c for c in columns if replace(c, name=first.name) == first}
+    return list(found.values())
+
+
+def _listed(columns: Sequence[TimeColumn]) -> str:
+    return " and ".join(f"{c.side}.{c.name}" for c in columns)
+
+
+def _rewriting(columns: Sequence[TimeColumn], made: str) -> str:
+    """A command that makes something else of columns ``t[n]`` in a file."""
+    names = [column.name for column in columns]
+    return (
+        'python -c "import pyarrow as a, pyarrow.compute as c, pyarrow.parquet as p;'
+        f" t = p.read_table('in.parquet'); p.write_table(a.table({{n: {made} if n in {names}"
+        " else t[n] for n in t.column_names}), 'out.parquet')\""
+    )
+
+
+def _units(columns: Sequence[TimeColumn], options: CorrelateOptions) -> list[str | None]:
+    """What the numbers of each column count; all None or none."""
+    units = [options.unit_of(column.side) for column in columns]
+    unknown = [c for c, unit in zip(columns, units, strict=True) if unit is None]
+    floats = ", ".join(f"{c.side}.{c.name}" for c in unknown if c.family == "float")
+    if floats:
+        raise SchemaError(
+            f"float time columns need a unit: {floats}. Say what 1.0 means, for example"
+            " options=CorrelateOptions(unit='s')"
+        )
+    if unknown and any(units):
+        side = unknown[0].side
+        raise SchemaError(
+            f"only one side has a unit: nobody says what a number in {side}.{unknown[0].name} counts."
+            f" Give both, the other as by options=CorrelateOptions({side}_unit='s'), or one unit for both"
+        )
+    return units
+
+
+def _finest(units: Iterable[str | None]) -> str:
+    return min((unit for unit in units if unit), key=NANOSECONDS_PER_UNIT.__getitem__)
+
+
+def scale_of(column: TimeColumn, tick: Tick, options: CorrelateOptions) -> TimeScale:
+    """How a column becomes ticks. The tick comes from `resolve_tick`."""
+    unit = options.unit_of(column.side)
+    step = column.nanoseconds or (NANOSECONDS_PER_UNIT[unit] if unit else None)
+    if step is None or tick.nanoseconds is None:
+        return TimeScale(column, Fraction(1), tick)
+    return TimeScale(column, Fraction(step, tick.nanoseconds), tick)
+
+
+def time_names(side: str, time: str | Sequence[str]) -> tuple[str, str]:
+    """Names of the min and max column; one name alone means exact instants.
+
+    Raises
+    ------
+    ConditionError
+        If it is neither one nor two names.
+    """
+    names = (time, time) if isinstance(time, str) else tuple(time)
+    if len(names) == 1:
+        names *= 2
+    if len(names) != 2 or not all(isinstance(name, str) for name in names):
+        raise ConditionError(
+            f"{side}_time must be a column name or a (min, max) pair of names; found {time!r}"
+        )
+    return names
+
+
+def describe_invalid(
+    side: str, reason: str, count: int, scales: Sequence[TimeScale], example: object
+) -> str:
+    """The message for invalid rows: the column, the count, one example, and what to do."""
+    names = " and ".join(dict.fromkeys(scale.column.name for scale in scales))
+    hint = range_hint(scales[0].tick, scales) if reason == "range" else ""
+    return (
+        f"{side}: {INVALID_REASONS[reason]} {names} in {count} row{'s' if count > 1 else ''},"
+        f" for example {example}. {hint and f'Here {hint}. '}Mend the data, or leave such rows out with"
+        " options=CorrelateOptions(invalid='drop')"
+    )
+
+
+def range_hint(tick: Tick, scales: Sequence[TimeScale] = ()) -> str:
+    """How far fine ticks reach, and what reaches further; empty where ticks are not the matter.
+
+    Parameters
+    ----------
+    tick : Tick
+    scales : sequence of TimeScale
+        Of the columns, if they are known: ticks that would round them are not proposed.
+    """
+    if tick.unit != "ns":
+        return ""
+    reach = "a tick is 1 ns, which reaches 73 years"
+    if any(s.column.family != "float" and s.factor < NANOSECONDS_PER_UNIT["us"] for s in scales):
+        return reach
+    unless_finer = "" if scales else ", if no time is finer"
+    return f"{reach}; options=CorrelateOptions(tick='us') reaches 73,000{unless_finer}"

@@ -1,0 +1,274 @@
+"""Results that appear whole or not at all: one file, or a folder of them, on any file system."""
+
+from __future__ import annotations
+
+import os
+import re
+import uuid
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import PurePosixPath
+from typing import Self
+
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from coincide.errors import DataError
+from spark_plugin.worker.files.parquet_rows import writing
+from spark_plugin.worker.files.run_locks import is_held, lock_if_free
+
+SUCCESS = "_SUCCESS"
+_RESULT = re.compile(r"\.?part-.*(\.parquet|\.crc)|\._SUCCESS\.crc|_SUCCESS")
+"""What a join, or Spark, writes into the folder of an output; there are no subfolders."""
+_ATTEMPTS = 3
+"""Another run may publish to the same output between the two renames of this one."""
+
+Check = Callable[[fs.FileInfo], None]
+
+
+class Publication:
+    """A file or a folder that is written aside and then takes its place, instead of an older one.
+
+    All that a run makes lies in one hidden folder beside the output, ``.NAME.coincide-ID``, which goes
+    when the run ends or, if that was killed, with the next run to the same output::
+
+        new     what is written
+        old     the older output, between the two renames that replace it: it goes back if the run
+                ends there, or the next run puts it back
+        lock    locked for as long as the run lives
+
+    On file systems of this machine, and network mounts with locks, any number of runs may write to one
+    output: none touches what another, living one has aside, and what is published last stands, whole.
+    Where there are no locks (HDFS, object stores) one run at a time may.
+
+    Parameters
+    ----------
+    name : str
+        For messages: ``"the output pairs"``.
+    filesystem : pyarrow.fs.FileSystem
+    path : str
+    check : callable
+        Told what stands in the place, when the publication is made and again when that is to be
+        replaced: raises where it must not be.
+    is_folder : bool
+        Whether `aside` is to be a folder of files.
+
+    Raises
+    ------
+    DataError
+        If the file system refuses; also from the methods.
+    """
+
+    def __init__(
+        self, name: str, filesystem: fs.FileSystem, path: str, check: Check, is_folder: bool
+    ) -> None:
+        self.name, self.filesystem, self._is_folder = name, filesystem, is_folder
+        self._has_locks = filesystem.type_name == "local"
+        # Beside what a link names, not beside the link.
+        self.path = os.path.realpath(path) if self._has_locks else path.rstrip("/")
+        self._parent, slash, last = self.path.rpartition("/")
+        self._parent = self._parent or ("/" if slash else "")
+        self._prefix = f".{last}.coincide-"
+        self._check = check
+        self._lock: int | None = None
+        self._run = self._new_run()
+        with self._writing():
+            self._clear()
+            self._check_place()
+
+    def __enter__(self) -> Self:
+        try:
+            with self._writing():
+                while not self._begin():
+                    self._run = self._new_run()
+                if self._is_folder:
+                    self.filesystem.create_dir(self.aside)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # What cannot go now goes with the next run; what broke shall be told, not that.
+        with suppress(OSError):
+            self._settle(self._run)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    @property
+    def aside(self) -> str:
+        """Where to write the file, or the files."""
+        return f"{self._run}/new"
+
+    def results(self) -> list[fs.FileInfo]:
+        """The file that is aside, or the Parquet files."""
+        if not self._is_folder:
+            return [self.filesystem.get_file_info(self.aside)]
+        return [info for info in self._listed(self.aside) if info.path.endswith(".parquet")]
+
+    def rows(self) -> int:
+        """Rows of what is aside, from the footers of the files."""
+        rows = 0
+        for info in self.results():
+            with self.filesystem.open_input_file(info.path) as source:
+                rows += pq.read_metadata(source).num_rows
+        return rows
+
+    def publish(self, paths: Collection[str] | None = None) -> None:
+        """Put what is aside in place, instead of an older output.
+
+        Parameters
+        ----------
+        paths : collection of str or None
+            The files of a folder, which gets the mark of success, too; others that are aside come from
+            attempts that were given up, and go. None: all Parquet files.
+
+        Raises
+        ------
+        DataError
+            If it cannot take the place; an older output stands then.
+        """
+        with self._writing():
+            if not self._is_folder:
+                return self._take_place()
+            files = {info.path for info in self.results()} if paths is None else set(paths)
+            self._keep(self.aside, files)
+            with self.filesystem.open_output_stream(f"{self.aside}/{SUCCESS}"):
+                pass
+            self._take_place()
+            # An attempt that was given up late may have begun a file meanwhile.
+            self._keep(self.path, {SUCCESS, *files})
+
+    def _keep(self, folder: str, paths: Collection[str]) -> None:
+        """Remove all files of a folder but those of these names."""
+        names = {PurePosixPath(path).name for path in paths}
+        there = {info.base_name: info.path for info in self._listed(folder)}
+        if not names <= there.keys():
+            return  # another run has put its own folder here meanwhile
+        for name in there.keys() - names:
+            with suppress(FileNotFoundError):
+                self.filesystem.delete_file(there[name])
+
+    def _take_place(self) -> None:
+        self._clear()  # a run may have been killed since this one began
+        for attempt in range(1, _ATTEMPTS + 1):
+            self._check_place()
+            try:
+                return self._replace()
+            except OSError:
+                if attempt == _ATTEMPTS:
+                    raise
+
+    def _replace(self) -> None:
+        """Rename what is aside to the output; an older one goes, or stays if that fails."""
+        there, old = self._type(self.path), f"{self._run}/old"
+        if there != fs.FileType.NotFound and (self._is_folder or there == fs.FileType.Directory):
+            self._remove(old)  # of an attempt before
+            self.filesystem.move(self.path, old)
+        try:
+            self.filesystem.move(self.aside, self.path)
+        except BaseException:
+            self._put_back(self._run)
+            raise
+
+    def _put_back(self, run: str) -> None:
+        """Put what a run has taken away back in its place, unless something else is there."""
+        old = f"{run}/old"
+        if self._is_there(old) and not self._is_there(self.path):
+            self.filesystem.move(old, self.path)
+
+    def _settle(self, run: str) -> None:
+        """Take away the folder of a run that has ended, its older output apart."""
+        self._put_back(run)
+        self._remove(run)
+
+    def _clear(self) -> None:
+        """Take away what killed runs have left, and put back what they have taken away."""
+        for run in self._runs():
+            with suppress(OSError), self._claimed(run) as is_dead:
+                # An error: it is another user's, or someone else has just taken it away.
+                if is_dead:
+                    self._settle(run)
+
+    @contextmanager
+    def _claimed(self, run: str) -> Iterator[bool]:
+        """Whether a run has ended; meanwhile no one else will think so."""
+        if not self._has_locks:
+            yield True
+            return
+        lock = lock_if_free(run)
+        try:
+            yield lock is not None
+        finally:
+            if lock is not None:
+                os.close(lock)
+
+    def _runs(self) -> list[str]:
+        """The folders of other runs to this output."""
+        names = re.compile(re.escape(self._prefix) + "[0-9a-f]{32}")
+        selector = fs.FileSelector(self._parent, allow_not_found=True)
+        try:
+            there = self.filesystem.get_file_info(selector)
+        except OSError:
+            return []  # one may write here, but not look
+        own = PurePosixPath(self._run).name
+        return [i.path for i in there if names.fullmatch(i.base_name) and i.base_name != own]
+
+    def _new_run(self) -> str:
+        name = self._prefix + uuid.uuid4().hex
+        return f"{self._parent.rstrip('/')}/{name}" if self._parent else name
+
+    def _begin(self) -> bool:
+        """Make this run's folder; False if another run has just taken it for that of a killed one."""
+        self.filesystem.create_dir(self._run)
+        if not self._has_locks:
+            return True
+        lock = None
+        with suppress(FileNotFoundError):
+            lock = lock_if_free(self._run)
+        if lock is not None and not is_held(lock, self._run):
+            os.close(lock)
+            lock = None
+        self._lock = lock
+        return lock is not None
+
+    def _check_place(self) -> None:
+        there = self._info(self.path)
+        if there.type != fs.FileType.NotFound:
+            self._check(there)
+
+    def _remove(self, path: str) -> None:
+        kind = self._type(path)
+        if kind == fs.FileType.Directory:
+            self.filesystem.delete_dir(path)
+        elif kind != fs.FileType.NotFound:
+            self.filesystem.delete_file(path)
+
+    def _is_there(self, path: str) -> bool:
+        return self._type(path) != fs.FileType.NotFound
+
+    def _type(self, path: str) -> fs.FileType:
+        return self._info(path).type
+
+    def _info(self, path: str) -> fs.FileInfo:
+        try:
+            return self.filesystem.get_file_info(path)
+        except PermissionError as error:
+            raise DataError(f"no permission to look at {self.name}") from error
+
+    def _listed(self, folder: str) -> list[fs.FileInfo]:
+        return self.filesystem.get_file_info(fs.FileSelector(folder))
+
+    def _writing(self) -> AbstractContextManager[None]:
+        return writing(self.name)
+
+
+def foreign(filesystem: fs.FileSystem, folder: str) -> str | None:
+    """The name of something in a folder, hidden or not, that no join wrote; None if there is nothing."""
+    others = [
+        info.base_name
+        for info in filesystem.get_file_info(fs.FileSelector(folder))
+        if info.type != fs.FileType.File or not _RESULT.fullmatch(info.base_name)
+    ]
+    return min(others, default=None)

@@ -1,0 +1,1 @@
+"""What a join counts and says of itself."""

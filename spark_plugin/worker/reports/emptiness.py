@@ -1,0 +1,230 @@
+"""Why a join finds nothing: what is known of both sides, and what follows from it. No Spark.
+
+Asked when nothing was found, or before, of what is known by then; never while rows are joined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from coincide.condition import Window
+from coincide.probability import DECISION_SLACK, highest_probability
+from coincide.units import Tick
+from spark_plugin.worker.arrow.sides import Side
+from spark_plugin.worker.arrow.time_columns import TimeScale
+from spark_plugin.worker.arrow.time_words import length_words, time_words
+from spark_plugin.worker.reports.key_overlap import KeyOverlap
+
+_NEAR = Fraction(1, 10)
+"""Two numbers are about the same if they differ by no more than this share."""
+_FACTORS = (10**3, 10**6, 10**9)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of the events of one side.
+
+    Parameters
+    ----------
+    scale : TimeScale
+        Of its min column.
+    events : int
+        Rows that can match; of the other three nothing is known if there are none.
+    shortest : int
+        Shortest length of a timestamp, ticks.
+    first, last : int
+        No min_time is earlier, no max_time later, ticks.
+    is_all : bool
+        Whether these are of all rows; else of those that were looked at.
+    typical : int or None
+        Half of the timestamps are at least so long, ticks; None if nobody has counted.
+    """
+
+    scale: TimeScale
+    events: int
+    shortest: int = 0
+    first: int = 0
+    last: int = 0
+    is_all: bool = True
+    typical: int | None = None
+
+    @property
+    def words(self) -> str:
+        """Its side and times, for a reader."""
+        first, last = self.words_of_times
+        return f"{self.scale.column.side} {first} to {last}"
+
+    @property
+    def words_of_times(self) -> tuple[str, str]:
+        """When it begins and ends."""
+        return time_words(self.first, self.scale), time_words(self.last, self.scale)
+
+
+def evidence_of(side: Side, scale: TimeScale) -> Evidence:
+    """What the events of a side in memory tell."""
+    low, high = side.min_time, side.max_time
+    if side.matchable is not None:
+        low, high = low[side.matchable], high[side.matchable]
+    if not low.size:
+        return Evidence(scale, 0)
+    lengths = high - low
+    middle = lengths.size // 2
+    return Evidence(
+        scale, low.size, int(lengths.min()), int(low.min()), int(high.max()),
+        typical=int(np.partition(lengths, middle)[middle]),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class NoPairs:
+    """Why a join finds nothing.
+
+    Parameters
+    ----------
+    reasons : tuple of str
+        Each of which alone leaves no pair.
+    hints : tuple of str
+        What else is known, and what looks wrong about it.
+    highest_probability : float or None
+        No pair of such lengths can reach a higher one; None without events.
+    left_times, right_times : (str, str) or None
+        When the events of each side begin and end.
+    keys : KeyOverlap or None
+    is_asked_for : bool
+        Whether the join asks for events without a partner, as ``how="anti"``: no cause for a warning.
+    """
+
+    reasons: tuple[str, ...]
+    hints: tuple[str, ...]
+    highest_probability: float | None = None
+    left_times: tuple[str, str] | None = None
+    right_times: tuple[str, str] | None = None
+    keys: KeyOverlap | None = None
+    is_asked_for: bool = False
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """All that there is to say, the most telling first."""
+        return (*self.reasons, *self.hints)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        values = {**asdict(self), "is_asked_for": self.is_asked_for or None}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+def explain_emptiness(
+    left: Evidence, right: Evidence, window: Window, how: str, keys: KeyOverlap | None
+) -> NoPairs:
+    """What speaks against any pair.
+
+    Parameters
+    ----------
+    left, right : Evidence
+    window : Window
+    how : {"inner", "left", "semi", "anti"}
+    keys : KeyOverlap or None
+        None without keys, or if nobody has looked.
+    """
+    without = [side.scale.column.side for side in (left, right) if not side.events]
+    if without:
+        reasons = tuple(f"{side} has no row that can match" for side in without)
+        return NoPairs(reasons, (), is_asked_for=how == "anti")
+    best = highest_probability(left.shortest, right.shortest, window.width)
+    found = [
+        _of_probability(left, right, window, best),
+        _of_times(left, right, window),
+        *([(keys.is_all and not keys.shared, keys.describe())] if keys else []),
+    ]
+    reasons = tuple(text for is_reason, text in found if is_reason)
+    hints = tuple(text for is_reason, text in found if not is_reason)
+    hints += tuple(_suspicions(left, right, window))
+    times = left.words_of_times, right.words_of_times
+    return NoPairs(reasons, hints, best, *times, keys, how == "anti")
+
+
+def _of_probability(
+    left: Evidence, right: Evidence, window: Window, best: float
+) -> tuple[bool, str]:
+    confidence, tick = window.confidence, left.scale.tick
+    is_all, is_enough = left.is_all and right.is_all, _reaches(best, confidence)
+    judged = "enough for" if is_enough else "below"
+    text = (
+        f"the highest probability that these lengths and this window allow is {best:.6g}, {judged} the"
+        f" confidence {confidence:g}: the shortest timestamps"
+        f"{'' if is_all else ' of the rows that were looked at'} are"
+        f" {_both(left.shortest, right.shortest, tick)} long, the window is"
+        f" {length_words(window.width, tick)} wide"
+    )
+    typical = _of_typical_lengths(left, right, window)
+    advice = "" if is_enough and not typical else "; widen it, or lower the confidence"
+    return is_all and not is_enough, f"{text}{typical}{advice}"
+
+
+def _of_typical_lengths(left: Evidence, right: Evidence, window: Window) -> str:
+    """What most pairs can reach where that is too little, if the shortest do not tell it."""
+    if left.typical is None or right.typical is None:
+        return ""
+    if (left.typical, right.typical) == (left.shortest, right.shortest):
+        return ""
+    reached = highest_probability(left.typical, right.typical, window.width)
+    if _reaches(reached, window.confidence):
+        return ""
+    lengths = _both(left.typical, right.typical, left.scale.tick)
+    return f", but half of the timestamps are {lengths} long or more, which allows {reached:.6g} at most"
+
+
+def _reaches(probability: float, confidence: float) -> bool:
+    return probability >= confidence - DECISION_SLACK
+
+
+def _both(left: int, right: int, tick: Tick) -> str:
+    return f"{length_words(left, tick)} (left) and {length_words(right, tick)} (right)"
+
+
+def _of_times(left: Evidence, right: Evidence, window: Window) -> tuple[bool, str]:
+    times = f"{left.words}; {right.words}"
+    late, early = right.first - left.last - window.hi, left.first - right.last + window.lo
+    missed = max(late, early)
+    if missed <= 0:
+        return False, f"times: {times}"
+    by = length_words(missed, left.scale.tick)
+    where = "late" if late > 0 else "early"
+    is_all = left.is_all and right.is_all
+    return is_all, f"all right times are {by} or more too {where} for the window: {times}"
+
+
+def _suspicions(left: Evidence, right: Evidence, window: Window) -> Iterator[str]:
+    """Mistakes that such times look like."""
+    middles = [abs(Fraction(side.first + side.last, 2)) for side in (left, right)]
+    small, large = sorted(middles)
+    for factor in _FACTORS:
+        if small and abs(large / small / factor - 1) <= _NEAR:
+            yield _of_factor(left, middles[0] > middles[1], factor)
+            return
+    shifts = right.first - left.first, right.last - left.last
+    shift = Fraction(sum(shifts), 2)
+    is_even = abs(shifts[1] - shifts[0]) <= _NEAR * abs(shift)
+    if is_even and not window.lo <= shift <= window.hi:
+        about = length_words(abs(shift), left.scale.tick, digits=3)
+        later, earlier = ("right", "left") if shift > 0 else ("left", "right")
+        yield (
+            f"{later} begins and ends about {about} later than {earlier}: is a clock or a time zone"
+            " off?"
+        )
+
+
+def _of_factor(left: Evidence, left_is_larger: bool, factor: int) -> str:
+    larger, smaller = ("left", "right") if left_is_larger else ("right", "left")
+    looks = f"{larger}'s times are about {factor:,} times {smaller}'s"
+    if left.scale.column.family.startswith("timestamp"):
+        return f"{looks}, counted from 1970: was one side read in the wrong unit?"
+    return (
+        f"{looks}: if the sides count different units, say which with left_unit and right_unit"
+        " (--left-unit, --right-unit)"
+    )

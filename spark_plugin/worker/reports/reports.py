@@ -1,0 +1,195 @@
+"""What a join tells of itself: numbers for who asks, warnings for who does not."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from coincide.errors import ConditionError
+from coincide.results import JoinCounters
+from coincide.units import Tick
+from coincide.warnings import (
+    CoincideWarning,
+    DroppedRowsWarning,
+    NoPairsWarning,
+    RoundedTimesWarning,
+    UnmatchableRowsWarning,
+)
+from spark_plugin.worker.arrow.tables import SideCounts
+from spark_plugin.worker.arrow.time_columns import INVALID_REASONS, range_hint
+from spark_plugin.worker.arrow.time_words import length_words
+from spark_plugin.worker.reports.emptiness import NoPairs
+
+_OURS = ("coincide", "cpu_fallback", "gpu_kernels", "spark_plugin")
+_SHORT_REASONS = {
+    "not_finite": "with NaN or infinity",
+    "range": "out of range",
+    "order": "whose min is above max",
+    "length": "longer than declared",
+}
+assert list(_SHORT_REASONS) == list(INVALID_REASONS)
+
+
+@dataclass(frozen=True)
+class JoinSummary:
+    """What a finished join did.
+
+    Parameters
+    ----------
+    left, right : SideCounts or None
+        What the rows were; None where nobody counted.
+    counters : JoinCounters or None
+        None where nobody counted.
+    seconds : float or None
+        None of a DataFrame, which others compute.
+    way : {"in memory", "direct", "broadcast", "exchange"}
+        How rows got to the kernels.
+    tick : Tick
+        In what times were counted.
+    no_pairs : NoPairs or None
+        Why it found nothing, if so.
+    """
+
+    left: SideCounts | None
+    right: SideCounts | None
+    counters: JoinCounters | None
+    seconds: float | None
+    way: str
+    tick: Tick
+    no_pairs: NoPairs | None = None
+
+
+class JoinReport:
+    """Takes what a join tells of itself: give one as ``report=``, then ask it.
+
+    Examples
+    --------
+    >>> report = JoinReport()
+    >>> pairs = correlate(left, right, condition, report=report)
+    >>> pairs.write.parquet("pairs")
+    >>> report.summary().left.dropped
+    """
+
+    def __init__(self) -> None:
+        self._known: JoinSummary | None = None
+        self._finish: Callable[[], JoinSummary] | None = None
+
+    def summary(self) -> JoinSummary:
+        """What the join did.
+
+        Of a DataFrame, which is computed later, this waits for its first action; what that read is
+        counted, so of ``limit(5)`` not all. Warnings are given of what was not known before.
+
+        Raises
+        ------
+        ConditionError
+            If no join was given this report.
+        """
+        if self._finish is not None:
+            planned, self._known, self._finish = self._known, self._finish(), None
+            assert planned is not None
+            warn_of(_news(self._known, planned))
+        return self._so_far
+
+    @property
+    def left(self) -> SideCounts | None:
+        """What the left rows were, as far as that is known without waiting."""
+        return self._so_far.left
+
+    @property
+    def right(self) -> SideCounts | None:
+        """What the right rows were, as far as that is known without waiting."""
+        return self._so_far.right
+
+    @property
+    def _so_far(self) -> JoinSummary:
+        if self._known is None:
+            raise ConditionError(
+                "no join has reported here; give this report to one, correlate(..., report=report)"
+            )
+        return self._known
+
+    def take(self, known: JoinSummary, finish: Callable[[], JoinSummary] | None = None) -> None:
+        """What a join knows, and how to ask for the rest once its result was computed."""
+        self._known, self._finish = known, finish
+
+
+def check_report(report: object) -> None:
+    """Refuse what is no report.
+
+    Raises
+    ------
+    ConditionError
+    """
+    if report is not None and not isinstance(report, JoinReport):
+        raise ConditionError(f"report must be a JoinReport(); found {report!r}")
+
+
+def tell(
+    summary: JoinSummary,
+    report: JoinReport | None,
+    finish: Callable[[], JoinSummary] | None = None,
+) -> None:
+    """Hand a summary to the report, if there is one, and warn of what is lost."""
+    if report is not None:
+        report.take(summary, finish)
+    warn_of(summary)
+
+
+def _news(summary: JoinSummary, planned: JoinSummary) -> JoinSummary:
+    """What was not known when the join was planned."""
+    return JoinSummary(
+        None if planned.left else summary.left,
+        None if planned.right else summary.right,
+        summary.counters,
+        summary.seconds,
+        summary.way,
+        summary.tick,
+        None if planned.no_pairs else summary.no_pairs,
+    )
+
+
+def warn_of(summary: JoinSummary) -> None:
+    """Warn of rows that were left out, times that were rounded, and of an answer that is empty."""
+    for side, counts in (("left", summary.left), ("right", summary.right)):
+        if counts is not None:
+            for kind, words in side_warnings(counts, summary.tick):
+                warn(f"{side}, {counts.rows:,} rows: {words}", kind)
+    no_pairs = summary.no_pairs
+    has_rows = all(counts is None or counts.rows for counts in (summary.left, summary.right))
+    if no_pairs is not None and not no_pairs.is_asked_for and has_rows:
+        warn(f"no pair is found: {'; '.join(no_pairs.lines)}", NoPairsWarning)
+
+
+def side_warnings(counts: SideCounts, tick: Tick) -> list[tuple[type[CoincideWarning], str]]:
+    """What the user of a side should know, in words, with the category of each."""
+    found: list[tuple[type[CoincideWarning], str]] = []
+    if counts.unmatchable:
+        found.append((UnmatchableRowsWarning, f"{counts.unmatchable:,} without time or key"))
+    if counts.dropped:
+        words = f"{counts.dropped:,} invalid, left out ({_reasons(counts)})"
+        hint = range_hint(tick) if counts.invalid.get("range") else ""
+        found.append((DroppedRowsWarning, f"{words}: {hint}" if hint else words))
+    if counts.rounded:
+        change = length_words(counts.rounded, tick, digits=3)
+        found.append((RoundedTimesWarning, f"times rounded by up to {change}"))
+    return found
+
+
+def side_words(counts: SideCounts, tick: Tick) -> list[str]:
+    """What the user of a side should know, in words."""
+    return [words for _, words in side_warnings(counts, tick)]
+
+
+def _reasons(counts: SideCounts) -> str:
+    return ", ".join(f"{n:,} {_SHORT_REASONS[why]}" for why, n in counts.invalid.items() if n)
+
+
+def warn(text: str, kind: type[CoincideWarning]) -> None:
+    """Warn, in the name of the line outside this package that called it."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] in _OURS:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, kind, stacklevel=level)

@@ -1,0 +1,1 @@
+"""How events cross from the JVM to the worker and results cross back."""

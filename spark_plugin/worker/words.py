@@ -1,0 +1,112 @@
+"""A join in words: what the options of the command line, and of the data source, say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from coincide.condition import TimingCondition
+from coincide.errors import ConditionError
+from coincide.options import CorrelateOptions, options_for
+from coincide.predicates import Within, mutual_deadline, within
+from coincide.units import Duration
+from spark_plugin.worker.join import check_arguments, handed_out
+
+UNSET = "name something, or leave the option out (is a variable of the shell unset?)"
+
+
+def worded_join(words: dict[str, Any]) -> tuple[TimingCondition, dict[str, Any]]:
+    """The condition, and the keyword arguments of `correlate`, that words say.
+
+    Parameters
+    ----------
+    words : dict
+        By the names of the options of `coincide join`; others are passed over.
+
+    Raises
+    ------
+    CoincideError
+        If an option makes no sense.
+    """
+    predicate = _predicate(words["within"], words["mutual_deadline"])
+    condition = TimingCondition(predicate, _confidence(words["confidence"]))
+    plain = {name: words[name] for name in ("how", "emit", "probability", "backend")}
+    arguments = {
+        "left_time": _times("--left-time", words["left_time"]),
+        "right_time": _times("--right-time", words["right_time"]),
+        "by": names("--by", words["by"]),
+        "left_columns": names("--left-columns", words["left_columns"] or ["id"]),
+        "right_columns": handed_out(
+            names("--right-columns", words["right_columns"] or ["id"]), words["how"], words["emit"]
+        ),
+        "options": _options(words),
+        **plain,
+    }
+    check_arguments(condition, **plain)
+    return condition, arguments
+
+
+def names(option: str, words: Sequence[str] | None) -> list[str]:
+    """Names, separated by commas or in several options.
+
+    Raises
+    ------
+    ConditionError
+        If one is empty: a join without the keys that were meant would still give an answer.
+    """
+    found = [name.strip() for word in words or () for name in word.split(",")]
+    if "" in found:
+        raise ConditionError(f"{option} has an empty entry in {','.join(words or ())!r}; {UNSET}")
+    return found
+
+
+def duration(text: str) -> Duration:
+    """A duration: a whole number counts ticks, anything else has a unit."""
+    try:
+        return int(text)
+    except ValueError:
+        return text
+
+
+def _times(option: str, text: str) -> tuple[str, str]:
+    columns = names(option, [text])
+    if len(columns) not in (1, 2):
+        raise ConditionError(
+            f"{option} takes the columns MIN,MAX, or one column of exact times; found {text!r}"
+        )
+    return columns[0], columns[-1]
+
+
+def _predicate(window: tuple[str, str] | None, deadline: str | None) -> Within:
+    if (window is None) == (deadline is None):
+        found = "neither" if window is None else "both"
+        raise ConditionError(
+            "say what the times must meet, with one of --within LO HI and --mutual-deadline D;"
+            f" found {found}"
+        )
+    if window is None:
+        assert deadline is not None
+        return mutual_deadline(duration(deadline))
+    return within(*map(duration, window))
+
+
+def _confidence(confidence: float | None) -> float:
+    if confidence is None:
+        raise ConditionError(
+            "say how probable a pair must be, with --confidence; 0.5 asks for pairs that are more"
+            " likely than not"
+        )
+    return confidence
+
+
+def _options(words: dict[str, Any]) -> CorrelateOptions:
+    longest: dict[str, Any] = {
+        name: None if words[name] is None else duration(words[name])
+        for name in ("left_longest", "right_longest")
+    }
+    plain = (
+        "unit", "left_unit", "right_unit", "tick", "invalid", "slices", "batch_pairs", "classes",
+        "threads",
+    )  # fmt: skip
+    chosen: dict[str, Any] = {name: words[name] for name in plain}
+    return options_for(words["way"], CorrelateOptions(**longest, **chosen))

@@ -1,0 +1,152 @@
+"""The hunt is reproducible, judges by the reference alone, and reports faults that are planted."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from bench.command_line import app
+from bench.hunt.chance import Chance
+from bench.hunt.columns import KEY_TYPES, TIME_TYPES
+from bench.hunt.comparing import Found, compare
+from bench.hunt.data import DataSet, Names, Row, Side
+from bench.hunt.jobs import SHAPES, Job
+from bench.hunt.meaning import meaning_of
+from bench.hunt.oracle import Oracle
+from bench.hunt.running import draw_case, judged, shrunk
+from bench.hunt.times import Profile
+from bench.hunt.ways import changing, command, files, streams, tables
+from spark_plugin.ways.files import planning
+from spark_plugin.ways.files.row_groups import Spans
+from spark_plugin.worker.emission import Emission
+
+INT64, FLOAT64 = TIME_TYPES["integer"][0], TIME_TYPES["float"][0]
+WAYS = [*tables.WAYS, *files.WAYS, *command.WAYS, *streams.WAYS, *changing.WAYS]
+
+
+def data_of(left: list[Row], right: list[Row], **changes: object) -> DataSet:
+    sides = (Side((INT64, INT64), tuple(rows)) for rows in (left, right))
+    return replace(DataSet(*sides, (), None, Names(), None, -5, 5, 0.5), **changes)
+
+
+def rows(*ends: tuple[object, object]) -> list[Row]:
+    return [Row(low, high, i, (), None) for i, (low, high) in enumerate(ends)]
+
+
+def run(folder: Path, *words: str) -> tuple[int, str]:
+    done = CliRunner().invoke(app, ["run", "hunt", "--quick", "--out", str(folder), *words])
+    return done.exit_code, done.output
+
+
+def test_a_case_depends_on_its_number_alone():
+    drawn = [draw_case(7, number, WAYS, Profile()) for number in range(40)]
+    again = [draw_case(7, number, WAYS, Profile()) for number in reversed(range(40))]
+    assert [repr(case) for case in drawn] == [repr(case) for case in reversed(again)]
+    assert repr(draw_case(8, 3, WAYS, Profile())) != repr(drawn[3])
+
+
+def test_cases_are_of_many_kinds():
+    cases = [draw_case(0, 8 * number, WAYS, Profile()) for number in range(400)]
+    oracles = [case.oracle for case in cases]
+    assert {case.way.name for case in cases} == {way.name for way in WAYS}
+    assert {(job.how, job.emit, job.probability) for job in (c.job for c in cases)} == set(SHAPES)
+    used = {kind for case in cases for side in case.data.sides for kind in side.types}
+    assert used == {kind for kinds in TIME_TYPES.values() for kind in kinds}
+    assert {kind for case in cases for kind in case.data.key_types} == set(KEY_TYPES)
+    reasons = {r for oracle in oracles for side in oracle.sides for r in side.invalid}
+    assert reasons == {"not_finite", "range", "order", "length"}
+    matching = sum(any(oracle.partners) for oracle in oracles)
+    assert matching > len(cases) / 2
+
+
+def test_rows_mean_what_the_page_says():
+    ends = (0, 3), (3, 0), (None, 3), (2**61, 2**61), (2**61 - 1, 2**61 - 1), (0, 9)
+    found = meaning_of(data_of(rows(*ends), []), 0, longest=8)
+    assert [event.matchable for event in found.events] == [True, False, True]
+    assert found.invalid == {"order": 1, "range": 1, "length": 1}
+    assert (found.rows, found.unmatchable) == (6, 1)
+
+
+def test_floats_mean_nanoseconds():
+    given = Side((FLOAT64, FLOAT64), tuple(rows((0.5, 1.5), (float("nan"), 1.0), (0.0, 1e300))))
+    found = meaning_of(replace(data_of([], []), left=given, unit="s"), 0)
+    assert [(event.low, event.high) for event in found.events] == [(500_000_000, 1_500_000_000)]
+    assert found.invalid == {"not_finite": 1, "range": 1}
+
+
+ANSWER = {"left_id": [0, 1], "right_id": [0, 0], "probability": [1.0, 0.5]}
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        ({}, None),
+        ({"probability": [1.0, 0.5 + 1e-15]}, "probability"),
+        ({"right_id": [0, None], "probability": [1.0, None]}, "1 missing"),
+        ({"left_id": [0, 0]}, "1 too many"),
+    ],
+)
+def test_an_answer_is_compared_row_by_row(change: dict[str, list], wrong: str | None):
+    data = data_of(rows((0, 0), (3, 7)), rows((0, 0)), lo=-5, hi=5)
+    table = pa.table(ANSWER | change)
+    found = compare(Found(table), data, Job("inner", "pairs", True), Oracle(data))
+    assert found is None if wrong is None else wrong in found
+
+
+def test_a_quick_hunt_reports(tmp_path: Path):
+    # Of any result: what is known to be wrong elsewhere has tests of its own.
+    run(tmp_path, "--cases", "8", "--seed", "5")
+    result = json.loads((tmp_path / "hunt-quick.json").read_text(encoding="utf-8"))
+    assert result["settings"]["cases"] == 8
+    assert {check["name"] for check in result["checks"]} == {way.name for way in WAYS}
+
+
+def test_a_dropped_row_is_found_told_and_written(monkeypatch, tmp_path: Path):
+    """An answer that loses its last row, as soon as it has more than four."""
+    whole = Emission.__iter__
+
+    def without_last(self):
+        for batch in whole(self):
+            yield batch.slice(0, batch.num_rows - 1) if batch.num_rows > 4 else batch
+
+    monkeypatch.setattr(Emission, "__iter__", without_last)
+    code, said = run(tmp_path, "--cases", "24")
+    assert code == 1
+    assert "1 missing" in said
+    written = sorted((tmp_path / "differences").glob("hunt-seed-0-case-*.txt"))
+    assert written
+    text = written[0].read_text(encoding="utf-8")
+    number = written[0].stem.rpartition("-")[2]
+    assert f"again: python -m bench run hunt --seed 0 --case {number}" in text
+    code, said = run(tmp_path, "--case", number)
+    assert (code, f"case {number} of seed 0" in said) == (1, True)
+    monkeypatch.undo()
+    assert run(tmp_path, "--case", number)[0] == 0
+
+
+def test_a_bound_that_is_too_narrow_is_found(monkeypatch):
+    """Row groups that seem to end a little earlier than they do."""
+    right = planning.row_groups
+
+    def narrow(read, scales):
+        groups = right(read, scales)
+        return replace(groups, spans=Spans(groups.spans.first, groups.spans.last - 3))
+
+    monkeypatch.setattr(planning, "row_groups", narrow)
+    drawn = (draw_case(0, number, files.WAYS[:1], Profile()) for number in range(400))
+    case, verdict = next((c, v) for c in drawn if (v := judged(c)).kind == "wrong")
+    small, same = shrunk(case, verdict, 5.0)
+    assert same.kind == "wrong"
+    sizes = [sum(len(side.rows) for side in one.data.sides) for one in (small, case)]
+    assert 2 <= sizes[0] < sizes[1]
+
+
+def test_chance_depends_on_all_its_numbers():
+    assert Chance(1, 2, "a").integer(0, 10**9) == Chance(1, 2, "a").integer(0, 10**9)
+    drawn = {Chance(*n).integer(0, 10**9) for n in ((1, 2, "a"), (1, 2, "b"), (12, "a"), (2, 1))}
+    assert len(drawn) == 4

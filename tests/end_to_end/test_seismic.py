@@ -1,0 +1,103 @@
+"""A day of seismic picks by two pickers: counts known from exact rational arithmetic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from coincide import CorrelateOptions, TimingCondition, within
+from spark_plugin.worker.join import correlate_tables
+from tests.conftest import SeismicPicks
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.seismic
+
+KEYS = ["station", "phase"]
+
+COUNTS = [
+    *(("-250ms", "250ms", ct, n) for ct, n in ((0.1, 42_269), (0.5, 40_518), (0.75, 37_616))),
+    *(("-250ms", "250ms", ct, n) for ct, n in ((0.9, 14_403), (1.0, 12_638))),
+    *(("-300ms", "100ms", ct, n) for ct, n in ((0.1, 41_612), (0.5, 38_246), (0.75, 14_290))),
+    *(("-300ms", "100ms", ct, n) for ct, n in ((0.9, 4_583), (1.0, 100))),
+]
+
+
+def pair_keys(left: pa.ChunkedArray, right: pa.ChunkedArray) -> np.ndarray:
+    """One sorted number per pair of ids."""
+    keys = left.to_numpy() * 2**32 + right.to_numpy()
+    keys.sort()
+    return keys
+
+
+@pytest.mark.parametrize(("lo", "hi", "confidence", "pairs"), COUNTS)
+def test_counts(seismic: SeismicPicks, lo: str, hi: str, confidence: float, pairs: int) -> None:
+    condition = TimingCondition(within(lo, hi), confidence)
+    found = correlate_tables(*seismic, condition, by=KEYS)
+    assert found.num_rows == pairs
+    counted = correlate_tables(*seismic, condition, by=KEYS, emit="counts", how="left")
+    assert counted.num_rows == seismic.stalta.num_rows
+    assert pc.sum(counted["matches"]).as_py() == pairs
+    back = correlate_tables(seismic.phasenet, seismic.stalta, condition.mirrored(), by=KEYS)
+    ids = pair_keys(found["left_id"], found["right_id"])
+    assert np.array_equal(ids, pair_keys(back["right_id"], back["left_id"]))
+
+
+def test_exact_ties(seismic: SeismicPicks) -> None:
+    condition = TimingCondition(within("-250ms", "250ms"), 0.5)
+    found = correlate_tables(*seismic, condition, by=KEYS, probability=True)
+    near = np.abs(found["probability"].to_numpy() - 0.5)
+    assert int((near < 1e-15).sum()) == 116
+    assert int((near < 1e-9).sum()) == 116
+
+
+@pytest.mark.parametrize("classes", [1, 3])
+def test_classes_and_batches_do_not_matter(seismic: SeismicPicks, classes: int) -> None:
+    condition = TimingCondition(within("-300ms", "100ms"), 0.75)
+    options = CorrelateOptions(classes=classes, batch_pairs=999, threads=2)
+    found = correlate_tables(*seismic, condition, by=KEYS, options=options)
+    plain = correlate_tables(*seismic, condition, by=KEYS)
+    ids = pair_keys(found["left_id"], found["right_id"])
+    assert np.array_equal(ids, pair_keys(plain["left_id"], plain["right_id"]))
+
+
+# On Spark
+
+
+@pytest.fixture(scope="module")
+def frames(seismic: SeismicPicks, _spark_session: SparkSession) -> tuple[DataFrame, DataFrame]:
+    left, right = (_spark_session.createDataFrame(picks) for picks in seismic)
+    return left, right
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("lo", "hi", "confidence", "pairs"), COUNTS)
+def test_counts_on_spark(
+    seismic: SeismicPicks, spark: SparkSession, frames: tuple[DataFrame, DataFrame],
+    lo: str, hi: str, confidence: float, pairs: int,
+) -> None:  # fmt: skip
+    from coincide import correlate
+
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100000")
+    condition = TimingCondition(within(lo, hi), confidence)
+    # Every other count from slices asked for, the others as planned from the data.
+    options = CorrelateOptions(slices=5 if confidence in (0.5, 1.0) else None)
+    found = correlate(*frames, condition, by=KEYS, options=options).toArrow()
+    assert found.num_rows == pairs
+    plain = correlate_tables(*seismic, condition, by=KEYS)
+    ids = pair_keys(found["left_id"], found["right_id"])
+    assert np.array_equal(ids, pair_keys(plain["left_id"], plain["right_id"]))
+
+
+@pytest.mark.spark
+def test_exact_ties_on_spark(spark: SparkSession, frames: tuple[DataFrame, DataFrame]) -> None:
+    from coincide import correlate
+
+    condition = TimingCondition(within("-250ms", "250ms"), 0.5)
+    found = correlate(*frames, condition, by=KEYS, probability=True)
+    assert found.filter("abs(probability - 0.5) < 1e-15").count() == 116

@@ -1,0 +1,108 @@
+"""Blocks of base events: as large as memory allows; launches that are refused; threads that fail.
+
+Runs where there is a GPU, or in the CUDA simulator (``NUMBA_ENABLE_CUDASIM=1``), in which
+`test_gpu_simulator` runs it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from coincide.length_classes import MAX_CLASSES
+from gpu_kernels.kernels.simulation import SIMULATED
+from tests.helpers.simulator import gpu_problem
+
+if problem := gpu_problem():
+    pytest.skip(problem, allow_module_level=True)
+
+from gpu_kernels import IntervalJoin
+from gpu_kernels.device import memory
+from gpu_kernels.join import blocks
+from gpu_kernels.kernels import placement
+from gpu_kernels.kernels.compilation import launch_each
+from gpu_kernels.kernels.layout import MOST_ENTRIES, RECIPROCAL_BITS, Run
+from tests.gpu_kernels.test_gpu_join import FAULTY
+
+
+@pytest.mark.parametrize(
+    ("free", "step"),
+    [(0, 10), (90 * 128 * 4, 30), (1 << 40, 100)],
+    ids=["full", "a quarter of what is free", "plenty"],
+)
+def test_blocks_take_a_share_of_memory(
+    free: int, step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "_FEW_ENTRIES", 30)
+    monkeypatch.setattr(blocks, "_MANY_ENTRIES", 300)
+    monkeypatch.setattr(blocks, "available", lambda: free)
+    sides = blocks.Sides(None, None, np.zeros((1, 3, 4)), None)
+    cut = sides.blocks(5, 1005)
+    assert cut[0] == (5, 5 + step)
+    assert cut[-1][1] == 1005
+    assert all(a[1] == b[0] for a, b in itertools.pairwise(cut))
+    assert sides.blocks(5, 15) == [(5, 15)]
+    assert sides.blocks(5, 5) == []
+
+
+def test_few_entries_ask_for_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asking takes the driver longer than a small block does."""
+    monkeypatch.setattr(blocks, "available", lambda: 1 / 0)
+    assert blocks.Sides(None, None, np.zeros((1, 3, 4)), None).blocks(0, 1000) == [(0, 1000)]
+
+
+@pytest.mark.parametrize("classes", range(1, MAX_CLASSES + 1))
+def test_a_product_divides_entries_as_a_division(classes: int) -> None:
+    assert blocks._MANY_ENTRIES <= MOST_ENTRIES
+    last = np.arange(MOST_ENTRIES - 3 * MAX_CLASSES, MOST_ENTRIES, dtype=np.int64)
+    run = Run.of(0, classes)
+    assert np.array_equal((last * run.reciprocal) >> RECIPROCAL_BITS, last // classes)
+
+
+def pool(free: int, used: int, limit: int) -> SimpleNamespace:
+    """CuPy's memory pool."""
+    return SimpleNamespace(
+        free_bytes=lambda: free, used_bytes=lambda: used, get_limit=lambda: limit
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (pool(30, 50, 0), 130),
+        (pool(30, 50, 200), 130),
+        (pool(30, 50, 90), 40),
+        (pool(0, 50, 50), 0),
+    ],
+    ids=["no limit", "limit beyond the device", "limit", "all used"],
+)
+def test_memory_that_is_left(
+    given: SimpleNamespace, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime = SimpleNamespace(memGetInfo=lambda: (100, 1 << 40))
+    cupy = SimpleNamespace(
+        get_default_memory_pool=lambda: given, cuda=SimpleNamespace(runtime=runtime)
+    )
+    monkeypatch.setattr(memory, "array_module", lambda: cupy)
+    monkeypatch.setattr(memory, "SIMULATED", False)
+    assert memory.available() == expected
+
+
+def test_a_launch_refuses_what_the_kernel_does_not_take() -> None:
+    scan = np.zeros(8, np.int64)
+    with pytest.raises(TypeError, match="C-contiguous int64 array"):
+        launch_each(placement.tile_owners, 4, scan[::2], scan)
+
+
+@pytest.mark.skipif(not SIMULATED, reason="a GPU's kernels raise nothing")
+def test_what_a_thread_raises_is_raised() -> None:
+    """Also by a kernel whose threads wait for each other: the others do not wait for ever."""
+    sides = FAULTY[0]
+    join_of = IntervalJoin(*sides, FAULTY[1])._sides
+    block = join_of.blocks(0, len(sides[0]))[0]
+    broken = join_of._replace(targets=join_of.targets._replace(midpoints=np.empty(0, np.int64)))
+    with pytest.raises(IndexError):
+        blocks.Block(broken, *block)

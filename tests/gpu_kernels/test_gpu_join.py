@@ -1,0 +1,355 @@
+"""The GPU join against the CPU join and the reference: equal to the bit, and in the same order.
+
+Runs where there is a GPU, or in the CUDA simulator (``NUMBA_ENABLE_CUDASIM=1``), in which
+`test_gpu_simulator` runs it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cpu_fallback
+from coincide import BackendError, CorrelateOptions, MemoryBudgetError, Window
+from coincide.results import JoinCounters
+from coincide.timestamps import IntervalEvents
+from gpu_kernels.kernels.compilation import TILE
+from gpu_kernels.kernels.simulation import SIMULATED
+from spark_plugin.worker.backends.choice import load_backend
+from spark_plugin.worker.join import correlate_tables
+from tests.helpers.comparison import (
+    SHAPES,
+    condition_of,
+    matching_rows,
+    sides_of,
+    ticks_of,
+    window_of,
+)
+from tests.helpers.simulator import gpu_problem
+from tests.helpers.strategies import random_cases
+
+if problem := gpu_problem():
+    pytest.skip(problem, allow_module_level=True)
+
+import gpu_kernels
+from gpu_kernels.device import memory
+from gpu_kernels.join import blocks, buffers, candidates
+from gpu_kernels.join import interval_join as join
+from tests.helpers.device_faults import allocating
+
+CLASSES = (None, 1, 2, 16)
+BLOCK = 50
+
+Sides = tuple[IntervalEvents, IntervalEvents]
+
+
+def assert_same(found: Any, expected: Any) -> None:
+    """Equal arrays, to the last bit, or equal values."""
+    if isinstance(expected, np.ndarray):
+        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+        assert found.tobytes() == expected.tobytes()
+    else:
+        assert found == expected
+
+
+def assert_all_same(found: Any, expected: Any) -> None:
+    for one, other in zip(found, expected, strict=True):
+        assert_same(one, other)
+
+
+def check_join(
+    sides: Sides, window: Window, classes: int | None = None, batch_pairs: int = 10**6
+) -> cpu_fallback.IntervalJoin:
+    """Compare everything that both joins answer; returns the CPU's."""
+    gpu, cpu = (
+        package.IntervalJoin(*sides, window, classes=classes)
+        for package in (gpu_kernels, cpu_fallback)
+    )
+    names = ("bands", "left_order", "right_order", "counts", "offsets", "counters")
+    for name in names:
+        assert_same(getattr(gpu, name), getattr(cpu, name))
+    values = cpu.left_order * 3 + 1, cpu.right_order * 7 - 5
+    runs = list(cpu.chunks(batch_pairs))
+    assert list(gpu.chunks(batch_pairs)) == runs
+    for run in runs:
+        assert_all_same(gpu.pairs(*run, *values), cpu.pairs(*run, *values))
+        assert_same(gpu.partners(*run, gpu.right_order), cpu.partners(*run, cpu.right_order))
+    check_best(gpu, cpu)
+    rows = cpu.pairs(0, cpu.counts.size, cpu.left_order, cpu.right_order)
+    pairs = sides[0], rows[0], sides[1], rows[1], window
+    assert_same(gpu_kernels.pair_probabilities(*pairs), cpu_fallback.pair_probabilities(*pairs))
+    return cpu
+
+
+def check_best(gpu: Any, cpu: Any) -> None:
+    n, targets = cpu.left_order.size, cpu.right_order.size
+    rng = np.random.default_rng(n * 1000 + targets)
+    # Few ranks leave ties to the position.
+    for run, ranks in (
+        ((0, n // 3), rng.permutation(targets)),
+        ((n // 3, n), rng.integers(0, 2, targets)),
+    ):
+        assert_all_same(gpu.best(*run, ranks), cpu.best(*run, ranks))
+
+
+@pytest.mark.parametrize("block", range(6))
+def test_random_cases(block: int) -> None:
+    """300 cases in 6 blocks; the number of classes and the size of batches go round with the case."""
+    huge = block % 3 == 2
+    for n, case in enumerate(random_cases(4050 + block, BLOCK, huge=huge)):
+        sides = sides_of(case)
+        cpu = check_join(sides, window_of(case), CLASSES[n % 4], (10**6, 3, 20)[n % 3])
+        rows = cpu.pairs(0, cpu.counts.size, cpu.left_order, cpu.right_order)
+        found = sorted(zip(*(side.tolist() for side in rows), strict=True))
+        assert found == matching_rows(case)
+
+
+def spread(seed: int, n: int, span: int, longest: int, groups: int = 1) -> IntervalEvents:
+    rng = np.random.default_rng(seed)
+    start, length = rng.integers(0, span, n), rng.integers(0, longest, n)
+    return IntervalEvents(start, start + length, rng.integers(-1, groups, n), groups)
+
+
+@pytest.mark.parametrize("classes", CLASSES)
+@pytest.mark.parametrize("groups", [1, 40])
+def test_candidates_of_many_tiles(classes: int | None, groups: int) -> None:
+    sides = spread(1, 200, 4000, 300, groups), spread(2, 150, 4000, 500, groups)
+    cpu = check_join(sides, Window(-400, 300, 0.7), classes, 300)
+    if groups == 1:
+        assert cpu.counters.candidates > 30 * TILE or not SIMULATED
+        assert cpu.counters.pairs > 20 * TILE or not SIMULATED
+
+
+@pytest.mark.parametrize("classes", [1, 3])
+def test_one_burst_shares_its_work(classes: int) -> None:
+    """One event with nearly all candidates, among many with none."""
+    lonely = np.arange(100) * 10**6 + 10**8
+    times = np.concatenate([lonely[:50] - 10**9, [0], lonely[50:]])
+    left = IntervalEvents(times, times + 40)
+    start = np.random.default_rng(3).integers(-100, 100, 900)
+    right = IntervalEvents(start, start + np.arange(900) % 97)
+    cpu = check_join((left, right), Window(-60, 60, 0.8), classes)
+    assert cpu.counters.candidates > 10 * TILE or not SIMULATED
+    assert cpu.counters.probed > TILE or not SIMULATED
+    assert np.count_nonzero(cpu.counts) == 1
+
+
+def test_narrow_window_and_equal_times() -> None:
+    start = np.repeat(np.arange(12) * 50, 8)
+    sides = IntervalEvents(start, start + 100), IntervalEvents(start, start + 30)
+    assert check_join(sides, Window(3, 4, 0.01), 2).counters.pairs > 0
+
+
+def test_many_small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "_FEW_ENTRIES", 7)
+    monkeypatch.setattr(blocks, "_MANY_ENTRIES", 7)
+    sides = spread(5, 60, 900, 100, 3), spread(6, 50, 900, 100, 3)
+    for classes in CLASSES:
+        check_join(sides, Window(-90, 80, 0.6), classes)
+
+
+@pytest.mark.parametrize("most", [1, 7, 60, 3000])
+def test_best_of_few_candidates_at_once(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts, real = [], candidates.Candidates.best
+
+    def best(self: candidates.Candidates, ranks: Any) -> Any:
+        counts.append((self.count, self._stop - self._start))
+        return real(self, ranks)
+
+    monkeypatch.setattr(candidates, "_CANDIDATES_AT_ONCE", most)
+    monkeypatch.setattr(candidates.Candidates, "best", best)
+    sides = spread(5, 60, 500, 200, 2), spread(6, 50, 500, 200, 2)
+    check_best(*(p.IntervalJoin(*sides, Window(-80, 90, 0.6)) for p in (gpu_kernels, cpu_fallback)))
+    assert sum(n for n, _ in counts) > 200
+    # Only the last event of a part may lead beyond the bound, with at most as many as there are targets.
+    assert all(n < most + 50 or events == 1 for n, events in counts)
+    assert (len(counts) > 4) == (most < 100)
+
+
+@pytest.mark.parametrize("sizes", [(0, 0), (0, 3), (3, 0)])
+@pytest.mark.parametrize("classes", [None, 2])
+def test_empty_sides(sizes: tuple[int, int], classes: int | None) -> None:
+    sides = tuple(
+        IntervalEvents(np.arange(n), np.arange(n), np.zeros(n, np.int64), 1) for n in sizes
+    )
+    assert check_join(sides, Window(-5, 5, 0.5), classes).counters == JoinCounters()
+
+
+def test_nobody_has_a_group() -> None:
+    sides = (
+        IntervalEvents(np.arange(4), np.arange(4), np.full(4, -1), 3),
+        IntervalEvents(np.arange(4), np.arange(4), np.zeros(4, np.int64), 3),
+    )
+    assert check_join(sides, Window(-5, 5, 0.5)).counters.pairs == 0
+
+
+def test_output_goes_where_the_caller_says() -> None:
+    taken: list[np.ndarray] = []
+
+    def empty(size: int) -> np.ndarray:
+        taken.append(np.empty(size, np.int64))
+        return taken[-1]
+
+    sides = spread(7, 20, 200, 30), spread(8, 20, 200, 30)
+    found = gpu_kernels.IntervalJoin(*sides, Window(-20, 20, 0.5), empty=empty)
+    left, right = found.pairs(0, 20, found.left_order, found.right_order)
+    assert left.size == right.size > 0
+    assert np.shares_memory(left, taken[0])
+    assert np.shares_memory(right, taken[1])
+
+
+@pytest.mark.parametrize("ahead", [0, 7, 200])
+def test_batches_filled_ahead(ahead: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches asked for in any order, with other values in between, are cut from what is filled."""
+    monkeypatch.setattr(join, "_PAIRS_AHEAD", ahead)
+    sides, window = (spread(13, 40, 900, 90), spread(14, 40, 900, 90)), Window(-50, 80, 0.6)
+    gpu, cpu = (p.IntervalJoin(*sides, window) for p in (gpu_kernels, cpu_fallback))
+    values = [(cpu.left_order * k, cpu.right_order + k) for k in (2, 3)]
+    runs = list(cpu.chunks(5))
+    for i in np.random.default_rng(15).permutation(len(runs)):
+        pair = values[i % 2]
+        assert_all_same(gpu.pairs(*runs[i], *pair), cpu.pairs(*runs[i], *pair))
+        assert_same(gpu.partners(*runs[i], pair[1]), cpu.partners(*runs[i], pair[1]))
+
+
+def test_small_batches_are_filled_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    sides = spread(13, 40, 900, 90), spread(14, 40, 900, 90)
+    found = gpu_kernels.IntervalJoin(*sides, Window(-50, 80, 0.6))
+    runs = list(found.chunks(1))
+    sizes = allocating(monkeypatch, lambda *_: False)
+    for run in runs:
+        found.pairs(*run, found.left_order, found.right_order)
+    assert len(runs) > 30 > len(sizes)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_tables(shape: tuple[str, str, bool], threads: int) -> None:
+    """All the way from tables to tables, as a worker goes: the same rows in the same order."""
+    how, emit, probability = shape
+    seed = 900 + SHAPES.index(shape)
+    for n, case in enumerate(random_cases(seed, 4)):
+        gpu, cpu = (
+            correlate_tables(
+                ticks_of(case.left, case.by),
+                ticks_of(case.right, case.by),
+                condition_of(case),
+                by=case.by,
+                how=how,
+                emit=emit,
+                probability=probability,
+                backend=backend,
+                options=CorrelateOptions(threads=threads, batch_pairs=(5, 10**6)[n % 2]),
+            )
+            for backend in ("gpu", "cpu")
+        )
+        assert gpu.equals(cpu)
+
+
+def test_backend_auto_takes_the_gpu() -> None:
+    assert load_backend("auto") is load_backend("gpu") is gpu_kernels
+    assert load_backend("cpu") is cpu_fallback
+
+
+FAULTY = (spread(11, 70, 900, 120, 2), spread(12, 60, 900, 150, 2)), Window(-90, 80, 0.6)
+
+
+@pytest.mark.parametrize("number", [1, 3, 5, 8, 13])
+def test_one_failed_allocation_changes_nothing(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = allocating(monkeypatch, lambda n, _: n == number)
+    check_join(*FAULTY, 2)
+    assert len(sizes) > number
+
+
+def test_small_memory_splits_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = allocating(monkeypatch, lambda _, size: size > 1000)
+    check_join(*FAULTY, 2)
+    refused = [size for size in sizes if size > 1000]
+    assert len(refused) >= 10
+
+
+def test_memory_too_small_for_one_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = gpu_kernels.IntervalJoin(*FAULTY[0], FAULTY[1], classes=2)
+    allocating(monkeypatch, lambda *_: True)
+    for attempt in (
+        lambda: found.counts,
+        lambda: found.best(0, 70, np.arange(60)),
+        lambda: gpu_kernels.pair_probabilities(
+            FAULTY[0][0], np.arange(5), FAULTY[0][1], np.arange(5), FAULTY[1]
+        ),
+    ):
+        with pytest.raises(MemoryBudgetError, match=r"GPU has no memory for an array.*slice_rows"):
+            attempt()
+
+
+def test_sides_that_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(join, "ordered", fails_once(None, MemoryError("full")))
+    with pytest.raises(MemoryBudgetError, match="GPU has no memory for both sides of the join"):
+        gpu_kernels.IntervalJoin(*FAULTY[0], FAULTY[1])
+
+
+def fails_once(work: Any, error: Exception) -> Any:
+    """The same function, but its first call raises an error."""
+    errors = [error]
+
+    def failing(*given: Any, **more: Any) -> Any:
+        if errors:
+            raise errors.pop()
+        return work(*given, **more)
+
+    return failing
+
+
+class CUDAError(Exception):
+    """Of the name that cuda-core gives."""
+
+
+def test_a_driver_out_of_memory_splits_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a kernel cannot be loaded, since CuPy's pool holds what the driver would need."""
+    for name in ("launch_tiles", "launch_each"):
+        error = CUDAError("CUDA_ERROR_OUT_OF_MEMORY: not enough memory")
+        monkeypatch.setattr(blocks, name, fails_once(getattr(blocks, name), error))
+        check_join(*FAULTY, 2)
+
+
+def test_a_sort_without_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its workspace is not one of the arrays that `memory._allocate` takes; the error is a plain one."""
+    xp = join.array_module()
+    sort = fails_once(xp.argsort, MemoryError("std::bad_alloc"))
+
+    class Module:
+        argsort = staticmethod(sort)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(xp, name)
+
+    monkeypatch.setattr(join, "array_module", Module)
+    check_join(*FAULTY, 2)
+    monkeypatch.setattr(buffers, "array_module", Module)
+    Module.argsort = staticmethod(fails_once(xp.argsort, MemoryError("std::bad_alloc")))
+    with pytest.raises(MemoryBudgetError, match=r"for both sides of the join: std::bad_alloc"):
+        gpu_kernels.IntervalJoin(*FAULTY[0], FAULTY[1])
+
+
+def test_device_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    class CUDADriverError(RuntimeError):
+        pass
+
+    def fail(*_: Any) -> Any:
+        raise CUDADriverError("CUDA_ERROR_ILLEGAL_ADDRESS")
+
+    found = gpu_kernels.IntervalJoin(*FAULTY[0], FAULTY[1])
+    monkeypatch.setattr(memory, "_allocate", fail)
+    with pytest.raises(BackendError, match=r"GPU failed \(CUDADriverError: .*ILLEGAL.*new process"):
+        _ = found.counts
+
+
+def test_errors_of_ours_are_not_blamed_on_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = gpu_kernels.IntervalJoin(*FAULTY[0], FAULTY[1])
+    monkeypatch.setattr(memory, "_allocate", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        _ = found.counts

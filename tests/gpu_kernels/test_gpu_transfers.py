@@ -1,0 +1,239 @@
+"""Copies beside the kernels: the same answers if every copy happens as late as it may.
+
+Runs in the CUDA simulator (``NUMBA_ENABLE_CUDASIM=1``), in which `test_gpu_simulator` runs it.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from coincide import MemoryBudgetError
+from gpu_kernels.device import usable as device
+from gpu_kernels.kernels.simulation import SIMULATED
+
+if not SIMULATED:
+    pytest.skip("the simulator's; test_gpu_simulator runs these", allow_module_level=True)
+
+import gpu_kernels
+from gpu_kernels.device import memory, transfers
+from gpu_kernels.device.transfers import Transfers
+from gpu_kernels.join import buffers
+from gpu_kernels.join import interval_join as join
+from tests.gpu_kernels.test_gpu_join import FAULTY, allocating, assert_same, check_join
+from tests.helpers.deferred_link import DeferredLink, refusing
+
+ITEMS = 16
+"""Int64s of a pinned buffer."""
+
+
+@pytest.fixture
+def link(monkeypatch: pytest.MonkeyPatch) -> DeferredLink:
+    """The device's link, with pinned buffers so small that everything takes many pieces."""
+    made = DeferredLink()
+    monkeypatch.setattr(transfers, "ROOM", 8 * ITEMS)
+    monkeypatch.setattr(join, "_PAIRS_AT_ONCE", ITEMS)
+    monkeypatch.setattr(transfers, "_of_device", {0: Transfers(made)})
+    real = memory._allocate
+
+    def allocate(size: Any, dtype: Any) -> Any:
+        made.kernel_writes()
+        return real(size, dtype)
+
+    monkeypatch.setattr(memory, "_allocate", allocate)
+    return made
+
+
+@pytest.mark.parametrize("batch_pairs", [3, 10**6])
+@pytest.mark.parametrize("classes", [1, 2])
+def test_the_same_answers(link: DeferredLink, classes: int, batch_pairs: int) -> None:
+    cpu = check_join(*FAULTY, classes, batch_pairs)
+    assert cpu.counters.pairs > 10 * ITEMS
+    assert {"to_device", "to_host"} <= set(link.log)
+    assert link.pending == 0
+    assert [room.size for room in link.rooms] == [8 * ITEMS] * 2
+
+
+def test_results_leave_while_the_next_block_is_filled(
+    link: DeferredLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = gpu_kernels.IntervalJoin(*FAULTY[0], FAULTY[1])
+    values = found.left_order, found.right_order
+    n = found.counts.size
+    found.pairs(0, 1, *values)
+    found._filled.clear()
+    under_way: list[int] = []
+    real = memory._allocate
+
+    def allocate(size: Any, dtype: Any) -> Any:
+        under_way.append(link.pending)
+        return real(size, dtype)
+
+    monkeypatch.setattr(memory, "_allocate", allocate)
+    found.pairs(0, n, *values)
+    assert max(under_way) == 2
+    assert sum(count > 0 for count in under_way) > len(under_way) / 2
+
+
+def test_the_right_side_is_copied_while_the_left_is_sorted(
+    link: DeferredLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = buffers.by_midpoint
+
+    def sort(*columns: Any) -> Any:
+        link.log.append("sort")
+        return real(*columns)
+
+    monkeypatch.setattr(buffers, "by_midpoint", sort)
+    left, right = FAULTY[0]
+    gpu_kernels.IntervalJoin(left, right, FAULTY[1])
+    pieces = [3 * -(-len(side) // ITEMS) for side in (left, right)]
+    copies = [["to_device"] * n + ["kernels_follow", "sort"] for n in pieces]
+    assert link.log == ["copies_follow", *copies[0], *copies[1]]
+
+
+def test_a_source_may_change_once_it_is_sent(link: DeferredLink) -> None:
+    array = np.arange(5 * ITEMS)
+    sent = transfers.current().send_one(array)
+    array[:] = -1
+    assert_same(sent, np.arange(5 * ITEMS))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.sampled_from([0, 1, ITEMS - 1, ITEMS, ITEMS + 1, 5 * ITEMS]), max_size=4),
+    st.sampled_from([np.int64, np.int32, np.uint8, np.float64]),
+    st.sampled_from([1, 3]),
+)
+def test_there_and_back(link: DeferredLink, sizes: list[int], kind: type, step: int) -> None:
+    given = [np.arange(step * size).astype(kind)[::step] for size in sizes]
+    there = transfers.current()
+    sent = next(there.send(given))
+    back = [np.full(size, 3, kind) for size in sizes]
+    with there.fetching() as fetch:
+        while sent:
+            fetch(sent.pop(), back[len(sent)])
+    for found, expected in zip(back, given, strict=True):
+        assert_same(found, expected)
+    assert link.pending == 0
+
+
+@pytest.mark.parametrize("number", [1, 20, 45, 90, 150])
+def test_one_failed_allocation_changes_nothing(
+    link: DeferredLink, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = allocating(monkeypatch, lambda n, _: n == number)
+    check_join(*FAULTY, 2)
+    assert len(sizes) > number
+    assert link.pending == 0
+
+
+def test_a_failed_block_lets_those_before_arrive_first(
+    link: DeferredLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They hold memory, which the second attempt may need."""
+    found = gpu_kernels.IntervalJoin(*FAULTY[0], FAULTY[1])
+    values = found.left_order, found.right_order
+    expected = found.pairs(0, 70, *values)
+    found._filled.clear()
+    failed: list[int] = []
+    left: list[int] = []
+
+    def fails(number: int, _: int) -> bool:
+        if failed and not left:
+            left.append(link.pending)
+        if not failed and link.pending:
+            failed.append(link.pending)
+            return True
+        return False
+
+    allocating(monkeypatch, fails)
+    for one, other in zip(found.pairs(0, 70, *values), expected, strict=True):
+        assert_same(one, other)
+    assert failed[0] > 0
+    assert left == [0]
+
+
+def test_no_copy_is_left_behind_by_a_failure(
+    link: DeferredLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = gpu_kernels.IntervalJoin(*FAULTY[0], FAULTY[1])
+    values = found.left_order, found.right_order
+    assert found.counts.sum() > 0
+    with monkeypatch.context() as broken:
+        allocating(broken, lambda *_: bool(link.pending) or len(link.log) > 60)
+        with pytest.raises(MemoryBudgetError, match="slice_rows"):
+            found.pairs(0, 70, *values)
+    assert "to_host" in link.log
+    assert link.pending == 0
+    check_join(*FAULTY, 2)
+
+
+@pytest.mark.parametrize("name", ["to_device", "mark"])
+def test_a_side_half_sent_is_waited_for(
+    link: DeferredLink, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, interrupted = getattr(link, name), []
+
+    def interrupt(*given: Any) -> Any:
+        if link.pending and not interrupted:
+            interrupted.append(True)
+            raise KeyboardInterrupt
+        return real(*given)
+
+    monkeypatch.setattr(link, name, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        gpu_kernels.IntervalJoin(*FAULTY[0], FAULTY[1])
+    assert "to_device" in link.log
+    assert link.pending == 0
+
+
+def test_what_arrives_after_an_error_is_dropped(link: DeferredLink) -> None:
+    out = np.zeros(ITEMS, np.int64)
+    there = transfers.current()
+    sent = there.send_one(np.arange(ITEMS))
+
+    def fails() -> None:
+        with there.fetching() as fetch:
+            fetch(sent, out)
+            _ = 1 / 0
+
+    with pytest.raises(ZeroDivisionError):
+        fails()
+    assert link.pending == 0
+    assert not out.any()
+
+
+def test_without_memory_to_pin(link: DeferredLink, caplog: pytest.LogCaptureFixture) -> None:
+    refusing(link)
+    with caplog.at_level(logging.DEBUG, "gpu_kernels.device.transfers"):
+        check_join(*FAULTY, 2)
+    assert not transfers.current().overlap
+    assert not {"to_device", "to_host"} & set(link.log)
+    assert [record.getMessage() for record in caplog.records] == [
+        "no host memory can be pinned, copies are waited for: 128 bytes"
+    ]
+
+
+def test_without_overlap(link: DeferredLink) -> None:
+    transfers.current().overlap = False
+    check_join(*FAULTY, 2)
+    assert not {"to_device", "to_host"} & set(link.log)
+    assert link.rooms == []
+
+
+def test_pinned_memory_is_given_back(link: DeferredLink) -> None:
+    before = transfers.current()
+    sent = before.send_one(np.arange(ITEMS))
+    with before.fetching() as fetch:
+        fetch(sent, np.empty(ITEMS, np.int64))
+        assert link.pending == 1
+        device.release()
+        assert link.pending == 0
+    assert transfers._of_device == {}
+    assert transfers.current() is not before

@@ -1,0 +1,36 @@
+"""Two small streams, a condition, and the pairs that they should give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from coincide import CorrelateOptions, TimingCondition, within
+from spark_plugin.worker.join import correlate_tables
+
+CONDITION = TimingCondition(within(-40, 60), 0.5)
+
+
+def stream(seed: int, n: int = 300) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    low = np.sort(rng.integers(0, 6000, n))
+    return pa.table({
+        "min_time": low, "max_time": low + rng.choice([0, 5, 30, 200], n), "id": np.arange(n) + 1,
+        "key": rng.choice(["a", "b"], n, p=[0.9, 0.1]),
+    })  # fmt: skip
+
+
+LEFT, RIGHT = stream(1), stream(2)
+
+
+def expected_pairs(**arguments: Any) -> list[tuple[int, int]]:
+    table = correlate_tables(LEFT, RIGHT, CONDITION, **arguments)
+    return sorted(zip(table["left_id"].to_pylist(), table["right_id"].to_pylist(), strict=True))
+
+
+def declared(**more: Any) -> CorrelateOptions:
+    """Statistics that spare the look at the data: one Spark job less."""
+    known = {"left_longest": 2**50, "right_longest": 2**50, "time_range": (0, 1000), "slices": 2}
+    return CorrelateOptions(**known | more)

@@ -1,0 +1,128 @@
+"""Many adversarial joins in one Spark job: each case a key of its own, all under one condition."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from coincide import TimingCondition, within
+from tests.helpers import strategies
+from tests.helpers.comparison import KEY_TYPES, assert_answer
+from tests.helpers.strategies import EPOCH_NS, JoinCase, Row, Scale
+
+TYPES = {"case": pa.int32(), "min_time": pa.int64(), "max_time": pa.int64(), "id": pa.int64()}
+
+
+class Pack(NamedTuple):
+    """Cases that share a window and a confidence threshold, and so can share a job."""
+
+    cases: list[JoinCase]
+    by: tuple[str, ...]
+
+    @property
+    def condition(self) -> TimingCondition:
+        _, _, lo, hi, confidence, _ = self.cases[0]
+        return TimingCondition(within(lo, hi), confidence)
+
+    def tables(self) -> tuple[pa.Table, pa.Table]:
+        left, right = (
+            table_of([row for case in self.cases for row in case[side]], self.by) for side in (0, 1)
+        )
+        return left, right
+
+    def check(
+        self, found: Sequence[Row], how: str, emit: str, probability: bool, tolerance: float
+    ) -> None:
+        """Compare the output rows of all cases with the reference's."""
+        parts: dict[int | None, list[Row]] = {}
+        for row in found:
+            parts.setdefault(row["case"], []).append(row)
+        assert parts.keys() <= set(range(len(self.cases)))
+        for number, case in enumerate(self.cases):
+            assert_answer(parts.get(number, []), case, how, emit, probability, tolerance)
+
+
+def table_of(rows: Sequence[Row], by: Sequence[str] = ()) -> pa.Table:
+    kinds = TYPES | KEY_TYPES
+    names = [*by, "min_time", "max_time", "id"]
+    return pa.table({name: pa.array([row[name] for row in rows], kinds[name]) for name in names})
+
+
+def pack(seed: int, n: int, *, keys: tuple[str, ...] = (), huge: bool = False) -> Pack:
+    """A seeded pack of n cases; `keys` are further key columns, see `strategies.KEY_VALUES`."""
+    choose = strategies._NumpyChooser(np.random.default_rng(seed))
+    step = choose.choice((10, 1, 1000, 999_983))
+    sides: list[list[list[Row]]] = [[], []]
+    for number in range(n):
+        origin = choose.choice((0, 0, -5 * step, EPOCH_NS, 1 - EPOCH_NS))
+        scale = Scale(origin, step, choose.choice((20, 6, 0, 60)))
+        for side in sides:
+            rows = strategies._huge_rows(choose, 8) if huge else strategies._rows(choose, scale, 12)
+            rows = strategies._finish(choose, rows, keys, nulls=True)
+            side.append([{"case": number, **row} for row in rows])
+    lo, hi = strategies._window(choose, step)
+    if huge:
+        lo, hi = sorted((strategies._huge_integer(choose), strategies._huge_integer(choose)))
+    confidence = strategies._confidence(choose)
+    while True:
+        lower = confidence
+        for left, right in zip(*sides, strict=True):
+            lower = strategies._clear_confidence(left, right, lo, hi, lower)
+        if lower == confidence:
+            break
+        confidence = lower
+    by = ("case", *keys)
+    cases = [JoinCase(a, b, lo, hi, confidence, by) for a, b in zip(*sides, strict=True)]
+    return Pack(cases, by)
+
+
+def frame(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """The table on Spark; times without a zone are wall clocks and stay so."""
+    return spark.createDataFrame(table, from_arrow_schema(table.schema, prefer_timestamp_ntz=True))
+
+
+def rows_of(found: DataFrame) -> list[Row]:
+    return found.toArrow().to_pylist()
+
+
+def pair_ids(found: DataFrame) -> list[tuple[int, int]]:
+    """The pairs of ids, in order."""
+    table = found.select("left_id", "right_id").toArrow()
+    return sorted(zip(*(table[name].to_pylist() for name in table.column_names), strict=True))
+
+
+@contextmanager
+def settings(spark: SparkSession, values: dict[str, object]) -> Iterator[None]:
+    before = {name: spark.conf.get(name) for name in values}
+    try:
+        for name, value in values.items():
+            spark.conf.set(name, str(value))
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
+
+
+_numbers = itertools.count()
+
+
+@contextmanager
+def jobs(spark: SparkSession, group: str) -> Iterator[list[int]]:
+    """The numbers of the Spark jobs that ran inside, known afterwards."""
+    context = spark.sparkContext
+    started: list[int] = []
+    # A name that no other test of the session has had.
+    group = f"{group} {next(_numbers)}"
+    context.setJobGroup(group, group)
+    try:
+        yield started
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)
+        started += context.statusTracker().getJobIdsForGroup(group)

@@ -1,0 +1,308 @@
+"""Spark Connect: a server and a client without a JVM, in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyspark
+import pytest
+
+from coincide import CoincideError, CorrelateOptions, TimingCondition, correlate_tables, within
+from tests.helpers.places import ROOT
+
+pytest.importorskip(
+    "grpc", reason="the client of Spark Connect needs pip install 'pyspark[connect]'"
+)
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
+
+CONDITION = TimingCondition(within(-100, 100), 0.5)
+START_SECONDS = 150
+MESSAGE_BYTES = 4 << 20
+WIDE_ROWS = 100_000
+
+WAYS = {"exchange": "never", "broadcast right": "right", "broadcast left": "left"}
+SHAPES: dict[str, dict[str, Any]] = {
+    "pairs": {"how": "inner", "emit": "pairs", "probability": True},
+    "lists": {"how": "left", "emit": "lists"},
+    "counts": {"how": "inner", "emit": "counts"},
+    "best": {"how": "left", "emit": "best"},
+    "anti": {"how": "anti"},
+}
+CASES = (
+    *(("exchange", "pairs"), ("exchange", "lists")),
+    *(("broadcast right", "best"), ("broadcast right", "anti")),
+    *(("broadcast left", "pairs"), ("broadcast left", "counts")),
+)
+WINDOW = ["--within=-100", "100", "--confidence", "0.5"]
+
+
+def events(seed: int, n: int = 500) -> pa.Table:
+    random = np.random.default_rng(seed)
+    begin = np.sort(random.integers(0, 50 * n, n))
+    key = pa.array([f"k{i}" for i in random.integers(0, 3, n)])
+    ends = begin + random.integers(0, 30, n)
+    return pa.table({"id": np.arange(n), "key": key, "min_time": begin, "max_time": ends})
+
+
+SIDES = events(1), events(2)
+
+
+# The client, in a process of its own: what it finds is compared here
+
+
+def rows_of(table: pa.Table) -> list[str]:
+    """Rows without an order, nor their lists with one."""
+    return sorted(
+        repr([sorted(value) if isinstance(value, list) else value for value in row.values()])
+        for row in table.to_pylist()
+    )
+
+
+class Client:
+    """Does each thing that is to work, or is to be refused, on a session of Spark Connect."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        from spark_plugin.cluster.session import local_session
+
+        self.spark, self.folder = local_session(url), folder
+        self.frames = [self.spark.createDataFrame(table) for table in SIDES]
+        self.files = [str(folder / f"{side}.parquet") for side in ("left", "right")]
+        self.answers: dict[str, Any] = {}
+
+    def run(self) -> dict[str, Any]:
+        """All answers, by name."""
+        for way, shape in CASES:
+            self.answers[f"{way}, {shape}"] = self.join(WAYS[way], SHAPES[shape])
+        self.answers |= {name: getattr(self, name)() for name in WORKS}
+        self.answers |= {name: self.refused(getattr(self, name)) for name in REFUSALS}
+        return self.answers
+
+    def join(self, broadcast: str, arguments: dict[str, Any]) -> Any:
+        """The rows, and the pairs that were counted."""
+        from spark_plugin.join import plan_correlation
+
+        options = CorrelateOptions(broadcast=broadcast)
+        given = {"by": "key", "options": options, "observe": True, **arguments}
+        with closing(plan_correlation(*self.frames, CONDITION, **given)) as planned:
+            rows = rows_of(planned.dataframe.toArrow())
+            counters = planned.counters()
+        return rows, counters and counters.pairs
+
+    def files_of(self, **more: Any) -> Any:
+        from coincide import correlate_files
+
+        return correlate_files(self.spark, *self.files, CONDITION, **more)
+
+    def direct(self) -> Any:
+        return rows_of(self.files_of(way="direct").toArrow())
+
+    def direct_into_files(self) -> Any:
+        done = self.files_of(way="direct", output=self.folder / "direct")
+        return rows_of(pq.read_table(self.folder / "direct")), done.counters.pairs
+
+    def exchange_into_files(self) -> Any:
+        done = self.files_of(way="exchange", output=self.folder / "exchange")
+        return rows_of(pq.read_table(self.folder / "exchange")), done.counters.pairs
+
+    def data_source(self) -> Any:
+        from spark_plugin.ways.files.source import CoincideSource
+
+        self.spark.dataSource.register(CoincideSource)
+        names = {"left": self.files[0], "right": self.files[1]}
+        options = {**names, "within": "-100,100", "confidence": "0.5"}
+        return rows_of(self.spark.read.format("coincide").options(**options).load().toArrow())
+
+    def command(self) -> Any:
+        from spark_plugin.command_line import run
+
+        out = str(self.folder / "command")
+        code = run(["join", *self.files, "-o", out, *WINDOW, "--way", "exchange"])
+        return code, rows_of(pq.read_table(out))
+
+    def a_side_by_itself(self) -> Any:
+        """Both sides too large to travel with the plan, which nobody has asked for: by exchange."""
+        from spark_plugin.join import plan_correlation
+
+        return plan_correlation(self.wide(), self.wide(), CONDITION).way
+
+    def wide(self) -> Any:
+        return self.spark.range(WIDE_ROWS).selectExpr(
+            "format_string('%064d', id) AS id", "id * 50 AS min_time", "id * 50 + 20 AS max_time"
+        )
+
+    def refused(self, do: Any) -> Any:
+        try:
+            return f"was not refused: {do()}"
+        except CoincideError as error:
+            return [type(error).__name__, str(error)]
+
+    def a_side_as_asked(self) -> Any:
+        from coincide import correlate
+
+        options = CorrelateOptions(broadcast="right")
+        return correlate(self.frames[0], self.wide(), CONDITION, options=options)
+
+    def gpus_of_the_scheduler(self) -> Any:
+        from coincide import correlate
+
+        self.spark.conf.set("spark.coincide.gpu.workers", "2")
+        try:
+            return correlate(*self.frames, CONDITION, backend="gpu")
+        finally:
+            self.spark.conf.unset("spark.coincide.gpu.workers")
+
+    def invalid_rows(self) -> Any:
+        from coincide import correlate
+
+        bad = self.spark.createDataFrame(pa.table({"id": [1], "min_time": [9], "max_time": [1]}))
+        return correlate(bad, self.frames[1], CONDITION)
+
+
+WORKS = (
+    *("direct", "direct_into_files", "exchange_into_files", "data_source", "command"),
+    "a_side_by_itself",
+)
+REFUSALS = {
+    "a_side_as_asked": ["ConditionError", "it travels with the plan, of which the server takes"],
+    "gpus_of_the_scheduler": ["BackendError", "which master 'local[2]' cannot"],
+    "invalid_rows": ["DataError", "left: min above max in min_time and max_time in 1 row"],
+}
+
+
+def main(url: str, folder: str) -> None:
+    client = Client(url, Path(folder))
+    print("answers", json.dumps(client.run()))
+    client.spark.stop()
+
+
+def test_a_client_without_its_packages() -> None:
+    code = (
+        "import sys; sys.modules['grpc'] = None\n"
+        "from spark_plugin.cluster.session import local_session\n"
+        "local_session('sc://localhost:1')"
+    )
+    environment = environment_of("")
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    *_, last = done.stderr.splitlines()
+    assert last.startswith("coincide.errors.BackendError: a client of Spark Connect needs")
+    assert "pip install 'pyspark[connect]'" in last
+
+
+# The server
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+@contextmanager
+def server(java_home: str, folder: Path) -> Iterator[str]:
+    """The address of a server that runs meanwhile."""
+    port = free_port()
+    settings = {
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.maxInboundMessageSize": str(MESSAGE_BYTES),
+        "spark.driver.host": "localhost",
+        "spark.driver.memory": "1g",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+    }
+    command = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--master", "local[2]"]
+    for name, value in settings.items():
+        command += ["--conf", f"{name}={value}"]
+    command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
+    environment = {**environment_of(java_home), "SPARK_HOME": str(Path(pyspark.__file__).parent)}
+    log = folder / "server.log"
+    with (
+        log.open("w") as out,
+        subprocess.Popen(
+            [*command, "spark-internal"], env=environment, cwd=folder, stdout=out, stderr=out
+        ) as process,
+    ):
+        try:
+            deadline = time.monotonic() + START_SECONDS
+            while not answers(port):
+                assert process.poll() is None, log.read_text()[-3000:]
+                assert time.monotonic() < deadline, log.read_text()[-3000:]
+                time.sleep(0.2)
+            yield f"sc://localhost:{port}"
+        finally:
+            process.terminate()
+
+
+def answers(port: int) -> bool:
+    with socket.socket() as caller:
+        return caller.connect_ex(("127.0.0.1", port)) == 0
+
+
+def environment_of(java_home: str) -> dict[str, str]:
+    ours = {"JAVA_HOME": java_home, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
+    return {**os.environ, **ours}
+
+
+@pytest.fixture(scope="module")
+def answered(java_home: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the client has found."""
+    folder = tmp_path_factory.mktemp("connect")
+    for name, table in zip(("left", "right"), SIDES, strict=True):
+        pq.write_table(table, folder / f"{name}.parquet", row_group_size=100)
+    code = "import sys; from tests.spark_plugin.cluster.test_spark_connect import main; main(*sys.argv[1:])"
+    with server(java_home, folder) as url:
+        done = subprocess.run(
+            [sys.executable, "-c", code, url, str(folder)],
+            # No Java: nothing of the client may need one.
+            env={**environment_of(""), "PYSPARK_PYTHON": "no-such-python"},
+            cwd=folder, capture_output=True, text=True, timeout=400, check=False,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    (line,) = (line for line in done.stdout.splitlines() if line.startswith("answers "))
+    return json.loads(line.removeprefix("answers "))
+
+
+def expected(**arguments: Any) -> list[str]:
+    return rows_of(correlate_tables(*SIDES, CONDITION, **arguments))
+
+
+@pytest.mark.parametrize(("way", "shape"), CASES)
+def test_joins_of_dataframes(answered: dict[str, Any], way: str, shape: str) -> None:
+    rows, pairs = answered[f"{way}, {shape}"]
+    assert rows == expected(by="key", **SHAPES[shape])
+    if shape != "anti":  # for which no pair is counted
+        assert pairs == len(expected(by="key"))
+
+
+@pytest.mark.parametrize("name", WORKS[:5])
+def test_joins_of_files(answered: dict[str, Any], name: str) -> None:
+    rows = expected()
+    also = {"direct_into_files": len(rows), "exchange_into_files": len(rows)}
+    wanted = {"command": [0, rows], **{n: [rows, count] for n, count in also.items()}}
+    assert answered[name] == wanted.get(name, rows)
+
+
+def test_a_side_that_the_plan_could_not_hold_goes_by_exchange(answered: dict[str, Any]) -> None:
+    assert answered["a_side_by_itself"] == "exchange"
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_what_cannot_be_is_refused(answered: dict[str, Any], name: str) -> None:
+    kind, words = REFUSALS[name]
+    assert answered[name][0] == kind
+    assert words in answered[name][1]

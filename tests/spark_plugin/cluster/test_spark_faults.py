@@ -1,0 +1,149 @@
+"""A Python worker dies in the middle of its task: the task runs again and the answer stays."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from coincide import CorrelateOptions, TimingCondition, within
+from spark_plugin.ways.broadcast.worker.partials import PartialTask
+from spark_plugin.ways.broadcast.worker.task import BroadcastTask
+from spark_plugin.ways.exchange.worker.task import SliceTask
+from spark_plugin.ways.files.tasks import FileTask, SliceReport
+from spark_plugin.worker.join import correlate_tables
+from spark_plugin.worker.wire.task import WireTask
+from tests.helpers.places import ROOT
+
+CONDITION = TimingCondition(within(-40, 60), 0.5)
+MARKER = "COINCIDE_TEST_MARKER"
+MASTERS = ["local-cluster[2,1,1024]", "local[2,4]"]
+
+
+def stream(seed: int, n: int = 2000) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    low = rng.integers(0, 40_000, n)
+    return pa.table({"min_time": low, "max_time": low + rng.integers(0, 90, n), "id": range(n)})
+
+
+class Dying(WireTask):
+    """As its base, but the first worker that has handed out a batch is killed."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        marker = Path(os.environ[MARKER] + f"-{type(self).__name__}")
+        for batch in super().__call__(batches):
+            yield batch
+            try:
+                marker.touch(exist_ok=False)
+            except FileExistsError:
+                continue
+            marker.write_text(str(os.getpid()))
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class DyingSliceTask(Dying, SliceTask):
+    """Of an exchange."""
+
+
+class DyingBroadcastTask(Dying, BroadcastTask):
+    """Of a broadcast."""
+
+
+class DyingPartialTask(Dying, PartialTask):
+    """Of a broadcast in two steps."""
+
+
+class DiesAfterWriting(FileTask):
+    """As its base, but the first worker that has written a file is killed before it can say so."""
+
+    def write(self, number: int) -> SliceReport:
+        report = super().write(number)
+        marker = Path(os.environ[MARKER] + "-file")
+        if not marker.exists():
+            marker.write_text(report.path)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return report
+
+
+def run(master: str) -> None:
+    """In a process of its own: join, and print the pairs and the counters."""
+    import spark_plugin.ways.broadcast.join as broadcast
+    import spark_plugin.ways.exchange.join as exchange
+    import spark_plugin.ways.files.join as direct
+    from spark_plugin.cluster.session import local_session
+    from spark_plugin.join import plan_correlation
+
+    exchange.SliceTask = DyingSliceTask  # type: ignore[misc]
+    broadcast.BroadcastTask = DyingBroadcastTask  # type: ignore[misc]
+    broadcast.PartialTask = DyingPartialTask  # type: ignore[misc]
+    direct.FileTask = DiesAfterWriting  # type: ignore[misc]
+    environment = {f"spark.executorEnv.{name}": os.environ[name] for name in (MARKER, "PYTHONPATH")}
+    spark = local_session(master, "coincide-faults", **environment)
+    frames = [spark.createDataFrame(stream(seed)) for seed in (1, 2)]
+    ways = {
+        "exchange": {"options": CorrelateOptions(slices=4, batch_pairs=50)},
+        "broadcast": {"options": CorrelateOptions(broadcast="right", batch_pairs=50)},
+        "two steps": {"options": CorrelateOptions(broadcast="left", batch_pairs=50), "how": "left"},
+    }
+    answer = {}
+    for way, given in ways.items():
+        planned = plan_correlation(*frames, CONDITION, observe=True, **given)
+        found = planned.dataframe.where("right_id IS NOT NULL").toArrow()
+        answer[way] = {
+            "pairs": sorted(zip(*(found[n].to_pylist() for n in found.column_names), strict=True)),
+            "counted": planned.counters().pairs,
+            "slices": planned.slices,
+        }
+    answer["executors"] = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()
+    paths = [Path(f"{seed}.parquet") for seed in (1, 2)]
+    for seed, path in enumerate(paths, 1):
+        pq.write_table(stream(seed).sort_by("min_time"), path, row_group_size=100)
+    options = CorrelateOptions(slices=4)
+    direct.correlate_files(spark, *paths, CONDITION, options=options, output="out", way="direct")
+    spark.stop()
+    print("answer", json.dumps(answer))
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("master", MASTERS)
+def test_a_killed_worker_changes_nothing(master: str, java_home: str, tmp_path: Path) -> None:
+    marker = tmp_path / "killed"
+    environment = {
+        **os.environ, "JAVA_HOME": java_home, "PYTHONPATH": str(ROOT), MARKER: str(marker),
+        "PYSPARK_PYTHON": sys.executable,
+    }  # fmt: skip
+    code = f"from tests.spark_plugin.cluster.test_spark_faults import run; run({master!r})"
+    finished = subprocess.run(
+        [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True,
+        text=True, timeout=240, check=False,
+    )  # fmt: skip
+    assert finished.returncode == 0, finished.stderr[-3000:]
+    for task in ("DyingSliceTask", "DyingBroadcastTask", "DyingPartialTask"):
+        assert int((tmp_path / f"killed-{task}").read_text()) > 0
+    told = next(line for line in finished.stdout.splitlines() if line.startswith("answer "))
+    answer = json.loads(told.removeprefix("answer "))
+    expected = correlate_tables(stream(1), stream(2), CONDITION)
+    pairs = sorted(zip(*(expected[n].to_pylist() for n in expected.column_names), strict=True))
+    assert len(pairs) > 5000
+    for way, slices in (("exchange", 4), ("broadcast", None), ("two steps", None)):
+        assert [tuple(pair) for pair in answer[way]["pairs"]] == pairs
+        assert (answer[way]["counted"], answer[way]["slices"]) == (len(pairs), slices)
+    assert answer["executors"] == (3 if "cluster" in master else 1)
+    given_up = Path((tmp_path / "killed-file").read_text())
+    files = [path.name for path in (tmp_path / "out").glob("*.parquet")]
+    assert len(files) == 4
+    assert given_up.name not in files
+    written = pq.read_table(tmp_path / "out")
+    assert (
+        sorted(zip(*(written[n].to_pylist() for n in written.column_names), strict=True)) == pairs
+    )

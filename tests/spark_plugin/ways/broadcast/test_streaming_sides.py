@@ -1,0 +1,125 @@
+"""A streaming DataFrame as a side: the one shape that serves, and words for all others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from coincide import (
+    ConditionError,
+    CorrelateOptions,
+    TimingCondition,
+    correlate,
+    correlate_tables,
+    within,
+)
+from tests.spark_plugin.ways.files.test_direct_join import stream
+
+pytestmark = pytest.mark.spark
+CONDITION = TimingCondition(within(-300, 100), 0.7)
+TABLES = {"left": stream(900, 1), "right": stream(600, 2)}
+LENGTHS: dict[str, Any] = {"left_longest": 200, "right_longest": 200}
+BATCHES = 3
+
+
+def streaming(spark: SparkSession, folder: Path, side: str) -> DataFrame:
+    """A side as a stream of files, each a micro-batch."""
+    table = TABLES[side]
+    folder = folder / side
+    folder.mkdir()
+    rows = table.num_rows // BATCHES
+    for i in range(BATCHES):
+        pq.write_table(table.slice(i * rows, rows), folder / f"{i}.parquet")
+    reader = spark.readStream.schema("id bigint, min_time bigint, max_time bigint")
+    return reader.option("maxFilesPerTrigger", 1).parquet(str(folder))
+
+
+def sides(spark: SparkSession, folder: Path, *streams: str) -> list[DataFrame]:
+    return [
+        streaming(spark, folder, side) if side in streams else spark.createDataFrame(TABLES[side])
+        for side in TABLES
+    ]
+
+
+def rows_of(table: pa.Table) -> list[str]:
+    """Rows without an order, nor their lists with one."""
+    return sorted(
+        repr([sorted(value) if isinstance(value, list) else value for value in row.values()])
+        for row in table.to_pylist()
+    )
+
+
+@pytest.mark.parametrize(
+    ("stream_side", "how", "emit"),
+    [
+        ("left", "inner", "pairs"),
+        ("left", "left", "lists"),
+        ("left", "left", "best"),
+        ("left", "anti", "pairs"),
+        ("right", "inner", "pairs"),
+    ],
+)
+def test_a_stream_and_a_static_side_that_goes_to_every_worker(
+    spark: SparkSession, tmp_path: Path, stream_side: str, how: Any, emit: Any
+) -> None:
+    static = "right" if stream_side == "left" else "left"
+    options = CorrelateOptions(broadcast=static, **LENGTHS)
+    shape = {"how": how, "emit": emit}
+    found = correlate(*sides(spark, tmp_path, stream_side), CONDITION, options=options, **shape)
+    name = f"found_{stream_side}_{how}_{emit}"
+    writer = found.writeStream.format("memory").queryName(name).outputMode("append")
+    query = writer.trigger(availableNow=True).start()
+    assert query.awaitTermination(120)
+    assert sum(progress["numInputRows"] > 0 for progress in query.recentProgress) == BATCHES
+    expected = correlate_tables(TABLES["left"], TABLES["right"], CONDITION, **shape)
+    assert expected.num_rows
+    assert rows_of(spark.table(name).toArrow()) == rows_of(expected)
+
+
+@pytest.mark.parametrize(
+    ("streams", "options", "shape", "words"),
+    [
+        (["left"], {}, {}, 'add broadcast="right", left_longest=..., right_longest=... to Corr'),
+        (["right"], {}, {}, 'add broadcast="left", left_longest=..., right_longest=... to Corr'),
+        (["left"], {**LENGTHS}, {}, 'the static right side must .* add broadcast="right" to Corr'),
+        (["left"], {**LENGTHS, "broadcast": "left"}, {}, 'add broadcast="right" to Corr'),
+        (["left"], {**LENGTHS, "broadcast": "smaller"}, {}, 'add broadcast="right" to Corr'),
+        (
+            ["left"],
+            {**LENGTHS, "broadcast": "never", "time_range": (0, 9)},
+            {},
+            'broadcast="right"',
+        ),
+        (["left"], {"broadcast": "right", "left_longest": 9}, {}, r"add right_longest=\.\.\. to"),
+        (
+            ["left"],
+            {**LENGTHS, "broadcast": "right", "invalid": "drop"},
+            {},
+            'add invalid="raise" to Corr',
+        ),
+        (["right"], {**LENGTHS, "broadcast": "left"}, {"how": "left"}, "give the stream as left"),
+        (["right"], {**LENGTHS, "broadcast": "left"}, {"emit": "best"}, "emit='pairs', or give"),
+        (
+            ["left", "right"],
+            {**LENGTHS, "broadcast": "never", "time_range": (0, 9)},
+            {},
+            r"both streaming.* coincide\.stream_correlator",
+        ),
+    ],
+)
+def test_other_shapes_are_refused(
+    spark: SparkSession,
+    tmp_path: Path,
+    streams: list[str],
+    options: dict[str, Any],
+    shape: dict[str, Any],
+    words: str,
+) -> None:
+    frames = sides(spark, tmp_path, *streams)
+    with pytest.raises(ConditionError, match=words):
+        correlate(*frames, CONDITION, options=CorrelateOptions(**options), **shape)

@@ -1,0 +1,446 @@
+"""The slice planner: every pair in one slice, even work, few copies. Plans are played in NumPy."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coincide.errors import MemoryBudgetError
+from spark_plugin.ways.exchange import plan as planner
+from spark_plugin.ways.exchange.plan import PAIR_WORK, SlicePlan, plan_slices, uniform_plan
+from spark_plugin.ways.samples import Reach, Sample, shifted
+
+PAIRS = PAIR_WORK["pairs"]
+EVENTS = 1000.0
+"""Events for which each sample of these tests stands, so that work is large and arrays small."""
+
+
+def sample(midpoints: Any, hashes: Any = 0, weight: float = EVENTS) -> Sample:
+    midpoints = np.asarray(midpoints, np.int64)
+    hashes = np.broadcast_to(np.asarray(hashes, np.int64), midpoints.shape)
+    order = np.argsort(midpoints, kind="stable")
+    weights = np.full(midpoints.shape, weight)
+    return Sample(midpoints[order], weights, hashes[order].copy(), int(weights.sum()))
+
+
+def plan_for(left: Sample, right: Sample, reach: Reach, **changes: Any) -> SlicePlan:
+    settings = {
+        "parallelism": 4, "slices": None, "slice_rows": 1_000_000, "max_replication": 4.0,
+        "pair_work": PAIRS, "keyed": bool(np.any(left.hashes) or np.any(right.hashes)),
+    }  # fmt: skip
+    return plan_slices(left, right, reach, **settings | changes)
+
+
+# --- playing a plan, by its definition and with Python's integers ---
+
+
+def left_slices(plan: SlicePlan, midpoint: int, key_hash: int, salt: int) -> list[int]:
+    """The slices of a left event: one for each part of the right events of its cell."""
+    time_slice = sum(int(cut) <= midpoint for cut in plan.cuts)
+    cell = time_slice * plan.buckets + key_hash % plan.buckets
+    parts = int(plan.right_parts[cell])
+    first = first_slice(plan, cell) + salt % int(plan.left_parts[cell]) * parts
+    return list(range(first, first + parts))
+
+
+def first_slice(plan: SlicePlan, cell: int) -> int:
+    pairs = zip(plan.left_parts[:cell], plan.right_parts[:cell], strict=True)
+    return sum(int(left) * int(right) for left, right in pairs)
+
+
+def right_slices(plan: SlicePlan, midpoint: int, key_hash: int, salt: int = 0) -> list[int]:
+    """All slices of a right event: of the time slices that its reach touches."""
+    found = []
+    edges = [-math.inf, *(int(cut) for cut in plan.cuts), math.inf]
+    lowest, highest = midpoint - plan.reach.last, midpoint - plan.reach.first
+    for time_slice in range(len(edges) - 1):
+        if lowest < edges[time_slice + 1] and highest >= edges[time_slice]:
+            cell = time_slice * plan.buckets + key_hash % plan.buckets
+            parts = int(plan.right_parts[cell])
+            first = first_slice(plan, cell) + salt % parts
+            found += range(first, first + int(plan.left_parts[cell]) * parts, parts)
+    return found
+
+
+def work_of(plan: SlicePlan, left: Sample, right: Sample, pair_work: float = PAIRS) -> np.ndarray:
+    """True work of each slice: rows that come in and pairs that are found."""
+    work = np.zeros(plan.count)
+    right_cells: dict[int, list[int]] = {s: [] for s in range(plan.count)}
+    for j, (midpoint, key_hash) in enumerate(zip(right.midpoints, right.hashes, strict=True)):
+        for s in right_slices(plan, int(midpoint), int(key_hash)):
+            right_cells[s].append(j)
+            work[s] += right.weights[j]
+    for i, (midpoint, key_hash) in enumerate(zip(left.midpoints, left.hashes, strict=True)):
+        mine = right.hashes == key_hash
+        near = right.midpoints[mine] - midpoint
+        partners = right.weights[mine][(near >= plan.reach.first) & (near <= plan.reach.last)].sum()
+        (cell,) = left_slices(plan, int(midpoint), int(key_hash), 0)
+        count = int(plan.left_parts[plan.first_slices == cell][0])
+        # The salt deals the events for which a sample stands evenly.
+        work[cell : cell + count] += left.weights[i] * (1 + pair_work * partners) / count
+    return work
+
+
+def check_pairs(plan: SlicePlan, left: Sample, right: Sample) -> None:
+    """Each left event meets all that it can reach, in one slice each."""
+    rng = np.random.default_rng(0)
+    for midpoint, key_hash in zip(left.midpoints[::7], left.hashes[::7], strict=True):
+        mine = left_slices(plan, int(midpoint), int(key_hash), int(rng.integers(-(2**63), 2**63)))
+        assert 0 <= min(mine) <= max(mine) < plan.count
+        assert np.isin(mine, plan.first_parts).sum() == 1
+        for other, other_hash in zip(right.midpoints[::5], right.hashes[::5], strict=True):
+            near = plan.reach.first <= int(other) - int(midpoint) <= plan.reach.last
+            if near and key_hash == other_hash:
+                salt = int(rng.integers(-(2**63), 2**63))
+                theirs = right_slices(plan, int(other), int(other_hash), salt)
+                assert len(set(theirs)) == len(theirs)
+                assert len(set(theirs) & set(mine)) == 1
+
+
+def copies(plan: SlicePlan, right: Sample) -> float:
+    """True copies per right event."""
+    found = [
+        len(right_slices(plan, int(m), int(h)))
+        for m, h in zip(right.midpoints, right.hashes, strict=True)
+    ]
+    return float(np.average(found, weights=right.weights))
+
+
+def check(plan: SlicePlan, left: Sample, right: Sample) -> np.ndarray:
+    """All that must hold of any plan. Returns the work of the slices."""
+    assert np.all(np.diff(plan.cuts) > 0)
+    for parts in (plan.left_parts, plan.right_parts):
+        assert parts.shape == ((plan.cuts.size + 1) * plan.buckets,)
+        assert parts.min() >= 1
+    assert plan.count == (plan.left_parts * plan.right_parts).sum()
+    assert plan.replication == pytest.approx(copies(plan, right))
+    check_pairs(plan, left, right)
+    return work_of(plan, left, right)
+
+
+# --- shapes of data ---
+
+
+def skewed(n: int, seed: int) -> np.ndarray:
+    """Times that come a hundred times as dense at the end as at the start."""
+    u = np.random.default_rng(seed).random(n)
+    return (10**9 * np.log1p(99 * u) / np.log(100)).astype(np.int64)
+
+
+@pytest.mark.parametrize("slices", [2, 8, 16])
+def test_skew_in_time_is_cut_to_even_work(slices: int) -> None:
+    left, right = sample(skewed(1500, 1), weight=10**4), sample(skewed(1500, 2), weight=10**4)
+    plan = plan_for(left, right, Reach(-(10**5), 10**5), slices=slices)
+    work = check(plan, left, right)
+    assert plan.count == slices
+    assert plan.replication < 1.05
+    assert work.max() < 1.25 * work.mean()
+    even = uniform_plan(0, 10**9, plan.reach, slices, 1e9)
+    if slices > 2:
+        assert work.max() < 0.6 * work_of(even, left, right).max()
+
+
+def test_dense_pairs_weigh_more_than_rows() -> None:
+    """Half of the left events have partners, the others none: the busy half gets most slices."""
+    rng = np.random.default_rng(3)
+    left = sample(rng.integers(0, 2 * 10**6, 1000))
+    right = sample(rng.integers(0, 10**6, 1000))
+    plan = plan_for(left, right, Reach(-2000, 2000), slices=10)
+    work = check(plan, left, right)
+    assert (plan.cuts < 10**6).sum() >= 8
+    assert work.max() < 1.5 * work.mean()
+
+
+def test_the_window_may_lie_far_off() -> None:
+    """Right events follow after an hour: their cuts are where their partners are."""
+    rng = np.random.default_rng(4)
+    left = sample(rng.integers(0, 10**6, 800))
+    right = sample(rng.integers(0, 10**6, 800) + 10**9)
+    plan = plan_for(left, right, Reach(10**9 - 500, 10**9 + 500), slices=6)
+    work = check(plan, left, right)
+    assert plan.count == 6
+    assert plan.replication < 1.1
+    assert work.max() < 1.3 * work.mean()
+
+
+def test_sparse_data_stay_whole() -> None:
+    left, right = sample([0, 10**15], weight=1), sample([5, 10**12, 10**18], weight=1)
+    plan = plan_for(left, right, Reach(-10, 10))
+    check(plan, left, right)
+    assert plan.count == 1
+    assert plan.replication == 1
+
+
+def test_more_slices_than_events() -> None:
+    left, right = sample([0, 10, 20], weight=1), sample([5, 15], weight=1)
+    plan = plan_for(left, right, Reach(-5, 5), slices=50)
+    check(plan, left, right)
+    assert plan.count <= 6
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.parametrize("slices", [None, 1, 7])
+def test_empty_sides(slices: int | None, keyed: bool) -> None:
+    some = sample([1, 2, 3], 5 if keyed else 0)
+    for left, right in ((sample([]), sample([])), (sample([]), some), (some, sample([]))):
+        plan = plan_for(left, right, Reach(-5, 5), slices=slices, keyed=keyed)
+        assert 1 <= plan.count <= (slices or 1)
+        assert plan.cuts.size + 1 <= plan.count
+
+
+def test_an_empty_reach() -> None:
+    """No pair can qualify, but every event still has its slice."""
+    left, right = sample(range(0, 4000, 4)), sample(range(2, 4000, 4))
+    plan = plan_for(left, right, Reach(4, 3), slices=5)
+    assert plan.count == 5
+    assert {left_slices(plan, m, 0, 0)[0] for m in range(0, 4000, 4)} == set(range(5))
+
+
+def test_a_burst_at_one_instant_is_split_and_little_is_copied() -> None:
+    rng = np.random.default_rng(5)
+    calm = rng.integers(0, 10**8, 600)
+    left = sample(np.concatenate([calm, np.full(600, 5 * 10**7)]))
+    right = sample(np.concatenate([calm + 1, np.full(60, 5 * 10**7)]))
+    plan = plan_for(left, right, Reach(-100, 100), slices=12)
+    work = check(plan, left, right)
+    assert plan.is_split
+    assert plan.left_parts.max() >= 8
+    assert work.max() < 0.25 * work.sum()
+    assert plan.replication <= 4
+    assert "heavy" in plan.describe()
+
+
+def test_all_events_at_one_instant() -> None:
+    left, right = sample(np.full(500, 10**6)), sample(np.full(40, 10**6))
+    plan = plan_for(left, right, Reach(-10, 10), slices=8, max_replication=8)
+    work = check(plan, left, right)
+    assert plan.left_parts.max() == 8
+    assert work.max() < 1.2 * work.sum() / 8
+
+
+def test_a_hot_key() -> None:
+    """One key has most events of a window longer than the data: buckets alone cannot help."""
+    rng = np.random.default_rng(6)
+    keys = rng.integers(1, 2**62, 40)
+    hot = np.where(rng.random(1200) < 0.7, keys[0], rng.choice(keys, 1200))
+    left = sample(rng.integers(0, 1000, 1200), hot)
+    right = sample(rng.integers(0, 1000, 300), rng.choice(hot, 300))
+    plan = plan_for(left, right, Reach(-(10**6), 10**6), slices=12)
+    work = check(plan, left, right)
+    assert plan.buckets > 1
+    assert plan.is_split
+    assert work.max() < 0.35 * work.sum()
+    assert plan.replication <= 4
+
+
+def test_a_window_longer_than_the_data_with_keys_copies_nothing() -> None:
+    rng = np.random.default_rng(7)
+    keys = rng.integers(-(2**63), 2**63, 500)
+    left, right = (sample(rng.integers(0, 1000, 900), rng.choice(keys, 900)) for _ in range(2))
+    plan = plan_for(
+        left, right, Reach(-(10**6), 10**6), slices=8, max_replication=1.0, slice_rows=1
+    )
+    work = check(plan, left, right)
+    assert plan.replication == 1
+    assert plan.cuts.size == 0
+    assert plan.buckets == plan.count == 8
+    assert work.max() < 2 * work.mean()
+
+
+def test_a_window_longer_than_the_data_without_keys() -> None:
+    """Work can then only be shared by copying: as far as allowed and no further."""
+    rng = np.random.default_rng(8)
+    left, right = (sample(rng.integers(0, 1000, 900)) for _ in range(2))
+    for most, slices in ((1.0, 1), (4.0, 4), (64.0, 8)):
+        plan = plan_for(
+            left, right, Reach(-(10**6), 10**6), slices=8, max_replication=most, slice_rows=1
+        )
+        check(plan, left, right)
+        assert plan.replication <= most
+        assert plan.count == slices
+
+
+@pytest.mark.parametrize("reach", [10, 10**4, 10**5, 10**6, 10**7])
+@pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.parametrize("most", [1.0, 1.5, 4.0])
+def test_replication_is_bounded(reach: int, keyed: bool, most: float) -> None:
+    rng = np.random.default_rng(9)
+    keys = rng.integers(1, 2**62, 30) if keyed else np.zeros(1, np.int64)
+    left, right = (sample(rng.integers(0, 10**6, 300), rng.choice(keys, 300)) for _ in range(2))
+    plan = plan_for(
+        left, right, Reach(-reach, reach), slices=16, max_replication=most, slice_rows=1000,
+        keyed=keyed,
+    )  # fmt: skip
+    check(plan, left, right)
+    assert plan.replication <= most
+    if reach == 10 and most > 1:
+        assert plan.count >= 12
+
+
+def test_few_rows_may_be_copied_at_will() -> None:
+    left, right = sample(range(1000), weight=1000), sample(range(0, 1000, 100), weight=1)
+    plan = plan_for(left, right, Reach(-(10**6), 10**6), slices=8, max_replication=1.0)
+    check(plan, left, right)
+    assert plan.count == 8
+    assert plan.replication == 8
+
+
+# --- how many ---
+
+
+def test_the_number_of_slices_follows_the_work() -> None:
+    rng = np.random.default_rng(10)
+    reach = Reach(-10, 10)
+
+    def count(rows: int, **changes: Any) -> int:
+        weight = rows / 400
+        left, right = (sample(rng.integers(0, 10**9, 200), weight=weight) for _ in range(2))
+        return plan_for(left, right, reach, **changes).count
+
+    assert count(4000) == 1
+    assert count(250_000) == 2
+    assert count(4_000_000) == 4
+    # Whole waves of 4 tasks of at most 1,000,000 rows.
+    assert count(4_500_000) == 8
+    assert count(4_500_000, slice_rows=500_000) == 12
+    assert count(4_500_000, parallelism=32) == 32
+
+
+def test_the_number_of_slices_is_bounded() -> None:
+    left = right = sample(range(0, 10**7, 1000), weight=10**9)
+    plan = plan_for(left, right, Reach(0, 0), parallelism=10**6, slice_rows=10**10)
+    assert plan.count <= 2 * planner.MOST_TIME_SLICES
+    with pytest.raises(MemoryBudgetError, match="slice_rows=1,000 rows would be"):
+        plan_for(left, right, Reach(0, 0), slice_rows=1000)
+
+
+# --- the room of a slice ---
+
+
+def fill_of(plan: SlicePlan, left: Sample, right: Sample) -> np.ndarray:
+    """Events of both sides in each slice."""
+    rows = np.zeros(plan.count)
+    for events, slices_of, parts in (
+        (left, left_slices, plan.left_parts), (right, right_slices, plan.right_parts),
+    ):  # fmt: skip
+        for midpoint, key_hash, weight in zip(
+            events.midpoints, events.hashes, events.weights, strict=True
+        ):
+            # The salt deals the events for which a sample stands evenly.
+            found = [slices_of(plan, int(midpoint), int(key_hash), s) for s in range(parts.max())]
+            for slices in found:
+                rows[slices] += weight / len(found)
+    return rows
+
+
+def test_a_burst_on_the_right_is_dealt() -> None:
+    """One instant, no cut can divide it: each slice gets a part of either side."""
+    left, right = sample([500] * 3, weight=100), sample([500] * 4000)
+    plan = plan_for(left, right, Reach(-10, 10), slice_rows=100_000)
+    assert plan.right_parts.max() >= 40
+    assert plan.left_parts.max() == 1
+    check_pairs(plan, left, right)
+    assert fill_of(plan, left, right).max() <= 150_000
+
+
+@pytest.mark.parametrize(("left_n", "right_n"), [(600, 900), (900, 30), (2000, 2000)])
+@pytest.mark.parametrize("keyed", [False, True])
+def test_slices_hold_what_they_should(left_n: int, right_n: int, keyed: bool) -> None:
+    rng = np.random.default_rng(left_n)
+    calm = rng.integers(0, 10**8, 300)
+    hot = 77 if keyed else 0
+    left, right = (
+        sample([*calm, *[10**7] * n], [*(calm % 50 if keyed else calm * 0), *[hot] * n])
+        for n in (left_n, right_n)
+    )
+    plan = plan_for(left, right, Reach(-1000, 1000), slice_rows=100_000, max_replication=2.0)
+    check_pairs(plan, left, right)
+    assert fill_of(plan, left, right).max() <= 200_000
+
+
+def test_a_window_as_long_as_the_data() -> None:
+    """Nearly all right events are needed everywhere, and still no slice holds them all."""
+    left, right = sample(range(0, 10**6, 1000)), sample(range(0, 10**6, 500))
+    plan = plan_for(left, right, Reach(-(10**6), 10**6), slice_rows=200_000)
+    check_pairs(plan, left, right)
+    assert fill_of(plan, left, right).max() <= 320_000
+
+
+def test_wide_rows_need_more_slices() -> None:
+    left = right = sample(range(0, 10**6, 1000))
+    narrow, wide = (
+        plan_for(left, right, Reach(-10, 10), row_bytes=(24.0, size), slice_bytes=2**26)
+        for size in (24.0, 10_000.0)
+    )
+    assert narrow.count <= 4
+    assert wide.count >= 10_000 * 10**6 / 2**26
+
+
+def test_few_rows_of_many_pairs_do_not_leave_all_others_to_one_slice() -> None:
+    calm = list(range(0, 10**9, 250_000))
+    left = right = sample([*calm, *[5 * 10**8] * 400])
+    plan = plan_for(left, right, Reach(-100, 100), slice_rows=500_000)
+    assert fill_of(plan, left, right).max() <= 1_000_000
+
+
+def test_slices_that_were_asked_for_are_not_dealt() -> None:
+    left, right = sample([500] * 3), sample([500] * 4000)
+    plan = plan_for(left, right, Reach(-10, 10), slice_rows=1000, slices=2)
+    assert not plan.deals_right
+
+
+def test_uniform_plan() -> None:
+    plan = uniform_plan(0, 100, Reach(-5, 5), 4, 4.0)
+    assert plan.cuts.tolist() == [25, 50, 75]
+    assert plan.count == 4
+    assert uniform_plan(7, 7, Reach(-5, 5), 4, 4.0).count <= 2
+    wide = uniform_plan(-(2**63), 2**63, Reach(-5, 5), 4, 4.0)
+    assert wide.cuts.tolist() == [-(2**62), 0, 2**62]
+
+
+@pytest.mark.parametrize("most", [1.0, 1.5, 4.0, math.inf])
+def test_uniform_plans_copy_no_more_than_allowed(most: float) -> None:
+    rng = np.random.default_rng(11)
+    right = sample(rng.integers(0, 10**6, 500))
+    plan = uniform_plan(0, 10**6, Reach(-(10**5), 10**5), 50, most)
+    assert copies(plan, right) <= 1.05 * most
+    assert plan.replication == pytest.approx(copies(plan, right), rel=0.1)
+    if most > 1:
+        assert plan.count == min(50, int(5 * (most - 1) if most < math.inf else 50))
+
+
+# --- the ends of int64 ---
+
+FAR = 2**62 - 2
+"""Doubled midpoints reach this far."""
+
+
+@pytest.mark.parametrize(
+    "reach",
+    [
+        Reach(-(2**63) + 2, 2**63 - 2), Reach(2**62, 2**63 - 2), Reach(-(2**63) + 2, -(2**62)),
+        Reach(-FAR, FAR), Reach(2**62 - 10, 2**62 + 10), Reach(-1, 1), Reach(2**63 - 10, 2**63 - 2),
+    ],
+)  # fmt: skip
+def test_far_midpoints_and_reaches(reach: Reach) -> None:
+    """The plan's own arithmetic must not overflow: neither its estimate nor what Spark is told."""
+    spots = np.array([-FAR, -(2**61), -5, 0, 5, 2**61, FAR])
+    left = right = sample(np.repeat(spots, 12))
+    plan = plan_for(left, right, reach, slices=6)
+    check(plan, left, right)
+    first_cuts, last_cuts = plan.seen_cuts
+    for m in spots.tolist():
+        first, last = ((cuts <= m).sum() for cuts in (first_cuts, last_cuts))
+        cells = right_slices(plan, m, 0)
+        assert plan.first_slices[first] == cells[0]
+        assert plan.first_slices[last] + plan.left_parts[last] - 1 == cells[-1]
+
+
+def test_shifted() -> None:
+    values = np.array([-(2**63), -5, 0, 5, 2**63 - 1])
+    assert shifted(values, 3).tolist() == [-(2**63) + 3, -2, 3, 8, 2**63 - 1]
+    assert shifted(values, -3).tolist() == [-(2**63), -8, -3, 2, 2**63 - 4]
+    assert shifted(values, 2**63 - 1)[1:].tolist() == [2**63 - 6] + [2**63 - 1] * 3
