@@ -12,7 +12,7 @@ from coincide import CorrelateOptions, TimingCondition, mutual_deadline
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from coincide.options import Broadcast, Emit
+    from coincide.options import Emit, Way
 
 
 def timing_condition(condition: Condition) -> TimingCondition:
@@ -47,10 +47,10 @@ def spark_join(
     emit: Emit,
     condition: Condition = Condition(),
     *,
-    broadcast: Broadcast = "auto",
+    way: Way = "auto",
 ) -> DataFrame:
     """Join frames of timestamps on Spark, with the default options but one."""
     from coincide import correlate
 
-    options = CorrelateOptions(broadcast=broadcast)
+    options = CorrelateOptions(way=way)
     return correlate(left, right, timing_condition(condition), emit=emit, options=options)

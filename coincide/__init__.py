@@ -29,11 +29,9 @@ if TYPE_CHECKING:
         RoundedTimesWarning,
         UnmatchableRowsWarning,
     )
-    from spark_plugin.join import correlate
+    from spark_plugin.join import correlate, correlate_files, correlate_tables
     from spark_plugin.streams import stream_correlator
-    from spark_plugin.ways.files.join import correlate_files
     from spark_plugin.ways.files.source import register_source
-    from spark_plugin.worker.join import correlate_tables
     from spark_plugin.worker.reports.reports import JoinReport, JoinSummary
 
 _HOMES = {
@@ -49,11 +47,9 @@ _HOMES = {
         "CoincideWarning", "DroppedRowsWarning", "NoPairsWarning", "RoundedTimesWarning",
         "UnmatchableRowsWarning",
     ),
-    "spark_plugin.join": ("correlate",),
+    "spark_plugin.join": ("correlate", "correlate_files", "correlate_tables"),
     "spark_plugin.streams": ("stream_correlator",),
-    "spark_plugin.ways.files.join": ("correlate_files",),
     "spark_plugin.ways.files.source": ("register_source",),
-    "spark_plugin.worker.join": ("correlate_tables",),
     "spark_plugin.worker.reports.reports": ("JoinReport", "JoinSummary"),
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

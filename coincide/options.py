@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 from typing import Literal, get_args
 
@@ -15,7 +15,8 @@ Emit = Literal["pairs", "lists", "counts", "best"]
 Invalid = Literal["raise", "drop"]
 Backend = Literal["auto", "cpu", "gpu"]
 SideName = Literal["left", "right"]
-Broadcast = Literal["auto", "left", "right", "smaller", "never"]
+Way = Literal["auto", "direct", "broadcast", "broadcast-left", "broadcast-right", "exchange"]
+"""How the events of two sides meet."""
 
 MOST_SLICES = 1_000_000
 """Each is a task of Spark, whose driver keeps a record of every one."""
@@ -54,9 +55,11 @@ class CorrelateOptions:
     max_replication : float
         How many copies of a right event slices may hold on average, unless that is what bounding the
         memory takes.
-    broadcast : {"auto", "left", "right", "smaller", "never"}
-        Which side of a join of DataFrames goes to every worker, so that the other need not be
-        shuffled; where tasks read files themselves, none does. ``"auto"``: one of at most
+    way : {"auto", "direct", "broadcast", "broadcast-left", "broadcast-right", "exchange"}
+        How events meet on Spark. ``"direct"``: tasks read their own parts of Parquet files, which must
+        lie nearly in time order. ``"broadcast"``: the smaller side, or the one that is named, goes to
+        every worker, so that the other need not be shuffled. ``"exchange"``: both sides are shuffled.
+        ``"auto"``: directly where files are given and allow it; else by broadcast of a side of at most
         `broadcast_bytes`, if `slices` is None and an exchange would move and do more. Any other value
         is what is done, whatever the sizes.
     broadcast_bytes : int
@@ -82,7 +85,7 @@ class CorrelateOptions:
     slice_rows: int = 1_000_000
     slice_bytes: int = 256 << 20
     max_replication: float = 4.0
-    broadcast: Broadcast = "auto"
+    way: Way = "auto"
     broadcast_bytes: int = 64 << 20
     batch_pairs: int | None = None
     classes: int | None = None
@@ -94,7 +97,7 @@ class CorrelateOptions:
             if given is not None:
                 object.__setattr__(self, name, unit_name(given))
         check_choice("invalid", self.invalid, get_args(Invalid))
-        check_choice("broadcast", self.broadcast, get_args(Broadcast))
+        check_choice("way", self.way, get_args(Way))
         for name in ("slice_rows", "slice_bytes", "batch_pairs", "threads"):
             _check_count(name, getattr(self, name))
         _check_count("broadcast_bytes", self.broadcast_bytes, 0)
@@ -108,24 +111,15 @@ class CorrelateOptions:
         if self.time_range is not None:
             _check_time_range(self.time_range)
 
+    @property
+    def small_side(self) -> SideName | None:
+        """The side that `way` names to go to every worker."""
+        sides: dict[str, SideName] = {"broadcast-left": "left", "broadcast-right": "right"}
+        return sides.get(self.way)
+
     def unit_of(self, side: str) -> str | None:
         """What a number in the time columns of ``"left"`` or ``"right"`` counts."""
         return (self.left_unit if side == "left" else self.right_unit) or self.unit
-
-
-def options_for(way: str, options: CorrelateOptions) -> CorrelateOptions:
-    """The options of a join that is told the way in which events shall meet.
-
-    Parameters
-    ----------
-    way : str
-        ``"exchange"`` and ``"broadcast"`` decide where `options` leave it open; others say nothing.
-    options : CorrelateOptions
-    """
-    meant: dict[str, Broadcast] = {"exchange": "never", "broadcast": "smaller"}
-    if options.broadcast != "auto" or way not in meant:
-        return options
-    return replace(options, broadcast=meant[way])
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:

@@ -19,7 +19,7 @@ from bench.sessions import consume, rows_and_pairs, spark_session
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from coincide.options import Broadcast, Emit
+    from coincide.options import Emit, Way
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Case:
         Left and right.
     rate : float
         Left events per second.
-    broadcast : {"auto", "right"}
+    way : {"auto", "broadcast-right"}
         How ours is asked.
     sql, exchange : dict of str to float
         Bars on the ratios to Spark SQL and to our exchange, by `emit`.
@@ -42,7 +42,7 @@ class Case:
     name: str
     events: tuple[int, int]
     rate: float
-    broadcast: Broadcast
+    way: Way
     sql: dict[Emit, float]
     exchange: dict[Emit, float]
 
@@ -59,7 +59,7 @@ class Case:
 
 AT_MOST_HALF_AS_LONG_AGAIN = 1 / 1.5
 CASES = (
-    Case("4 M x 4 M", (4_000_000,) * 2, 4.0, "right", {"pairs": 1.5}, {}),
+    Case("4 M x 4 M", (4_000_000,) * 2, 4.0, "broadcast-right", {"pairs": 1.5}, {}),
     Case(
         "4 M x 100 k",
         (4_000_000, 100_000),
@@ -109,8 +109,8 @@ def _compare(bench: Bench, case: Case, emit: Emit, left: DataFrame, right: DataF
         for name in bench.pick(names, names[:1])
     }
     ours = {
-        "broadcast": lambda: spark_join(left, right, emit, broadcast=case.broadcast),
-        "exchange": lambda: spark_join(left, right, emit, broadcast="never"),
+        "broadcast": lambda: spark_join(left, right, emit, way=case.way),
+        "exchange": lambda: spark_join(left, right, emit, way="exchange"),
     }
     best = bench.fastest(
         f"Spark SQL, {label}",

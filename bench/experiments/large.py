@@ -20,10 +20,11 @@ from pathlib import Path
 from pyarrow import fs
 from bench.events import Condition
 from bench.joins import timing_condition
-from spark_plugin.ways.files.local import FilesJoin
+from spark_plugin.ways.files.local import LocalFilesJoin
+from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.files.parquet_rows import ParquetRows
 left, right, out = sys.argv[1:]
-job = FilesJoin(left, right, timing_condition(Condition()))
+job = LocalFilesJoin(left, right, JoinArguments(timing_condition(Condition())))
 with ParquetRows(fs.LocalFileSystem(), out, job.schema) as rows:
     for batch in job.batches():
         rows.write(batch)

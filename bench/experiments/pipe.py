@@ -99,7 +99,7 @@ def parquet_files(bench: Bench, load: Load, order: str) -> Iterator[Place]:
 
 def _spark(bench: Bench, spark: SparkSession, place: Place, order: str, emit: Emit) -> None:
     from bench.peers.spark_join import sql_join
-    from coincide import correlate_files
+    from coincide import CorrelateOptions, correlate_files
 
     frames = [spark.read.parquet(str(path)) for path in (place.left, place.right)]
     condition = timing_condition(Condition())
@@ -107,14 +107,15 @@ def _spark(bench: Bench, spark: SparkSession, place: Place, order: str, emit: Em
 
     def files(way: str) -> int:
         done = correlate_files(
-            spark, place.left, place.right, condition, emit=emit, output=out, overwrite=True, way=way,  # type: ignore[arg-type]
+            spark, place.left, place.right, condition, emit=emit, output=out, overwrite=True,
+            options=CorrelateOptions(way=way),  # type: ignore[arg-type]
         )  # fmt: skip
         return done.counters.pairs  # type: ignore[union-attr]
 
     def noop(way: str) -> None:
-        consume(
-            correlate_files(spark, place.left, place.right, condition, emit=emit, way=way)  # type: ignore[arg-type]
-        )
+        options = CorrelateOptions(way=way)  # type: ignore[arg-type]
+        given = {"emit": emit, "options": options}
+        consume(correlate_files(spark, place.left, place.right, condition, **given))
 
     def sql_files() -> int:
         sql_join(frames[0], frames[1], emit, SQL_HINT).write.mode("overwrite").parquet(out)
@@ -142,7 +143,7 @@ def _spark(bench: Bench, spark: SparkSession, place: Place, order: str, emit: Em
 
 def _steps(bench: Bench, spark: SparkSession, place: Place, load: Load) -> None:
     """Where the seconds of the pairs to files go, by what was timed above and by runs that stop early."""
-    from coincide import correlate_files
+    from coincide import CorrelateOptions, correlate_files
 
     frames = spark.read.parquet(str(place.left)), spark.read.parquet(str(place.right))
     timings = bench.report.timings
@@ -153,8 +154,8 @@ def _steps(bench: Bench, spark: SparkSession, place: Place, load: Load) -> None:
         for target in ("files", "noop")
     }
     done = correlate_files(
-        spark, place.left, place.right, timing_condition(Condition()), way="direct",
-        output=str(place.out), overwrite=True,
+        spark, place.left, place.right, timing_condition(Condition()),
+        options=CorrelateOptions(way="direct"), output=str(place.out), overwrite=True,
     )  # fmt: skip
     steps = PipeSteps(bench)
     steps.direct(DIRECT, done, to["files"][DIRECT])  # type: ignore[arg-type]
@@ -178,7 +179,8 @@ def _one_process(bench: Bench, place: Place, name: str) -> None:
 
     from bench.peers.duckdb_join import DuckDBFiles
     from coincide import CorrelateOptions
-    from spark_plugin.ways.files.local import FilesJoin
+    from spark_plugin.ways.files.local import LocalFilesJoin
+    from spark_plugin.worker.arguments import JoinArguments
     from spark_plugin.worker.files.parquet_rows import ParquetRows
 
     duck = DuckDBFiles(place.left, place.right, bench.cores)
@@ -190,7 +192,9 @@ def _one_process(bench: Bench, place: Place, name: str) -> None:
 
     def ours() -> int:
         options = CorrelateOptions(threads=bench.cores)
-        job = FilesJoin(place.left, place.right, timing_condition(Condition()), options=options)
+        job = LocalFilesJoin(
+            place.left, place.right, JoinArguments(timing_condition(Condition()), options=options)
+        )
         with ParquetRows(fs.LocalFileSystem(), out, job.schema) as rows:
             for batch in job.batches():
                 rows.write(batch)

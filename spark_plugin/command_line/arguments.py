@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
-from coincide.condition import TimingCondition
-from coincide.options import check_choice
+from coincide.options import Way, check_choice
 from spark_plugin.command_line.inputs import FORMATS
 from spark_plugin.command_line.problems import Problem
+from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.files.credentials import Redactor
 from spark_plugin.worker.words import UNSET, worded_join
 
-WAYS = ("auto", "direct", "broadcast", "exchange")
 _SPARK_ONLY = ("master", "conf", "slices")
 
 
@@ -26,9 +25,7 @@ class JoinRequest:
     ----------
     left, right, output : str
         Paths, globs or URIs.
-    condition : TimingCondition
-    arguments : dict
-        Keyword arguments of `correlate` and `correlate_tables`.
+    arguments : JoinArguments
     overwrite : bool
     file_format : str or None
     engine : {"spark", "local"}
@@ -36,21 +33,18 @@ class JoinRequest:
     conf : dict of str to str
         Spark settings.
     debug : bool
-    way : {"auto", "direct", "broadcast", "exchange"}
     """
 
     left: str
     right: str
     output: str
-    condition: TimingCondition
-    arguments: dict[str, Any]
+    arguments: JoinArguments
     overwrite: bool = False
     file_format: str | None = None
     engine: str = "spark"
     master: str | None = None
     conf: dict[str, str] = field(default_factory=dict)
     debug: bool = False
-    way: str = "auto"
 
     @cached_property
     def hide(self) -> Redactor:
@@ -61,12 +55,12 @@ class JoinRequest:
     @property
     def columns(self) -> tuple[list[str], list[str]]:
         """The columns that the join needs, of both sides."""
-        given = self.arguments
-        left, right = (
-            [*given[f"{side}_time"], *given["by"], *given[f"{side}_columns"]]
-            for side in ("left", "right")
-        )
-        return list(dict.fromkeys(left)), list(dict.fromkeys(right))
+        return self.arguments.columns
+
+    @property
+    def way(self) -> str:
+        """As `CorrelateOptions.way`."""
+        return self.arguments.options.way
 
 
 def join_request(**words: Any) -> JoinRequest:
@@ -78,19 +72,15 @@ def join_request(**words: Any) -> JoinRequest:
         If an option makes no sense.
     """
     check_choice("--engine", words["engine"], ("spark", "local"))
-    check_choice("--way", words["way"], WAYS)
+    check_choice("--way", words["way"], get_args(Way))
     if words["file_format"] is not None:
         check_choice("--format", words["file_format"], tuple(FORMATS))
     _check_spark_only(words)
     if words["master"] is not None and not words["master"].strip():
         raise Problem(f"--master is empty; {UNSET}")
-    condition, arguments = worded_join(words)
-    rest = (
-        "left", "right", "output", "overwrite", "file_format", "engine", "master", "debug", "way",
-    )  # fmt: skip
+    rest = ("left", "right", "output", "overwrite", "file_format", "engine", "master", "debug")
     return JoinRequest(
-        condition=condition,
-        arguments=arguments,
+        arguments=worded_join(words),
         conf=_settings(words["conf"]),
         **{name: words[name] for name in rest},
     )
@@ -98,7 +88,7 @@ def join_request(**words: Any) -> JoinRequest:
 
 def _check_spark_only(words: dict[str, Any]) -> None:
     given = [f"--{name}" for name in _SPARK_ONLY if words[name]]
-    given += ["--way broadcast"] * (words["way"] == "broadcast")
+    given += [f"--way {words['way']}"] * words["way"].startswith("broadcast")
     if words["engine"] == "local" and given:
         verb, them = ("means", "it") if len(given) == 1 else ("mean", "them")
         raise Problem(f"{' and '.join(given)} {verb} nothing with --engine local; leave {them} out")

@@ -51,8 +51,8 @@ def read_ahead(
             tables.append(pa.table({}))  # Spark alone knows of which type they are
         else:
             tables.append(given.typed(columns, kinds).empty_table())
-    alike = with_text_keys(inputs, tables, request.arguments["by"])
-    for name in request.arguments["by"]:
+    alike = with_text_keys(inputs, tables, request.arguments.keys)
+    for name in request.arguments.keys:
         _tell(name, tables, alike)
     return [
         replace(given, rows=rows) if _is_csv(given) else given

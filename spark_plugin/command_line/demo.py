@@ -19,14 +19,15 @@ from rich.table import Table
 
 from coincide.condition import TimingCondition
 from coincide.errors import brief
-from coincide.options import CorrelateOptions, check_choice
+from coincide.options import check_choice
 from coincide.predicates import within
 from spark_plugin.command_line.arguments import JoinRequest
 from spark_plugin.command_line.join import run_join
 from spark_plugin.command_line.problems import Problem
 from spark_plugin.command_line.sample import WINDOW_SECONDS, Sample, make_sample
 from spark_plugin.command_line.summary import Summary
-from spark_plugin.worker.join import correlate_tables
+from spark_plugin.join import correlate_tables
+from spark_plugin.worker.arguments import JoinArguments
 
 _ASKED = 0.1
 _SHOWN = (0.1, 0.5, 0.9)
@@ -96,21 +97,9 @@ def run_demo(rows: int, seed: int, keep: bool, engine: str, debug: bool) -> None
 
 
 def _request(paths: list[str], output: str, engine: str, debug: bool) -> JoinRequest:
-    times = ("min_time", "max_time")
-    arguments = {
-        "left_time": times,
-        "right_time": times,
-        "by": ["door"],
-        "left_columns": ["id"],
-        "right_columns": ["id"],
-        "how": "inner",
-        "emit": "pairs",
-        "probability": True,
-        "backend": "auto",
-        "options": CorrelateOptions(),
-    }
     condition = TimingCondition(within(_LO, _HI), _ASKED)
-    return JoinRequest(paths[0], paths[1], output, condition, arguments, engine=engine, debug=debug)
+    arguments = JoinArguments(condition, by="door", probability=True)
+    return JoinRequest(paths[0], paths[1], output, arguments, engine=engine, debug=debug)
 
 
 def _exact_joins(sample: Sample) -> tuple[np.ndarray, np.ndarray]:

@@ -34,7 +34,7 @@ from spark_plugin.command_line.ways import (
 )
 from spark_plugin.ways.broadcast.plan import BroadcastPlan
 from spark_plugin.ways.files.columns import MissingColumn
-from spark_plugin.ways.files.local import FilesJoin
+from spark_plugin.ways.files.local import LocalFilesJoin
 from spark_plugin.ways.files.planning import NotDirect
 from spark_plugin.worker.arrow.tables import plain_type
 from spark_plugin.worker.files.parquet_rows import ParquetRows
@@ -44,7 +44,7 @@ from spark_plugin.worker.join import TableJoin
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from spark_plugin.join import Correlation
+    from spark_plugin.ways.correlation import Correlation
     from spark_plugin.ways.files.worker.slice_join import DirectJoin
 
 
@@ -73,7 +73,7 @@ def run_join(request: JoinRequest) -> Summary:
 def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) -> Summary:
     with local_output(request.output, request.overwrite, sources) as output:
         started = time.perf_counter()
-        options = request.arguments["options"]
+        options = request.arguments.options
         inputs = [
             ArrowInput(s, "ns" in (options.unit_of(s.side), options.tick), tuple(times))
             for s, times in zip(sources, _time_names(request), strict=True)
@@ -85,9 +85,9 @@ def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) 
         needed = zip(inputs, request.columns, types, strict=True)
         # First without rows: what is wrong with columns shows before anything is read.
         empty = [given.typed(columns, kinds).empty_table() for given, columns, kinds in needed]
-        _table_join(request, with_text_keys(inputs, empty, request.arguments["by"]))
+        _table_join(request, with_text_keys(inputs, empty, request.arguments.keys))
         at = _Place()
-        job: FilesJoin | TableJoin | None
+        job: LocalFilesJoin | TableJoin | None
         job, why = local_files_join(request, inputs, types, say=at.note)
         way = "direct" if job is not None else "in memory"
         if job is None:
@@ -130,8 +130,8 @@ class _Place:
 
 
 def _table_join(request: JoinRequest, tables: list[pa.Table]) -> TableJoin:
-    left, right = with_like_keys(tables[0], tables[1], request.arguments["by"])
-    return TableJoin(left, right, request.condition, **request.arguments)
+    left, right = with_like_keys(tables[0], tables[1], request.arguments.keys)
+    return TableJoin(left, right, request.arguments)
 
 
 def _unknown_types(request: JoinRequest, inputs: list[ArrowInput]) -> tuple[Types, Types]:
@@ -205,7 +205,7 @@ def _planned_directly(
         return closed
     try:
         left, right = map(files_of, inputs)
-        return plan_direct(spark, left, right, request.condition, request.arguments)
+        return plan_direct(spark, left, right, request.arguments)
     except MissingColumn:
         raise
     except NotDirect as error:
@@ -227,7 +227,7 @@ def _written_by_spark(
 ) -> _Written:
     plan = _spark_join(request, inputs, types, spark, progress)
     if isinstance(plan.plan, BroadcastPlan):
-        not_direct = "" if request.way == "broadcast" else f"; not direct: {why}"
+        not_direct = "" if request.way.startswith("broadcast") else f"; not direct: {why}"
         why = plan.plan.describe() + not_direct
     with progress.following(spark, "joining"):
         write_frame(plan.dataframe, output)
@@ -253,14 +253,14 @@ def _check_before_spark(request: JoinRequest, inputs: list[ArrowInput]) -> tuple
         tables.append(pa.schema([f.with_type(plain_type(f.type)) for f in schema]).empty_table())
     # Times only: as keys, Spark takes many types for one that differ here.
     left, right = _time_names(request)
-    handed_out = {"by": [], "left_columns": left, "right_columns": right}
-    TableJoin(tables[0], tables[1], request.condition, **(request.arguments | handed_out))
+    times = replace(request.arguments, by=(), left_columns=left, right_columns=right)
+    TableJoin(tables[0], tables[1], times)
     return types
 
 
 def _time_names(request: JoinRequest) -> tuple[list[str], list[str]]:
-    given = request.arguments
-    return list(dict.fromkeys(given["left_time"])), list(dict.fromkeys(given["right_time"]))
+    left, right = (list(dict.fromkeys(names)) for names in request.arguments.times)
+    return left, right
 
 
 def _spark_join(
@@ -271,11 +271,11 @@ def _spark_join(
     progress: Progress,
 ) -> Correlation:
     from spark_plugin.command_line.spark_inputs import spark_frame
-    from spark_plugin.join import plan_correlation
+    from spark_plugin.ways.correlation import plan_correlation
 
     inputs = read_ahead(request, inputs, types, progress.show)
     with progress.following(spark, "planning"):
         left, right = (
             spark_frame(spark, *one) for one in zip(inputs, request.columns, types, strict=True)
         )
-        return plan_correlation(left, right, request.condition, **request.arguments, observe=True)
+        return plan_correlation(left, right, request.arguments, observe=True)

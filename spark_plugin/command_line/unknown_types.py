@@ -11,7 +11,6 @@ from coincide.sides import SIDES
 from spark_plugin.command_line.arguments import JoinRequest
 from spark_plugin.worker.arrow.tables import plain_type
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick
-from spark_plugin.worker.join import declared_lengths
 
 Types = dict[str, pa.DataType]
 
@@ -29,15 +28,14 @@ def unknown_types(
     schemas : (pa.Schema, pa.Schema)
         The needed columns, null where the type is not known.
     """
-    given = request.arguments
-    times = tuple(given[f"{side}_time"] for side in ("left", "right"))
+    times = request.arguments.times
     known = [_known_times(schema, names) for schema, names in zip(schemas, times, strict=True)]
     found: tuple[Types, Types] = {}, {}
     for i, schema in enumerate(schemas):
         for name in times[i]:
             if _is_unknown(schema, name):
                 found[i][name] = next(iter(known[i] + known[1 - i]), _time_of_nothing(request))
-    for name in given["by"]:
+    for name in request.arguments.keys:
         for i, schema in enumerate(schemas):
             if _is_unknown(schema, name) and name not in found[i]:
                 found[i][name] = _other_key(schemas[1 - i], found[1 - i], name)
@@ -63,11 +61,11 @@ def _is_time(kind: pa.DataType) -> bool:
 
 def _time_of_nothing(request: JoinRequest) -> pa.DataType:
     """Integers, unless the durations need to know how long a tick is."""
-    options = request.arguments["options"]
+    given = request.arguments
     try:
-        tick = resolve_tick([TimeColumn(side, "", "integer") for side in SIDES], options)
-        request.condition.window(tick)
-        declared_lengths(options, tick)
+        tick = resolve_tick([TimeColumn(side, "", "integer") for side in SIDES], given.options)
+        given.condition.window(tick)
+        given.longest(tick)
     except ConditionError:
         return pa.timestamp("us")
     return pa.int64()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections.abc import Callable
 
 import pyarrow as pa
 from pyarrow import fs
@@ -15,7 +15,7 @@ from spark_plugin.command_line.input_checks import path_columns
 from spark_plugin.command_line.problems import Problem
 from spark_plugin.command_line.unknown_types import Types
 from spark_plugin.ways.files.columns import MissingColumn
-from spark_plugin.ways.files.local import FilesJoin
+from spark_plugin.ways.files.local import LocalFilesJoin
 from spark_plugin.ways.files.planning import NotDirect
 from spark_plugin.worker.files.finding import Given
 
@@ -24,7 +24,7 @@ def closed_way(
     request: JoinRequest, inputs: list[ArrowInput], types: tuple[Types, Types]
 ) -> str | None:
     """Why the direct way is closed; None if it may be open."""
-    if request.way in ("broadcast", "exchange"):
+    if request.way not in ("auto", "direct"):
         return "as asked"
     for given, columns, unknown in zip(inputs, request.columns, types, strict=True):
         side = given.source.side
@@ -52,8 +52,11 @@ def files_of(given: ArrowInput) -> Given:
 
 
 def local_files_join(
-    request: JoinRequest, inputs: list[ArrowInput], types: tuple[Types, Types], **settings: Any
-) -> tuple[FilesJoin | None, str]:
+    request: JoinRequest,
+    inputs: list[ArrowInput],
+    types: tuple[Types, Types],
+    say: Callable[[int, int], None],
+) -> tuple[LocalFilesJoin | None, str]:
     """The join of files in this process, or None where the way is closed; and why.
 
     Raises
@@ -65,7 +68,7 @@ def local_files_join(
     if closed is None:
         try:
             left, right = map(files_of, inputs)
-            job = FilesJoin(left, right, request.condition, **request.arguments, **settings)
+            job = LocalFilesJoin(left, right, request.arguments, say)
             return job, job.plan.describe()
         except MissingColumn:
             raise

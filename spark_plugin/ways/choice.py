@@ -57,10 +57,10 @@ def _declared_plan(
 ) -> SlicePlan | BroadcastPlan | None:
     """The plan where everything it needs is declared."""
     left, right = (side.longest for side in sides)
-    named = options.broadcast in ("left", "right")
+    named = options.small_side
     if left is None or right is None or not (named or options.time_range):
         return None
-    if options.broadcast == "smaller":  # which only a look can tell
+    if options.way == "broadcast":  # of the smaller side, which only a look can tell
         return None
     if options.invalid == "drop":
         if named:
@@ -69,8 +69,8 @@ def _declared_plan(
             "invalid='drop' must count what it drops, which needs the look at the data that declared"
             " lengths and time_range spare; leave one of them out, or use invalid='raise'"
         )
-    if options.broadcast in ("left", "right"):
-        return BroadcastPlan(options.broadcast, "as asked")
+    if named:
+        return BroadcastPlan(named, "as asked")
     assert options.time_range is not None
     first, last = options.time_range
     reach = Reach.of(spec.window, (0, left), (0, right))

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
-from coincide.condition import TimingCondition
-from coincide.errors import ConditionError, SchemaError
-from coincide.options import Backend, CorrelateOptions, Emit, How, Invalid, check_choice
+from coincide.options import CorrelateOptions, Invalid
 from coincide.sides import SIDES
 from coincide.units import Tick
+from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.arrow.tables import (
     SideCounts,
@@ -24,117 +22,30 @@ from spark_plugin.worker.arrow.tables import (
     read_side,
     type_of,
 )
-from spark_plugin.worker.arrow.time_columns import TimeScale, resolve_tick, scale_of, time_names
-from spark_plugin.worker.backends.choice import check_backend
+from spark_plugin.worker.arrow.time_columns import TimeScale, resolve_tick, scale_of
 from spark_plugin.worker.backends.devices import load_task_backend
-from spark_plugin.worker.emission import (
-    Emission,
-    JoinSpec,
-    check_emission,
-    hands_out_partners,
-    output_schema,
-)
+from spark_plugin.worker.emission import Emission, JoinSpec, output_schema
 from spark_plugin.worker.reports.emptiness import NoPairs, evidence_of, explain_emptiness
 from spark_plugin.worker.reports.key_overlap import key_overlap
-from spark_plugin.worker.reports.reports import JoinReport, JoinSummary, check_report, tell
+from spark_plugin.worker.reports.reports import JoinSummary
 
 _BATCH_PAIRS = 1_000_000
 
 
-def correlate_tables(
-    left: pa.Table,
-    right: pa.Table,
-    condition: TimingCondition,
-    *,
-    left_time: str | Sequence[str] = ("min_time", "max_time"),
-    right_time: str | Sequence[str] = ("min_time", "max_time"),
-    by: str | Sequence[str] = (),
-    left_columns: str | Sequence[str] = ("id",),
-    right_columns: str | Sequence[str] = ("id",),
-    how: How = "inner",
-    emit: Emit = "pairs",
-    probability: bool = False,
-    backend: Backend = "auto",
-    options: CorrelateOptions = CorrelateOptions(),
-    report: JoinReport | None = None,
-) -> pa.Table:
-    """Join two tables of events by satisfaction probability, in this process.
+class TableJoin:
+    """A join of two tables, batch by batch.
 
-    The same join as `coincide.correlate`, with the same arguments, on Arrow tables.
+    Everything that can be known without the rows is checked when it is made.
 
     Parameters
     ----------
     left, right : pa.Table
-        Events: time columns (timestamps, integers or floats), key columns, columns to hand out.
-    condition : TimingCondition
-        The window on T_right - T_left and the confidence that it must reach.
-    left_time, right_time : str or (str, str)
-        The min and max column of the interval timestamps; one name for exact instants.
-    by : str or sequence of str
-        Columns that must be equal on both sides.
-    left_columns, right_columns : str or sequence of str
-        Columns to hand out, as ``left_<name>`` and ``right_<name>``. `right_columns` have no meaning,
-        and need not exist, with ``how="semi"``, ``how="anti"`` and ``emit="counts"``, which hand out
-        nothing of a partner.
-    how : {"inner", "left", "semi", "anti"}
-        ``left`` keeps left events without a partner, ``semi`` and ``anti`` give one row per left event
-        that has, or lacks, a partner.
-    emit : {"pairs", "lists", "counts", "best"}
-        One row a pair; or one row per left event with arrays (in no particular order), with the number
-        of its ``matches``, or with its most probable partner. With ``how="inner"`` events without a
-        partner are left out, with ``how="left"`` they have empty arrays, 0, or nulls.
-    probability : bool
-        Add the satisfaction probability (float64), a column or an array.
-    backend : {"auto", "cpu", "gpu"}
-    options : CorrelateOptions
-    report : JoinReport, optional
-        Is told what the rows were and what was found.
-
-    Returns
-    -------
-    pa.Table
-        Columns `by`, ``left_...``, ``right_...`` (or ``matches``), ``probability``.
-
-    Raises
-    ------
-    SchemaError
-        If a column is missing or of a type that cannot serve.
-    ConditionError
-        If the condition or an argument makes no sense.
-    DataError
-        If rows are invalid and ``options.invalid`` is ``"raise"``.
-    BackendError
-        If the backend is not here.
-
-    Warns
-    -----
-    DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning, NoPairsWarning
-    """
-    check_report(report)
-    job = TableJoin(
-        left, right, condition, left_time=left_time, right_time=right_time, by=by,
-        left_columns=left_columns, right_columns=right_columns, how=how, emit=emit,
-        probability=probability, backend=backend, options=options,
-    )  # fmt: skip
-    found = pa.Table.from_batches(job.batches(), schema=job.schema)
-    assert job.summary is not None
-    tell(job.summary, report)
-    return found
-
-
-class TableJoin:
-    """A join of two tables, batch by batch. Arguments as `correlate_tables`.
-
-    Everything that can be known without the rows is checked when it is made.
+    arguments : JoinArguments
     """
 
-    def __init__(
-        self, left: pa.Table, right: pa.Table, condition: TimingCondition, **arguments: Any
-    ) -> None:
-        remedy = "pyarrow.Table.from_pandas makes one of pandas, .to_arrow() of Polars, .toArrow() of Spark"
-        check_sides(left, right, pa.Table, "a pyarrow.Table", remedy)
+    def __init__(self, left: pa.Table, right: pa.Table, arguments: JoinArguments) -> None:
         self._tables = left, right
-        self._plan = plan_tables(left.schema, right.schema, condition, **arguments)
+        self._plan = plan_tables(left.schema, right.schema, arguments)
         self.schema = self._plan.schema
         self.summary: JoinSummary | None = None
 
@@ -225,43 +136,23 @@ class TablePlan:
         return Emission(left, right, self.spec, self.schema, load_task_backend(self.spec.backend))
 
 
-def plan_tables(
-    left: pa.Schema,
-    right: pa.Schema,
-    condition: TimingCondition,
-    *,
-    left_time: str | Sequence[str] = ("min_time", "max_time"),
-    right_time: str | Sequence[str] = ("min_time", "max_time"),
-    by: str | Sequence[str] = (),
-    left_columns: str | Sequence[str] = ("id",),
-    right_columns: str | Sequence[str] = ("id",),
-    how: How = "inner",
-    emit: Emit = "pairs",
-    probability: bool = False,
-    backend: Backend = "auto",
-    options: CorrelateOptions = CorrelateOptions(),
-) -> TablePlan:
-    """Resolve the arguments of `correlate_tables`, which says what is raised, against two schemas."""
-    check_arguments(condition, how, emit, probability, backend)
-    check_names(
-        left_time=left_time, right_time=right_time, by=by,
-        left_columns=left_columns, right_columns=right_columns,
-    )  # fmt: skip
-    check_options(options)
-    keys, payload = names_of(by), (names_of(left_columns), handed_out(right_columns, how, emit))
+def plan_tables(left: pa.Schema, right: pa.Schema, arguments: JoinArguments) -> TablePlan:
+    """Resolve the arguments of a join against two schemas.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing or of a type that cannot serve.
+    ConditionError
+        If durations and units do not go together.
+    """
+    keys, payload = arguments.keys, arguments.payload
     schemas = left, right
     _check_key_types(schemas, keys)
-    scales, tick = _scales(
-        schemas,
-        (time_names("left", left_time), time_names("right", right_time)),
-        options,
-    )
-    spec = JoinSpec(
-        condition.window(tick), how, emit, probability, backend, options.classes,
-        options.threads or len(os.sched_getaffinity(0)), options.batch_pairs or _BATCH_PAIRS,
-    )  # fmt: skip
+    scales, tick = _scales(schemas, arguments.times, arguments.options)
+    spec = arguments.spec(tick, len(os.sched_getaffinity(0)), _BATCH_PAIRS)
     return TablePlan(
-        keys, payload, scales, declared_lengths(options, tick), options.invalid, spec,
+        keys, payload, scales, arguments.longest(tick), arguments.options.invalid, spec,
         output_schema(spec, *_fields(schemas, keys, payload)),
     )  # fmt: skip
 
@@ -298,90 +189,3 @@ def _fields(
         for schema, side, names in zip(schemas, SIDES, payload, strict=True)
     ]
     return [keys, *sides]
-
-
-def check_arguments(
-    condition: TimingCondition, how: str, emit: str, probability: bool, backend: str
-) -> None:
-    """The checks that need no data.
-
-    Raises
-    ------
-    ConditionError, BackendError
-    """
-    if not isinstance(condition, TimingCondition):
-        raise SchemaError(
-            f"condition must be a TimingCondition(predicate, confidence); found {condition!r}"
-        )
-    check_choice("how", how, ("inner", "left", "semi", "anti"))
-    check_choice("emit", emit, ("pairs", "lists", "counts", "best"))
-    check_emission(how, emit, probability)
-    check_backend(backend)
-
-
-def check_sides(left: object, right: object, kind: type, words: str, remedy: str) -> None:
-    """Refuse what are no tables, and say what makes one.
-
-    Raises
-    ------
-    SchemaError
-    """
-    for side, given in (("left", left), ("right", right)):
-        if not isinstance(given, kind):
-            package, name = type(given).__module__.split(".")[0], type(given).__name__
-            found = name if package == "builtins" else f"{package}.{name}"
-            raise SchemaError(f"{side} must be {words}; found {found}. {remedy}")
-
-
-def check_names(**arguments: object) -> None:
-    """Refuse what are no names of columns.
-
-    Raises
-    ------
-    ConditionError
-    """
-    for argument, given in arguments.items():
-        if isinstance(given, str):
-            continue
-        is_time = argument.endswith("_time")  # whose length and names `time_names` checks
-        if not isinstance(given, Collection) or not (
-            is_time or all(isinstance(name, str) for name in given)
-        ):
-            words = "a (min, max) pair of names" if is_time else "a sequence of names"
-            none = "" if is_time else "; () means none"
-            raise ConditionError(
-                f"{argument} must be a column name or {words}{none}; found {given!r}"
-            )
-
-
-def check_options(options: object) -> None:
-    """Refuse what are no options.
-
-    Raises
-    ------
-    ConditionError
-    """
-    if not isinstance(options, CorrelateOptions):
-        raise ConditionError(f"options must be CorrelateOptions(...); found {options!r}")
-
-
-def names_of(columns: str | Sequence[str]) -> list[str]:
-    """Column names as a list; one name may stand alone."""
-    return [columns] if isinstance(columns, str) else list(columns)
-
-
-def handed_out(right_columns: str | Sequence[str], how: str, emit: str) -> list[str]:
-    """The right columns of a result; none of semi, anti and counts, whatever is asked for."""
-    return names_of(right_columns) if hands_out_partners(how, emit) else []
-
-
-def declared_lengths(options: CorrelateOptions, tick: Tick) -> tuple[int | None, int | None]:
-    """The declared longest lengths of both sides, in ticks."""
-    left, right = (
-        None if length is None else tick.count(length)
-        for length in (options.left_longest, options.right_longest)
-    )
-    for name, length in (("left_longest", left), ("right_longest", right)):
-        if length is not None and length < 0:
-            raise ConditionError(f"{name} is a length and cannot be negative; found {length} ticks")
-    return left, right

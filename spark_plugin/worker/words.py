@@ -7,16 +7,16 @@ from typing import Any
 
 from coincide.condition import TimingCondition
 from coincide.errors import ConditionError
-from coincide.options import CorrelateOptions, options_for
+from coincide.options import CorrelateOptions
 from coincide.predicates import Within, mutual_deadline, within
 from coincide.units import Duration
-from spark_plugin.worker.join import check_arguments, handed_out
+from spark_plugin.worker.arguments import JoinArguments
 
 UNSET = "name something, or leave the option out (is a variable of the shell unset?)"
 
 
-def worded_join(words: dict[str, Any]) -> tuple[TimingCondition, dict[str, Any]]:
-    """The condition, and the keyword arguments of `correlate`, that words say.
+def worded_join(words: dict[str, Any]) -> JoinArguments:
+    """The arguments of a join that words say.
 
     Parameters
     ----------
@@ -29,21 +29,16 @@ def worded_join(words: dict[str, Any]) -> tuple[TimingCondition, dict[str, Any]]
         If an option makes no sense.
     """
     predicate = _predicate(words["within"], words["mutual_deadline"])
-    condition = TimingCondition(predicate, _confidence(words["confidence"]))
-    plain = {name: words[name] for name in ("how", "emit", "probability", "backend")}
-    arguments = {
-        "left_time": _times("--left-time", words["left_time"]),
-        "right_time": _times("--right-time", words["right_time"]),
-        "by": names("--by", words["by"]),
-        "left_columns": names("--left-columns", words["left_columns"] or ["id"]),
-        "right_columns": handed_out(
-            names("--right-columns", words["right_columns"] or ["id"]), words["how"], words["emit"]
-        ),
-        "options": _options(words),
-        **plain,
-    }
-    check_arguments(condition, **plain)
-    return condition, arguments
+    return JoinArguments(
+        TimingCondition(predicate, _confidence(words["confidence"])),
+        left_time=_times("--left-time", words["left_time"]),
+        right_time=_times("--right-time", words["right_time"]),
+        by=names("--by", words["by"]),
+        left_columns=names("--left-columns", words["left_columns"] or ["id"]),
+        right_columns=names("--right-columns", words["right_columns"] or ["id"]),
+        options=_options(words),
+        **{name: words[name] for name in ("how", "emit", "probability", "backend")},
+    )
 
 
 def names(option: str, words: Sequence[str] | None) -> list[str]:
@@ -106,7 +101,7 @@ def _options(words: dict[str, Any]) -> CorrelateOptions:
     }
     plain = (
         "unit", "left_unit", "right_unit", "tick", "invalid", "slices", "batch_pairs", "classes",
-        "threads",
+        "threads", "way",
     )  # fmt: skip
     chosen: dict[str, Any] = {name: words[name] for name in plain}
-    return options_for(words["way"], CorrelateOptions(**longest, **chosen))
+    return CorrelateOptions(**longest, **chosen)

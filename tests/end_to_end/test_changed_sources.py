@@ -15,15 +15,15 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from coincide import CorrelateOptions, TimingCondition, correlate, correlate_tables, within
-from spark_plugin.join import plan_correlation
 from spark_plugin.ways.exchange import join as exchange_way
 from spark_plugin.ways.exchange.plan import SlicePlan
 from spark_plugin.worker.wire.columns import UNMATCHED, LabelCode
+from tests.helpers.joins import plan_correlation
 from tests.helpers.spark_cases import frame, pair_ids
 
 pytestmark = pytest.mark.spark
 CONDITION = TimingCondition(within(-40, 60), 0.5)
-EXCHANGE = CorrelateOptions(slices=6, broadcast="never")
+EXCHANGE = CorrelateOptions(slices=6, way="exchange")
 
 
 def stream(seed: int, n: int = 600, longest: int = 30) -> pa.Table:
@@ -78,7 +78,7 @@ def test_other_lengths_than_the_look_saw(
 def test_a_declared_length_is_planned_for(spark: SparkSession, tmp_path: Path, side: str) -> None:
     before, after, other = stream(1), stream(1, longest=2000), stream(2)
     source = Changing(spark, tmp_path / "rows.parquet", before)
-    options = CorrelateOptions(slices=6, broadcast="never", **{f"{side}_longest": 2000})
+    options = CorrelateOptions(slices=6, way="exchange", **{f"{side}_longest": 2000})
     if side == "left":
         found = correlate(source.frame, frame(spark, other), CONDITION, options=options)
         expected = pairs_of(after, other)
@@ -120,7 +120,7 @@ def test_rows_that_have_become_invalid(
     source = Changing(spark, tmp_path / "rows.parquet", good)
     other = frame(spark, stream(2, 50))
     sides = (source.frame, other) if side == "left" else (other, source.frame)
-    found = correlate(*sides, CONDITION, how=how, options=CorrelateOptions(broadcast=way))
+    found = correlate(*sides, CONDITION, how=how, options=CorrelateOptions(way=way))
     wrong = pa.table({"min_time": [9], "max_time": [8], "id": [7]})
     source.becomes(pa.concat_tables([good, wrong]))
     with pytest.raises(
@@ -142,7 +142,7 @@ def test_open_events_end_now(spark: SparkSession) -> None:
     }  # fmt: skip
     with pytest.raises(PySparkException, match=r"left: a timestamp is longer .* left_longest"):
         correlate(left, right, **given, options=EXCHANGE).count()
-    options = CorrelateOptions(slices=6, broadcast="never", left_longest="1h")
+    options = CorrelateOptions(slices=6, way="exchange", left_longest="1h")
     found = correlate(left, right, **given, options=options).collect()
     assert [row["matches"] for row in found] == [400] * 400
 
@@ -205,7 +205,7 @@ def test_dealt_slices_that_meet_in_one_partition(
         monkeypatch.setattr(
             f"spark_plugin.{module}.partition_labels", lambda n: np.arange(n, dtype=np.int64)
         )
-    options = CorrelateOptions(slice_rows=8, broadcast="never", max_replication=1.0)
+    options = CorrelateOptions(slice_rows=8, way="exchange", max_replication=1.0)
     planned = plan_correlation(
         frame(spark, left),
         frame(spark, sides[1]),
@@ -257,7 +257,7 @@ def test_what_a_label_code_says_is_read_back(spark: SparkSession, longest: int) 
 
 
 @pytest.mark.parametrize("invalid", ["drop", "raise"])
-@pytest.mark.parametrize("way", ["never", "right"])
+@pytest.mark.parametrize("way", ["exchange", "broadcast-right"])
 def test_what_is_no_time_beside_a_declared_length(
     spark: SparkSession, invalid: Any, way: Any
 ) -> None:
@@ -274,8 +274,8 @@ def test_what_is_no_time_beside_a_declared_length(
         }
     )
     options = CorrelateOptions(
-        unit="us", left_longest="1s", right_longest="1s", invalid=invalid, broadcast=way,
-        slices=None if way == "right" else 3,
+        unit="us", left_longest="1s", right_longest="1s", invalid=invalid, way=way,
+        slices=None if way == "broadcast-right" else 3,
     )  # fmt: skip
     assert spark.conf.get("spark.sql.ansi.enabled") == "true"
     condition = TimingCondition(within("-40us", "60us"), 0.5)

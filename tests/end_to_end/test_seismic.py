@@ -9,8 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from coincide import CorrelateOptions, TimingCondition, within
-from spark_plugin.worker.join import correlate_tables
+from coincide import CorrelateOptions, TimingCondition, correlate_tables, within
 from tests.conftest import SeismicPicks
 
 if TYPE_CHECKING:

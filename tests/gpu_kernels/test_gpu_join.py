@@ -12,13 +12,12 @@ import numpy as np
 import pytest
 
 import cpu_fallback
-from coincide import BackendError, CorrelateOptions, MemoryBudgetError, Window
+from coincide import BackendError, CorrelateOptions, MemoryBudgetError, Window, correlate_tables
 from coincide.results import JoinCounters
 from coincide.timestamps import IntervalEvents
 from gpu_kernels.kernels.compilation import TILE
 from gpu_kernels.kernels.simulation import SIMULATED
 from spark_plugin.worker.backends.choice import load_backend
-from spark_plugin.worker.join import correlate_tables
 from tests.helpers.comparison import (
     SHAPES,
     condition_of,

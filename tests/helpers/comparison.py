@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from coincide import CorrelateOptions, TimingCondition, Window, within
+from coincide import CorrelateOptions, TimingCondition, Window, correlate_tables, within
 from coincide.timestamps import IntervalEvents
 from cpu_fallback.reference import join as reference
-from spark_plugin.worker.join import correlate_tables
 from tests.helpers.strategies import JoinCase, Row
 
 PROBABILITY_TOLERANCE = 3e-16

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from coincide import CorrelateOptions, TimingCondition, within
-from spark_plugin.worker.join import correlate_tables
+from coincide import CorrelateOptions, TimingCondition, correlate_tables, within
 
 CONDITION = TimingCondition(within(-40, 60), 0.5)
 

@@ -15,9 +15,8 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from coincide import TimingCondition, within
+from coincide import TimingCondition, correlate_tables, within
 from spark_plugin.command_line import run
-from spark_plugin.worker.join import correlate_tables
 from tests.helpers.places import ROOT
 
 WINDOW = ("--within", "-3", "5", "--confidence", "0.5")

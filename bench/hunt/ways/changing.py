@@ -20,7 +20,8 @@ from bench.hunt.judging import error_names, errors_due, judge_error
 from bench.hunt.layouts import can_be_parquet
 from bench.hunt.oracle import Oracle
 from bench.hunt.ways.files import slicing, write_sides
-from spark_plugin.ways.files.local import FilesJoin
+from spark_plugin.ways.files.local import LocalFilesJoin
+from spark_plugin.worker.arguments import JoinArguments
 
 
 def moved(data: DataSet, chance: Chance) -> DataSet:
@@ -113,7 +114,9 @@ def _judge(case: Case, folder: Path) -> Verdict:
     kind = case.chance("kind").choice(KINDS)
     try:
         condition, given = arguments(case.data, case.job)
-        job = FilesJoin(str(folder / "left"), str(folder / "right"), condition, **given)
+        job = LocalFilesJoin(
+            str(folder / "left"), str(folder / "right"), JoinArguments(condition, **given)
+        )
         batches = job.batches()
         taken = _first(batches) if case.chance("when").happens(20) else []
         later = change_files(kind, case, folder)

@@ -17,7 +17,8 @@ from bench.hunt.judging import judge_join
 from bench.hunt.layouts import can_be_int96, can_be_parquet, write_parquet
 from bench.hunt.ways.tables import finished
 from bench.hunt.wording import source_options
-from spark_plugin.ways.files.local import FilesJoin
+from spark_plugin.ways.files.local import LocalFilesJoin
+from spark_plugin.worker.arguments import JoinArguments
 
 
 def write_sides(data: DataSet, chance: Chance, folder: Path, *, old: bool = True) -> list[str]:
@@ -34,13 +35,13 @@ def write_sides(data: DataSet, chance: Chance, folder: Path, *, old: bool = True
     ]  # fmt: skip
 
 
-def slicing(chance: Chance) -> dict[str, Any]:
-    """Options that decide how files are cut."""
+def slicing(chance: Chance, slice_rows: tuple[int, ...] = (1, 3, 10)) -> dict[str, Any]:
+    """Options that decide how rows are cut into slices."""
     found: dict[str, Any] = {"max_replication": chance.choice((4.0, 100.0, 100.0, 1.0))}
     if chance.happens(50):
         found["slices"] = chance.choice((1, 2, 3, 7))
     if chance.happens(40):
-        found["slice_rows"] = chance.choice((1, 3, 10))
+        found["slice_rows"] = chance.choice(slice_rows)
     return found
 
 
@@ -49,7 +50,7 @@ def _judge(case: Case, folder: Path) -> Verdict:
 
     def attempt() -> Found:
         condition, given = arguments(case.data, case.job)
-        return finished(FilesJoin(left, right, condition, **given))
+        return finished(LocalFilesJoin(left, right, JoinArguments(condition, **given)))
 
     return judge_join(case, attempt)
 

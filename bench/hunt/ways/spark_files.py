@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,16 +22,20 @@ from bench.hunt.sessions import Sessions
 from bench.hunt.ways.changing import KINDS, change_files, judge_changed, judge_either
 from bench.hunt.ways.command import joined
 from bench.hunt.ways.files import of_slices, slicing, write_sides
+from bench.hunt.ways.spark_frames import SLICE_ROWS
 from bench.hunt.wording import source_options
 from spark_plugin.ways.files.join import FilesSummary, correlate_files
 
 _standard_streams = threading.Lock()
 
 
+_slicing = partial(slicing, slice_rows=SLICE_ROWS)
+
+
 def file_ways(sessions: Sessions) -> list[Way]:
     """Ways of files in the sessions of a hunt."""
     ways = [
-        Way(f"files, {way}", partial(_judge, sessions, way), slicing, suits, weight=weight)
+        Way(f"files, {way}", partial(_judge, sessions, way), _slicing, suits, weight=weight)
         for way, suits, weight in (
             ("direct", can_be_parquet, 14),
             ("auto", spark_reads, 8),
@@ -41,7 +46,7 @@ def file_ways(sessions: Sessions) -> list[Way]:
     return [
         *ways,
         Way(
-            "changing files", partial(_judge_changing, sessions), slicing, can_be_parquet, weight=5
+            "changing files", partial(_judge_changing, sessions), _slicing, can_be_parquet, weight=5
         ),
         Way("source", partial(_judge_source, sessions), of_slices, can_be_parquet, weight=7),
         Way("command", partial(_judge_command, sessions), of_slices, spark_reads, weight=2),
@@ -62,9 +67,8 @@ def _judge(sessions: Sessions, way: str, case: Case, folder: Path) -> Verdict:
 
     def attempt() -> Found:
         condition, given = arguments(case.data, case.job)
-        found = correlate_files(
-            sessions.of(case), left, right, condition, way=way, output=output, **given
-        )
+        given["options"] = replace(given["options"], way=way)
+        found = correlate_files(sessions.of(case), left, right, condition, output=output, **given)
         return _found(found, output)
 
     return judge_join(case, attempt)
@@ -86,7 +90,8 @@ def _judge_changing(sessions: Sessions, case: Case, folder: Path) -> Verdict:
     try:
         condition, given = arguments(case.data, case.job)
         left, right = str(folder / "left"), str(folder / "right")
-        planned = correlate_files(sessions.of(case), left, right, condition, way="direct", **given)
+        given["options"] = replace(given["options"], way="direct")
+        planned = correlate_files(sessions.of(case), left, right, condition, **given)
         later = change_files(kind, case, folder)
         table: pa.Table = planned.toArrow()
     except Exception as error:

@@ -23,20 +23,25 @@ from bench.hunt.oracle import Oracle
 from bench.hunt.sessions import Sessions
 from bench.hunt.ways.changing import judge_either, moved
 from bench.hunt.ways.files import slicing
-from spark_plugin.join import correlate, plan_correlation
+from coincide import correlate
+from spark_plugin.ways.correlation import plan_correlation
+from spark_plugin.worker.arguments import JoinArguments
 
-BROADCASTS = {
-    "exchange": "never", "broadcast left": "left", "broadcast right": "right",
-    "broadcast smaller": "smaller", "correlate": "auto",
+WAYS = {
+    "exchange": "exchange", "broadcast left": "broadcast-left", "broadcast right": "broadcast-right",
+    "broadcast smaller": "broadcast", "correlate": "auto",
 }  # fmt: skip
 """Names of ways, and the option that asks for each."""
+
+SLICE_ROWS = (10, 30, 100)
+"""A burst of more rows is dealt; of fewer, a join would be of thousands of tasks."""
 
 
 def frame_ways(sessions: Sessions) -> list[Way]:
     """Ways of DataFrames in the sessions of a hunt."""
     ways = [
-        Way(name, partial(_judge, sessions), partial(_options, broadcast), takes, weight=10)
-        for name, broadcast in BROADCASTS.items()
+        Way(name, partial(_judge, sessions), partial(_options, way), takes, weight=10)
+        for name, way in WAYS.items()
     ]
     changing = partial(_judge_changing, sessions)
     any_way = partial(_options, "")
@@ -52,9 +57,9 @@ def takes(data: DataSet) -> bool:
     )
 
 
-def _options(broadcast: str, chance: Chance) -> dict[str, Any]:
-    found = slicing(chance) if chance.happens(60) else {}
-    found["broadcast"] = broadcast or chance.choice(tuple(BROADCASTS.values()))
+def _options(way: str, chance: Chance) -> dict[str, Any]:
+    found = slicing(chance, SLICE_ROWS) if chance.happens(60) else {}
+    found["way"] = way or chance.choice(tuple(WAYS.values()))
     if chance.happens(30):
         found["broadcast_bytes"] = chance.choice((0, 100, 1000))
     if chance.happens(25):
@@ -79,7 +84,7 @@ def _joined(spark: SparkSession, case: Case) -> Found:
     left, right = (spread(frame_of(spark, case.data.table(side)), chance) for side in (0, 1))
     if chance.happens(30):
         return Found(correlate(left, right, condition, **given).toArrow())
-    plan = plan_correlation(left, right, condition, **given)
+    plan = plan_correlation(left, right, JoinArguments(condition, **given))
     try:
         return Found(plan.dataframe.toArrow(), counts_of(plan.left), counts_of(plan.right))
     finally:

@@ -12,7 +12,9 @@ from bench.hunt.chance import Chance
 from bench.hunt.comparing import Found, counts_of
 from bench.hunt.jobs import arguments
 from bench.hunt.judging import judge_join
-from spark_plugin.worker.join import TableJoin, correlate_tables
+from coincide import correlate_tables
+from spark_plugin.worker.arguments import JoinArguments
+from spark_plugin.worker.join import TableJoin
 
 
 def _judge(case: Case, folder: Path) -> Verdict:
@@ -25,7 +27,7 @@ def _join(case: Case) -> Found:
     left, right = (_chunked(case.data.table(side), chance) for side in (0, 1))
     if chance.happens(50):
         return Found(correlate_tables(left, right, condition, **given))
-    job = TableJoin(left, right, condition, **given)
+    job = TableJoin(left, right, JoinArguments(condition, **given))
     return finished(job)
 
 

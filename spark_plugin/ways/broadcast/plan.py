@@ -89,7 +89,7 @@ def choose_small_side(
     reach : Reach
     spec : JoinSpec
     options : CorrelateOptions
-        `broadcast`, `broadcast_bytes`, `slices`.
+        `way`, `broadcast_bytes`, `slices`.
     tasks : int
         Tasks that the cluster runs at once.
 
@@ -98,12 +98,11 @@ def choose_small_side(
     BroadcastPlan or None
         None: the exchange.
     """
-    asked = options.broadcast
-    if asked == "never" or (asked == "auto" and options.slices is not None):
+    if options.way == "exchange" or (options.way == "auto" and options.slices is not None):
         return None
-    if asked in ("left", "right"):
-        return BroadcastPlan(asked, "as asked")
-    if asked == "smaller":
+    if options.small_side:
+        return BroadcastPlan(options.small_side, "as asked")
+    if options.way == "broadcast":
         small = left if left.sample.rows < right.sample.rows else right
         return BroadcastPlan(small.name, "the smaller side, as asked")
     sides = [(right, left), (left, right)]

@@ -57,7 +57,7 @@ def _check_final(stream: str, spec: JoinSpec) -> None:
 
 def _lacking(static: str, options: CorrelateOptions) -> list[str]:
     """The options that would have to be given, or given otherwise."""
-    lacking = [] if options.broadcast == static else [f'broadcast="{static}"']
+    lacking = [] if options.small_side == static else [f'way="broadcast-{static}"']
     for name in ("left_longest", "right_longest"):
         if getattr(options, name) is None:
             lacking.append(f"{name}=...")

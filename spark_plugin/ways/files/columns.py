@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import pyarrow as pa
 
 from coincide.errors import SchemaError
-from coincide.sides import SIDES
 from spark_plugin.worker.arrow.tables import plain_type
-from spark_plugin.worker.arrow.time_columns import time_names
-from spark_plugin.worker.join import check_names, handed_out, names_of
 
-_DEFAULTS: dict[str, Any] = {
-    "left_time": ("min_time", "max_time"), "right_time": ("min_time", "max_time"), "by": (),
-    "left_columns": ("id",), "right_columns": ("id",),
-}  # fmt: skip
 _TEXTS = {pa.string(), pa.large_string()}
 
 
@@ -25,49 +17,6 @@ class MissingColumn(SchemaError):
 
     Readers would fill it with nulls, and such rows match nothing: no way may take it so.
     """
-
-
-def needed_columns(arguments: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """Names of the columns that a join needs of its left and right files.
-
-    Parameters
-    ----------
-    arguments : dict
-        Keyword arguments of `coincide.correlate`.
-
-    Raises
-    ------
-    ConditionError
-        If some are no names.
-    """
-    given = {name: arguments.get(name, default) for name, default in _DEFAULTS.items()}
-    check_names(**given)
-    how, emit = arguments.get("how", "inner"), arguments.get("emit", "pairs")
-    given["right_columns"] = handed_out(given["right_columns"], how, emit)
-    left, right = (
-        [
-            *time_names(side, given[f"{side}_time"]),
-            *names_of(given["by"]),
-            *names_of(given[f"{side}_columns"]),
-        ]
-        for side in SIDES
-    )
-    return list(dict.fromkeys(left)), list(dict.fromkeys(right))
-
-
-def time_columns(arguments: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """Names of the time columns of the left and of the right files.
-
-    Parameters
-    ----------
-    arguments : dict
-        Keyword arguments of `coincide.correlate`, as `needed_columns` has checked them.
-    """
-    left, right = (
-        list(dict.fromkeys(time_names(side, arguments.get(name, _DEFAULTS[name]))))
-        for side, name in zip(SIDES, ("left_time", "right_time"), strict=True)
-    )
-    return left, right
 
 
 def with_like_keys(schemas: Sequence[pa.Schema], by: Sequence[str]) -> list[pa.Schema]:

@@ -1,4 +1,4 @@
-"""`correlate_files`: the probability join of Parquet files on Spark, by the shortest way they allow."""
+"""Joins of Parquet files on Spark: by tasks that read them, or by DataFrames where they cannot."""
 
 from __future__ import annotations
 
@@ -8,16 +8,13 @@ import time
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any, Literal, get_args
 
 from pyarrow import fs
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import types as T
 
 from coincide import errors
-from coincide.condition import TimingCondition
-from coincide.errors import CoincideError, ConditionError, DataError
-from coincide.options import CorrelateOptions, check_choice, options_for
+from coincide.errors import CoincideError, DataError
 from coincide.results import JoinCounters
 from coincide.sides import SIDES
 from coincide.units import Tick
@@ -32,24 +29,23 @@ from spark_plugin.dataframes.output_columns import (
 )
 from spark_plugin.dataframes.stage import observed, observed_numbers
 from spark_plugin.dataframes.stage_resources import gpu_profile
-from spark_plugin.join import BATCH_PAIRS, Correlation, plan_correlation
 from spark_plugin.ways.choice import parallelism
-from spark_plugin.ways.files.columns import needed_columns
+from spark_plugin.ways.correlation import BATCH_PAIRS, Correlation, plan_correlation
 from spark_plugin.ways.files.dataframe_checks import check_for_dataframes, spark_errors_as_ours
 from spark_plugin.ways.files.planning import NotDirect, plan_files
 from spark_plugin.ways.files.second_look import no_pairs_of
 from spark_plugin.ways.files.tasks import BatchTask, FileTask, SliceReport, StepSeconds
 from spark_plugin.ways.files.wire import spark_type
 from spark_plugin.ways.files.worker.slice_join import DirectJoin
+from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.tables import SideCounts, type_of
 from spark_plugin.worker.files.credentials import NOT_FOR_SPARK, holds_settings, shown
 from spark_plugin.worker.files.finding import Given, find_files, words_of
 from spark_plugin.worker.files.folders import OutputFolder
 from spark_plugin.worker.reports.emptiness import NoPairs
 from spark_plugin.worker.reports.metrics import WITH_SIDES, counters_of, side_of
-from spark_plugin.worker.reports.reports import JoinReport, JoinSummary, check_report, tell, warn
+from spark_plugin.worker.reports.reports import JoinReport, JoinSummary, tell, warn
 
-Way = Literal["auto", "direct", "broadcast", "exchange"]
 _log = logging.getLogger(__name__)
 
 
@@ -99,106 +95,102 @@ class FilesSummary:
         )
 
 
-def correlate_files(
-    spark: SparkSession,
-    left: Given,
-    right: Given,
-    condition: TimingCondition,
-    *,
-    output: str | os.PathLike[str] | None = None,
-    overwrite: bool = False,
-    way: Way = "auto",
-    report: JoinReport | None = None,
-    **arguments: Any,
-) -> DataFrame | FilesSummary:
-    """Join two sets of Parquet files by satisfaction probability.
-
-    Where the files lie in time order, or nearly so, each task reads the row groups of its slice itself:
-    no exchange, and no row passes through the JVM before it is a match. Else the files are read by
-    Spark and joined as by `coincide.correlate`: by broadcast or by exchange.
+@dataclass(frozen=True)
+class FilesJoin:
+    """A join of two sets of Parquet files on Spark.
 
     Parameters
     ----------
     spark : SparkSession
     left, right : str, path or sequence of them
-        Files, folders (with all below) or globs; paths or URIs that PyArrow understands. Workers must
-        see them under the same names.
-    condition : TimingCondition
-        The window on T_right - T_left and the confidence that it must reach.
-    output : str or path, optional
-        A folder to write Parquet files to, which appears whole or not at all.
-    overwrite : bool
-        Whether an older folder of results may be replaced.
-    way : {"auto", "direct", "broadcast", "exchange"}
-        Any but ``auto`` forces one. The last two are ways of DataFrames, which Spark reads.
-    report : JoinReport, optional
-        Is told what the rows were and what was found; of a DataFrame once that was computed.
-    **arguments
-        ``left_time``, ``right_time``, ``by``, ``left_columns``, ``right_columns``, ``how``, ``emit``,
-        ``probability``, ``backend``, ``options``: as `coincide.correlate` takes them.
-
-    Returns
-    -------
-    DataFrame or FilesSummary
-        The matches, computed when they are asked for; or, with `output`, what was written.
-
-    Raises
-    ------
-    SchemaError, ConditionError, DataError, BackendError
-        As `coincide.correlate`; for a file that lacks a column which others have, or that cannot be
-        read. Invalid rows are found when slices are read: without `output` such an error comes from
-        Spark when the DataFrame is computed.
-
-    Warns
-    -----
-    DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning, NoPairsWarning
-        With `output`. A DataFrame's by the direct way are not known before it was computed: the
-        report's summary gives them then.
+    arguments : JoinArguments
     """
-    check_choice("way", way, get_args(Way))
-    check_report(report)
-    if output is None and overwrite:
-        raise ConditionError("overwrite=True needs an output to replace; leave it out")
-    join, why = None, "as asked"
-    options = arguments.pop("options", CorrelateOptions())
-    arguments["options"] = options_for(way, options)
-    if way in ("auto", "direct"):
+
+    spark: SparkSession
+    left: Given
+    right: Given
+    arguments: JoinArguments
+
+    def dataframe(self, report: JoinReport | None) -> DataFrame:
+        """The matches, computed when they are asked for.
+
+        Raises
+        ------
+        SchemaError, ConditionError, DataError, BackendError
+            As `coincide.correlate_files`.
+        """
+        join, _ = self._direct()
+        if join is not None:
+            return _frame(self.spark, join, report)
+        planned = self._by_dataframes(observe=report is not None)
+        planned.tell(report)
+        return planned.dataframe
+
+    def written(
+        self, output: str | os.PathLike[str], overwrite: bool, report: JoinReport | None
+    ) -> FilesSummary:
+        """Write the matches to a folder, which appears whole or not at all.
+
+        Raises
+        ------
+        SchemaError, ConditionError, DataError, BackendError
+            As `coincide.correlate_files`.
+        """
+        join, why = self._direct()
+        target = OutputFolder(output, overwrite)
+        target.check_inputs("left", self.left)
+        target.check_inputs("right", self.right)
+        started = time.perf_counter()
+        with target as folder:
+            if join is None:
+                done = self._written_by_dataframes(folder, why)
+            else:
+                slices = written_slices(self.spark, join, folder.filesystem, folder.aside)
+                folder.publish({slice_.path for slice_ in slices})
+                done = summary_of(join, slices, time.perf_counter() - started, why)
+        tell(done.joined, report)
+        return done
+
+    def _direct(self) -> tuple[DirectJoin | None, str]:
+        """The join by the direct way, or None; and why."""
+        way = self.arguments.options.way
+        if way not in ("auto", "direct"):
+            return None, "as asked"
         try:
-            join = plan_direct(spark, left, right, condition, arguments)
-            why = join.plan.describe()
+            join = plan_direct(self.spark, self.left, self.right, self.arguments)
         except NotDirect as closed:
             if way == "direct":
                 raise
-            why = str(closed)
-            _log.warning("correlate_files: by DataFrames, since %s", why)
-    if output is None:
-        if join is not None:
-            return _frame(spark, join, report)
-        observe = report is not None
-        planned = _by_dataframes(spark, left, right, condition, arguments, observe=observe)
-        planned.tell(report)
-        return planned.dataframe
-    target = OutputFolder(output, overwrite)
-    target.check_inputs("left", left)
-    target.check_inputs("right", right)
-    with target as folder:
-        if join is not None:
-            started = time.perf_counter()
-            slices = written_slices(spark, join, folder.filesystem, folder.aside)
-            folder.publish({slice_.path for slice_ in slices})
-            done = summary_of(join, slices, time.perf_counter() - started, why)
-        else:
-            done = _written_by_dataframes(spark, left, right, condition, arguments, folder, why)
-    tell(done.joined, report)
-    return done
+            _log.warning("correlate_files: by DataFrames, since %s", closed)
+            return None, str(closed)
+        return join, join.plan.describe()
+
+    def _by_dataframes(self, observe: bool) -> Correlation:
+        given = self.left, self.right
+        for side, files, needed in zip(SIDES, given, self.arguments.columns, strict=True):
+            check_for_dataframes(self.spark, side, files, needed)
+        with spark_errors_as_ours():
+            left, right = (
+                _spark_frame(self.spark, *each) for each in zip(SIDES, given, strict=True)
+            )
+            return plan_correlation(left, right, self.arguments, observe=observe)
+
+    def _written_by_dataframes(self, folder: OutputFolder, why: str) -> FilesSummary:
+        started = time.perf_counter()
+        plan = self._by_dataframes(observe=True)
+        with closing(plan), spark_errors_as_ours():
+            plan.dataframe.write.mode("append").parquet(folder.uri)
+        rows, size = folder.publish_all()
+        seconds = time.perf_counter() - started
+        done = plan.summary()
+        return FilesSummary(
+            done.left, done.right, done.counters, rows, size, seconds, plan.slices, plan.way,
+            f"{plan.plan.describe()}; not direct: {why}", None, done.tick, done.no_pairs,
+        )  # fmt: skip
 
 
 def plan_direct(
-    spark: SparkSession,
-    left: Given,
-    right: Given,
-    condition: TimingCondition,
-    arguments: dict[str, Any],
+    spark: SparkSession, left: Given, right: Given, arguments: JoinArguments
 ) -> DirectJoin:
     """Plan a direct join for Spark's workers.
 
@@ -207,14 +199,9 @@ def plan_direct(
     NotDirect
         If the direct way is closed.
     """
-    join = plan_files(left, right, condition, parallelism=parallelism(spark), **arguments)
+    join = plan_files(left, right, arguments, parallelism=parallelism(spark))
     check_workers(spark)
-    options = arguments.get("options", CorrelateOptions())
-    spec = replace(
-        join.tables.spec,
-        threads=options.threads or 1,
-        batch_pairs=options.batch_pairs or BATCH_PAIRS,
-    )
+    spec = arguments.spec(join.tables.tick, 1, BATCH_PAIRS)
     _log.info("correlate_files: directly, %s", join.plan.describe())
     return replace(join, tables=replace(join.tables, spec=spec))
 
@@ -330,22 +317,6 @@ def _raise_first(reports: list[SliceReport]) -> None:
             raise kind(report.text)
 
 
-def _by_dataframes(
-    spark: SparkSession,
-    left: Given,
-    right: Given,
-    condition: TimingCondition,
-    arguments: dict[str, Any],
-    observe: bool,
-) -> Correlation:
-    names = needed_columns(arguments)
-    for side, given, needed in zip(SIDES, (left, right), names, strict=True):
-        check_for_dataframes(spark, side, given, needed)
-    with spark_errors_as_ours():
-        frames = _spark_frame(spark, "left", left), _spark_frame(spark, "right", right)
-        return plan_correlation(*frames, condition, **arguments, observe=observe)
-
-
 def _spark_frame(spark: SparkSession, side: str, given: Given) -> DataFrame:
     files = find_files(side, given)
     if files.filesystem.type_name == "local":
@@ -354,25 +325,3 @@ def _spark_frame(spark: SparkSession, side: str, given: Given) -> DataFrame:
         if holds_settings(word):
             raise DataError(f"{side}: {shown(word)} {NOT_FOR_SPARK}")
     return spark.read.parquet(*words_of(given))
-
-
-def _written_by_dataframes(
-    spark: SparkSession,
-    left: Given,
-    right: Given,
-    condition: TimingCondition,
-    arguments: dict[str, Any],
-    folder: OutputFolder,
-    why: str,
-) -> FilesSummary:
-    started = time.perf_counter()
-    plan = _by_dataframes(spark, left, right, condition, arguments, observe=True)
-    with closing(plan), spark_errors_as_ours():
-        plan.dataframe.write.mode("append").parquet(folder.uri)
-    rows, size = folder.publish_all()
-    seconds = time.perf_counter() - started
-    done = plan.summary()
-    return FilesSummary(
-        done.left, done.right, done.counters, rows, size, seconds, plan.slices, plan.way,
-        f"{plan.plan.describe()}; not direct: {why}", None, done.tick, done.no_pairs,
-    )  # fmt: skip

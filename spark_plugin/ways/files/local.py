@@ -5,21 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pyarrow as pa
 
-from coincide.condition import TimingCondition
 from coincide.results import JoinCounters
 from spark_plugin.ways.files.planning import plan_files
 from spark_plugin.ways.files.second_look import no_pairs_of
 from spark_plugin.ways.files.worker.slice_join import SliceRows, join_slice, read_slice
+from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.tables import SideCounts
 from spark_plugin.worker.files.finding import Given
 from spark_plugin.worker.reports.reports import JoinSummary
 
 
-class FilesJoin:
+class LocalFilesJoin:
     """A join of Parquet files, batch by batch, in memory bounded by ``options.slice_rows``.
 
     Used like `spark_plugin.worker.join.TableJoin`. Two slices are in memory at a time.
@@ -27,11 +26,9 @@ class FilesJoin:
     Parameters
     ----------
     left, right : str, path or sequence of them
-    condition : TimingCondition
+    arguments : JoinArguments
     say : callable
         Told which slice of how many is joined.
-    **arguments
-        As `coincide.correlate_tables`.
 
     Raises
     ------
@@ -43,12 +40,10 @@ class FilesJoin:
         self,
         left: Given,
         right: Given,
-        condition: TimingCondition,
-        *,
+        arguments: JoinArguments,
         say: Callable[[int, int], None] = lambda number, count: None,
-        **arguments: Any,
     ) -> None:
-        self._join = plan_files(left, right, condition, parallelism=1, **arguments)
+        self._join = plan_files(left, right, arguments, parallelism=1)
         self._say = say
         self.schema: pa.Schema = self._join.tables.schema
         self.plan = self._join.plan

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from coincide.condition import TimingCondition
 from coincide.errors import CoincideError
 from coincide.options import CorrelateOptions
 from spark_plugin.ways.files.columns import (
     check_present,
-    needed_columns,
-    time_columns,
     with_like_keys,
 )
 from spark_plugin.ways.files.footers import (
@@ -29,8 +25,9 @@ from spark_plugin.ways.files.row_groups import RowGroups, row_groups
 from spark_plugin.ways.files.stamps import FileStamps
 from spark_plugin.ways.files.worker.reading import PlannedFiles
 from spark_plugin.ways.files.worker.slice_join import DirectJoin
+from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.files.finding import Given, ParquetFiles, find_files
-from spark_plugin.worker.join import TablePlan, names_of, plan_tables
+from spark_plugin.worker.join import TablePlan, plan_tables
 
 TIMES_WITH_STATISTICS = (
     'spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")'
@@ -47,12 +44,7 @@ class NotDirect(CoincideError, ValueError):
 
 
 def plan_files(
-    left: Given,
-    right: Given,
-    condition: TimingCondition,
-    *,
-    parallelism: int,
-    **arguments: Any,
+    left: Given, right: Given, arguments: JoinArguments, *, parallelism: int
 ) -> DirectJoin:
     """Plan a join from the footers of its files.
 
@@ -60,11 +52,9 @@ def plan_files(
     ----------
     left, right : str, path or sequence of str
         As `find_files` takes them.
-    condition : TimingCondition
+    arguments : JoinArguments
     parallelism : int
         Tasks that run at once.
-    **arguments
-        As `coincide.correlate_tables`, which also says what is raised.
 
     Raises
     ------
@@ -77,16 +67,16 @@ def plan_files(
         If a column is missing, or differs between the files of a side; `MissingColumn` if only some
         files of a side have it.
     """
-    needed, times = needed_columns(arguments), time_columns(arguments)
+    needed, times = arguments.columns, arguments.times
     files = find_files("left", left), find_files("right", right)
     footers = [read_footers(*side) for side in zip(files, times, needed, strict=True)]
     for side, read, names in zip(files, footers, needed, strict=True):
         check_present(side.side, file_schemas(side, read), names)
     own = [read[0].schema for read in footers]
-    schemas = with_like_keys(own, names_of(arguments.get("by", ())))
-    tables = plan_tables(schemas[0], schemas[1], condition, **arguments)
+    schemas = with_like_keys(own, arguments.keys)
+    tables = plan_tables(schemas[0], schemas[1], arguments)
     groups = [_row_groups(files[i], footers[i], tables, i) for i in (0, 1)]
-    options: CorrelateOptions = arguments.get("options", CorrelateOptions())
+    options = arguments.options
     options = replace(options, slice_rows=_rows_of_slice(footers, options))
     plan = _ordered_plan(files[1], groups, tables, parallelism, options)
     planned = [

@@ -161,17 +161,17 @@ def _planned(options: dict[str, str]) -> DirectJoin:
     with _hidden(given):
         _check_options(given)
         with _named_as_options():
-            condition, arguments = worded_join(_words(given))
+            arguments = worded_join(_words(given))
         parallelism = _number("parallelism", given, int) or 8
         left, right = (names(f"the option {side}", [given[side]]) for side in SIDES)
         with _told_of_other_formats(left, right):
-            join = plan_files(left, right, condition, parallelism=parallelism, **arguments)
+            join = plan_files(left, right, arguments, parallelism=parallelism)
     if join.tables.invalid == "drop":
         _log.warning(
             "coincide: invalid rows are left out when the data source is read, which counts none; to learn"
             " how many, join by correlate_files with report=JoinReport(), or by coincide join"
         )
-    spec = replace(join.tables.spec, threads=arguments["options"].threads or 1)
+    spec = replace(join.tables.spec, threads=arguments.options.threads or 1)
     return replace(join, tables=replace(join.tables, spec=spec))
 
 

@@ -17,11 +17,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from coincide import BackendError, ConditionError, CorrelateOptions, TimingCondition, within
+from coincide import (
+    BackendError,
+    ConditionError,
+    CorrelateOptions,
+    TimingCondition,
+    correlate_tables,
+    within,
+)
 from spark_plugin.dataframes.stage_resources import WORKERS_SETTING, gpu_profile
 from spark_plugin.ways.exchange.worker.task import SliceTask
 from spark_plugin.worker.backends import devices
-from spark_plugin.worker.join import correlate_tables
 from tests.helpers.places import ROOT
 
 CONDITION = TimingCondition(within(-40, 60), 0.5)

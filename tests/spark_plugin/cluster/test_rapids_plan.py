@@ -60,7 +60,7 @@ CASES: dict[str, dict] = {
     "wall clocks": {"left_time": "wall", "right_time": "wall"},
 }  # fmt: skip
 BROADCASTS: dict[str, dict] = {
-    f"{side} small, {name}": {**case, "options": {**MICROSECONDS, "broadcast": side}}
+    f"{side} small, {name}": {**case, "options": {**MICROSECONDS, "way": f"broadcast-{side}"}}
     for side, names in {
         "right": ("keys", "left", "lists"),
         "left": ("pairs", "left", "semi", "counts", "lists", "best"),
@@ -118,7 +118,7 @@ def run(folder: str) -> None:
 
     from spark_plugin.cluster.session import local_session
     from spark_plugin.command_line import run as coincide
-    from spark_plugin.join import plan_correlation
+    from tests.helpers.joins import plan_correlation
 
     options = RapidsOptions(str(find_jar()), "local", explain_only=True)
     # Starting takes longer than a heartbeat.
@@ -138,7 +138,7 @@ def run(folder: str) -> None:
     crossing = {name: {**INTEGERS, **case} for name, (case, _) in CROSSING.items()}
     for name, case in {**CASES, **BROADCASTS, **crossing}.items():
         given = {"options": MICROSECONDS, **case}
-        given["options"] = CorrelateOptions(**{"broadcast": "never", **given["options"]})
+        given["options"] = CorrelateOptions(**{"way": "exchange", **given["options"]})
         planned = plan_correlation(left, right, CONDITION, **given)
         reports[name] = report(planned.dataframe)
         if name == "slices":

@@ -32,7 +32,11 @@ START_SECONDS = 150
 MESSAGE_BYTES = 4 << 20
 WIDE_ROWS = 100_000
 
-WAYS = {"exchange": "never", "broadcast right": "right", "broadcast left": "left"}
+WAYS = {
+    "exchange": "exchange",
+    "broadcast right": "broadcast-right",
+    "broadcast left": "broadcast-left",
+}
 SHAPES: dict[str, dict[str, Any]] = {
     "pairs": {"how": "inner", "emit": "pairs", "probability": True},
     "lists": {"how": "left", "emit": "lists"},
@@ -89,11 +93,11 @@ class Client:
         self.answers |= {name: self.refused(getattr(self, name)) for name in REFUSALS}
         return self.answers
 
-    def join(self, broadcast: str, arguments: dict[str, Any]) -> Any:
+    def join(self, way: str, arguments: dict[str, Any]) -> Any:
         """The rows, and the pairs that were counted."""
-        from spark_plugin.join import plan_correlation
+        from tests.helpers.joins import plan_correlation
 
-        options = CorrelateOptions(broadcast=broadcast)
+        options = CorrelateOptions(way=way)
         given = {"by": "key", "options": options, "observe": True, **arguments}
         with closing(plan_correlation(*self.frames, CONDITION, **given)) as planned:
             rows = rows_of(planned.dataframe.toArrow())
@@ -101,9 +105,9 @@ class Client:
         return rows, counters and counters.pairs
 
     def files_of(self, **more: Any) -> Any:
-        from coincide import correlate_files
+        from tests.helpers.joins import join_files
 
-        return correlate_files(self.spark, *self.files, CONDITION, **more)
+        return join_files(self.spark, *self.files, CONDITION, **more)
 
     def direct(self) -> Any:
         return rows_of(self.files_of(way="direct").toArrow())
@@ -133,7 +137,7 @@ class Client:
 
     def a_side_by_itself(self) -> Any:
         """Both sides too large to travel with the plan, which nobody has asked for: by exchange."""
-        from spark_plugin.join import plan_correlation
+        from tests.helpers.joins import plan_correlation
 
         return plan_correlation(self.wide(), self.wide(), CONDITION).way
 
@@ -151,7 +155,7 @@ class Client:
     def a_side_as_asked(self) -> Any:
         from coincide import correlate
 
-        options = CorrelateOptions(broadcast="right")
+        options = CorrelateOptions(way="broadcast-right")
         return correlate(self.frames[0], self.wide(), CONDITION, options=options)
 
     def gpus_of_the_scheduler(self) -> Any:

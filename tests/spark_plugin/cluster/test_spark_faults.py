@@ -15,13 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from coincide import CorrelateOptions, TimingCondition, within
+from coincide import CorrelateOptions, TimingCondition, correlate_tables, within
 from spark_plugin.ways.broadcast.worker.partials import PartialTask
 from spark_plugin.ways.broadcast.worker.task import BroadcastTask
 from spark_plugin.ways.exchange.worker.task import SliceTask
 from spark_plugin.ways.files.tasks import FileTask, SliceReport
-from spark_plugin.worker.join import correlate_tables
 from spark_plugin.worker.wire.task import WireTask
+from tests.helpers.joins import join_files
 from tests.helpers.places import ROOT
 
 CONDITION = TimingCondition(within(-40, 60), 0.5)
@@ -80,7 +80,7 @@ def run(master: str) -> None:
     import spark_plugin.ways.exchange.join as exchange
     import spark_plugin.ways.files.join as direct
     from spark_plugin.cluster.session import local_session
-    from spark_plugin.join import plan_correlation
+    from tests.helpers.joins import plan_correlation
 
     exchange.SliceTask = DyingSliceTask  # type: ignore[misc]
     broadcast.BroadcastTask = DyingBroadcastTask  # type: ignore[misc]
@@ -91,8 +91,11 @@ def run(master: str) -> None:
     frames = [spark.createDataFrame(stream(seed)) for seed in (1, 2)]
     ways = {
         "exchange": {"options": CorrelateOptions(slices=4, batch_pairs=50)},
-        "broadcast": {"options": CorrelateOptions(broadcast="right", batch_pairs=50)},
-        "two steps": {"options": CorrelateOptions(broadcast="left", batch_pairs=50), "how": "left"},
+        "broadcast": {"options": CorrelateOptions(way="broadcast-right", batch_pairs=50)},
+        "two steps": {
+            "options": CorrelateOptions(way="broadcast-left", batch_pairs=50),
+            "how": "left",
+        },
     }
     answer = {}
     for way, given in ways.items():
@@ -108,7 +111,7 @@ def run(master: str) -> None:
     for seed, path in enumerate(paths, 1):
         pq.write_table(stream(seed).sort_by("min_time"), path, row_group_size=100)
     options = CorrelateOptions(slices=4)
-    direct.correlate_files(spark, *paths, CONDITION, options=options, output="out", way="direct")
+    join_files(spark, *paths, CONDITION, options=options, output="out", way="direct")
     spark.stop()
     print("answer", json.dumps(answer))
 

@@ -14,10 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from coincide import BackendError, TimingCondition, correlate, correlate_files, within
+from coincide import BackendError, TimingCondition, correlate, within
 from spark_plugin.cluster.session import local_session
 from spark_plugin.cluster.worker_python import VARIABLE, check_workers, is_this_python
 from spark_plugin.command_line import doctor
+from tests.helpers.joins import join_files
 from tests.helpers.places import ROOT
 from tests.helpers.spark_cases import jobs
 from tests.helpers.workplace import WINDOW
@@ -64,7 +65,7 @@ def by_dataframes(spark: SparkSession, folder: Path) -> DataFrame:
 def by_files(spark: SparkSession, folder: Path) -> DataFrame:
     path = folder / "events.parquet"
     pq.write_table(EVENTS, path)
-    return correlate_files(spark, path, path, CONDITION, way="direct")
+    return join_files(spark, path, path, CONDITION, way="direct")
 
 
 @pytest.mark.spark

@@ -11,11 +11,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from coincide import CorrelateOptions, TimingCondition, within
-from spark_plugin.join import correlate, plan_correlation
-from spark_plugin.worker.join import TableJoin
+from coincide import CorrelateOptions, TimingCondition, correlate, within
 from tests.helpers.comparison import HUGE_TOLERANCE, PROBABILITY_TOLERANCE, SHAPES, assert_answer
 from tests.helpers.example_streams import CONDITION, LEFT, RIGHT, declared, expected_pairs
+from tests.helpers.joins import plan_correlation, table_join
 from tests.helpers.spark_cases import frame, jobs, pack, pair_ids, rows_of, settings
 from tests.helpers.strategies import JoinCase
 
@@ -197,7 +196,7 @@ def test_slices_are_logged(spark: SparkSession, caplog: pytest.LogCaptureFixture
 @pytest.mark.parametrize("emit", ["pairs", "lists", "counts", "best"])
 def test_counters(spark: SparkSession, emit: str) -> None:
     arguments: dict[str, Any] = {"by": "key", "emit": emit, "how": "left"}
-    job = TableJoin(LEFT, RIGHT, CONDITION, **arguments)
+    job = table_join(LEFT, RIGHT, CONDITION, **arguments)
     list(job.batches())
     planned = plan_correlation(
         frame(spark, LEFT), frame(spark, RIGHT), CONDITION, **arguments, observe=True,

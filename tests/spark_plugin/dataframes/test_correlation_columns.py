@@ -11,11 +11,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from coincide import CorrelateOptions, TimingCondition, within
-from spark_plugin.join import correlate, plan_correlation
-from spark_plugin.worker.join import correlate_tables
+from coincide import CorrelateOptions, TimingCondition, correlate, correlate_tables, within
 from tests.helpers.comparison import assert_answer
 from tests.helpers.example_streams import CONDITION, LEFT, RIGHT, declared, expected_pairs
+from tests.helpers.joins import plan_correlation
 from tests.helpers.spark_cases import frame, pair_ids, rows_of, settings
 from tests.helpers.strategies import JoinCase
 

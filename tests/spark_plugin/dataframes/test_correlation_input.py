@@ -11,12 +11,18 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from coincide import CorrelateOptions, TimingCondition, deadline, within
+from coincide import (
+    CorrelateOptions,
+    TimingCondition,
+    correlate,
+    correlate_tables,
+    deadline,
+    within,
+)
 from coincide.errors import CoincideError, ConditionError, DataError, SchemaError
-from spark_plugin.join import correlate, plan_correlation
-from spark_plugin.worker.join import TableJoin, correlate_tables
 from tests.helpers.comparison import assert_answer
 from tests.helpers.example_streams import CONDITION, LEFT, RIGHT, declared, expected_pairs
+from tests.helpers.joins import plan_correlation, table_join
 from tests.helpers.spark_cases import frame, jobs, pair_ids, rows_of
 from tests.helpers.strategies import JoinCase
 
@@ -177,7 +183,7 @@ def test_invalid_rows_are_refused_before_the_join(
     assert told[0] == told[1] != []
 
     options = CorrelateOptions(**known, invalid="drop")
-    job = TableJoin(**tables, **arguments, options=options)
+    job = table_join(**tables, **arguments, options=options)
     kept = pa.Table.from_batches(job.batches(), job.schema)["left_id"].to_pylist()
     planned = plan_correlation(**frames, **arguments, options=options)
     assert (planned.left, planned.right) == (job.summary.left, job.summary.right)

@@ -32,10 +32,10 @@ def plain(spark: SparkSession) -> Iterator[SparkSession]:
 
 
 @pytest.mark.parametrize("how", ["inner", "left"])
-@pytest.mark.parametrize("broadcast", ["never", "right"])
+@pytest.mark.parametrize("way", ["exchange", "broadcast-right"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_methods_are_short(
-    plain: SparkSession, tmp_path: Path, kind: str, broadcast: Any, how: Any
+    plain: SparkSession, tmp_path: Path, kind: str, way: Any, how: Any
 ) -> None:
     arrow, options = KINDS[kind]
     times = pa.array([float(i) if arrow == pa.float64() else i for i in range(50)], arrow)
@@ -48,7 +48,7 @@ def test_methods_are_short(
     found = correlate(
         left, right, TimingCondition(within("-1s", "1s"), 0.5), by="key", how=how,
         options=CorrelateOptions(
-            broadcast=broadcast, left_longest="2s", right_longest="2s", slices=6, **options
+            way=way, left_longest="2s", right_longest="2s", slices=6, **options
         ),
     )  # fmt: skip
     stages = found._jdf.queryExecution().debug().codegenToSeq()

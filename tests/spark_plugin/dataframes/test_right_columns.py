@@ -11,11 +11,11 @@ from coincide import (
     CorrelateOptions,
     TimingCondition,
     correlate,
-    correlate_files,
     correlate_tables,
     within,
 )
 from coincide.errors import SchemaError
+from tests.helpers.joins import join_files
 from tests.helpers.workplace import WINDOW, Workplace, events
 
 SHAPES = [{"how": "semi"}, {"how": "anti"}, {"emit": "counts"}]
@@ -69,12 +69,12 @@ def test_spark(spark, work: Workplace) -> None:
     frames = [spark.createDataFrame(table) for table in (LEFT, BARE)]
     for shape in SHAPES:
         want = rows(correlate_tables(LEFT, RIGHT, CONDITION, **shape))
-        for broadcast in ("left", "right", "never"):
-            options = CorrelateOptions(broadcast=broadcast)
+        for way in ("broadcast-left", "broadcast-right", "exchange"):
+            options = CorrelateOptions(way=way)
             found = correlate(*frames, CONDITION, options=options, **shape)
             assert rows(found.toArrow()) == want
         for way in ("direct", "exchange"):
-            found = correlate_files(spark, *paths, CONDITION, way=way, **shape)
+            found = join_files(spark, *paths, CONDITION, way=way, **shape)
             assert rows(found.toArrow()) == want
         given = {"left": paths[0], "right": paths[1], "within": "-3,5", "confidence": "0.5"}
         found = spark.read.format("coincide").options(**given, **shape).load()

@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 from coincide import CorrelateOptions, TimingCondition, within
 from coincide.probability import highest_probability, window_probability
 from coincide.units import Tick
-from spark_plugin.ways.files.local import FilesJoin
+from spark_plugin.ways.files.local import LocalFilesJoin
 from spark_plugin.ways.files.worker.slice_join import read_slice
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of
 from spark_plugin.worker.arrow.time_words import length_words, time_words
-from spark_plugin.worker.join import TableJoin
 from spark_plugin.worker.reports.emptiness import Evidence, NoPairs, evidence_of, explain_emptiness
 from spark_plugin.worker.reports.key_overlap import key_overlap
+from tests.helpers.joins import table_join
 
 LENGTHS = st.integers(0, 60)
 
@@ -37,7 +37,7 @@ def events(times: Any, length: int = 0, **more: Any) -> pa.Table:
 def no_pairs(
     left: pa.Table, right: pa.Table, lo: Any, hi: Any, ct: float = 0.9, **more: Any
 ) -> NoPairs:
-    job = TableJoin(left, right, TimingCondition(within(lo, hi), ct), **more)
+    job = table_join(left, right, TimingCondition(within(lo, hi), ct), **more)
     assert sum(batch.num_rows for batch in job.batches()) == 0
     assert job.summary is not None
     assert job.summary.no_pairs is not None
@@ -203,7 +203,7 @@ def test_an_empty_side() -> None:
 
 
 def test_nothing_is_said_of_a_join_that_finds_something() -> None:
-    job = TableJoin(events([0]), events([1]), TimingCondition(within(0, 5), 0.9), how="anti")
+    job = table_join(events([0]), events([1]), TimingCondition(within(0, 5), 0.9), how="anti")
     assert sum(batch.num_rows for batch in job.batches()) == 0
     assert job.summary is not None
     assert job.summary.no_pairs is None
@@ -218,7 +218,7 @@ def test_files_are_looked_at_again(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         table = events(times + shift, 7, key=key)
         pq.write_table(table, path, row_group_size=500)
     condition = TimingCondition(within(0, 3), 0.9)
-    job = FilesJoin(*paths, condition, by="key", options=CorrelateOptions(slices=3))
+    job = LocalFilesJoin(*paths, condition, by="key", options=CorrelateOptions(slices=3))
     assert list(job.batches()) == []
     assert job.summary is not None
     found = job.summary.no_pairs
@@ -229,7 +229,7 @@ def test_files_are_looked_at_again(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "differ only in case" in found.reasons[1]
     # Of a part of the rows nothing is certain.
     monkeypatch.setattr("spark_plugin.ways.files.second_look._MOST_ROWS", 1000)
-    job = FilesJoin(*paths, condition, by="key", options=CorrelateOptions(slices=3))
+    job = LocalFilesJoin(*paths, condition, by="key", options=CorrelateOptions(slices=3))
     assert list(job.batches()) == []
     assert job.summary is not None
     partly = job.summary.no_pairs

@@ -12,10 +12,9 @@ import pyarrow as pa
 import pytest
 
 import cpu_fallback
-from coincide import CorrelateOptions, TimingCondition, within
+from coincide import CorrelateOptions, TimingCondition, correlate_tables, within
 from coincide.errors import MemoryBudgetError
 from spark_plugin.worker import join as worker
-from spark_plugin.worker.join import correlate_tables
 from tests.helpers.comparison import SHAPES
 
 CALLS = ("left_order", "right_order", "counts", "offsets", "counters", "pairs", "partners", "best")

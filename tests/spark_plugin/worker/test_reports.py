@@ -24,13 +24,13 @@ from coincide import (
     TimingCondition,
     UnmatchableRowsWarning,
     correlate,
-    correlate_files,
     correlate_tables,
     within,
 )
 from coincide.units import Tick
 from spark_plugin.worker.arrow.tables import SideCounts
 from spark_plugin.worker.reports.reports import side_words
+from tests.helpers.joins import join_files
 from tests.helpers.spark_cases import frame
 
 DROP = CorrelateOptions(invalid="drop")
@@ -153,7 +153,9 @@ def test_a_report_is_a_report() -> None:
 @pytest.mark.parametrize("way", ["exchange", "broadcast"])
 def test_dataframes(spark: SparkSession, way: str) -> None:
     report, frames = JoinReport(), (frame(spark, events()), frame(spark, events(1)))
-    options = CorrelateOptions(invalid="drop", broadcast="never" if way == "exchange" else "right")
+    options = CorrelateOptions(
+        invalid="drop", way="exchange" if way == "exchange" else "broadcast-right"
+    )
     with told(*BOTH, *BOTH):
         found = correlate(*frames, CONDITION, options=options, report=report)
     assert (report.left, report.right) == (COUNTS, COUNTS)
@@ -172,10 +174,10 @@ def declared(**more: Any) -> CorrelateOptions:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("broadcast", ["never", "left", "right"])
+@pytest.mark.parametrize("way", ["exchange", "broadcast-left", "broadcast-right"])
 @pytest.mark.parametrize("how", ["inner", "left"])
 def test_declared_statistics_spare_the_look_not_the_counts(
-    spark: SparkSession, broadcast: str, how: str
+    spark: SparkSession, way: str, how: str
 ) -> None:
     left, right = (
         frame(spark, pa.table({"t": [None, *range(shift, 10 * N, 10)], "id": range(N + 1)}))
@@ -184,7 +186,7 @@ def test_declared_statistics_spare_the_look_not_the_counts(
     report = JoinReport()
     found = correlate(
         left, right, CONDITION, left_time="t", right_time="t", how=how, report=report,
-        options=declared(broadcast=broadcast),
+        options=declared(way=way),
     )  # fmt: skip
     assert report.left is None
     assert len(found.collect()) == N + (how == "left")
@@ -255,7 +257,7 @@ def test_files_into_files(
 ) -> None:
     report = JoinReport()
     with told(*BOTH, *BOTH):
-        done = correlate_files(
+        done = join_files(
             spark, *paths, CONDITION, output=tmp_path / "out", way=way, options=DROP, report=report
         )
     assert (done.left, done.right) == (COUNTS, COUNTS)
@@ -264,9 +266,9 @@ def test_files_into_files(
     assert told_.counters == done.counters
     with told(*BOTH, *BOTH):
         out = tmp_path / "anti"
-        correlate_files(spark, *paths, NONE, output=out, way=way, how="anti", options=DROP)
+        join_files(spark, *paths, NONE, output=out, way=way, how="anti", options=DROP)
     with told(*BOTH, *BOTH, NoPairsWarning) as texts:
-        done = correlate_files(spark, *paths, NONE, output=tmp_path / "none", way=way, options=DROP)
+        done = join_files(spark, *paths, NONE, output=tmp_path / "none", way=way, options=DROP)
     assert done.no_pairs is not None
     assert "times: left 40 to 29990" in texts[-1].replace(",", "")
 
@@ -277,7 +279,7 @@ def test_files_as_a_dataframe(spark: SparkSession, paths: tuple[str, str], slice
     report = JoinReport()
     options = CorrelateOptions(invalid="drop", slices=slices)
     with told():
-        found = correlate_files(
+        found = join_files(
             spark, *paths, CONDITION, way="direct", options=options, report=report, probability=True
         )
     assert report.left is None
@@ -290,7 +292,7 @@ def test_files_as_a_dataframe(spark: SparkSession, paths: tuple[str, str], slice
     assert done.counters.pairs == N - 4
     # Without a report nobody counts; who drops rows is told so.
     with told(DroppedRowsWarning) as texts:
-        correlate_files(spark, *paths, CONDITION, way="direct", options=options)
+        join_files(spark, *paths, CONDITION, way="direct", options=options)
     assert "give report=JoinReport()" in texts[0]
 
 
@@ -304,7 +306,7 @@ def test_rounding_on_every_way(spark: SparkSession, tmp_path: Path) -> None:
     options = CorrelateOptions(unit="s", tick="us")
     for way in ("direct", "exchange"):
         report = JoinReport()
-        found = correlate_files(
+        found = join_files(
             spark, path, path, condition, way=way, options=options, report=report, **given
         )
         found.collect()

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 import spark_plugin.worker.arrow.row_sizes as row_sizes
-from coincide import CorrelateOptions, TimingCondition, within
+from coincide import CorrelateOptions, TimingCondition, correlate_tables, within
 from coincide.errors import MemoryBudgetError, SchemaError
 from spark_plugin.worker.arrow.tables import SideCounts
-from spark_plugin.worker.join import TableJoin, correlate_tables
 from tests.helpers.comparison import SHAPES, assert_answer, check_case, condition_of, ticks_of
+from tests.helpers.joins import table_join
 from tests.helpers.strategies import JoinCase, Row, random_cases
 
 CASES = [
@@ -174,7 +174,7 @@ def test_nulls_and_invalid_rows_are_counted() -> None:
         "id": range(7),
     })  # fmt: skip
     right = pa.table({"min_time": [0], "max_time": [0], "k": ["a"], "id": [0]})
-    job = TableJoin(
+    job = table_join(
         left, right, TimingCondition(within(0, 0), 1.0), by=["k"], how="left",
         options=CorrelateOptions(invalid="drop", left_longest=10),
     )  # fmt: skip
@@ -191,7 +191,7 @@ def test_nulls_and_invalid_rows_are_counted() -> None:
 
 def test_a_null_key_does_not_excuse_an_invalid_time() -> None:
     left = pa.table({"min_time": [5, 0, 0], "max_time": [0, 0, 0], "k": [None, None, "a"]})
-    job = TableJoin(
+    job = table_join(
         left, left, TimingCondition(within(0, 0), 1.0), by=["k"], how="left",
         left_columns=["k"], right_columns=["k"], options=CorrelateOptions(invalid="drop"),
     )  # fmt: skip
@@ -380,7 +380,7 @@ def test_types_of_the_output() -> None:
 def test_batches_are_bounded(emit: str, batch_pairs: int) -> None:
     times = pa.array(range(0, 300, 3))
     table = pa.table({"min_time": times, "max_time": times, "id": times})
-    job = TableJoin(
+    job = table_join(
         table, table, TimingCondition(within(-6, 6), 1.0), how="left", emit=emit,
         options=CorrelateOptions(batch_pairs=batch_pairs),
     )  # fmt: skip

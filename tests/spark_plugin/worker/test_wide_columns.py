@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from coincide import CorrelateOptions, TimingCondition, within
+from coincide import CorrelateOptions, TimingCondition, correlate_tables, within
 from coincide.condition import Window
 from coincide.errors import MemoryBudgetError
 from spark_plugin.ways.broadcast.plan import BroadcastPlan
@@ -18,15 +18,15 @@ from spark_plugin.ways.broadcast.worker.partials import PartialTask, partial_spe
 from spark_plugin.ways.broadcast.worker.small_side import Shipment, sorted_table
 from spark_plugin.ways.broadcast.worker.task import BroadcastTask
 from spark_plugin.ways.exchange.worker.task import SliceTask
-from spark_plugin.ways.files.local import FilesJoin
+from spark_plugin.ways.files.local import LocalFilesJoin
 from spark_plugin.worker.arrow import row_sizes
 from spark_plugin.worker.arrow.sides import Side, grouped_events
 from spark_plugin.worker.arrow.wide_columns import decoded, narrow_type, one_array, wide_type
 from spark_plugin.worker.emission import JoinSpec
 from spark_plugin.worker.files.parquet_rows import ParquetRows
-from spark_plugin.worker.join import TableJoin, correlate_tables
 from spark_plugin.worker.wire.columns import CODED, LABEL, TIME, LabelCode, WireLayout
 from tests.helpers.comparison import SHAPES
+from tests.helpers.joins import table_join
 
 TEXTS = ["", "a", "bb" * 7, None, "c" * 40, "d" * 300, "é" * 20]
 
@@ -118,7 +118,7 @@ def test_every_shape_in_batches_of_bounded_bytes(
     if emit != "lists":  # of which a single one may be too long
         monkeypatch.setattr(row_sizes, "ARRAY_BYTES", 1000)
     for threads in (1, 3):
-        job = TableJoin(
+        job = table_join(
             table, table, CONDITION, **arguments, options=CorrelateOptions(threads=threads)
         )
         found = list(job.batches())
@@ -349,7 +349,7 @@ def test_files(kind: pa.DataType, tight: None, tmp_path: Any) -> None:
     pq.write_table(table, tmp_path / "events.parquet", row_group_size=20)
     path = str(tmp_path / "events.parquet")
     arguments = dict(by="key", options=CorrelateOptions(slices=3), **COLUMNS)
-    job = FilesJoin(path, path, CONDITION, **arguments)
+    job = LocalFilesJoin(path, path, CONDITION, **arguments)
     found = list(job.batches())
     check_size(found, job.schema)
     assert in_order(found) == in_order(
@@ -369,7 +369,7 @@ def test_more_than_two_gibibytes_of_pairs() -> None:
     n, text = 1000, "x" * 2200
     left = pa.table({"min_time": np.zeros(n, int), "max_time": np.zeros(n, int), "id": [text] * n})
     right = left.set_column(2, "id", pa.array(np.arange(n)))
-    job = TableJoin(left, right, TimingCondition(within(0, 0), 1.0))
+    job = table_join(left, right, TimingCondition(within(0, 0), 1.0))
     pairs = size = 0
     for batch in job.batches():
         assert batch.nbytes <= 2 * row_sizes.BATCH_BYTES
@@ -386,7 +386,7 @@ def test_more_than_two_gibibytes_of_input() -> None:
     times = np.arange(len(column))
     events = pa.table({"min_time": times, "max_time": times, "id": times, "text": column})
     few = events.slice(2000).drop("text")
-    job = TableJoin(
+    job = table_join(
         events, few, TimingCondition(within(0, 0), 1.0), left_columns=["id", "text"], how="left"
     )  # fmt: skip
     rows = 0

@@ -85,7 +85,7 @@ def _check_size(size: int, spark: SparkSession) -> None:
         raise ConditionError(
             f"the side to broadcast takes {size:,} bytes; on Spark Connect it travels with the plan, of"
             f" which the server takes {most:,} ({MESSAGE_SETTING}): start the server with more, or leave"
-            " broadcast= to us"
+            " way= to us"
         )
 
 

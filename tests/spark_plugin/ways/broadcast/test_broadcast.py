@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -12,19 +12,26 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from coincide import CorrelateOptions, TimingCondition, Window, correlate_files, within
+from coincide import (
+    CorrelateOptions,
+    TimingCondition,
+    Window,
+    correlate,
+    correlate_tables,
+    within,
+)
 from coincide.errors import ConditionError, DataError
-from coincide.options import options_for
+from coincide.options import Way
 from coincide.probability import distance_from_middle, distances_from_middle
 from coincide.results import JoinCounters
-from spark_plugin.join import Correlation, plan_correlation
 from spark_plugin.ways.broadcast.worker import task as broadcast_task
 from spark_plugin.ways.broadcast.worker.small_side import Shipment, SmallSide, sorted_table
+from spark_plugin.ways.correlation import Correlation
 from spark_plugin.worker.arrow.sides import Side
-from spark_plugin.worker.join import correlate_tables
 from spark_plugin.worker.wire.columns import UNMATCHED, WireLayout
 from tests.conftest import SeismicPicks
 from tests.helpers.comparison import HUGE_TOLERANCE, PROBABILITY_TOLERANCE, SHAPES
+from tests.helpers.joins import join_files, plan_correlation
 from tests.helpers.spark_cases import frame, jobs, pack, pair_ids, rows_of, settings
 
 pytestmark = pytest.mark.spark
@@ -34,7 +41,7 @@ SIDES = ["left", "right"]
 
 
 def planned(left: DataFrame, right: DataFrame, side: str, **arguments: Any) -> Correlation:
-    options = CorrelateOptions(broadcast=side, **arguments.pop("options", {}))
+    options = CorrelateOptions(way=f"broadcast-{side}", **arguments.pop("options", {}))
     condition = arguments.pop("condition", CONDITION)
     found = plan_correlation(left, right, condition, observe=True, options=options, **arguments)
     assert (found.way, found.slices, found.replication) == ("broadcast", None, None)
@@ -124,26 +131,27 @@ def test_a_small_side_is_found_by_its_bytes(spark: SparkSession) -> None:
 def test_the_result_is_the_same_by_any_way(spark: SparkSession) -> None:
     left, right = frame(spark, LEFT), frame(spark, RIGHT).repartition(3)
     expected = correlate_tables(LEFT, RIGHT, CONDITION)
-    for way in ("auto", "left", "right", "smaller", "never"):
-        options = CorrelateOptions(broadcast=way)
+    for way in get_args(Way):
+        if way == "direct":
+            continue
+        options = CorrelateOptions(way=way)
         found = plan_correlation(left, right, CONDITION, options=options)
-        assert found.way == ("exchange" if way == "never" else "broadcast")
+        assert found.way == ("exchange" if way == "exchange" else "broadcast")
         assert pair_ids(found.dataframe) == sorted(
             zip(expected["left_id"].to_pylist(), expected["right_id"].to_pylist(), strict=True)
         )
 
 
-def test_a_way_decides_what_options_leave_open() -> None:
-    assert options_for("exchange", CorrelateOptions()).broadcast == "never"
-    assert options_for("broadcast", CorrelateOptions()).broadcast == "smaller"
-    assert options_for("auto", CorrelateOptions()).broadcast == "auto"
-    assert options_for("exchange", CorrelateOptions(broadcast="left")).broadcast == "left"
+def test_dataframes_are_not_read_directly(spark: SparkSession) -> None:
+    left = frame(spark, LEFT)
+    with pytest.raises(ConditionError, match=r"way='direct' reads files.*use correlate_files"):
+        correlate(left, left, CONDITION, options=CorrelateOptions(way="direct"))
 
 
 @pytest.mark.parametrize("wrong", ["both", None, True])
 def test_no_such_choice(wrong: Any) -> None:
-    with pytest.raises(ConditionError, match="broadcast must be one of auto, left"):
-        CorrelateOptions(broadcast=wrong)
+    with pytest.raises(ConditionError, match="way must be one of auto, direct"):
+        CorrelateOptions(way=wrong)
 
 
 @pytest.mark.parametrize("wrong", [-1, 1.5, "10MB", True])
@@ -325,19 +333,17 @@ def test_columns_of_every_type_come_through(spark: SparkSession, emit: str) -> N
         "emit": emit, "how": "left", "probability": True,
     }  # fmt: skip
     results = {
-        way: plan_correlation(
-            left, left, condition, options=CorrelateOptions(broadcast=way), **given
-        )
-        for way in ("left", "right", "never")
+        way: plan_correlation(left, left, condition, options=CorrelateOptions(way=way), **given)
+        for way in ("broadcast-left", "broadcast-right", "exchange")
     }
     schemas = {way: join.dataframe.schema.simpleString() for way, join in results.items()}
     assert len(set(schemas.values())) == 1
     rows = {way: sorted(map(str, join.dataframe.collect())) for way, join in results.items()}
-    assert len(rows["never"]) >= 40
+    assert len(rows["exchange"]) >= 40
     if emit != "lists":
-        assert rows["left"] == rows["right"] == rows["never"]
+        assert rows["broadcast-left"] == rows["broadcast-right"] == rows["exchange"]
     else:  # the order within lists is nobody's
-        assert [sorted(row) for row in rows["left"]] == [sorted(row) for row in rows["never"]]
+        assert [sorted(row) for row in rows["left"]] == [sorted(row) for row in rows["exchange"]]
 
 
 def test_settings_of_the_session(spark: SparkSession) -> None:
@@ -409,7 +415,7 @@ def test_what_was_broadcast_can_be_let_go(spark: SparkSession) -> None:
     assert not file.exists()
     plan_correlation(
         frame(spark, LEFT), frame(spark, RIGHT), CONDITION,
-        options=CorrelateOptions(broadcast="never"),
+        options=CorrelateOptions(way="exchange"),
     ).close()  # fmt: skip
 
 
@@ -433,7 +439,7 @@ def test_files_say_which_way_they_went(spark: SparkSession, tmp_path: Path) -> N
     expected = correlate_tables(LEFT, RIGHT, CONDITION).num_rows
     for way in ("broadcast", "exchange"):
         out = tmp_path / way
-        done = correlate_files(spark, *paths, CONDITION, output=out, way=way)
+        done = join_files(spark, *paths, CONDITION, output=out, way=way)
         assert (done.way, done.rows) == (way, expected)
         assert done.counters is not None
         assert done.counters.pairs == expected

@@ -55,16 +55,16 @@ def test_the_threshold_is_in_bytes(most: int, expected: str | None) -> None:
 def test_a_side_of_unknown_bytes_is_no_small_one() -> None:
     left, right = side("left", *LARGE), side("right", 10, None)
     assert chosen(left, right) is None
-    assert chosen(left, right, broadcast="right") == "right"
-    assert chosen(left, right, broadcast="smaller") == "right"
+    assert chosen(left, right, way="broadcast-right") == "right"
+    assert chosen(left, right, way="broadcast") == "right"
 
 
 @pytest.mark.parametrize("asked", ["left", "right"])
 def test_what_is_asked_for_is_done(asked: str) -> None:
     for sides in ((SMALL, LARGE), (LARGE, SMALL)):
         left, right = (side(n, *given) for n, given in zip(("left", "right"), sides, strict=True))
-        assert chosen(left, right, broadcast=asked, slices=4, broadcast_bytes=0) == asked
-        assert chosen(left, right, broadcast="never") is None
+        assert chosen(left, right, way=f"broadcast-{asked}", slices=4, broadcast_bytes=0) == asked
+        assert chosen(left, right, way="exchange") is None
 
 
 def test_who_asks_for_slices_gets_slices() -> None:

@@ -68,7 +68,7 @@ def test_a_stream_and_a_static_side_that_goes_to_every_worker(
     spark: SparkSession, tmp_path: Path, stream_side: str, how: Any, emit: Any
 ) -> None:
     static = "right" if stream_side == "left" else "left"
-    options = CorrelateOptions(broadcast=static, **LENGTHS)
+    options = CorrelateOptions(way=f"broadcast-{static}", **LENGTHS)
     shape = {"how": how, "emit": emit}
     found = correlate(*sides(spark, tmp_path, stream_side), CONDITION, options=options, **shape)
     name = f"found_{stream_side}_{how}_{emit}"
@@ -84,29 +84,59 @@ def test_a_stream_and_a_static_side_that_goes_to_every_worker(
 @pytest.mark.parametrize(
     ("streams", "options", "shape", "words"),
     [
-        (["left"], {}, {}, 'add broadcast="right", left_longest=..., right_longest=... to Corr'),
-        (["right"], {}, {}, 'add broadcast="left", left_longest=..., right_longest=... to Corr'),
-        (["left"], {**LENGTHS}, {}, 'the static right side must .* add broadcast="right" to Corr'),
-        (["left"], {**LENGTHS, "broadcast": "left"}, {}, 'add broadcast="right" to Corr'),
-        (["left"], {**LENGTHS, "broadcast": "smaller"}, {}, 'add broadcast="right" to Corr'),
         (
             ["left"],
-            {**LENGTHS, "broadcast": "never", "time_range": (0, 9)},
             {},
-            'broadcast="right"',
+            {},
+            'add way="broadcast-right", left_longest=..., right_longest=... to Corr',
         ),
-        (["left"], {"broadcast": "right", "left_longest": 9}, {}, r"add right_longest=\.\.\. to"),
+        (
+            ["right"],
+            {},
+            {},
+            'add way="broadcast-left", left_longest=..., right_longest=... to Corr',
+        ),
         (
             ["left"],
-            {**LENGTHS, "broadcast": "right", "invalid": "drop"},
+            {**LENGTHS},
+            {},
+            'the static right side must .* add way="broadcast-right" to Corr',
+        ),
+        (["left"], {**LENGTHS, "way": "broadcast-left"}, {}, 'add way="broadcast-right" to Corr'),
+        (["left"], {**LENGTHS, "way": "broadcast"}, {}, 'add way="broadcast-right" to Corr'),
+        (
+            ["left"],
+            {**LENGTHS, "way": "exchange", "time_range": (0, 9)},
+            {},
+            'way="broadcast-right"',
+        ),
+        (
+            ["left"],
+            {"way": "broadcast-right", "left_longest": 9},
+            {},
+            r"add right_longest=\.\.\. to",
+        ),
+        (
+            ["left"],
+            {**LENGTHS, "way": "broadcast-right", "invalid": "drop"},
             {},
             'add invalid="raise" to Corr',
         ),
-        (["right"], {**LENGTHS, "broadcast": "left"}, {"how": "left"}, "give the stream as left"),
-        (["right"], {**LENGTHS, "broadcast": "left"}, {"emit": "best"}, "emit='pairs', or give"),
+        (
+            ["right"],
+            {**LENGTHS, "way": "broadcast-left"},
+            {"how": "left"},
+            "give the stream as left",
+        ),
+        (
+            ["right"],
+            {**LENGTHS, "way": "broadcast-left"},
+            {"emit": "best"},
+            "emit='pairs', or give",
+        ),
         (
             ["left", "right"],
-            {**LENGTHS, "broadcast": "never", "time_range": (0, 9)},
+            {**LENGTHS, "way": "exchange", "time_range": (0, 9)},
             {},
             r"both streaming.* coincide\.stream_correlator",
         ),

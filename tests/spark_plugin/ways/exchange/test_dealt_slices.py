@@ -11,11 +11,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from coincide import CorrelateOptions, TimingCondition, correlate, correlate_tables, within
-from spark_plugin.join import plan_correlation
 from spark_plugin.ways.exchange import join as exchange_way
 from spark_plugin.ways.exchange.worker.task import SliceTask
 from spark_plugin.worker.emission import Emission
 from tests.helpers.comparison import SHAPES
+from tests.helpers.joins import plan_correlation
 from tests.helpers.spark_cases import frame, pack, rows_of
 
 pytestmark = pytest.mark.spark
@@ -29,7 +29,7 @@ def test_dealt_joins_equal_the_reference(
     number = SHAPES.index((how, emit, probability))
     cases = pack(number, 6, keys=("station",) if number % 2 else ())
     left, right = (frame(spark, table) for table in cases.tables())
-    options = CorrelateOptions(slice_rows=8, broadcast="never", max_replication=1.0)
+    options = CorrelateOptions(slice_rows=8, way="exchange", max_replication=1.0)
     planned = plan_correlation(
         left, right, cases.condition, by=cases.by, how=how, emit=emit, probability=probability,
         options=options, observe=True,
@@ -66,7 +66,7 @@ def test_a_burst_on_the_right_goes_whole_to_nobody(
     found = correlate(
         frame(spark, left), frame(spark, right), CONDITION, left_time="min_time",
         right_time="min_time", by=["key"] if keyed else [],
-        options=CorrelateOptions(slice_rows=ROOM, broadcast="never"),
+        options=CorrelateOptions(slice_rows=ROOM, way="exchange"),
     )  # fmt: skip
     assert found.count() == left_n * 6000
 
@@ -83,7 +83,7 @@ def test_times_tell_events_apart_that_share_all_other_columns(spark: SparkSessio
             frame(spark, left).repartition(7), frame(spark, right).repartition(5),
             TimingCondition(within(-5, 5), 0.5), left_time="min_time", right_time="min_time",
             left_columns="min_time", emit="counts",
-            options=CorrelateOptions(slice_rows=80, broadcast="never"),
+            options=CorrelateOptions(slice_rows=80, way="exchange"),
         )  # fmt: skip
         assert planned.plan.deals_right
         found = {(row["left_min_time"], row["matches"]) for row in rows_of(planned.dataframe)}
@@ -99,7 +99,7 @@ def test_a_left_event_with_a_burst_of_partners_is_no_row_of_lists(spark: SparkSe
     )
     planned = plan_correlation(
         frame(spark, left), frame(spark, right), CONDITION, how="left",
-        options=CorrelateOptions(slice_rows=10, broadcast="never"),
+        options=CorrelateOptions(slice_rows=10, way="exchange"),
     )  # fmt: skip
     assert planned.plan.deals_right
     text = planned.dataframe._jdf.queryExecution().toString()
@@ -115,7 +115,7 @@ def test_events_alike_in_all_are_told_apart(spark: SparkSession, emit: Any) -> N
     right = pa.table({"min_time": [50] * 60, "max_time": [50] * 60, "id": range(60)})
     nulls = pa.table({"min_time": [None, None], "max_time": [1, 1], "id": [9, 9]}, left.schema)
     left = pa.concat_tables([left, nulls])
-    options = CorrelateOptions(slice_rows=10, broadcast="never")
+    options = CorrelateOptions(slice_rows=10, way="exchange")
     given: dict[str, Any] = {"how": "left", "emit": emit}
     planned = plan_correlation(
         frame(spark, left), frame(spark, right), CONDITION, options=options, **given

@@ -19,13 +19,13 @@ from coincide import CorrelateOptions, TimingCondition, within
 from coincide.errors import DataError
 from spark_plugin.ways.files.bounds import ONLY_NULLS, Stored, chunk_range, range_ticks, ranges
 from spark_plugin.ways.files.footers import read_footers
-from spark_plugin.ways.files.local import FilesJoin
-from spark_plugin.ways.files.planning import NotDirect, plan_files
+from spark_plugin.ways.files.local import LocalFilesJoin
+from spark_plugin.ways.files.planning import NotDirect
 from spark_plugin.ways.files.row_groups import RowGroups, row_groups
 from spark_plugin.worker.arrow.tables import SideCounts, read_side
 from spark_plugin.worker.arrow.time_columns import TimeColumn, TimeScale, resolve_tick, scale_of
 from spark_plugin.worker.files.finding import find_files
-from spark_plugin.worker.join import TableJoin, plan_tables
+from tests.helpers.joins import plan_files, plan_tables, table_join
 
 TIMES = ("min_time", "max_time")
 GROUP = 5
@@ -71,9 +71,9 @@ def joined(
 ) -> tuple[list[tuple[int, int]], SideCounts, SideCounts]:
     """Pairs and counts of the direct way, compared with those in memory."""
     settings = CorrelateOptions(slices=4, max_replication=1e9, **options)
-    direct = FilesJoin(left, right, condition, options=settings)
+    direct = LocalFilesJoin(left, right, condition, options=settings)
     found = pa.Table.from_batches(direct.batches(), direct.schema)
-    whole = TableJoin(pq.read_table(left), pq.read_table(right), condition, options=settings)
+    whole = table_join(pq.read_table(left), pq.read_table(right), condition, options=settings)
     want = pa.Table.from_batches(whole.batches(), whole.schema)
     pairs = [sorted(zip(*(t[n].to_pylist() for n in t.column_names))) for t in (found, want)]  # noqa: B905
     assert pairs[0] == pairs[1]
@@ -326,7 +326,7 @@ def test_a_wild_time_in_each_left_row_group_costs_no_reading(
     left = ordered(tmp_path / "left.parquet", 100, wild, column)
     right = ordered(tmp_path / "right.parquet", 100, {})
     options = CorrelateOptions(slices=10, invalid="drop")
-    job = FilesJoin(left, right, TimingCondition(within(0, 50), 0.5), options=options)
+    job = LocalFilesJoin(left, right, TimingCondition(within(0, 50), 0.5), options=options)
     assert len(job.plan.slices) == 10
     assert job.plan.reads < 1.3
 

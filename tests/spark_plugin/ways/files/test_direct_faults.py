@@ -25,6 +25,7 @@ from spark_plugin.ways.files import join as direct
 from spark_plugin.ways.files.columns import MissingColumn
 from spark_plugin.ways.files.tasks import FileTask, SliceReport
 from spark_plugin.worker.files.folders import OutputFolder
+from tests.helpers.joins import join_files
 from tests.helpers.places import ROOT
 from tests.spark_plugin.ways.files.test_direct_join import stream
 
@@ -52,7 +53,7 @@ def write(path: Path, table: pa.Table, **how: Any) -> None:
 def correlate(spark: SparkSession, folder: Path, **more: Any) -> direct.FilesSummary:
     arguments = {"output": folder / "out", "options": CorrelateOptions(slices=SLICES), **more}
     sides = folder / "left.parquet", folder / "right.parquet"
-    done = direct.correlate_files(spark, *sides, CONDITION, way="direct", **arguments)
+    done = join_files(spark, *sides, CONDITION, way="direct", **arguments)
     assert isinstance(done, direct.FilesSummary)
     return done
 
@@ -159,7 +160,7 @@ def test_files_that_spoil_between_plan_and_read(
 
 def by_dataframes(spark: SparkSession, folder: Path, way: str, **more: Any) -> None:
     sides = folder / "left.parquet", folder / "right.parquet"
-    direct.correlate_files(spark, *sides, CONDITION, way=way, output=folder / "out", **more)
+    join_files(spark, *sides, CONDITION, way=way, output=folder / "out", **more)
 
 
 WAYS = pytest.mark.parametrize("way", ["broadcast", "exchange"])
@@ -259,7 +260,7 @@ def as_nobody(action: str, folder: Path) -> None:
 
 
 def plan(folder: Path) -> None:
-    from spark_plugin.ways.files.planning import plan_files
+    from tests.helpers.joins import plan_files
 
     plan_files(folder / "left.parquet", folder / "right.parquet", CONDITION, parallelism=1)
 
@@ -271,11 +272,11 @@ def enter(folder: Path) -> None:
 
 def read(folder: Path) -> None:
     """Plan with a file of this user, then take the permission away."""
-    from spark_plugin.ways.files.local import FilesJoin
+    from spark_plugin.ways.files.local import LocalFilesJoin
 
     own = Path(tempfile.mkdtemp()) / "left.parquet"
     own.write_bytes((folder / "left.parquet").read_bytes())
-    job = FilesJoin(own, folder / "right.parquet", CONDITION)
+    job = LocalFilesJoin(own, folder / "right.parquet", CONDITION)
     own.chmod(0)
     try:
         list(job.batches())
@@ -315,7 +316,7 @@ def test_without_permission(
 def start(function: str, *words: str, **environment: str) -> subprocess.Popen[str]:
     """Call a function of this module in a process of its own."""
     arguments = f"*{words[:-1]!r}, t.Path({words[-1]!r})"
-    code = f"from tests import test_direct_faults as t; t.{function}({arguments})"
+    code = f"import {__name__} as t; t.{function}({arguments})"
     return subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, **environment},
@@ -390,7 +391,7 @@ def test_a_full_disk(folder: Path, java_home: str) -> None:
     if not can_mount():
         pytest.skip("needs a file system of its own: unshare and mount are not allowed here")
     (folder / "results").mkdir()
-    code = f"from tests import test_direct_faults as t; t.fill_the_disk(t.Path({str(folder)!r}))"
+    code = f"import {__name__} as t; t.fill_the_disk(t.Path({str(folder)!r}))"
     script = f'mount -t tmpfs -o size=24k tmpfs "{folder}/results" && exec "$0" -c "$1"'
     done = subprocess.run(
         ["unshare", "-rm", "sh", "-c", script, sys.executable, code],

@@ -12,10 +12,10 @@ import pytest
 from coincide import CorrelateOptions, TimingCondition, within
 from coincide.errors import DataError, SchemaError
 from spark_plugin.ways.files.footers import read_footers
-from spark_plugin.ways.files.planning import NotDirect, plan_files
+from spark_plugin.ways.files.planning import NotDirect
 from spark_plugin.ways.files.row_groups import row_groups
 from spark_plugin.worker.files.finding import find_files
-from spark_plugin.worker.join import plan_tables
+from tests.helpers.joins import plan_files, plan_tables
 
 CONDITION = TimingCondition(within("-1s", "1s"), 0.5)
 

@@ -12,21 +12,23 @@ import pytest
 
 from coincide import CorrelateOptions, TimingCondition, within
 from coincide.errors import DataError
-from spark_plugin.ways.files.local import FilesJoin
-from spark_plugin.worker.join import TableJoin
+from spark_plugin.ways.files.local import LocalFilesJoin
 from tests.helpers.comparison import SHAPES, assert_answer, condition_of, ticks_of
 from tests.helpers.direct_layouts import write_layout
+from tests.helpers.joins import table_join
 from tests.helpers.strategies import random_cases
 
 SLICES = (None, 1, 2, 3, 7, 50)
 ANY_ORDER = 1e9
 
 
-def joined(*sides: Any, slices: int | None = None, **arguments: Any) -> tuple[pa.Table, FilesJoin]:
+def joined(
+    *sides: Any, slices: int | None = None, **arguments: Any
+) -> tuple[pa.Table, LocalFilesJoin]:
     options = CorrelateOptions(
         slices=slices, max_replication=ANY_ORDER, **arguments.pop("options", {})
     )
-    job = FilesJoin(*sides, options=options, **arguments)
+    job = LocalFilesJoin(*sides, options=options, **arguments)
     return pa.Table.from_batches(job.batches(), job.schema), job
 
 
@@ -68,7 +70,7 @@ def test_counts_and_counters_of_all_rows(tmp_path: Path, order: str, slices: int
     ]
     condition = TimingCondition(within(-300, 100), 0.7)
     found, job = joined(*sides, condition, slices=slices, options={"invalid": "drop"})
-    whole = TableJoin(*tables, condition, options=CorrelateOptions(invalid="drop"))
+    whole = table_join(*tables, condition, options=CorrelateOptions(invalid="drop"))
     expected = pa.Table.from_batches(whole.batches(), whole.schema)
     by = [(name, "ascending") for name in expected.column_names]
     assert found.sort_by(by).equals(expected.sort_by(by))
@@ -138,7 +140,7 @@ def test_a_file_that_changes_between_plan_and_read(tmp_path: Path) -> None:
         (right.unlink, "right.parquet is gone"),
     ):
         pq.write_table(stream(100, 1), right)
-        job = FilesJoin(left, right, condition)
+        job = LocalFilesJoin(left, right, condition)
         change()
         with pytest.raises(DataError, match=f"right: .*{words}|right: {words}"):
             list(job.batches())
@@ -155,7 +157,7 @@ def large_keys(tmp_path: Path) -> tuple[Path, Path, pa.Table]:
         key = texts.dictionary_encode() if kind == pa.string() else texts.cast(kind)
         paths.append(tmp_path / f"{seed}.parquet")
         pq.write_table(table.set_column(3, "key", key), paths[-1], row_group_size=300)
-    job = TableJoin(*tables, TimingCondition(within(-300, 100), 0.7), by="key")
+    job = table_join(*tables, TimingCondition(within(-300, 100), 0.7), by="key")
     return paths[0], paths[1], pa.Table.from_batches(job.batches(), job.schema)
 
 

@@ -15,14 +15,14 @@ import pytest
 from pyarrow import fs
 from pyspark.sql import SparkSession
 
-from coincide import CorrelateOptions, TimingCondition, correlate_files, within
+from coincide import CorrelateOptions, TimingCondition, within
 from coincide.errors import DataError
 from spark_plugin.command_line import run
-from spark_plugin.ways.files.local import FilesJoin
+from spark_plugin.ways.files.local import LocalFilesJoin
 from spark_plugin.ways.files.source import CoincideSource
 from spark_plugin.ways.files.stamps import open_footer
 from spark_plugin.worker.files.folders import OutputFolder
-from spark_plugin.worker.join import TableJoin
+from tests.helpers.joins import join_files, table_join
 from tests.spark_plugin.ways.files.test_direct_join import stream
 from tests.spark_plugin.worker.test_credentials import assert_hidden as hidden
 
@@ -45,7 +45,7 @@ class Bucket(NamedTuple):
         return f"s3://{quote(KEY, safe='')}:{quote(SECRET, safe='')}@bucket/{path}{self.query}"
 
     def join(self) -> pa.Table:
-        job = TableJoin(*self.tables, CONDITION)
+        job = table_join(*self.tables, CONDITION)
         return in_order(pa.Table.from_batches(job.batches(), job.schema))
 
 
@@ -75,7 +75,7 @@ def bucket() -> Iterator[Bucket]:
 
 @pytest.mark.parametrize("right", ["right", "right/", "right/*/part.parquet", "right/day=*"])
 def test_one_process(bucket: Bucket, right: str) -> None:
-    job = FilesJoin(bucket.uri("left.parquet"), bucket.uri(right), CONDITION, options=OPTIONS)
+    job = LocalFilesJoin(bucket.uri("left.parquet"), bucket.uri(right), CONDITION, options=OPTIONS)
     found = pa.Table.from_batches(job.batches(), job.schema)
     assert in_order(found).equals(bucket.join())
     assert len(job.plan.slices) == 3
@@ -84,11 +84,11 @@ def test_one_process(bucket: Bucket, right: str) -> None:
 @pytest.mark.spark
 def test_spark(bucket: Bucket, spark: SparkSession, tmp_path: Path) -> None:
     sides = bucket.uri("left.parquet"), bucket.uri("right")
-    frame = correlate_files(spark, *sides, CONDITION, options=OPTIONS, way="direct")
+    frame = join_files(spark, *sides, CONDITION, options=OPTIONS, way="direct")
     want = bucket.join()
     assert in_order(frame.toArrow().cast(want.schema)).equals(want)
     assert_hidden(frame._jdf.queryExecution().toString())
-    done = correlate_files(
+    done = join_files(
         spark, *sides, CONDITION, options=OPTIONS, way="direct", output=tmp_path / "out"
     )
     assert in_order(pq.read_table(tmp_path / "out")).equals(want)
@@ -144,7 +144,7 @@ def test_content_that_only_the_store_tells_apart(bucket: Bucket) -> None:
     table = stream(500, 0)
     before, first = write(table)
     sides = bucket.uri("left.parquet"), bucket.uri("same.parquet")
-    job = FilesJoin(*sides, CONDITION, options=OPTIONS)
+    job = LocalFilesJoin(*sides, CONDITION, options=OPTIONS)
     after, second = write(table.set_column(0, "id", table["id"].take(pa.array(range(499, -1, -1)))))
     assert before == after
     assert first != second
@@ -191,7 +191,7 @@ def test_errors_name_the_file_alone(
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     with pytest.raises(DataError) as raised:
-        FilesJoin(bucket.uri(left), bucket.uri("right"), CONDITION)
+        LocalFilesJoin(bucket.uri(left), bucket.uri("right"), CONDITION)
     assert words in str(raised.value)
     assert_hidden(str(raised.value))
     out = tmp_path / "out.parquet"
@@ -210,7 +210,7 @@ def test_spark_itself_is_given_no_credentials(
     with pytest.raises(
         DataError, match=r"left: s3://bucket/left\.parquet would be opened by Spark"
     ):
-        correlate_files(spark, *sides, CONDITION, way="exchange")
+        join_files(spark, *sides, CONDITION, way="exchange")
     common = ["--engine", "spark", "--format", "parquet", *WINDOW]
     for words in (
         [*sides, "-o", str(tmp_path / "out"), "--way", "exchange"],

@@ -13,12 +13,12 @@ import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
-from coincide import CorrelateOptions, TimingCondition, correlate, correlate_files, within
+from coincide import CorrelateOptions, TimingCondition, correlate, within
 from coincide.errors import ConditionError, DataError, SchemaError
 from spark_plugin.ways.files.planning import NotDirect
-from spark_plugin.worker.join import TableJoin
 from tests.helpers.comparison import SHAPES, assert_answer, condition_of, ticks_of
 from tests.helpers.direct_layouts import write_layout
+from tests.helpers.joins import join_files, table_join
 from tests.helpers.strategies import random_cases
 from tests.spark_plugin.ways.files.test_direct_join import ANY_ORDER, large_keys, stream
 
@@ -35,7 +35,7 @@ def sides(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def expected(sides: tuple[Path, Path], condition: TimingCondition = CONDITION) -> pa.Table:
-    job = TableJoin(*(pq.read_table(path) for path in sides), condition)
+    job = table_join(*(pq.read_table(path) for path in sides), condition)
     return pa.Table.from_batches(job.batches(), job.schema)
 
 
@@ -54,7 +54,7 @@ def test_every_shape_against_the_reference(spark: SparkSession, tmp_path: Path, 
     how, emit, probability = SHAPES[seed]
     arguments = {"by": case.by, "how": how, "emit": emit, "probability": probability}
     options = CorrelateOptions(slices=3, max_replication=ANY_ORDER)
-    frame = correlate_files(
+    frame = join_files(
         spark, *paths, condition_of(case), **arguments, options=options, way="direct"
     )
     assert_answer([row.asDict() for row in frame.collect()], case, how, emit, probability)
@@ -84,7 +84,7 @@ def test_columns_of_every_type(spark: SparkSession, tmp_path: Path) -> None:
     names = list(rows)
     arguments = {"left_columns": names, "right_columns": names}
     for emit in ("pairs", "lists"):
-        found = correlate_files(spark, path, path, CONDITION, **arguments, emit=emit, way="direct")
+        found = join_files(spark, path, path, CONDITION, **arguments, emit=emit, way="direct")
         frame = spark.read.parquet(f"file://{path}")
         other = correlate(frame, frame, CONDITION, **arguments, emit=emit)
         assert found.schema == other.schema
@@ -98,7 +98,7 @@ def test_files_out_and_a_summary(
 ) -> None:
     out = tmp_path / "out"
     for way in ("direct", "exchange"):
-        done = correlate_files(
+        done = join_files(
             spark, *sides, CONDITION, output=out, overwrite=way == "exchange", way=way,
             options=CorrelateOptions(slices=4),
         )  # fmt: skip
@@ -125,13 +125,13 @@ def test_disorder_goes_by_exchange(
         paths.append(tmp_path / f"{name}.parquet")
         pq.write_table(table, paths[-1], row_group_size=100)
     options = CorrelateOptions(slices=16)
-    frame = correlate_files(spark, *paths, CONDITION, options=options)
+    frame = join_files(spark, *paths, CONDITION, options=options)
     want = expected((paths[0], paths[1]))
     assert in_order(frame.toArrow().cast(want.schema)).equals(in_order(want))
     assert "by DataFrames, since the files are so little ordered" in caplog.text
     assert "df.sort(" in caplog.text
     with pytest.raises(NotDirect):
-        correlate_files(spark, *paths, CONDITION, options=options, way="direct")
+        join_files(spark, *paths, CONDITION, options=options, way="direct")
 
 
 def test_what_spark_writes_by_default_goes_as_dataframes(
@@ -151,7 +151,7 @@ def test_what_spark_writes_by_default_goes_as_dataframes(
     finally:
         spark.conf.unset(setting)
     condition = TimingCondition(within("0s", "0s"), 1.0)
-    found = correlate_files(spark, *paths, condition, left_columns=["id", "until"])
+    found = join_files(spark, *paths, condition, left_columns=["id", "until"])
     untils = found.selectExpr("unix_seconds(left_until) AS s").distinct().collect()
     assert [row.s for row in untils] == [253402214400]
     assert found.count() == 10
@@ -161,10 +161,10 @@ def test_what_spark_writes_by_default_goes_as_dataframes(
 
 def test_text_keys_may_be_stored_in_two_ways(spark: SparkSession, tmp_path: Path) -> None:
     left, right, want = large_keys(tmp_path)
-    frame = correlate_files(spark, left, right, CONDITION, by="key", way="direct")
+    frame = join_files(spark, left, right, CONDITION, by="key", way="direct")
     assert in_order(frame.toArrow().cast(want.schema)).equals(in_order(want))
     out = tmp_path / "out"
-    correlate_files(spark, left, right, CONDITION, by="key", way="direct", output=out)
+    join_files(spark, left, right, CONDITION, by="key", way="direct", output=out)
     assert in_order(spark.read.parquet(f"file://{out}").toArrow().cast(want.schema)).equals(
         in_order(want)
     )
@@ -176,13 +176,13 @@ def test_bad_rows_leave_no_output(spark: SparkSession, tmp_path: Path) -> None:
     pq.write_table(stream(100, 1), good)
     pq.write_table(pa.table({"id": [1], "min_time": [9], "max_time": [8]}), bad)
     with pytest.raises(DataError, match="right: min above max"):
-        correlate_files(spark, good, bad, CONDITION, output=tmp_path / "out")
+        join_files(spark, good, bad, CONDITION, output=tmp_path / "out")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.parquet", "good.parquet"]
-    frame = correlate_files(spark, good, bad, CONDITION)
+    frame = join_files(spark, good, bad, CONDITION)
     with pytest.raises(PythonException, match="right: min above max"):
         frame.collect()
     options = CorrelateOptions(invalid="drop")
-    done = correlate_files(spark, good, bad, CONDITION, output=tmp_path / "out", options=options)
+    done = join_files(spark, good, bad, CONDITION, output=tmp_path / "out", options=options)
     assert (done.right.rows, done.right.invalid) == (1, {"order": 1})
 
 
@@ -204,4 +204,4 @@ def test_wrong_arguments(
     words: str,
 ) -> None:
     with pytest.raises(error, match=words):
-        correlate_files(spark, *sides, CONDITION, **arguments)
+        join_files(spark, *sides, CONDITION, **arguments)

@@ -16,16 +16,17 @@ from pyarrow import fs
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from coincide import CorrelateOptions, TimingCondition, correlate_files, within
+from coincide import CorrelateOptions, TimingCondition, within
 from coincide.errors import DataError
 from spark_plugin.ways.files.footers import read_footers
-from spark_plugin.ways.files.local import FilesJoin
+from spark_plugin.ways.files.local import LocalFilesJoin
 from spark_plugin.ways.files.plan import Parts
 from spark_plugin.ways.files.row_groups import Places
 from spark_plugin.ways.files.source import CoincideSource
 from spark_plugin.ways.files.stamps import FileStamps, _ParsedFooters
 from spark_plugin.ways.files.worker.reading import PlannedFiles
 from spark_plugin.worker.files.finding import ParquetFiles
+from tests.helpers.joins import join_files
 
 CONDITION = TimingCondition(within(-300, 100), 0.7)
 OPTIONS = CorrelateOptions(slices=3)
@@ -59,7 +60,7 @@ def test_footers_are_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     paths = tmp_path / "left.parquet", tmp_path / "right.parquet"
     for seed, path in enumerate(paths, 100):
         write(path, table(seed))
-    job = FilesJoin(*map(str, paths), CONDITION, options=CorrelateOptions(slices=6))
+    job = LocalFilesJoin(*map(str, paths), CONDITION, options=CorrelateOptions(slices=6))
     assert sum(batch.num_rows for batch in job.batches())
     assert len(parsed) == 2
 
@@ -120,7 +121,7 @@ CHANGES: dict[str, Callable[[Path], None]] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_in_one_process(sides: tuple[Path, Path], change: str) -> None:
-    job = FilesJoin(*sides, CONDITION, options=OPTIONS)
+    job = LocalFilesJoin(*sides, CONDITION, options=OPTIONS)
     CHANGES[change](sides[1])
     with pytest.raises(DataError, match=CHANGED):
         list(job.batches())
@@ -128,7 +129,7 @@ def test_in_one_process(sides: tuple[Path, Path], change: str) -> None:
 
 def test_between_two_slices(sides: tuple[Path, Path]) -> None:
     options = CorrelateOptions(slices=8)
-    batches = FilesJoin(*sides, CONDITION, options=options).batches()
+    batches = LocalFilesJoin(*sides, CONDITION, options=options).batches()
     assert next(batches).num_rows
     _in_place(sides[1], table(10**9))
     with pytest.raises(DataError, match=CHANGED):
@@ -138,7 +139,7 @@ def test_between_two_slices(sides: tuple[Path, Path]) -> None:
 def test_a_file_that_no_left_event_reaches(sides: tuple[Path, Path]) -> None:
     """It was far from all left events when planned, and is not any more."""
     write(sides[1], table(10**9))
-    job = FilesJoin(*sides, CONDITION, options=OPTIONS)
+    job = LocalFilesJoin(*sides, CONDITION, options=OPTIONS)
     _renamed(sides[1], table())
     with pytest.raises(DataError, match=CHANGED):
         list(job.batches())
@@ -149,7 +150,7 @@ def test_files_beside_it_do_not_matter(sides: tuple[Path, Path], tmp_path: Path)
     folder = tmp_path / "right"
     folder.mkdir()
     sides[1].rename(folder / "a.parquet")
-    job = FilesJoin(sides[0], folder, CONDITION, options=OPTIONS)
+    job = LocalFilesJoin(sides[0], folder, CONDITION, options=OPTIONS)
     write(folder / "b.parquet", table(seed=1))
     assert sum(batch.num_rows for batch in job.batches()) == job.summary.counters.pairs > 0
     assert job.summary.right.rows == 2000
@@ -157,7 +158,7 @@ def test_files_beside_it_do_not_matter(sides: tuple[Path, Path], tmp_path: Path)
 
 @pytest.mark.spark
 def test_on_spark(spark: SparkSession, sides: tuple[Path, Path], tmp_path: Path) -> None:
-    frame = correlate_files(spark, *sides, CONDITION, way="direct", options=OPTIONS)
+    frame = join_files(spark, *sides, CONDITION, way="direct", options=OPTIONS)
     assert frame.count() > 0
     kept = tmp_path / "kept"
     shutil.copy2(sides[1], kept)

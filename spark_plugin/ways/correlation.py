@@ -1,0 +1,226 @@
+"""A planned join of two DataFrames: its result, and what is known of it."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from typing import get_args
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Observation
+
+from coincide.options import SideName
+from coincide.results import JoinCounters
+from coincide.sides import SIDES
+from coincide.units import Tick
+from spark_plugin.cluster.accelerator import is_accelerated
+from spark_plugin.cluster.worker_python import check_workers
+from spark_plugin.dataframes import columns as frames
+from spark_plugin.dataframes.events import EventFrame
+from spark_plugin.dataframes.evidence import FrameEvidence
+from spark_plugin.dataframes.output_columns import ResultColumns
+from spark_plugin.dataframes.stage import Stage, observed_numbers
+from spark_plugin.dataframes.stage_resources import gpu_profile
+from spark_plugin.ways.broadcast.join import broadcast_join
+from spark_plugin.ways.broadcast.plan import BroadcastPlan
+from spark_plugin.ways.broadcast.streaming_sides import check_streaming
+from spark_plugin.ways.broadcast.worker.small_side import Shipment
+from spark_plugin.ways.choice import plan_ways
+from spark_plugin.ways.exchange.join import exchange_join
+from spark_plugin.ways.exchange.plan import SlicePlan
+from spark_plugin.worker.arguments import JoinArguments
+from spark_plugin.worker.arrow.tables import SideCounts, check_keys
+from spark_plugin.worker.arrow.time_columns import resolve_tick, scale_of
+from spark_plugin.worker.reports.emptiness import NoPairs
+from spark_plugin.worker.reports.metrics import counters_of
+from spark_plugin.worker.reports.reports import JoinReport, JoinSummary, tell
+
+_log = logging.getLogger("coincide")
+BATCH_PAIRS = 1 << 16
+"""Pairs of an output batch: small ones let the JVM read one while the worker fills the next."""
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """A planned join.
+
+    Parameters
+    ----------
+    dataframe : DataFrame
+        The result, not yet computed.
+    left, right : SideCounts or None
+        What the rows were; None where declared statistics spared the look.
+    plan : SlicePlan or BroadcastPlan
+        Events meet by an exchange, or one side goes to every worker.
+    observation : Observation or None
+        Collects the counters, if asked for.
+    observable : bool
+        Whether it can be asked for: the RAPIDS Accelerator fails plans that are observed.
+    shipment : Shipment or None
+        What was broadcast.
+    evidence : FrameEvidence
+        What is known of the sides, should nothing be found.
+    """
+
+    dataframe: DataFrame
+    left: SideCounts | None
+    right: SideCounts | None
+    plan: SlicePlan | BroadcastPlan
+    evidence: FrameEvidence
+    observation: Observation | None = None
+    observable: bool = True
+    shipment: Shipment | None = None
+
+    @property
+    def way(self) -> str:
+        """How events meet: ``"exchange"`` or ``"broadcast"``."""
+        return "broadcast" if isinstance(self.plan, BroadcastPlan) else "exchange"
+
+    @property
+    def slices(self) -> int | None:
+        """Number of slices, hence of tasks, of an exchange."""
+        return None if isinstance(self.plan, BroadcastPlan) else self.plan.count
+
+    @property
+    def replication(self) -> float | None:
+        """Estimated copies per right event, in an exchange."""
+        return None if isinstance(self.plan, BroadcastPlan) else self.plan.replication
+
+    def counters(self) -> JoinCounters | None:
+        """What the workers looked at and found. Waits for an action.
+
+        None if not observable, or if Spark has left the join out of what it did: of ``count()`` on a
+        result of one row per event it needs no partners.
+        """
+        if not self.observable:
+            return None
+        if self.observation is None:
+            raise RuntimeError("the correlation was planned without observe=True")
+        found = observed_numbers(self.observation)
+        return None if found is None else counters_of(found)
+
+    def summary(self) -> JoinSummary:
+        """What the join did, as far as it was counted; waits for an action, as `counters` does.
+
+        If nothing was found, jobs are run to say why.
+        """
+        counters = self.counters()
+        return replace(
+            self._known,
+            left=self.left or self._counted(0),
+            right=self.right or self._counted(1),
+            counters=counters,
+            no_pairs=self._no_pairs() if counters and not counters.pairs else None,
+        )
+
+    def _no_pairs(self) -> NoPairs | None:
+        try:
+            return self.evidence.no_pairs()
+        except (PySparkException, Py4JError) as error:  # the join itself has been done
+            _log.warning("nothing was found, and cannot be looked at again to say why: %s", error)
+            return None
+
+    def tell(self, report: JoinReport | None) -> None:
+        """Hand the report, if there is one, what is known by now, and warn of it."""
+        known = replace(self._known, no_pairs=self.evidence.foreseen())
+        tell(known, report, self.summary if self.observation else None)
+
+    @property
+    def _known(self) -> JoinSummary:
+        tick = self.evidence.sides[0].scales[0].tick
+        return JoinSummary(self.left, self.right, None, None, self.way, tick)
+
+    def _counted(self, side: int) -> SideCounts | None:
+        """What was counted of a side while it was joined."""
+        observation = self.evidence.sides[side].observation
+        found = None if observation is None else observed_numbers(observation)
+        if found is None:
+            return None
+        return SideCounts(found["rows"], found["unmatchable"], {}, found["rounded"] or 0.0)
+
+    def close(self) -> None:
+        """Let go of what was broadcast, which else stays until the session ends.
+
+        `dataframe` can be computed no longer.
+        """
+        if self.shipment is not None:
+            self.shipment.close()
+
+
+def plan_correlation(
+    left: DataFrame, right: DataFrame, arguments: JoinArguments, *, observe: bool = False
+) -> Correlation:
+    """Plan a join of two DataFrames.
+
+    Parameters
+    ----------
+    left, right : DataFrame
+    arguments : JoinArguments
+    observe : bool
+        Whether workers count what they look at and find.
+
+    Raises
+    ------
+    SchemaError, ConditionError, DataError, BackendError
+        As `coincide.correlate`.
+    """
+    options = arguments.options
+    sides, tick = _event_frames((left, right), arguments)
+    spec = arguments.spec(tick, 1, BATCH_PAIRS)
+    for side in sides:
+        for name in side.payload:
+            frames.field_of(side.source, side.side, name)
+    result = ResultColumns(sides, spec)
+    check_streaming(left, right, spec, options)
+    check_workers(left.sparkSession)
+    statistics, plan = plan_ways(sides, spec, options)
+    _log.info("correlate: %s", plan.describe())
+    observable = not is_accelerated(left.sparkSession)
+    observation = Observation("coincide") if observe and observable else None
+    if observation and statistics is None:
+        sides = _observed_side(sides[0]), _observed_side(sides[1])
+    stage = Stage(
+        raise_invalid=options.invalid == "raise",
+        profile=gpu_profile(left.sparkSession, arguments.backend),
+        metrics=None if observation is None else result.metrics_name,
+        observation=observation,
+    )
+    shipment = None
+    if isinstance(plan, BroadcastPlan):
+        found, shipment = broadcast_join(sides, spec, result, plan, options, stage)
+    else:
+        found = exchange_join(sides, spec, result, plan, stage)
+    left_counts, right_counts = (s.counts for s in statistics) if statistics else (None, None)
+    evidence = FrameEvidence(sides, spec, statistics)
+    return Correlation(
+        result.decoded(found), left_counts, right_counts, plan, evidence, observation, observable,
+        shipment,
+    )  # fmt: skip
+
+
+def _observed_side(side: EventFrame) -> EventFrame:
+    return replace(side, observation=Observation(f"coincide_{side.side}"))
+
+
+def _event_frames(
+    sources: tuple[DataFrame, DataFrame], arguments: JoinArguments
+) -> tuple[tuple[EventFrame, EventFrame], Tick]:
+    keys, payload = arguments.keys, arguments.payload
+    kinds = [frames.key_kinds(*each, keys) for each in zip(sources, SIDES, strict=True)]
+    check_keys(keys, kinds[0], kinds[1])
+    columns = [
+        frames.spark_time_column(side, frames.field_of(source, side, name))
+        for side, source, pair in zip(SIDES, sources, arguments.times, strict=True)
+        for name in pair
+    ]
+    tick = resolve_tick(columns, arguments.options)
+    scales = [scale_of(column, tick, arguments.options) for column in columns]
+    longest = arguments.longest(tick)
+    left, right = (
+        EventFrame(
+            side, sources[i], (scales[2 * i], scales[2 * i + 1]), keys, payload[i], longest[i]
+        )
+        for i, side in enumerate(get_args(SideName))
+    )
+    return (left, right), tick

@@ -1,0 +1,127 @@
+"""The arguments of a join, checked once; what planning makes of them needs no second look."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from coincide.condition import TimingCondition
+from coincide.errors import ConditionError, SchemaError
+from coincide.options import Backend, CorrelateOptions, Emit, How, check_choice
+from coincide.sides import SIDES
+from coincide.units import Tick
+from spark_plugin.worker.arrow.time_columns import time_names
+from spark_plugin.worker.backends.choice import check_backend
+from spark_plugin.worker.emission import JoinSpec, check_emission, hands_out_partners
+
+Names = str | Sequence[str]
+
+
+@dataclass(frozen=True)
+class JoinArguments:
+    """What is asked of a join, whatever its sides are: the arguments of `coincide.correlate`.
+
+    Raises
+    ------
+    SchemaError
+        If the condition is none.
+    ConditionError
+        If an argument makes no sense.
+    BackendError
+        If there is no such backend.
+    """
+
+    condition: TimingCondition
+    left_time: Names = ("min_time", "max_time")
+    right_time: Names = ("min_time", "max_time")
+    by: Names = ()
+    left_columns: Names = ("id",)
+    right_columns: Names = ("id",)
+    how: How = "inner"
+    emit: Emit = "pairs"
+    probability: bool = False
+    backend: Backend = "auto"
+    options: CorrelateOptions = CorrelateOptions()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.condition, TimingCondition):
+            raise SchemaError(
+                "condition must be a TimingCondition(predicate, confidence); found"
+                f" {self.condition!r}"
+            )
+        check_choice("how", self.how, ("inner", "left", "semi", "anti"))
+        check_choice("emit", self.emit, ("pairs", "lists", "counts", "best"))
+        check_emission(self.how, self.emit, self.probability)
+        check_backend(self.backend)
+        for name in ("left_time", "right_time", "by", "left_columns", "right_columns"):
+            _check_names(name, getattr(self, name))
+        if not isinstance(self.options, CorrelateOptions):
+            raise ConditionError(f"options must be CorrelateOptions(...); found {self.options!r}")
+        _ = self.times
+
+    @property
+    def times(self) -> tuple[tuple[str, str], tuple[str, str]]:
+        """The min and the max column of the left and of the right side."""
+        return time_names("left", self.left_time), time_names("right", self.right_time)
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns that must be equal."""
+        return names_of(self.by)
+
+    @property
+    def payload(self) -> tuple[list[str], list[str]]:
+        """The columns to hand out, left and right; none of right for semi, anti and counts."""
+        right = self.right_columns if hands_out_partners(self.how, self.emit) else ()
+        return names_of(self.left_columns), names_of(right)
+
+    @property
+    def columns(self) -> tuple[list[str], list[str]]:
+        """All columns that are needed of the left and of the right side."""
+        left, right = (
+            list(dict.fromkeys([*times, *self.keys, *handed_out]))
+            for times, handed_out in zip(self.times, self.payload, strict=True)
+        )
+        return left, right
+
+    def longest(self, tick: Tick) -> tuple[int | None, int | None]:
+        """The declared longest lengths of both sides, in ticks.
+
+        Raises
+        ------
+        ConditionError
+            If one is negative.
+        """
+        given = self.options.left_longest, self.options.right_longest
+        left, right = (None if length is None else tick.count(length) for length in given)
+        for side, length in zip(SIDES, (left, right), strict=True):
+            if length is not None and length < 0:
+                raise ConditionError(
+                    f"{side}_longest is a length and cannot be negative; found {length} ticks"
+                )
+        return left, right
+
+    def spec(self, tick: Tick, threads: int, batch_pairs: int) -> JoinSpec:
+        """What is computed, in ticks; the numbers are for what the options leave open."""
+        return JoinSpec(
+            self.condition.window(tick), self.how, self.emit, self.probability, self.backend,
+            self.options.classes, self.options.threads or threads,
+            self.options.batch_pairs or batch_pairs,
+        )  # fmt: skip
+
+
+def names_of(columns: Names) -> list[str]:
+    """Column names as a list; one name may stand alone."""
+    return [columns] if isinstance(columns, str) else list(columns)
+
+
+def _check_names(argument: str, given: object) -> None:
+    if isinstance(given, str):
+        return
+    is_time = argument.endswith("_time")  # whose length and names `time_names` checks
+    if not isinstance(given, Collection) or not (
+        is_time or all(isinstance(name, str) for name in given)
+    ):
+        words = "a (min, max) pair of names" if is_time else "a sequence of names"
+        none = "" if is_time else "; () means none"
+        raise ConditionError(f"{argument} must be a column name or {words}{none}; found {given!r}")

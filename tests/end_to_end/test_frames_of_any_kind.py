@@ -1,0 +1,71 @@
+"""Tables of other libraries, by Arrow's C stream, are tables for `correlate_tables`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import coincide
+
+TABLE = pa.table(
+    {"id": [1, 2, 3], "min_time": [0, 5, 50], "max_time": [3, 9, 60], "key": ["a", "b", "b"]}
+)
+CONDITION = coincide.TimingCondition(coincide.within(-2, 2), 0.5)
+
+
+class Stream:
+    """A stream that can be read but once, of a class that nobody knows."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._reader = table.to_reader(max_chunksize=1)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._reader.__arrow_c_stream__(requested_schema)
+
+
+def polars(table: pa.Table) -> Any:
+    return pytest.importorskip("polars").from_arrow(table)
+
+
+def polars_categories(table: pa.Table) -> Any:
+    frame = polars(table)
+    return frame.with_columns(frame["key"].cast(pytest.importorskip("polars").Categorical))
+
+
+def duckdb(table: pa.Table) -> Any:
+    return pytest.importorskip("duckdb").from_arrow(table)
+
+
+KINDS = {
+    "pandas": lambda table: table.to_pandas(),
+    "pandas with an index": lambda table: table.to_pandas().set_index(pd.Index([7, 9, 5])),
+    "polars": polars,
+    "polars categories": polars_categories,
+    "duckdb": duckdb,
+    "reader": lambda table: table.to_reader(),
+    "batch": lambda table: table.to_batches()[0],
+    "stream": Stream,
+}
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_answer_is_that_of_arrow(kind: str, side: str) -> None:
+    tables = {"left": TABLE, "right": TABLE}
+    given = {"by": "key", "left_columns": ["id", "key"], "emit": "lists"}
+    expected = coincide.correlate_tables(**tables, condition=CONDITION, **given)
+    tables[side] = KINDS[kind](TABLE)
+    found = coincide.correlate_tables(**tables, condition=CONDITION, **given)
+    assert isinstance(found, pa.Table)
+    assert found.to_pylist() == expected.to_pylist()
+
+
+def test_what_is_not_there_yet_is_told_apart() -> None:
+    frame = polars(TABLE).lazy()
+    with pytest.raises(
+        coincide.SchemaError, match=r"right must be a table.*polars.LazyFrame\. \.col"
+    ):
+        coincide.correlate_tables(TABLE, frame, CONDITION)
