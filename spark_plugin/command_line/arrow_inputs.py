@@ -22,7 +22,7 @@ from spark_plugin.command_line.csv_files import (
 from spark_plugin.command_line.inputs import Source, reading
 from spark_plugin.command_line.old_timestamps import check_calendar, exact_instants, int96_times
 from spark_plugin.ways.files.footers import holds_dates, with_instants
-from spark_plugin.worker.arrow.tables import check_name
+from spark_plugin.worker.arrow.schemas import check_name
 from spark_plugin.worker.files.finding import HIDDEN, find_files, place_of
 
 _IPC_FILE_MAGIC = b"ARROW1"
@@ -279,33 +279,3 @@ def _filled(schema: pa.Schema, other: pa.Schema) -> pa.Schema:
     """A schema, what it does not know taken from another one."""
     unknown = {field.name for field in schema if pa.types.is_null(field.type)}
     return _with_types(schema, {f.name: f.type for f in other if f.name in unknown})
-
-
-def with_like_keys(left: pa.Table, right: pa.Table, by: list[str]) -> tuple[pa.Table, pa.Table]:
-    """Both tables, text keys of one type: writers differ in how they store strings, not in what.
-
-    Parameters
-    ----------
-    left, right : pa.Table
-    by : list of str
-    """
-    for name in by:
-        kinds = [table.schema.field(name).type for table in (left, right)]
-        if kinds[0] != kinds[1] and all(_is_text(kind) for kind in kinds):
-            left, right = (_cast(table, name, pa.large_string()) for table in (left, right))
-    return left, right
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    types = pa.types
-    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
-
-
-def _cast(table: pa.Table, name: str, kind: pa.DataType) -> pa.Table:
-    index = table.schema.get_field_index(name)
-    column = table.column(index)
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    return table.set_column(index, pa.field(name, kind), column.cast(kind))

@@ -13,7 +13,7 @@ from coincide.sides import SIDES
 from spark_plugin.command_line.arguments import JoinRequest
 from spark_plugin.command_line.arrow_inputs import ArrowInput
 from spark_plugin.command_line.unknown_types import Types
-from spark_plugin.worker.arrow.tables import plain_type
+from spark_plugin.worker.arrow.schemas import plain_type
 
 
 def read_ahead(

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from coincide.errors import SchemaError
 from spark_plugin.command_line.arguments import JoinRequest
-from spark_plugin.command_line.arrow_inputs import ArrowInput, with_like_keys
+from spark_plugin.command_line.arrow_inputs import ArrowInput
 from spark_plugin.command_line.csv_keys import read_ahead, with_text_keys
 from spark_plugin.command_line.input_checks import (
     check_complete,
@@ -36,7 +36,7 @@ from spark_plugin.ways.broadcast.plan import BroadcastPlan
 from spark_plugin.ways.files.columns import MissingColumn
 from spark_plugin.ways.files.local import LocalFilesJoin
 from spark_plugin.ways.files.planning import NotDirect
-from spark_plugin.worker.arrow.tables import plain_type
+from spark_plugin.worker.arrow.schemas import plain_type
 from spark_plugin.worker.files.parquet_rows import ParquetRows
 from spark_plugin.worker.files.publishing import Publication
 from spark_plugin.worker.join import TableJoin
@@ -85,7 +85,8 @@ def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) 
         needed = zip(inputs, request.columns, types, strict=True)
         # First without rows: what is wrong with columns shows before anything is read.
         empty = [given.typed(columns, kinds).empty_table() for given, columns, kinds in needed]
-        _table_join(request, with_text_keys(inputs, empty, request.arguments.keys))
+        left, right = with_text_keys(inputs, empty, request.arguments.keys)
+        TableJoin(left, right, request.arguments)
         at = _Place()
         job: LocalFilesJoin | TableJoin | None
         job, why = local_files_join(request, inputs, types, say=at.note)
@@ -96,7 +97,7 @@ def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) 
             for given, columns, kinds in zip(inputs, request.columns, types, strict=True):
                 progress.show(f"reading {given.source.text}")
                 tables.append(given.table(columns, kinds))
-            job = _table_join(request, tables)
+            job = TableJoin(tables[0], tables[1], request.arguments)
         progress.show("joining")
         with ParquetRows(output.filesystem, output.aside, job.schema) as groups:
             for batch in job.batches():
@@ -127,11 +128,6 @@ class _Place:
 
     def __str__(self) -> str:
         return "" if self.total is None else f" slice {self.done + 1:,} of {self.total:,}"
-
-
-def _table_join(request: JoinRequest, tables: list[pa.Table]) -> TableJoin:
-    left, right = with_like_keys(tables[0], tables[1], request.arguments.keys)
-    return TableJoin(left, right, request.arguments)
 
 
 def _unknown_types(request: JoinRequest, inputs: list[ArrowInput]) -> tuple[Types, Types]:

@@ -14,7 +14,7 @@ from spark_plugin.command_line.input_checks import check_for_spark, has_plain_su
 from spark_plugin.command_line.inputs import Source, reading
 from spark_plugin.command_line.problems import Problem
 from spark_plugin.dataframes.columns import quoted
-from spark_plugin.worker.arrow.tables import plain_type
+from spark_plugin.worker.arrow.schemas import plain_type
 from spark_plugin.worker.files.credentials import NOT_FOR_SPARK, holds_settings
 
 if TYPE_CHECKING:

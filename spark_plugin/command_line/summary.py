@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 
 from coincide.results import JoinCounters
 from coincide.units import Tick
-from spark_plugin.worker.arrow.tables import SideCounts
+from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.files.credentials import without_credentials
 from spark_plugin.worker.reports.emptiness import NoPairs
 from spark_plugin.worker.reports.reports import side_words

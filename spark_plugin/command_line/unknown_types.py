@@ -9,7 +9,7 @@ import pyarrow as pa
 from coincide.errors import ConditionError
 from coincide.sides import SIDES
 from spark_plugin.command_line.arguments import JoinRequest
-from spark_plugin.worker.arrow.tables import plain_type
+from spark_plugin.worker.arrow.schemas import plain_type
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick
 
 Types = dict[str, pa.DataType]

@@ -16,7 +16,7 @@ from pyspark.sql import types as T
 from coincide.errors import SchemaError
 from coincide.units import TIME_LIMIT
 from spark_plugin.dataframes.arrow_types import arrow_type
-from spark_plugin.worker.arrow.tables import check_name
+from spark_plugin.worker.arrow.schemas import check_name
 from spark_plugin.worker.arrow.time_columns import TimeColumn, TimeScale
 
 _INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)

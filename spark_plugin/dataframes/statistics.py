@@ -12,7 +12,8 @@ from pyspark.sql import functions as F
 
 from coincide.errors import DataError
 from spark_plugin.dataframes.events import REASONS, EventFrame
-from spark_plugin.worker.arrow.tables import SideCounts, example_row
+from spark_plugin.worker.arrow.counts import SideCounts
+from spark_plugin.worker.arrow.tables import example_row
 from spark_plugin.worker.arrow.time_columns import INVALID_REASONS, describe_invalid
 
 _SAMPLE_TIERS = ((256, 1), (1 << 12, 16), (1 << 16, 128), (1 << 20, 1024))

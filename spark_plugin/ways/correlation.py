@@ -30,7 +30,8 @@ from spark_plugin.ways.choice import plan_ways
 from spark_plugin.ways.exchange.join import exchange_join
 from spark_plugin.ways.exchange.plan import SlicePlan
 from spark_plugin.worker.arguments import JoinArguments
-from spark_plugin.worker.arrow.tables import SideCounts, check_keys
+from spark_plugin.worker.arrow.counts import SideCounts
+from spark_plugin.worker.arrow.schemas import check_keys
 from spark_plugin.worker.arrow.time_columns import resolve_tick, scale_of
 from spark_plugin.worker.reports.emptiness import NoPairs
 from spark_plugin.worker.reports.metrics import counters_of

@@ -13,16 +13,18 @@ from coincide.options import CorrelateOptions, Invalid
 from coincide.sides import SIDES
 from coincide.units import Tick
 from spark_plugin.worker.arguments import JoinArguments
-from spark_plugin.worker.arrow.sides import Side
-from spark_plugin.worker.arrow.tables import (
-    SideCounts,
+from spark_plugin.worker.arrow.counts import SideCounts
+from spark_plugin.worker.arrow.schemas import (
     arrow_time_column,
     can_be_key,
     check_keys,
-    read_side,
     type_of,
+    with_like_keys,
 )
+from spark_plugin.worker.arrow.sides import Side
+from spark_plugin.worker.arrow.tables import read_side
 from spark_plugin.worker.arrow.time_columns import TimeScale, resolve_tick, scale_of
+from spark_plugin.worker.arrow.wide_columns import decoded
 from spark_plugin.worker.backends.devices import load_task_backend
 from spark_plugin.worker.emission import Emission, JoinSpec, output_schema
 from spark_plugin.worker.reports.emptiness import NoPairs, evidence_of, explain_emptiness
@@ -44,8 +46,10 @@ class TableJoin:
     """
 
     def __init__(self, left: pa.Table, right: pa.Table, arguments: JoinArguments) -> None:
-        self._tables = left, right
-        self._plan = plan_tables(left.schema, right.schema, arguments)
+        schemas = with_like_keys([left.schema, right.schema], arguments.keys)
+        tables = zip((left, right), schemas, strict=True)
+        self._tables = [_as_schema(*each, arguments.keys) for each in tables]
+        self._plan = plan_tables(schemas[0], schemas[1], arguments)
         self.schema = self._plan.schema
         self.summary: JoinSummary | None = None
 
@@ -134,6 +138,16 @@ class TablePlan:
     def join(self, left: Side, right: Side) -> Emission:
         """The output batches of a join of these events."""
         return Emission(left, right, self.spec, self.schema, load_task_backend(self.spec.backend))
+
+
+def _as_schema(table: pa.Table, schema: pa.Schema, names: list[str]) -> pa.Table:
+    """A table, some of its columns cast as the schema has them."""
+    for name in names:
+        i = schema.get_field_index(name)
+        if i >= 0:
+            column = decoded(table.column(i), schema.field(i).type)
+            table = table.set_column(i, schema.field(i), column)
+    return table
 
 
 def plan_tables(left: pa.Schema, right: pa.Schema, arguments: JoinArguments) -> TablePlan:

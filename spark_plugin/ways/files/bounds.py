@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from coincide.units import NANOSECONDS_PER_UNIT, TIME_LIMIT
-from spark_plugin.worker.arrow.tables import float_ticks
+from spark_plugin.worker.arrow.ticks import float_ticks
 from spark_plugin.worker.arrow.time_columns import TimeScale
 
 _BITS = {"INT32": 32, "INT64": 64}

@@ -7,9 +7,6 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 
 from coincide.errors import SchemaError
-from spark_plugin.worker.arrow.tables import plain_type
-
-_TEXTS = {pa.string(), pa.large_string()}
 
 
 class MissingColumn(SchemaError):
@@ -17,27 +14,6 @@ class MissingColumn(SchemaError):
 
     Readers would fill it with nulls, and such rows match nothing: no way may take it so.
     """
-
-
-def with_like_keys(schemas: Sequence[pa.Schema], by: Sequence[str]) -> list[pa.Schema]:
-    """Both schemas, text keys of one type: writers differ in how they store strings, not in what.
-
-    Parameters
-    ----------
-    schemas : (pa.Schema, pa.Schema)
-    by : sequence of str
-        Keys, which may be missing.
-    """
-    found = list(schemas)
-    for name in by:
-        if any(schema.names.count(name) != 1 for schema in found):
-            continue
-        if {plain_type(schema.field(name).type) for schema in found} == _TEXTS:
-            found = [
-                schema.set(schema.get_field_index(name), pa.field(name, pa.large_string()))
-                for schema in found
-            ]
-    return found
 
 
 def check_present(

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from coincide.errors import SchemaError
 from spark_plugin.ways.files.bounds import Range, Stored, ranges
 from spark_plugin.ways.files.stamps import FileStamp, open_footer, stamp_of
-from spark_plugin.worker.arrow.tables import plain_type
+from spark_plugin.worker.arrow.schemas import plain_type
 from spark_plugin.worker.files.finding import ParquetFiles
 
 _THREADS = 16

@@ -38,7 +38,8 @@ from spark_plugin.ways.files.tasks import BatchTask, FileTask, SliceReport, Step
 from spark_plugin.ways.files.wire import spark_type
 from spark_plugin.ways.files.worker.slice_join import DirectJoin
 from spark_plugin.worker.arguments import JoinArguments
-from spark_plugin.worker.arrow.tables import SideCounts, type_of
+from spark_plugin.worker.arrow.counts import SideCounts
+from spark_plugin.worker.arrow.schemas import type_of
 from spark_plugin.worker.files.credentials import NOT_FOR_SPARK, holds_settings, shown
 from spark_plugin.worker.files.finding import Given, find_files, words_of
 from spark_plugin.worker.files.folders import OutputFolder

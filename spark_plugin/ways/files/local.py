@@ -13,7 +13,7 @@ from spark_plugin.ways.files.planning import plan_files
 from spark_plugin.ways.files.second_look import no_pairs_of
 from spark_plugin.ways.files.worker.slice_join import SliceRows, join_slice, read_slice
 from spark_plugin.worker.arguments import JoinArguments
-from spark_plugin.worker.arrow.tables import SideCounts
+from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.files.finding import Given
 from spark_plugin.worker.reports.reports import JoinSummary
 

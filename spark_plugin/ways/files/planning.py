@@ -11,7 +11,6 @@ from coincide.errors import CoincideError
 from coincide.options import CorrelateOptions
 from spark_plugin.ways.files.columns import (
     check_present,
-    with_like_keys,
 )
 from spark_plugin.ways.files.footers import (
     Footer,
@@ -26,6 +25,7 @@ from spark_plugin.ways.files.stamps import FileStamps
 from spark_plugin.ways.files.worker.reading import PlannedFiles
 from spark_plugin.ways.files.worker.slice_join import DirectJoin
 from spark_plugin.worker.arguments import JoinArguments
+from spark_plugin.worker.arrow.schemas import with_like_keys
 from spark_plugin.worker.files.finding import Given, ParquetFiles, find_files
 from spark_plugin.worker.join import TablePlan, plan_tables
 

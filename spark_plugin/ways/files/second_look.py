@@ -11,8 +11,8 @@ from coincide.results import JoinCounters
 from coincide.sides import LEFT, RIGHT
 from spark_plugin.ways.files.plan import Parts
 from spark_plugin.ways.files.worker.slice_join import DirectJoin
+from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.sides import Side
-from spark_plugin.worker.arrow.tables import SideCounts
 from spark_plugin.worker.reports.emptiness import Evidence, NoPairs, evidence_of, explain_emptiness
 from spark_plugin.worker.reports.key_overlap import key_overlap
 

@@ -16,8 +16,8 @@ from coincide.errors import CoincideError
 from coincide.results import JoinCounters
 from spark_plugin.ways.files.wire import on_the_wire, wire_kind
 from spark_plugin.ways.files.worker.slice_join import DirectJoin, SliceRows, join_slice, read_slice
+from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.sides import Side
-from spark_plugin.worker.arrow.tables import SideCounts
 from spark_plugin.worker.backends.devices import release_gpu
 from spark_plugin.worker.emission import output_schema
 from spark_plugin.worker.files.parquet_rows import ParquetRows

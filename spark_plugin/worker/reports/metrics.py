@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from coincide.results import JoinCounters
 from coincide.sides import SIDES
-from spark_plugin.worker.arrow.tables import SideCounts
+from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.time_columns import INVALID_REASONS
 
 COUNTERS = ("candidates", "probed", "pairs")

@@ -17,7 +17,7 @@ from coincide.warnings import (
     RoundedTimesWarning,
     UnmatchableRowsWarning,
 )
-from spark_plugin.worker.arrow.tables import SideCounts
+from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.time_columns import INVALID_REASONS, range_hint
 from spark_plugin.worker.arrow.time_words import length_words
 from spark_plugin.worker.reports.emptiness import NoPairs

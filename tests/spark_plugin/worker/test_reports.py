@@ -28,7 +28,7 @@ from coincide import (
     within,
 )
 from coincide.units import Tick
-from spark_plugin.worker.arrow.tables import SideCounts
+from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.reports.reports import side_words
 from tests.helpers.joins import join_files
 from tests.helpers.spark_cases import frame

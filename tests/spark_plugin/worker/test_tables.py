@@ -13,7 +13,7 @@ import pytest
 import spark_plugin.worker.arrow.row_sizes as row_sizes
 from coincide import CorrelateOptions, TimingCondition, correlate_tables, within
 from coincide.errors import MemoryBudgetError, SchemaError
-from spark_plugin.worker.arrow.tables import SideCounts
+from spark_plugin.worker.arrow.counts import SideCounts
 from tests.helpers.comparison import SHAPES, assert_answer, check_case, condition_of, ticks_of
 from tests.helpers.joins import table_join
 from tests.helpers.strategies import JoinCase, Row, random_cases

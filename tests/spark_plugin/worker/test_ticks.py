@@ -33,7 +33,8 @@ from spark_plugin.dataframes.columns import field_of, rounding, spark_time_colum
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.statistics import measure
 from spark_plugin.ways.files.source import CoincideSource
-from spark_plugin.worker.arrow.tables import arrow_time_column, read_side
+from spark_plugin.worker.arrow.schemas import arrow_time_column
+from spark_plugin.worker.arrow.tables import read_side
 from spark_plugin.worker.arrow.time_columns import (
     TimeColumn,
     TimeScale,

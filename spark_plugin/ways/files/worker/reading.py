@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from spark_plugin.ways.files.plan import Parts
 from spark_plugin.ways.files.stamps import FileStamps, check_unchanged, open_footer, stamp_of
-from spark_plugin.worker.arrow.tables import plain_type
+from spark_plugin.worker.arrow.schemas import plain_type
 from spark_plugin.worker.arrow.wide_columns import decoded
 from spark_plugin.worker.files.finding import ParquetFiles
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 from coincide.sides import LEFT, RIGHT
 from spark_plugin.ways.files.plan import DirectPlan, DirectSlice, Parts, needed_groups
 from spark_plugin.ways.files.worker.reading import PlannedFiles
+from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.sides import Side
-from spark_plugin.worker.arrow.tables import SideCounts
 from spark_plugin.worker.arrow.wide_columns import of_one_type, one_array
 from spark_plugin.worker.emission import Emission
 from spark_plugin.worker.join import TablePlan

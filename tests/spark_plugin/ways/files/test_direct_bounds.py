@@ -22,7 +22,8 @@ from spark_plugin.ways.files.footers import read_footers
 from spark_plugin.ways.files.local import LocalFilesJoin
 from spark_plugin.ways.files.planning import NotDirect
 from spark_plugin.ways.files.row_groups import RowGroups, row_groups
-from spark_plugin.worker.arrow.tables import SideCounts, read_side
+from spark_plugin.worker.arrow.counts import SideCounts
+from spark_plugin.worker.arrow.tables import read_side
 from spark_plugin.worker.arrow.time_columns import TimeColumn, TimeScale, resolve_tick, scale_of
 from spark_plugin.worker.files.finding import find_files
 from tests.helpers.joins import plan_files, plan_tables, table_join

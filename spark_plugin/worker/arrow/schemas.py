@@ -1,0 +1,140 @@
+"""Schemas of Arrow: which columns there are, what they mean as times, which can be keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from coincide.errors import SchemaError
+from coincide.units import NANOSECONDS_PER_UNIT
+from spark_plugin.worker.arrow.time_columns import (
+    TimeColumn,
+)
+
+_TEXTS = {pa.string(), pa.large_string()}
+
+
+def column_of(table: pa.Table, side: str, name: str) -> pa.ChunkedArray:
+    """A column by name.
+
+    Raises
+    ------
+    SchemaError
+        If it is missing or stands twice.
+    """
+    check_name(side, name, table.column_names)
+    return table.column(name)
+
+
+def type_of(schema: pa.Schema, side: str, name: str) -> pa.DataType:
+    """The plain type of a column.
+
+    Raises
+    ------
+    SchemaError
+        If it is missing or stands twice.
+    """
+    check_name(side, name, schema.names)
+    return plain_type(schema.field(name).type)
+
+
+def check_name(side: str, name: str, names: Sequence[str]) -> None:
+    """Refuse a column that is missing or stands twice.
+
+    Raises
+    ------
+    SchemaError
+    """
+    found = list(names).count(name)
+    if found == 0:
+        # Quoted, so that blanks show, and headers that were split at the wrong character.
+        has = ", ".join(map(repr, names)) or "none"
+        raise SchemaError(f"{side} has no column {name!r}; it has {has}")
+    if found > 1:
+        raise SchemaError(f"{side} has {found} columns called {name!r}; rename all but one")
+
+
+def arrow_time_column(side: str, name: str, kind: pa.DataType) -> TimeColumn:
+    """What a column of an Arrow type means as a time.
+
+    Raises
+    ------
+    SchemaError
+        If the type is no time.
+    """
+    if pa.types.is_timestamp(kind):
+        family = "timestamp" if kind.tz is not None else "timestamp_ntz"
+        return TimeColumn(side, name, family, NANOSECONDS_PER_UNIT[kind.unit])  # type: ignore[arg-type]
+    if pa.types.is_integer(kind) and not pa.types.is_uint64(kind):
+        return TimeColumn(side, name, "integer")
+    if pa.types.is_floating(kind) and not pa.types.is_float16(kind):
+        return TimeColumn(side, name, "float", is_single=pa.types.is_float32(kind))
+    raise SchemaError(
+        f"{side}.{name} is {kind}; a time column must be a timestamp, an integer or a float. Cast it"
+        " where the data are written, or with pyarrow.compute (strptime for texts)"
+    )
+
+
+def check_keys(
+    by: Sequence[str], left: Sequence[tuple[str, bool]], right: Sequence[tuple[str, bool]]
+) -> None:
+    """Refuse keys that cannot be compared exactly.
+
+    Parameters
+    ----------
+    by : sequence of str
+    left, right : sequences of (str, bool)
+        Type of each key, in words, and whether it can be a key.
+
+    Raises
+    ------
+    SchemaError
+        If a key differs in type between the sides, or is a float or nested.
+    """
+    for name, (left_kind, left_able), (right_kind, right_able) in zip(by, left, right, strict=True):
+        if left_kind != right_kind:
+            raise SchemaError(
+                f"the key {name!r} is {left_kind} on the left and {right_kind} on the right; cast one so"
+                " that both are the same"
+            )
+        if not (left_able and right_able):
+            raise SchemaError(
+                f"the key {name!r} is {left_kind}, which cannot be compared exactly; cast it to a string"
+                " or an integer"
+            )
+
+
+def can_be_key(kind: pa.DataType) -> bool:
+    """Whether equality on an Arrow type is exact."""
+    return not (pa.types.is_floating(kind) or pa.types.is_nested(kind) or pa.types.is_null(kind))
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """Dictionaries and views are encodings, not types that results should depend on."""
+    if pa.types.is_dictionary(kind):
+        return plain_type(kind.value_type)
+    if pa.types.is_string_view(kind):
+        return pa.string()
+    return pa.binary() if pa.types.is_binary_view(kind) else kind
+
+
+def with_like_keys(schemas: Sequence[pa.Schema], by: Sequence[str]) -> list[pa.Schema]:
+    """Both schemas, text keys of one type: writers differ in how they store strings, not in what.
+
+    Parameters
+    ----------
+    schemas : (pa.Schema, pa.Schema)
+    by : sequence of str
+        Keys, which may be missing.
+    """
+    found = list(schemas)
+    for name in by:
+        if any(schema.names.count(name) != 1 for schema in found):
+            continue
+        if {plain_type(schema.field(name).type) for schema in found} == _TEXTS:
+            found = [
+                schema.set(schema.get_field_index(name), pa.field(name, pa.large_string()))
+                for schema in found
+            ]
+    return found
