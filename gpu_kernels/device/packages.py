@@ -1,4 +1,4 @@
-"""Whether the GPU packages are here, and new enough: found out without importing them."""
+"""Whether the GPU packages are here, in versions that serve: found out without importing them."""
 
 from __future__ import annotations
 
@@ -8,25 +8,36 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import metadata
 
-LEAST = {"cupy": ("CuPy", (14, 1)), "numba_cuda": ("Numba-CUDA", (0, 30))}
-"""Name and least version by module. CuPy before that sorts wrongly, silently, where memory is short."""
+_ANY = (1 << 30,)
+VERSIONS = {"cupy": ("CuPy", (14, 1), _ANY), "numba_cuda": ("Numba-CUDA", (0, 30), (0, 31))}
+"""Name, least version and the first that is too new, by module.
+
+CuPy before that sorts wrongly, silently, where memory is short; kernels are launched through what
+Numba-CUDA does not promise to keep.
+"""
 
 
 def problem() -> str | None:
     """Which package is missing or too old; None if none is."""
-    missing = [name for module, (name, _) in LEAST.items() if not is_installed(module)]
+    missing = [name for module, (name, *_) in VERSIONS.items() if not is_installed(module)]
     if missing:
         return f"the GPU packages are not complete, {' and '.join(missing)} missing"
-    return next(filter(None, map(least_problem, LEAST)), None)
+    return next(filter(None, map(version_problem, VERSIONS)), None)
 
 
-def least_problem(module: str) -> str | None:
-    """How a module's version is too old; None if it is not, or not known."""
-    name, least = LEAST[module]
+def version_problem(module: str) -> str | None:
+    """How a module's version is too old or too new; None if it is neither, or not known."""
+    name, least, beyond = VERSIONS[module]
     found = version_of(module)
-    if found is None or _numbers(found) >= least:
+    if found is None or least <= _numbers(found) < beyond:
         return None
-    return f"{name} is {found}, older than {'.'.join(map(str, least))}, which is the least that will do"
+    if _numbers(found) < least:
+        return f"{name} is {found}, older than {_dotted(least)}, which is the least that will do"
+    return f"{name} is {found}, and only versions before {_dotted(beyond)} are known to do"
+
+
+def _dotted(numbers: tuple[int, ...]) -> str:
+    return ".".join(map(str, numbers))
 
 
 def is_installed(module: str) -> bool:

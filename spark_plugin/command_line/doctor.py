@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from gpu_kernels.device.packages import least_problem
+from gpu_kernels.device.packages import version_problem
 from spark_plugin.cluster.accelerator import RAPIDS_PLUGIN, find_jar, is_accelerated
 from spark_plugin.cluster.session import Java, active_session, look_for_java
 from spark_plugin.cluster.worker_python import DEFAULT, VARIABLE, fault_of
@@ -242,7 +242,7 @@ def _imported(module: str, *distributions: str) -> tuple[str, str]:
 
 def _optional(name: str, module: str, *distributions: str) -> Finding:
     found, error = _imported(module, *distributions)
-    error = error or least_problem(module) or ""
+    error = error or version_problem(module) or ""
     if not error:
         return Finding(name, _OK, found)
     return Finding(name, _ABSENT, error, f"with an NVIDIA GPU: {_GPU_PACKAGES}")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from tests.helpers.places import ROOT
@@ -134,12 +135,12 @@ def test_conda_environment_holds_every_dependency():
 def test_conda_has_the_least_versions_of_the_gpu_packages():
     """They are no development dependencies, so that the lock does not hold all of them."""
     least = dict(
-        re.findall(r"^  - ([\w-]+)(>=[\w.]+)$", read("environment.yml"), flags=re.MULTILINE)
+        re.findall(r"^  - ([\w-]+)(>=[\w.,<]+)$", read("environment.yml"), flags=re.MULTILINE)
     )
     ranges = {r.name: str(r.specifier) for r in requirements("gpu")}
-    assert least == {
-        "cupy": ranges["cupy-cuda13x"],
-        **{name: ranges[name] for name in ("cuda-core", "numba-cuda")},
+    assert {name: SpecifierSet(given) for name, given in least.items()} == {
+        "cupy": SpecifierSet(ranges["cupy-cuda13x"]),
+        **{name: SpecifierSet(ranges[name]) for name in ("cuda-core", "numba-cuda")},
     }
 
 

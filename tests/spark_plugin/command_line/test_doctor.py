@@ -140,7 +140,7 @@ def test_odd_answers_about_gpus(bare, tmp_path, monkeypatch, script, found):
 
 
 def test_gpu_packages_that_are_too_old(monkeypatch):
-    monkeypatch.setattr(doctor, "least_problem", lambda module: f"{module} is too old")
+    monkeypatch.setattr(doctor, "version_problem", lambda module: f"{module} is too old")
     finding = doctor.check_numba_cuda()
     assert (finding.state, finding.found) == ("none", "numba_cuda is too old")
     assert "pip install" in finding.advice
