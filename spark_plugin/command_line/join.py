@@ -32,7 +32,6 @@ from spark_plugin.command_line.ways import (
     refuse_if_asked,
     warn_of_the_slower_way,
 )
-from spark_plugin.ways.broadcast.plan import BroadcastPlan
 from spark_plugin.ways.files.columns import MissingColumn
 from spark_plugin.ways.files.local import LocalFilesJoin
 from spark_plugin.ways.files.planning import NotDirect
@@ -222,7 +221,7 @@ def _written_by_spark(
     why: str,
 ) -> _Written:
     plan = _spark_join(request, inputs, types, spark, progress)
-    if isinstance(plan.plan, BroadcastPlan):
+    if plan.way == "broadcast":
         not_direct = "" if request.way.startswith("broadcast") else f"; not direct: {why}"
         why = plan.plan.describe() + not_direct
     with progress.following(spark, "joining"):

@@ -12,7 +12,7 @@ from spark_plugin.dataframes.columns import quoted
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.statistics import SideStatistics, measure
 from spark_plugin.worker.arrow.sides import Side
-from spark_plugin.worker.emission import JoinSpec
+from spark_plugin.worker.emission.spec import JoinSpec
 from spark_plugin.worker.reports.emptiness import Evidence, NoPairs, explain_emptiness
 from spark_plugin.worker.reports.key_overlap import KeyOverlap, key_overlap
 

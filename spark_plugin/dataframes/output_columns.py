@@ -10,7 +10,7 @@ from pyspark.sql import types as T
 
 from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.events import EventFrame
-from spark_plugin.worker.emission import JoinSpec, check_output_names
+from spark_plugin.worker.emission.spec import JoinSpec, check_output_names
 from spark_plugin.worker.wire.columns import METRICS, wire_layout
 
 Named = Sequence[tuple[str, T.DataType]]
@@ -46,7 +46,7 @@ class OutputColumn:
 
 
 def output_columns(spec: JoinSpec, by: Named, left: Named, right: Named) -> list[OutputColumn]:
-    """The columns of a result, as `spark_plugin.worker.emission.output_schema` has them.
+    """The columns of a result, as `output_schema` has them.
 
     Parameters
     ----------

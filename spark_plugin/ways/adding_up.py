@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from spark_plugin.dataframes.output_columns import OutputColumn
-from spark_plugin.worker.emission import JoinSpec
+from spark_plugin.worker.emission.spec import JoinSpec
 
 ORDER = ("distance", "max_time", "min_time")
 """What decides among partners of equal probability, before the columns handed out do."""

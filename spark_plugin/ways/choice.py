@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from coincide.errors import ConditionError
 from coincide.options import CorrelateOptions
 from spark_plugin.cluster.connect import context_of, message_bytes
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.statistics import SideStatistics, measure, refuse_invalid
+from spark_plugin.ways.broadcast.join import broadcast_join
 from spark_plugin.ways.broadcast.plan import BroadcastPlan, Candidate, choose_small_side
+from spark_plugin.ways.broadcast.worker.small_side import Shipment
+from spark_plugin.ways.exchange.join import exchange_join
 from spark_plugin.ways.exchange.plan import PAIR_WORK, SlicePlan, plan_slices, uniform_plan
 from spark_plugin.ways.samples import Reach, Sample
-from spark_plugin.worker.emission import JoinSpec
+from spark_plugin.worker.emission.spec import JoinSpec
+
+JOINS: dict[str, Callable[..., tuple[DataFrame, Shipment | None]]] = {
+    "exchange": exchange_join,
+    "broadcast": broadcast_join,
+}
+"""What each way of DataFrames makes of its plan."""
 
 
 def plan_ways(

@@ -22,12 +22,10 @@ from spark_plugin.dataframes.evidence import FrameEvidence
 from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.dataframes.stage import Stage, observed_numbers
 from spark_plugin.dataframes.stage_resources import gpu_profile
-from spark_plugin.ways.broadcast.join import broadcast_join
 from spark_plugin.ways.broadcast.plan import BroadcastPlan
 from spark_plugin.ways.broadcast.streaming_sides import check_streaming
 from spark_plugin.ways.broadcast.worker.small_side import Shipment
-from spark_plugin.ways.choice import plan_ways
-from spark_plugin.ways.exchange.join import exchange_join
+from spark_plugin.ways.choice import JOINS, plan_ways
 from spark_plugin.ways.exchange.plan import SlicePlan
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.counts import SideCounts
@@ -76,17 +74,17 @@ class Correlation:
     @property
     def way(self) -> str:
         """How events meet: ``"exchange"`` or ``"broadcast"``."""
-        return "broadcast" if isinstance(self.plan, BroadcastPlan) else "exchange"
+        return self.plan.way
 
     @property
     def slices(self) -> int | None:
         """Number of slices, hence of tasks, of an exchange."""
-        return None if isinstance(self.plan, BroadcastPlan) else self.plan.count
+        return self.plan.slices
 
     @property
     def replication(self) -> float | None:
         """Estimated copies per right event, in an exchange."""
-        return None if isinstance(self.plan, BroadcastPlan) else self.plan.replication
+        return self.plan.replication
 
     def counters(self) -> JoinCounters | None:
         """What the workers looked at and found. Waits for an action.
@@ -187,11 +185,7 @@ def plan_correlation(
         metrics=None if observation is None else result.metrics_name,
         observation=observation,
     )
-    shipment = None
-    if isinstance(plan, BroadcastPlan):
-        found, shipment = broadcast_join(sides, spec, result, plan, options, stage)
-    else:
-        found = exchange_join(sides, spec, result, plan, stage)
+    found, shipment = JOINS[plan.way](sides, spec, result, plan, options, stage)
     left_counts, right_counts = (s.counts for s in statistics) if statistics else (None, None)
     evidence = FrameEvidence(sides, spec, statistics)
     return Correlation(

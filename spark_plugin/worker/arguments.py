@@ -12,7 +12,7 @@ from coincide.sides import SIDES
 from coincide.units import Tick
 from spark_plugin.worker.arrow.time_columns import time_names
 from spark_plugin.worker.backends.choice import check_backend
-from spark_plugin.worker.emission import JoinSpec, check_emission, hands_out_partners
+from spark_plugin.worker.emission.spec import JoinSpec, check_emission, hands_out_partners
 
 Names = str | Sequence[str]
 

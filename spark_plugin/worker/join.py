@@ -26,7 +26,9 @@ from spark_plugin.worker.arrow.tables import read_side
 from spark_plugin.worker.arrow.time_columns import TimeScale, resolve_tick, scale_of
 from spark_plugin.worker.arrow.wide_columns import decoded
 from spark_plugin.worker.backends.devices import load_task_backend
-from spark_plugin.worker.emission import Emission, JoinSpec, output_schema
+from spark_plugin.worker.emission import emission_of
+from spark_plugin.worker.emission.emission import Emission
+from spark_plugin.worker.emission.spec import JoinSpec, output_schema
 from spark_plugin.worker.reports.emptiness import NoPairs, evidence_of, explain_emptiness
 from spark_plugin.worker.reports.key_overlap import key_overlap
 from spark_plugin.worker.reports.reports import JoinSummary
@@ -137,7 +139,9 @@ class TablePlan:
 
     def join(self, left: Side, right: Side) -> Emission:
         """The output batches of a join of these events."""
-        return Emission(left, right, self.spec, self.schema, load_task_backend(self.spec.backend))
+        return emission_of(
+            left, right, self.spec, self.schema, load_task_backend(self.spec.backend)
+        )
 
 
 def _as_schema(table: pa.Table, schema: pa.Schema, names: list[str]) -> pa.Table:

@@ -23,7 +23,7 @@ from bench.hunt.times import Profile
 from bench.hunt.ways import changing, command, files, streams, tables
 from spark_plugin.ways.files import planning
 from spark_plugin.ways.files.row_groups import Spans
-from spark_plugin.worker.emission import Emission
+from spark_plugin.worker.emission.emission import Emission
 
 INT64, FLOAT64 = TIME_TYPES["integer"][0], TIME_TYPES["float"][0]
 WAYS = [*tables.WAYS, *files.WAYS, *command.WAYS, *streams.WAYS, *changing.WAYS]

@@ -10,7 +10,7 @@ from pyspark.sql import types as T
 
 from spark_plugin.dataframes.output_columns import OutputColumn, ResultColumns
 from spark_plugin.ways.adding_up import added_up, kinds_of_order
-from spark_plugin.worker.emission import JoinSpec
+from spark_plugin.worker.emission.spec import JoinSpec
 
 _JOINS = {"inner": "inner", "left": "left", "semi": "left_semi", "anti": "left_anti"}
 

@@ -14,7 +14,7 @@ from spark_plugin.ways.broadcast.plan import BroadcastPlan, is_two_step
 from spark_plugin.ways.broadcast.worker.partials import PartialTask, partial_spec
 from spark_plugin.ways.broadcast.worker.small_side import Shipment, sorted_table
 from spark_plugin.ways.broadcast.worker.task import BroadcastTask
-from spark_plugin.worker.emission import JoinSpec
+from spark_plugin.worker.emission.spec import JoinSpec
 from spark_plugin.worker.wire.columns import WireLayout
 
 

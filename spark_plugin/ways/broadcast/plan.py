@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from coincide.options import CorrelateOptions, SideName
 from spark_plugin.ways.exchange.plan import PAIR_WORK
 from spark_plugin.ways.samples import Reach, Sample, expected_partners, shifted, weight_between
-from spark_plugin.worker.emission import JoinSpec
+from spark_plugin.worker.emission.spec import JoinSpec
 
 _UNEVEN = 2.0
 """A partition of so many times its share of the work would keep the other tasks waiting."""
@@ -33,6 +34,9 @@ class BroadcastPlan:
 
     small: SideName
     why: str
+    way: ClassVar[str] = "broadcast"
+    slices: ClassVar[None] = None
+    replication: ClassVar[None] = None
 
     @property
     def large(self) -> SideName:

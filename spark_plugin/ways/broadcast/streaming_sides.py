@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from coincide.errors import ConditionError
 from coincide.options import CorrelateOptions
 from spark_plugin.ways.broadcast.plan import is_two_step
-from spark_plugin.worker.emission import JoinSpec
+from spark_plugin.worker.emission.spec import JoinSpec
 
 _BOTH = (
     "left and right are both streaming, and their partners come in other micro-batches: give events of"

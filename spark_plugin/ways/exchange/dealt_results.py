@@ -9,7 +9,7 @@ from pyspark.sql import types as T
 from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.ways.adding_up import added_up, kinds_of_order
 from spark_plugin.ways.exchange.worker.dealt_slices import dealt_spec
-from spark_plugin.worker.emission import JoinSpec
+from spark_plugin.worker.emission.spec import JoinSpec
 from spark_plugin.worker.wire.columns import HASHES
 
 _EVENT = [*HASHES, "occurrence"]

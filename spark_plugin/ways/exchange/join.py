@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
+from coincide.options import CorrelateOptions
 from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.output_columns import ResultColumns
@@ -15,7 +16,7 @@ from spark_plugin.ways.exchange.plan import SlicePlan
 from spark_plugin.ways.exchange.slice_columns import label_left, label_right
 from spark_plugin.ways.exchange.worker.dealt_slices import DealtSliceTask, needs_adding_up
 from spark_plugin.ways.exchange.worker.task import SliceTask
-from spark_plugin.worker.emission import JoinSpec
+from spark_plugin.worker.emission.spec import JoinSpec
 from spark_plugin.worker.wire.columns import (
     CODED,
     HASHES,
@@ -32,9 +33,10 @@ def exchange_join(
     spec: JoinSpec,
     result: ResultColumns,
     plan: SlicePlan,
+    options: CorrelateOptions,
     stage: Stage,
-) -> DataFrame:
-    """The result in wire types, not yet computed."""
+) -> tuple[DataFrame, None]:
+    """The result in wire types, not yet computed; it needs nothing else."""
     labels = partition_labels(plan.count)
     lengths = plan.reach.left, plan.reach.right
     code = LabelCode.of(int(labels.max()), (lengths[0][1], lengths[1][1]))
@@ -43,7 +45,7 @@ def exchange_join(
         task = SliceTask(
             spec, result.layout, result.names, stage.metrics, code=code, lengths=lengths
         )
-        return stage.run(rows, task, result.wire_schema)
+        return stage.run(rows, task, result.wire_schema), None
     dealt = DealtResult(spec, result)
     schema = dealt.found_schema
     layout = result.layout.with_hashes()
@@ -52,7 +54,7 @@ def exchange_join(
         dealt.partial, layout, tuple(schema.names), stage.metrics, code=code, lengths=lengths,
         first_labels=labels[plan.first_parts],
     )  # fmt: skip
-    return dealt.combined(stage.run(rows, task, schema))
+    return dealt.combined(stage.run(rows, task, schema)), None
 
 
 def _exchanged(

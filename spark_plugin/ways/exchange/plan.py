@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -57,6 +58,12 @@ class SlicePlan:
     right_parts: np.ndarray
     reach: Reach
     replication: float
+    way: ClassVar[str] = "exchange"
+
+    @property
+    def slices(self) -> int:
+        """As `count`: tasks, as a summary tells them."""
+        return self.count
 
     @cached_property
     def first_slices(self) -> np.ndarray:

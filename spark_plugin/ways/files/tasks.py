@@ -19,7 +19,7 @@ from spark_plugin.ways.files.worker.slice_join import DirectJoin, SliceRows, joi
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.backends.devices import release_gpu
-from spark_plugin.worker.emission import output_schema
+from spark_plugin.worker.emission.spec import output_schema
 from spark_plugin.worker.files.parquet_rows import ParquetRows
 from spark_plugin.worker.reports.metrics import numbers, with_metrics
 from spark_plugin.worker.wire.reuse import begin_task

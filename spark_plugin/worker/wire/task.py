@@ -12,7 +12,9 @@ from coincide.results import JoinCounters
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.arrow.wide_columns import narrow_type
 from spark_plugin.worker.backends.devices import load_task_backend, release_gpu
-from spark_plugin.worker.emission import Emission, JoinSpec, output_schema
+from spark_plugin.worker.emission import emission_of
+from spark_plugin.worker.emission.emission import Emission
+from spark_plugin.worker.emission.spec import JoinSpec, output_schema
 from spark_plugin.worker.reports.metrics import with_metrics
 from spark_plugin.worker.wire.columns import WireLayout
 from spark_plugin.worker.wire.reuse import begin_task
@@ -76,7 +78,7 @@ class WireTask(ABC):
             )
         ]
         schema = output_schema(self.spec, *fields)
-        return Emission(left, right, self.spec, schema, load_task_backend(self.spec.backend))
+        return emission_of(left, right, self.spec, schema, load_task_backend(self.spec.backend))
 
     def _joined(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         counters, schema = JoinCounters(), None

@@ -22,7 +22,7 @@ from spark_plugin.ways.files.local import LocalFilesJoin
 from spark_plugin.worker.arrow import row_sizes
 from spark_plugin.worker.arrow.sides import Side, grouped_events
 from spark_plugin.worker.arrow.wide_columns import decoded, narrow_type, one_array, wide_type
-from spark_plugin.worker.emission import JoinSpec
+from spark_plugin.worker.emission.spec import JoinSpec
 from spark_plugin.worker.files.parquet_rows import ParquetRows
 from spark_plugin.worker.wire.columns import CODED, LABEL, TIME, LabelCode, WireLayout
 from tests.helpers.comparison import SHAPES

@@ -13,7 +13,8 @@ import pyarrow as pa
 from spark_plugin.ways.broadcast.worker.small_side import SmallSide
 from spark_plugin.ways.broadcast.worker.task import BroadcastTask
 from spark_plugin.worker.arrow.sides import Side
-from spark_plugin.worker.emission import Emission, JoinSpec
+from spark_plugin.worker.emission.emission import Emission
+from spark_plugin.worker.emission.spec import JoinSpec
 from spark_plugin.worker.partial_results import sortable_distances
 
 

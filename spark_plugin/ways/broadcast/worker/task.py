@@ -11,7 +11,7 @@ import pyarrow as pa
 from spark_plugin.ways.broadcast.plan import BroadcastPlan, chunk_rows
 from spark_plugin.ways.broadcast.worker.small_side import Shipment, SmallSide
 from spark_plugin.worker.arrow.sides import Side
-from spark_plugin.worker.emission import Emission
+from spark_plugin.worker.emission.emission import Emission
 from spark_plugin.worker.wire.sides import read_side
 from spark_plugin.worker.wire.task import WireTask
 

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 
 from spark_plugin.ways.exchange.worker.task import SliceTask
 from spark_plugin.worker.arrow.sides import Side
-from spark_plugin.worker.emission import Emission, JoinSpec
+from spark_plugin.worker.emission.emission import Emission
+from spark_plugin.worker.emission.spec import JoinSpec
 from spark_plugin.worker.partial_results import sortable_distances
 from spark_plugin.worker.wire.columns import HASHES
 

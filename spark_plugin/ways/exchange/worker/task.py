@@ -11,7 +11,7 @@ import pyarrow as pa
 from coincide.errors import DataError
 from coincide.sides import SIDES
 from spark_plugin.worker.arrow.sides import Side
-from spark_plugin.worker.emission import Emission
+from spark_plugin.worker.emission.emission import Emission
 from spark_plugin.worker.wire.columns import CODED, LABEL, UNMATCHED, LabelCode, is_left
 from spark_plugin.worker.wire.sides import read_side
 from spark_plugin.worker.wire.task import WireTask

@@ -14,7 +14,7 @@ from spark_plugin.ways.files.worker.reading import PlannedFiles
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.arrow.wide_columns import of_one_type, one_array
-from spark_plugin.worker.emission import Emission
+from spark_plugin.worker.emission.emission import Emission
 from spark_plugin.worker.join import TablePlan
 
 _FEW_BEYOND = 0.9

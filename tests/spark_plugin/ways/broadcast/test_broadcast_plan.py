@@ -16,7 +16,7 @@ from spark_plugin.ways.broadcast.plan import (
     is_two_step,
 )
 from spark_plugin.ways.samples import Reach, Sample, expected_partners
-from spark_plugin.worker.emission import JoinSpec
+from spark_plugin.worker.emission.spec import JoinSpec
 
 SPEC = JoinSpec(Window(-10, 10, 0.5))
 REACH = Reach(-20, 20)

@@ -1,0 +1,29 @@
+"""From a finished join to Arrow batches: a class for each shape of output."""
+
+from types import ModuleType
+
+import pyarrow as pa
+
+from coincide.options import Emit
+from spark_plugin.worker.arrow.sides import Side
+from spark_plugin.worker.emission.best import Best
+from spark_plugin.worker.emission.emission import Emission
+from spark_plugin.worker.emission.lists import Lists
+from spark_plugin.worker.emission.pairs import Pairs
+from spark_plugin.worker.emission.rows import Counts, LeftRows
+from spark_plugin.worker.emission.spec import JoinSpec
+
+_SHAPES: dict[Emit, type[Emission]] = {
+    "pairs": Pairs,
+    "lists": Lists,
+    "counts": Counts,
+    "best": Best,
+}
+
+
+def emission_of(
+    left: Side, right: Side, spec: JoinSpec, schema: pa.Schema, backend: ModuleType
+) -> Emission:
+    """The output batches of one join of two sides; parameters as of `Emission`."""
+    shape = LeftRows if spec.one_row_per_event else _SHAPES[spec.emit]
+    return shape(left, right, spec, schema, backend)

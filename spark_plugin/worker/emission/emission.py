@@ -1,0 +1,162 @@
+"""The output batches of a finished join, all bounded in size: what every shape of output shares."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from importlib import import_module
+from types import ModuleType
+
+import numpy as np
+import pyarrow as pa
+
+from coincide.errors import MemoryBudgetError
+from coincide.results import JoinCounters
+from spark_plugin.worker.arrow import row_sizes
+from spark_plugin.worker.arrow.gather import Gather
+from spark_plugin.worker.arrow.row_sizes import cuts, total_bytes
+from spark_plugin.worker.arrow.sides import Side, grouped_events
+from spark_plugin.worker.backends.fallback import make_join
+from spark_plugin.worker.emission.spec import JoinSpec
+from spark_plugin.worker.in_order import in_order
+
+MakeBatch = Callable[[], pa.RecordBatch]
+_BATCHES_PER_THREAD = 4
+_SMALLEST_BATCH = 1 << 16
+
+
+class Emission(ABC):
+    """The output batches of one join of two sides.
+
+    Iterating yields RecordBatches of `schema`; `counters` holds afterwards what the join looked at.
+
+    Parameters
+    ----------
+    left, right : Side
+    spec : JoinSpec
+    schema : pa.Schema
+        From `output_schema`, in its column order.
+    backend : module
+        From `spark_plugin.worker.backends.choice.load_backend`.
+    """
+
+    in_lists = False
+    """Whether the partners of an event stand in lists."""
+
+    def __init__(
+        self, left: Side, right: Side, spec: JoinSpec, schema: pa.Schema, backend: ModuleType
+    ):
+        self._left, self._right, self._spec, self.schema = left, right, spec, schema
+        self._backend = backend
+        self._left_events, self._right_events = grouped_events(left, right)
+        self.join = make_join(
+            backend,
+            self._left_events,
+            self._right_events,
+            spec.window,
+            classes=spec.classes,
+            threads=spec.threads,
+            empty=_arrow_int64,
+        )
+        own, others = (*left.keys, *left.payload), right.payload
+        kinds = schema.types
+        self._left_columns = [Gather(*each) for each in zip(own, kinds, strict=False)]
+        kinds = kinds[len(own) :]
+        if self.in_lists:
+            kinds = [kind.value_type for kind in kinds]
+        if not spec.hands_out_partners:
+            others = []
+        self._right_columns = [Gather(*each) for each in zip(others, kinds, strict=False)]
+        # Bytes of each row of a side in its columns of texts and the like; None if it has none.
+        self._sizes = tuple(
+            total_bytes(column.sizes for column in columns)
+            for columns in (self._left_columns, self._right_columns)
+        )
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        threads, runs = self._spec.threads, self._runs()
+        if all(sizes is None for sizes in self._sizes):
+            yield from in_order(lambda run: [make() for make in self._parts(*run)], runs, threads)
+            return
+        # A run may fill many batches: they are made as they are taken.
+        parts = in_order(lambda run: list(self._parts(*run)), runs, threads)
+        yield from in_order(lambda make: [make()], parts, threads)
+
+    @abstractmethod
+    def _parts(self, start: int, stop: int) -> Iterator[MakeBatch]:
+        """What makes the batches of a run of base positions, each when it is called."""
+
+    def _runs(self) -> Iterable[tuple[int, int]]:
+        """Runs of base positions, a batch of pairs each."""
+        return self.join.chunks(self._batch_pairs)
+
+    def _even_runs(self, step: int) -> Iterable[tuple[int, int]]:
+        """Runs of base positions, a row each."""
+        n = self.join.left_order.size
+        return ((start, min(start + step, n)) for start in range(0, n, step))
+
+    @property
+    def _batch_pairs(self) -> int:
+        """Pairs of a batch: fewer than allowed where several threads would else share too few."""
+        threads = self._spec.threads
+        if threads == 1:
+            return self._spec.batch_pairs
+        even = int(self.join.offsets[-1]) // (threads * _BATCHES_PER_THREAD)
+        return min(self._spec.batch_pairs, max(even, _SMALLEST_BATCH))
+
+    @property
+    def counters(self) -> JoinCounters:
+        """What the join looked at and found."""
+        return self.join.counters
+
+    def _kept(self, counts: np.ndarray) -> np.ndarray:
+        """Which of a run of left events are in the output: those with partners, or all."""
+        return np.arange(counts.size) if self._spec.how == "left" else np.flatnonzero(counts)
+
+    def _rows(self, positions: np.ndarray, others: list[pa.Array]) -> Iterator[MakeBatch]:
+        """One row per base position, with the other columns."""
+        rows = self.join.left_order[positions]
+        for part in self._cut(rows):
+            mine = [column.slice(part.start, part.stop - part.start) for column in others]
+            yield partial(self._batch, rows[part], mine)
+
+    def _without_partner(self, positions: np.ndarray) -> Iterator[MakeBatch]:
+        kinds = self.schema.types[len(self._left_columns) :]
+        yield from self._rows(positions, [pa.nulls(positions.size, kind) for kind in kinds])
+
+    def _matched(
+        self, left_rows: np.ndarray, right_rows: np.ndarray, probabilities: np.ndarray | None
+    ) -> Iterator[MakeBatch]:
+        """One row per pair."""
+        for part in self._cut(left_rows, right_rows):
+            others = [] if probabilities is None else [pa.array(probabilities[part])]
+            yield partial(self._matched_batch, left_rows[part], right_rows[part], others)
+
+    def _matched_batch(
+        self, left_rows: np.ndarray, right_rows: np.ndarray, others: list[pa.Array]
+    ) -> pa.RecordBatch:
+        return self._batch(left_rows, [c(right_rows) for c in self._right_columns] + others)
+
+    def _cut(self, *rows: np.ndarray) -> Iterator[slice]:
+        """The rows of both sides, or of left alone, in batches of bounded size."""
+        sides = zip(self._sizes, rows, strict=False)
+        sizes = total_bytes(None if s is None else s[r] for s, r in sides)
+        yield from (slice(*cut) for cut in cuts(sizes, rows[0].size, row_sizes.BATCH_BYTES))
+
+    def _probabilities(self, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
+        given = self._left_events, left_rows, self._right_events, right_rows, self._spec.window
+        try:
+            return self._backend.pair_probabilities(*given)
+        except MemoryBudgetError:
+            # The CPU's, to the bit; a join that lacks memory has given its warning by now.
+            return import_module("cpu_fallback").pair_probabilities(*given)
+
+    def _batch(self, left_rows: np.ndarray, others: list[pa.Array]) -> pa.RecordBatch:
+        left = [column(left_rows) for column in self._left_columns]
+        return pa.RecordBatch.from_arrays([*left, *others], schema=self.schema)
+
+
+def _arrow_int64(size: int) -> np.ndarray:
+    """An int64 array in Arrow's pool, which keeps pages from one batch to the next."""
+    return np.frombuffer(pa.allocate_buffer(8 * size), np.int64)

@@ -1,0 +1,54 @@
+"""One row a pair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from spark_plugin.worker.emission.emission import Emission, MakeBatch
+
+
+class Pairs(Emission):
+    """One row a pair; with ``how="left"`` one for each left event without a partner as well."""
+
+    def _parts(self, start: int, stop: int) -> Iterator[MakeBatch]:
+        counts = self.join.counts[start:stop]
+        yield from self._pairs(start, stop)
+        if self._spec.how == "left":
+            yield from self._without_partner(start + np.flatnonzero(counts == 0))
+
+    def _pairs(self, start: int, stop: int) -> Iterator[MakeBatch]:
+        join = self.join
+        if join.offsets[start] == join.offsets[stop]:
+            return
+        if self._direct:
+            yield partial(self._direct_batch, start, stop)
+            return
+        left_rows, right_rows = join.pairs(start, stop, join.left_order, join.right_order)
+        found = self._probabilities(left_rows, right_rows) if self._spec.probability else None
+        yield from self._matched(left_rows, right_rows, found)
+
+    def _direct_batch(self, start: int, stop: int) -> pa.RecordBatch:
+        """One plain int64 column a side, such as an id: written by the kernel itself."""
+        values = self._left_direct, self._right_direct
+        left, right = self.join.pairs(start, stop, *values)
+        columns = [self._left_columns[0].wrap(left), self._right_columns[0].wrap(right)]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    @property
+    def _direct(self) -> bool:
+        columns = self._left_columns, self._right_columns
+        return not self._spec.probability and all(
+            len(side) == 1 and side[0].values is not None for side in columns
+        )
+
+    @property
+    def _left_direct(self) -> np.ndarray:
+        return self._left_columns[0].ordered(self.join.left_order)
+
+    @property
+    def _right_direct(self) -> np.ndarray:
+        return self._right_columns[0].ordered(self.join.right_order)
