@@ -9,7 +9,7 @@ import pyarrow as pa
 
 import coincide
 from coincide import CorrelateOptions, TimingCondition
-from spark_plugin.ways.files import planning
+from spark_plugin.ways.files import local, planning
 from spark_plugin.worker import join
 from spark_plugin.worker.arguments import JoinArguments
 
@@ -50,3 +50,7 @@ def join_files(
     *sides: Any, way: str = "auto", options: CorrelateOptions = CorrelateOptions(), **arguments: Any
 ) -> Any:
     return coincide.correlate_files(*sides, options=replace(options, way=way), **arguments)
+
+
+def local_files_join(left: Any, right: Any, condition: TimingCondition, **arguments: Any) -> Any:
+    return local.LocalFilesJoin(left, right, JoinArguments(condition, **arguments))

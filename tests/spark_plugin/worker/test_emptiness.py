@@ -17,14 +17,13 @@ from hypothesis import strategies as st
 from coincide import CorrelateOptions, TimingCondition, within
 from coincide.probability import highest_probability, window_probability
 from coincide.units import Tick
-from spark_plugin.ways.files.local import LocalFilesJoin
 from spark_plugin.ways.files.worker.slice_join import read_slice
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of
 from spark_plugin.worker.arrow.time_words import length_words, time_words
 from spark_plugin.worker.reports.emptiness import Evidence, NoPairs, evidence_of, explain_emptiness
 from spark_plugin.worker.reports.key_overlap import key_overlap
-from tests.helpers.joins import table_join
+from tests.helpers.joins import local_files_join, table_join
 
 LENGTHS = st.integers(0, 60)
 
@@ -218,7 +217,7 @@ def test_files_are_looked_at_again(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         table = events(times + shift, 7, key=key)
         pq.write_table(table, path, row_group_size=500)
     condition = TimingCondition(within(0, 3), 0.9)
-    job = LocalFilesJoin(*paths, condition, by="key", options=CorrelateOptions(slices=3))
+    job = local_files_join(*paths, condition, by="key", options=CorrelateOptions(slices=3))
     assert list(job.batches()) == []
     assert job.summary is not None
     found = job.summary.no_pairs
@@ -229,7 +228,7 @@ def test_files_are_looked_at_again(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "differ only in case" in found.reasons[1]
     # Of a part of the rows nothing is certain.
     monkeypatch.setattr("spark_plugin.ways.files.second_look._MOST_ROWS", 1000)
-    job = LocalFilesJoin(*paths, condition, by="key", options=CorrelateOptions(slices=3))
+    job = local_files_join(*paths, condition, by="key", options=CorrelateOptions(slices=3))
     assert list(job.batches()) == []
     assert job.summary is not None
     partly = job.summary.no_pairs

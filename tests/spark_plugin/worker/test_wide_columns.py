@@ -18,7 +18,6 @@ from spark_plugin.ways.broadcast.worker.partials import PartialTask, partial_spe
 from spark_plugin.ways.broadcast.worker.small_side import Shipment, sorted_table
 from spark_plugin.ways.broadcast.worker.task import BroadcastTask
 from spark_plugin.ways.exchange.worker.task import SliceTask
-from spark_plugin.ways.files.local import LocalFilesJoin
 from spark_plugin.worker.arrow import row_sizes
 from spark_plugin.worker.arrow.sides import Side, grouped_events
 from spark_plugin.worker.arrow.wide_columns import decoded, narrow_type, one_array, wide_type
@@ -26,7 +25,7 @@ from spark_plugin.worker.emission.spec import JoinSpec
 from spark_plugin.worker.files.parquet_rows import ParquetRows
 from spark_plugin.worker.wire.columns import CODED, LABEL, TIME, LabelCode, WireLayout
 from tests.helpers.comparison import SHAPES
-from tests.helpers.joins import table_join
+from tests.helpers.joins import local_files_join, table_join
 
 TEXTS = ["", "a", "bb" * 7, None, "c" * 40, "d" * 300, "é" * 20]
 
@@ -349,7 +348,7 @@ def test_files(kind: pa.DataType, tight: None, tmp_path: Any) -> None:
     pq.write_table(table, tmp_path / "events.parquet", row_group_size=20)
     path = str(tmp_path / "events.parquet")
     arguments = dict(by="key", options=CorrelateOptions(slices=3), **COLUMNS)
-    job = LocalFilesJoin(path, path, CONDITION, **arguments)
+    job = local_files_join(path, path, CONDITION, **arguments)
     found = list(job.batches())
     check_size(found, job.schema)
     assert in_order(found) == in_order(

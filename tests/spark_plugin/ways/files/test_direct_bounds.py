@@ -19,14 +19,13 @@ from coincide import CorrelateOptions, TimingCondition, within
 from coincide.errors import DataError
 from spark_plugin.ways.files.bounds import ONLY_NULLS, Stored, chunk_range, range_ticks, ranges
 from spark_plugin.ways.files.footers import read_footers
-from spark_plugin.ways.files.local import LocalFilesJoin
 from spark_plugin.ways.files.planning import NotDirect
 from spark_plugin.ways.files.row_groups import RowGroups, row_groups
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.tables import read_side
 from spark_plugin.worker.arrow.time_columns import TimeColumn, TimeScale, resolve_tick, scale_of
 from spark_plugin.worker.files.finding import find_files
-from tests.helpers.joins import plan_files, plan_tables, table_join
+from tests.helpers.joins import local_files_join, plan_files, plan_tables, table_join
 
 TIMES = ("min_time", "max_time")
 GROUP = 5
@@ -72,7 +71,7 @@ def joined(
 ) -> tuple[list[tuple[int, int]], SideCounts, SideCounts]:
     """Pairs and counts of the direct way, compared with those in memory."""
     settings = CorrelateOptions(slices=4, max_replication=1e9, **options)
-    direct = LocalFilesJoin(left, right, condition, options=settings)
+    direct = local_files_join(left, right, condition, options=settings)
     found = pa.Table.from_batches(direct.batches(), direct.schema)
     whole = table_join(pq.read_table(left), pq.read_table(right), condition, options=settings)
     want = pa.Table.from_batches(whole.batches(), whole.schema)
@@ -327,7 +326,7 @@ def test_a_wild_time_in_each_left_row_group_costs_no_reading(
     left = ordered(tmp_path / "left.parquet", 100, wild, column)
     right = ordered(tmp_path / "right.parquet", 100, {})
     options = CorrelateOptions(slices=10, invalid="drop")
-    job = LocalFilesJoin(left, right, TimingCondition(within(0, 50), 0.5), options=options)
+    job = local_files_join(left, right, TimingCondition(within(0, 50), 0.5), options=options)
     assert len(job.plan.slices) == 10
     assert job.plan.reads < 1.3
 

@@ -272,11 +272,11 @@ def enter(folder: Path) -> None:
 
 def read(folder: Path) -> None:
     """Plan with a file of this user, then take the permission away."""
-    from spark_plugin.ways.files.local import LocalFilesJoin
+    from tests.helpers.joins import local_files_join
 
     own = Path(tempfile.mkdtemp()) / "left.parquet"
     own.write_bytes((folder / "left.parquet").read_bytes())
-    job = LocalFilesJoin(own, folder / "right.parquet", CONDITION)
+    job = local_files_join(own, folder / "right.parquet", CONDITION)
     own.chmod(0)
     try:
         list(job.batches())

@@ -15,7 +15,7 @@ from coincide.errors import DataError
 from spark_plugin.ways.files.local import LocalFilesJoin
 from tests.helpers.comparison import SHAPES, assert_answer, condition_of, ticks_of
 from tests.helpers.direct_layouts import write_layout
-from tests.helpers.joins import table_join
+from tests.helpers.joins import local_files_join, table_join
 from tests.helpers.strategies import random_cases
 
 SLICES = (None, 1, 2, 3, 7, 50)
@@ -28,7 +28,7 @@ def joined(
     options = CorrelateOptions(
         slices=slices, max_replication=ANY_ORDER, **arguments.pop("options", {})
     )
-    job = LocalFilesJoin(*sides, options=options, **arguments)
+    job = local_files_join(*sides, options=options, **arguments)
     return pa.Table.from_batches(job.batches(), job.schema), job
 
 
@@ -140,7 +140,7 @@ def test_a_file_that_changes_between_plan_and_read(tmp_path: Path) -> None:
         (right.unlink, "right.parquet is gone"),
     ):
         pq.write_table(stream(100, 1), right)
-        job = LocalFilesJoin(left, right, condition)
+        job = local_files_join(left, right, condition)
         change()
         with pytest.raises(DataError, match=f"right: .*{words}|right: {words}"):
             list(job.batches())

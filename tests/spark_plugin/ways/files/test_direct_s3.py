@@ -18,11 +18,10 @@ from pyspark.sql import SparkSession
 from coincide import CorrelateOptions, TimingCondition, within
 from coincide.errors import DataError
 from spark_plugin.command_line import run
-from spark_plugin.ways.files.local import LocalFilesJoin
 from spark_plugin.ways.files.source import CoincideSource
 from spark_plugin.ways.files.stamps import open_footer
 from spark_plugin.worker.files.folders import OutputFolder
-from tests.helpers.joins import join_files, table_join
+from tests.helpers.joins import join_files, local_files_join, table_join
 from tests.spark_plugin.ways.files.test_direct_join import stream
 from tests.spark_plugin.worker.test_credentials import assert_hidden as hidden
 
@@ -75,7 +74,9 @@ def bucket() -> Iterator[Bucket]:
 
 @pytest.mark.parametrize("right", ["right", "right/", "right/*/part.parquet", "right/day=*"])
 def test_one_process(bucket: Bucket, right: str) -> None:
-    job = LocalFilesJoin(bucket.uri("left.parquet"), bucket.uri(right), CONDITION, options=OPTIONS)
+    job = local_files_join(
+        bucket.uri("left.parquet"), bucket.uri(right), CONDITION, options=OPTIONS
+    )
     found = pa.Table.from_batches(job.batches(), job.schema)
     assert in_order(found).equals(bucket.join())
     assert len(job.plan.slices) == 3
@@ -144,7 +145,7 @@ def test_content_that_only_the_store_tells_apart(bucket: Bucket) -> None:
     table = stream(500, 0)
     before, first = write(table)
     sides = bucket.uri("left.parquet"), bucket.uri("same.parquet")
-    job = LocalFilesJoin(*sides, CONDITION, options=OPTIONS)
+    job = local_files_join(*sides, CONDITION, options=OPTIONS)
     after, second = write(table.set_column(0, "id", table["id"].take(pa.array(range(499, -1, -1)))))
     assert before == after
     assert first != second
@@ -191,7 +192,7 @@ def test_errors_name_the_file_alone(
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     with pytest.raises(DataError) as raised:
-        LocalFilesJoin(bucket.uri(left), bucket.uri("right"), CONDITION)
+        local_files_join(bucket.uri(left), bucket.uri("right"), CONDITION)
     assert words in str(raised.value)
     assert_hidden(str(raised.value))
     out = tmp_path / "out.parquet"

@@ -19,14 +19,13 @@ from pyspark.sql import SparkSession
 from coincide import CorrelateOptions, TimingCondition, within
 from coincide.errors import DataError
 from spark_plugin.ways.files.footers import read_footers
-from spark_plugin.ways.files.local import LocalFilesJoin
 from spark_plugin.ways.files.plan import Parts
 from spark_plugin.ways.files.row_groups import Places
 from spark_plugin.ways.files.source import CoincideSource
 from spark_plugin.ways.files.stamps import FileStamps, _ParsedFooters
 from spark_plugin.ways.files.worker.reading import PlannedFiles
 from spark_plugin.worker.files.finding import ParquetFiles
-from tests.helpers.joins import join_files
+from tests.helpers.joins import join_files, local_files_join
 
 CONDITION = TimingCondition(within(-300, 100), 0.7)
 OPTIONS = CorrelateOptions(slices=3)
@@ -60,7 +59,7 @@ def test_footers_are_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     paths = tmp_path / "left.parquet", tmp_path / "right.parquet"
     for seed, path in enumerate(paths, 100):
         write(path, table(seed))
-    job = LocalFilesJoin(*map(str, paths), CONDITION, options=CorrelateOptions(slices=6))
+    job = local_files_join(*map(str, paths), CONDITION, options=CorrelateOptions(slices=6))
     assert sum(batch.num_rows for batch in job.batches())
     assert len(parsed) == 2
 
@@ -121,7 +120,7 @@ CHANGES: dict[str, Callable[[Path], None]] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_in_one_process(sides: tuple[Path, Path], change: str) -> None:
-    job = LocalFilesJoin(*sides, CONDITION, options=OPTIONS)
+    job = local_files_join(*sides, CONDITION, options=OPTIONS)
     CHANGES[change](sides[1])
     with pytest.raises(DataError, match=CHANGED):
         list(job.batches())
@@ -129,7 +128,7 @@ def test_in_one_process(sides: tuple[Path, Path], change: str) -> None:
 
 def test_between_two_slices(sides: tuple[Path, Path]) -> None:
     options = CorrelateOptions(slices=8)
-    batches = LocalFilesJoin(*sides, CONDITION, options=options).batches()
+    batches = local_files_join(*sides, CONDITION, options=options).batches()
     assert next(batches).num_rows
     _in_place(sides[1], table(10**9))
     with pytest.raises(DataError, match=CHANGED):
@@ -139,7 +138,7 @@ def test_between_two_slices(sides: tuple[Path, Path]) -> None:
 def test_a_file_that_no_left_event_reaches(sides: tuple[Path, Path]) -> None:
     """It was far from all left events when planned, and is not any more."""
     write(sides[1], table(10**9))
-    job = LocalFilesJoin(*sides, CONDITION, options=OPTIONS)
+    job = local_files_join(*sides, CONDITION, options=OPTIONS)
     _renamed(sides[1], table())
     with pytest.raises(DataError, match=CHANGED):
         list(job.batches())
@@ -150,7 +149,7 @@ def test_files_beside_it_do_not_matter(sides: tuple[Path, Path], tmp_path: Path)
     folder = tmp_path / "right"
     folder.mkdir()
     sides[1].rename(folder / "a.parquet")
-    job = LocalFilesJoin(sides[0], folder, CONDITION, options=OPTIONS)
+    job = local_files_join(sides[0], folder, CONDITION, options=OPTIONS)
     write(folder / "b.parquet", table(seed=1))
     assert sum(batch.num_rows for batch in job.batches()) == job.summary.counters.pairs > 0
     assert job.summary.right.rows == 2000
