@@ -19,8 +19,8 @@ from spark_plugin.worker.reports.reports import JoinReport, check_report, tell
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from spark_plugin.ways.files.join import FilesSummary
     from spark_plugin.worker.files.finding import Given
+    from spark_plugin.worker.reports.reports import FilesSummary
 
 _TO_SPARK = (
     "spark.createDataFrame(...) makes one of a pandas or an Arrow table, spark.read of files"

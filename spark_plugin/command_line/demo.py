@@ -145,6 +145,7 @@ def _print_speed(console: Console, rows: int, summary: Summary) -> None:
         else f", just after Spark had started, which took {summary.start_seconds:.1f} s"
     )
     counters = summary.counters
+    assert summary.seconds
     assert counters is not None  # only an accelerated session does not count, and ours is not
     console.print(
         f"[b]The join[/b] on {where}: {counters.pairs:,} pairs in {summary.seconds:.1f} s,"

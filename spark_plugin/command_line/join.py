@@ -39,6 +39,7 @@ from spark_plugin.worker.arrow.schemas import plain_type
 from spark_plugin.worker.files.parquet_rows import ParquetRows
 from spark_plugin.worker.files.publishing import Publication
 from spark_plugin.worker.join import TableJoin
+from spark_plugin.worker.reports.reports import extended
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -89,7 +90,6 @@ def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) 
         at = _Place()
         job: LocalFilesJoin | TableJoin | None
         job, why = local_files_join(request, inputs, types, say=at.note)
-        way = "direct" if job is not None else "in memory"
         if job is None:
             tables = []
             inputs = read_ahead(request, inputs, types, progress.show)
@@ -108,10 +108,15 @@ def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) 
         seconds = time.perf_counter() - started
     done = job.summary
     assert done is not None
-    return Summary(
-        request.output, "local", done.left, done.right, done.counters, groups.rows, seconds,
-        way=way, why=why, tick=done.tick, no_pairs=done.no_pairs,
-    )  # fmt: skip
+    return extended(
+        Summary,
+        done,
+        output=request.output,
+        engine="local",
+        rows=groups.rows,
+        seconds=seconds,
+        why=why,
+    )
 
 
 class _Place:
@@ -180,12 +185,8 @@ def _written_directly(
         return planned
     with progress.following(spark, "joining"):
         reports = written_slices(spark, planned, output.filesystem, output.aside)
-    why = planned.plan.describe()
-    found = summary_of(planned, reports, 0.0, why)
-    summary = Summary(
-        request.output, "spark", found.left, found.right, found.counters, found.rows, 0.0,
-        slices=found.slices, way="direct", why=why, tick=found.tick, no_pairs=found.no_pairs,
-    )  # fmt: skip
+    done = summary_of(planned, reports, 0.0, planned.plan.describe())
+    summary = extended(Summary, done, output=request.output, engine="spark")
     return summary, {report.path for report in reports}
 
 
@@ -226,11 +227,9 @@ def _written_by_spark(
         why = plan.plan.describe() + not_direct
     with progress.following(spark, "joining"):
         write_frame(plan.dataframe, output)
-    done = plan.summary()
-    summary = Summary(
-        request.output, "spark", done.left, done.right, done.counters, output.rows(), 0.0,
-        slices=plan.slices, replication=plan.replication, way=plan.way, why=why, tick=done.tick,
-        no_pairs=done.no_pairs,
+    summary = extended(
+        Summary, plan.summary(), output=request.output, engine="spark", rows=output.rows(),
+        slices=plan.slices, replication=plan.replication, why=why,
     )  # fmt: skip
     return summary, None
 

@@ -3,60 +3,30 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 
-from coincide.results import JoinCounters
 from coincide.units import Tick
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.files.credentials import without_credentials
-from spark_plugin.worker.reports.emptiness import NoPairs
-from spark_plugin.worker.reports.reports import side_words
+from spark_plugin.worker.reports.reports import FilesSummary, side_words
 from spark_plugin.worker.reports.wording import for_command_line
 
 
-@dataclass(frozen=True)
-class Summary:
-    """What a finished join did.
+@dataclass(frozen=True, kw_only=True)
+class Summary(FilesSummary):
+    """What a finished command did.
 
     Parameters
     ----------
     output : str
     engine : str
-    left, right : SideCounts or None
-        None where nobody counted.
-    counters : JoinCounters or None
-        None where nobody counted.
-    rows : int or None
-        Rows written, where that is known.
-    seconds : float
-        Reading, joining and writing.
     start_seconds : float or None
         Starting Spark.
-    slices : int or None
-    replication : float or None
-        Copies of a right event, on average.
-    way, why : str
-        How rows got to the kernels, and why so.
-    tick : Tick
-        In what times were counted.
-    no_pairs : NoPairs or None
-        Why nothing was found, if so.
     """
 
     output: str
     engine: str
-    left: SideCounts | None
-    right: SideCounts | None
-    counters: JoinCounters | None
-    rows: int | None
-    seconds: float
     start_seconds: float | None = None
-    slices: int | None = None
-    replication: float | None = None
-    way: str = ""
-    why: str = ""
-    tick: Tick = field(default_factory=Tick)
-    no_pairs: NoPairs | None = None
 
     def as_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
@@ -67,7 +37,7 @@ class Summary:
             "right": _plain(self.right),
             **({} if self.counters is None else asdict(self.counters)),
             "rows": self.rows,
-            "seconds": round(self.seconds, 3),
+            "seconds": round(self.seconds or 0.0, 3),
             "start_seconds": None if self.start_seconds is None else round(self.start_seconds, 3),
             "slices": self.slices,
             "replication": None if self.replication is None else round(self.replication, 4),
@@ -130,7 +100,7 @@ def _lines(summary: Summary) -> list[tuple[str, str]]:
         if summary.start_seconds is None
         else f" (and {summary.start_seconds:.1f} to start Spark)"
     )
-    lines += [("seconds", f"{summary.seconds:.2f}{started}"), ("output", summary.output)]
+    lines += [("seconds", f"{summary.seconds or 0.0:.2f}{started}"), ("output", summary.output)]
     return lines
 
 

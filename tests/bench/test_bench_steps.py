@@ -16,10 +16,13 @@ from bench.experiment import Bench, Experiment
 from bench.pipe_steps import STEPS, PipeSteps
 from bench.report import Report
 from bench.timing import Timing
-from spark_plugin.ways.files.join import FilesSummary
+from coincide import Tick
 from spark_plugin.ways.files.tasks import SliceReport, StepSeconds
+from spark_plugin.worker.reports.reports import FilesSummary
 
-SUMMARY = FilesSummary(None, None, None, 0, 0, 5.0, 2, "direct", "", StepSeconds(4.0, 2.0, 1.0))
+SUMMARY = FilesSummary(
+    None, None, None, 5.0, "direct", Tick(), slices=2, steps=StepSeconds(4.0, 2.0, 1.0)
+)
 
 
 def test_steps_of_tasks_are_spread_over_the_cores() -> None:

@@ -24,7 +24,8 @@ from bench.hunt.ways.command import joined
 from bench.hunt.ways.files import of_slices, slicing, write_sides
 from bench.hunt.ways.spark_frames import SLICE_ROWS
 from bench.hunt.wording import source_options
-from spark_plugin.ways.files.join import FilesSummary, correlate_files
+from coincide import correlate_files
+from spark_plugin.worker.reports.reports import FilesSummary
 
 _standard_streams = threading.Lock()
 

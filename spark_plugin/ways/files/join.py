@@ -6,7 +6,7 @@ import logging
 import os
 import time
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from pyarrow import fs
@@ -17,7 +17,6 @@ from coincide import errors
 from coincide.errors import CoincideError, DataError
 from coincide.results import JoinCounters
 from coincide.sides import SIDES
-from coincide.units import Tick
 from coincide.warnings import DroppedRowsWarning
 from spark_plugin.cluster.accelerator import is_accelerated
 from spark_plugin.cluster.worker_python import check_workers
@@ -43,57 +42,17 @@ from spark_plugin.worker.arrow.schemas import type_of
 from spark_plugin.worker.files.credentials import NOT_FOR_SPARK, holds_settings, shown
 from spark_plugin.worker.files.finding import Given, find_files, words_of
 from spark_plugin.worker.files.folders import OutputFolder
-from spark_plugin.worker.reports.emptiness import NoPairs
 from spark_plugin.worker.reports.metrics import WITH_SIDES, counters_of, side_of
-from spark_plugin.worker.reports.reports import JoinReport, JoinSummary, tell, warn
+from spark_plugin.worker.reports.reports import (
+    FilesSummary,
+    JoinReport,
+    JoinSummary,
+    extended,
+    tell,
+    warn,
+)
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class FilesSummary:
-    """What a join of files into files did.
-
-    Parameters
-    ----------
-    left, right : SideCounts or None
-        Rows in; None where declared statistics spared the look.
-    counters : JoinCounters or None
-    rows, size : int
-        Rows of the output, and bytes.
-    seconds : float
-    slices : int or None
-        None where a side went to every worker.
-    way : {"direct", "broadcast", "exchange"}
-    why : str
-        Why this way was taken.
-    steps : StepSeconds or None
-        Seconds inside the tasks, summed over them; None on the exchange, where Spark mixes the steps.
-    tick : Tick
-        In what times were counted.
-    no_pairs : NoPairs or None
-        Why nothing was found, if so.
-    """
-
-    left: SideCounts | None
-    right: SideCounts | None
-    counters: JoinCounters | None
-    rows: int
-    size: int
-    seconds: float
-    slices: int | None
-    way: str
-    why: str
-    steps: StepSeconds | None = None
-    tick: Tick = field(default_factory=Tick)
-    no_pairs: NoPairs | None = None
-
-    @property
-    def joined(self) -> JoinSummary:
-        """Without what was written."""
-        return JoinSummary(
-            self.left, self.right, self.counters, self.seconds, self.way, self.tick, self.no_pairs
-        )
 
 
 @dataclass(frozen=True)
@@ -149,7 +108,7 @@ class FilesJoin:
                 slices = written_slices(self.spark, join, folder.filesystem, folder.aside)
                 folder.publish({slice_.path for slice_ in slices})
                 done = summary_of(join, slices, time.perf_counter() - started, why)
-        tell(done.joined, report)
+        tell(done, report)
         return done
 
     def _direct(self) -> tuple[DirectJoin | None, str]:
@@ -183,10 +142,10 @@ class FilesJoin:
             plan.dataframe.write.mode("append").parquet(folder.uri)
         rows, size = folder.publish_all()
         seconds = time.perf_counter() - started
-        done = plan.summary()
-        return FilesSummary(
-            done.left, done.right, done.counters, rows, size, seconds, plan.slices, plan.way,
-            f"{plan.plan.describe()}; not direct: {why}", None, done.tick, done.no_pairs,
+        why = f"{plan.plan.describe()}; not direct: {why}"
+        return extended(
+            FilesSummary, plan.summary(), rows=rows, size=size, seconds=seconds, slices=plan.slices,
+            replication=plan.replication, why=why,
         )  # fmt: skip
 
 
@@ -295,19 +254,14 @@ def summary_of(
     right = reduce(SideCounts.__add__, (report.right for report in reports))
     counters = sum((report.counters for report in reports), JoinCounters())
     return FilesSummary(
-        left,
-        right,
-        counters,
-        sum(report.rows for report in reports),
-        sum(report.size for report in reports),
-        seconds,
-        len(reports),
-        "direct",
-        why,
-        reduce(StepSeconds.__add__, (report.steps for report in reports)),
-        join.tables.tick,
+        left, right, counters, seconds, "direct", join.tables.tick,
         no_pairs_of(join, counters, left, right),
-    )
+        rows=sum(report.rows for report in reports),
+        size=sum(report.size for report in reports),
+        slices=len(reports),
+        why=why,
+        steps=reduce(StepSeconds.__add__, (report.steps for report in reports)),
+    )  # fmt: skip
 
 
 def _raise_first(reports: list[SliceReport]) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from coincide.errors import ConditionError
 from coincide.results import JoinCounters
@@ -22,6 +23,10 @@ from spark_plugin.worker.arrow.time_columns import INVALID_REASONS, range_hint
 from spark_plugin.worker.arrow.time_words import length_words
 from spark_plugin.worker.reports.emptiness import NoPairs
 
+if TYPE_CHECKING:
+    from spark_plugin.ways.files.tasks import StepSeconds
+
+S = TypeVar("S", bound="JoinSummary")
 _OURS = ("coincide", "cpu_fallback", "gpu_kernels", "spark_plugin")
 _SHORT_REASONS = {
     "not_finite": "with NaN or infinity",
@@ -59,6 +64,38 @@ class JoinSummary:
     way: str
     tick: Tick
     no_pairs: NoPairs | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilesSummary(JoinSummary):
+    """What a join did whose result was written to files.
+
+    Parameters
+    ----------
+    rows, size : int or None
+        Rows of the output, and bytes, where they are known.
+    slices : int or None
+        None where a side went to every worker, and in one process.
+    replication : float or None
+        Copies of a right event, on average, where they were counted.
+    why : str
+        Why this way was taken.
+    steps : StepSeconds or None
+        Seconds inside the tasks of the direct way, summed over them.
+    """
+
+    rows: int | None = None
+    size: int | None = None
+    slices: int | None = None
+    replication: float | None = None
+    why: str = ""
+    steps: StepSeconds | None = None
+
+
+def extended(kind: type[S], done: JoinSummary, **more: Any) -> S:
+    """A summary as one of a kind that tells more; what is given anew replaces what was known."""
+    known = {field.name: getattr(done, field.name) for field in fields(done)}
+    return kind(**(known | more))
 
 
 class JoinReport:
