@@ -14,8 +14,8 @@ import numpy as np
 
 from coincide.compiled import compiled
 from coincide.condition import Window
-from coincide.length_classes import LengthClasses
 from coincide.probability import DECISION_SLACK, one_sided_probability, window_probability
+from coincide.shape_classes import ShapeClasses
 
 OUTER_LO, INNER_LO, INNER_HI, OUTER_HI = range(4)
 """Columns of a band table. All four bounds on D are inclusive."""
@@ -33,12 +33,12 @@ _NONE = -1
 _RELATIVE_ERROR = 1e-12
 
 
-def band_table(left: LengthClasses, right: LengthClasses, window: Window) -> np.ndarray:
+def band_table(left: ShapeClasses, right: ShapeClasses, window: Window) -> np.ndarray:
     """The bands of all pairs of length classes.
 
     Parameters
     ----------
-    left, right : LengthClasses
+    left, right : ShapeClasses
         K1 and K2 classes of the lengths of the two sides.
     window : Window
         The timing condition, in ticks.

@@ -8,11 +8,8 @@ import numpy as np
 
 from coincide.bands import INNER_HI, INNER_LO, OUTER_HI, OUTER_LO, band_table
 from coincide.condition import Window
-from coincide.length_classes import (
-    LengthClasses,
-    class_ends,
-    length_sample,
-)
+from coincide.length_classes import class_ends, length_sample
+from coincide.shape_classes import ShapeClasses
 
 LEFT_CHOICES = (1, 2, 4, 8)
 RIGHT_CHOICES = (1, 2, 4, 8, 16)
@@ -60,14 +57,14 @@ class Population(Protocol):
     def size(self) -> int:
         """Number of events."""
 
-    def midpoints_apart(self, stride: int) -> np.ndarray:
-        """Every so many of the sorted doubled midpoints, from the first: int64 array, half ticks."""
+    def keys_apart(self, stride: int) -> np.ndarray:
+        """Every so many of the sorted keys, from the first: int64 array, half ticks."""
 
-    def length_sample(self) -> np.ndarray:
-        """As `coincide.length_classes.length_sample`, of the lengths in the midpoints' order."""
+    def shape_sample(self) -> np.ndarray:
+        """As `coincide.length_classes.length_sample`, of the shapes in the keys' order."""
 
-    def classes_between(self, highest: np.ndarray) -> LengthClasses:
-        """As `LengthClasses.between`."""
+    def classes_between(self, highest: np.ndarray) -> ShapeClasses:
+        """As `ShapeClasses.between`."""
 
     def group_shares(self, groups: int) -> np.ndarray | None:
         """Fraction of the events in each group: float64 array, shape (groups,); None: one group."""
@@ -78,29 +75,29 @@ class HostPopulation(NamedTuple):
 
     Parameters
     ----------
-    midpoints, lengths : int64 arrays, shape (n,)
-        Doubled midpoints, ascending, half ticks; lengths in the same order, ticks.
+    keys, shapes : int64 arrays, shape (n,)
+        Keys, ascending, half ticks; shapes in the same order.
     group : int64 array, shape (n,), or None
         Codes of their keys, in any order, negative for none; None: one group.
     """
 
-    midpoints: np.ndarray
-    lengths: np.ndarray
+    keys: np.ndarray
+    shapes: np.ndarray
     group: np.ndarray | None
 
     @property
     def size(self) -> int:
         """As `Population`; so are the methods."""
-        return self.lengths.size
+        return self.shapes.size
 
-    def midpoints_apart(self, stride: int) -> np.ndarray:  # noqa: D102
-        return self.midpoints[::stride]
+    def keys_apart(self, stride: int) -> np.ndarray:  # noqa: D102
+        return self.keys[::stride]
 
-    def length_sample(self) -> np.ndarray:  # noqa: D102
-        return length_sample(self.lengths)
+    def shape_sample(self) -> np.ndarray:  # noqa: D102
+        return length_sample(self.shapes)
 
-    def classes_between(self, highest: np.ndarray) -> LengthClasses:  # noqa: D102
-        return LengthClasses.between(self.lengths, highest)
+    def classes_between(self, highest: np.ndarray) -> ShapeClasses:  # noqa: D102
+        return ShapeClasses.between(self.shapes, highest)
 
     def group_shares(self, groups: int) -> np.ndarray | None:  # noqa: D102
         if self.group is None:
@@ -110,8 +107,8 @@ class HostPopulation(NamedTuple):
 
 def choose_classes(
     left: Population, right: Population, groups: int, window: Window, classes: int | None
-) -> tuple[LengthClasses, LengthClasses]:
-    """Length classes of both sides; the cheapest by estimate if `classes` is None.
+) -> tuple[ShapeClasses, ShapeClasses]:
+    """Length classes of both sides of intervals; the cheapest by estimate if `classes` is None.
 
     Parameters
     ----------
@@ -124,7 +121,7 @@ def choose_classes(
     """
     if classes is not None or not left.size or not right.size:
         return _at_most(left, classes or 1), _at_most(right, classes or 1)
-    samples = left.length_sample(), right.length_sample()
+    samples = left.shape_sample(), right.shape_sample()
     lefts = _choices(samples[0], LEFT_CHOICES)
     rights = _choices(samples[1], RIGHT_CHOICES)
     reach = window.width + int(samples[0].max()) + int(samples[1].max()) + 1
@@ -132,7 +129,7 @@ def choose_classes(
     bases = left.size
     per_base = right.size / bases
 
-    def cost(k1: LengthClasses, k2: LengthClasses) -> float:
+    def cost(k1: ShapeClasses, k2: ShapeClasses) -> float:
         bands = band_table(k1, k2, window)
         ends = bands.astype(np.float64)
         outer = ends[:, :, OUTER_HI] - ends[:, :, OUTER_LO]
@@ -144,15 +141,15 @@ def choose_classes(
     return left.classes_between(k1.highest), right.classes_between(k2.highest)
 
 
-def _at_most(population: Population, most: int) -> LengthClasses:
+def _at_most(population: Population, most: int) -> ShapeClasses:
     if population.size == 0:
-        return LengthClasses.one(0, 0)
-    return population.classes_between(class_ends(population.length_sample(), [most])[0])
+        return ShapeClasses.one(0, 0)
+    return population.classes_between(class_ends(population.shape_sample(), [most])[0])
 
 
-def _choices(sample: np.ndarray, mosts: tuple[int, ...]) -> list[LengthClasses]:
+def _choices(sample: np.ndarray, mosts: tuple[int, ...]) -> list[ShapeClasses]:
     """One choice per number of classes: few distinct lengths give the same classes again."""
-    choices = [LengthClasses.between(sample, ends) for ends in class_ends(sample, mosts)]
+    choices = [ShapeClasses.between(sample, ends) for ends in class_ends(sample, mosts)]
     return list({choice.count: choice for choice in choices}.values())
 
 
@@ -160,12 +157,12 @@ def _targets_per_half_tick(
     left: Population, right: Population, groups: int, window: Window, reach: int
 ) -> float:
     """Mean density of partners around a base event, per unit of D, from a sample of base events."""
-    every = left.midpoints_apart(max(1, left.size // _SAMPLE))
+    every = left.keys_apart(max(1, left.size // _SAMPLE))
     # As floats: sums with a window cannot overflow.
     base = every.astype(np.float64) + (window.lo + window.hi)
     # Every so many targets, in order, stand for all: enough for a mean.
     stride = max(1, right.size // _TARGETS)
-    few = right.midpoints_apart(stride).astype(np.float64)
+    few = right.keys_apart(stride).astype(np.float64)
     near = stride * (np.searchsorted(few, base + reach) - np.searchsorted(few, base - reach))
     return float(near.mean()) / (2.0 * reach) * _same_group_share(left, right, groups)
 

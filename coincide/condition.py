@@ -35,6 +35,10 @@ class Window:
         """hi - lo, in ticks."""
         return self.hi - self.lo
 
+    def mirrored(self) -> Window:
+        """The window seen from the right side."""
+        return Window(-self.hi, -self.lo, self.confidence)
+
 
 @dataclass(frozen=True)
 class TimingCondition:

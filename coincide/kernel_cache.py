@@ -43,8 +43,11 @@ class ForgetsOtherSources:
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled kernel, and let go of what was compiled from other sources.
 
-        Who still wants to load that compiles it again.
+        Who still wants to load that compiles it again. Nothing is kept of a kernel for named tuples of
+        other packages, which their methods went into: an edit of those would not show.
         """
+        if not all(map(_is_of_ours, getattr(sig, "args", sig))):
+            return
         super().save_overload(sig, data)  # type: ignore[misc]
         base: str = self._impl.filename_base  # type: ignore[attr-defined]
         function = base.removesuffix(f"-{sources_digest()}").rpartition("-")[0]
@@ -86,6 +89,14 @@ def keep_on_disk(kernel: Any, kind: type) -> None:
     # Of an import from a zip archive Numba finds out only when it writes.
     if is_writable(kept.cache_path):
         kernel._cache = kept
+
+
+def _is_of_ours(kind: Any) -> bool:
+    """Whether the named tuples in a type of Numba's are of the packages with kernels."""
+    if hasattr(kind, "instance_class"):
+        home = kind.instance_class.__module__.partition(".")[0]
+        return home in PACKAGES and all(map(_is_of_ours, kind))
+    return True
 
 
 @cache

@@ -7,83 +7,20 @@ lengths take few values, each value is a class of its own and nothing is left to
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from coincide.compiled import compiled
+from coincide.shape_classes import ShapeClasses
 
 MAX_CLASSES = 16
+"""More would save hardly a probe: lengths that differ little have nearly the same bands."""
+
 _SAMPLE = 4096
 _CANDIDATES = 48
 
 
-@dataclass(frozen=True, eq=False)
-class LengthClasses:
-    """Disjoint ranges of lengths, ascending, one per class.
-
-    Parameters
-    ----------
-    lowest, highest : int64 arrays, shape (K,)
-        Shortest and longest length that occurs in each class, ticks (the class's rho and pi).
-    share : float64 array, shape (K,)
-        Fraction of the events in each class.
-    """
-
-    lowest: np.ndarray
-    highest: np.ndarray
-    share: np.ndarray
-
-    @classmethod
-    def one(cls, shortest: int, longest: int) -> LengthClasses:
-        """A single class, from rho to pi: the papers' lazy algorithm."""
-        return cls(np.array([shortest], np.int64), np.array([longest], np.int64), np.ones(1))
-
-    @classmethod
-    def between(cls, lengths: np.ndarray, highest: np.ndarray) -> LengthClasses:
-        """Classes with these ends, as narrow as the lengths allow; none without events.
-
-        Parameters
-        ----------
-        lengths : int64 array, shape (n,), n > 0
-        highest : int64 array, shape (K,)
-            Ascending ends, the last at least the longest length: an array of `class_ends`.
-        """
-        return cls.of_extents(*_extents(lengths, highest))
-
-    @classmethod
-    def of_extents(cls, low: np.ndarray, high: np.ndarray, counts: np.ndarray) -> LengthClasses:
-        """Classes of which the shortest and longest length and the number of events are known.
-
-        Parameters
-        ----------
-        low, high, counts : int64 arrays, shape (K,)
-            Ascending. Classes of no events are left out.
-        """
-        used = counts > 0
-        return cls(low[used], high[used], counts[used] / counts.sum())
-
-    @property
-    def count(self) -> int:
-        """K."""
-        return self.lowest.size
-
-    def assign(self, lengths: np.ndarray) -> np.ndarray:
-        """The class of each length; every length must lie in a class.
-
-        Parameters
-        ----------
-        lengths : int64 array, shape (n,)
-
-        Returns
-        -------
-        uint8 array, shape (n,)
-        """
-        return _assign(lengths, self.highest)
-
-
-def length_classes(lengths: np.ndarray, most: int) -> LengthClasses:
+def length_classes(lengths: np.ndarray, most: int) -> ShapeClasses:
     """At most `most` classes of lengths, narrow where events are many.
 
     The cuts minimise the sum over classes of share times width, to which the number of pairs to probe
@@ -97,8 +34,8 @@ def length_classes(lengths: np.ndarray, most: int) -> LengthClasses:
         Upper limit on K, 1 ... MAX_CLASSES.
     """
     if lengths.size == 0:
-        return LengthClasses.one(0, 0)
-    return LengthClasses.between(lengths, class_ends(length_sample(lengths), [most])[0])
+        return ShapeClasses.one(0, 0)
+    return ShapeClasses.between(lengths, class_ends(length_sample(lengths), [most])[0])
 
 
 def class_ends(sample: np.ndarray, mosts: Sequence[int]) -> list[np.ndarray]:
@@ -177,29 +114,3 @@ def _walk_back(origins: list[np.ndarray], last: int) -> np.ndarray:
         if origin[ends[-1]] >= 0:
             ends.append(int(origin[ends[-1]]))
     return np.array(ends[::-1])
-
-
-@compiled
-def _assign(lengths, highest):
-    classes = np.empty(lengths.size, np.uint8)
-    for i in range(lengths.size):
-        k = 0
-        while lengths[i] > highest[k]:
-            k += 1
-        classes[i] = k
-    return classes
-
-
-@compiled
-def _extents(lengths, highest):
-    low = np.full(highest.size, np.iinfo(np.int64).max, np.int64)
-    high = np.full(highest.size, -1, np.int64)
-    counts = np.zeros(highest.size, np.int64)
-    for length in lengths:
-        k = 0
-        while length > highest[k]:
-            k += 1
-        low[k] = min(low[k], length)
-        high[k] = max(high[k], length)
-        counts[k] += 1
-    return low, high, counts

@@ -94,38 +94,33 @@ def highest_probability(l1: int, l2: int, width: int) -> float:
 
 
 @compiled(forceinline=True)
-def midpoint_probability(m1: int, l1: int, m2: int, l2: int, lo: int, hi: int) -> float:
-    """`window_probability` of two timestamps given by their midpoints.
+def distance_from_middle(difference: int, lo: int, hi: int) -> np.uint64:
+    """How far a difference of two doubled midpoints, right less left, is from a window's doubled middle.
 
     Parameters
     ----------
-    m1, m2 : int64
-        Doubled midpoints of the left and the right timestamp, half ticks.
-    l1, l2, lo, hi : int64
+    difference : int64
+        Half ticks.
+    lo, hi : int64
         As `window_probability`.
+
+    Returns
+    -------
+    uint64
+        Half ticks; it always fits.
     """
-    # max_right - max_left: a doubled midpoint and a length sum to the doubled max_time.
-    return window_probability(((m2 + l2) - (m1 + l1)) >> 1, l1, l2, lo, hi)
-
-
-@compiled(forceinline=True)
-def distance_from_middle(m1: int, m2: int, lo: int, hi: int) -> np.uint64:
-    """How far the difference of two doubled midpoints is from the doubled middle of a window.
-
-    Arguments as `midpoint_probability`. Returns a uint64, half ticks, where it always fits.
-    """
-    difference, middle = np.int64(m2 - m1), np.int64(lo + hi)
-    if difference >= middle:
-        return np.uint64(difference) - np.uint64(middle)
-    return np.uint64(middle) - np.uint64(difference)
+    apart, middle = np.int64(difference), np.int64(lo + hi)
+    if apart >= middle:
+        return np.uint64(apart) - np.uint64(middle)
+    return np.uint64(middle) - np.uint64(apart)
 
 
 @compiled
 def distances_from_middle(m1: np.ndarray, m2: np.ndarray, lo: int, hi: int) -> np.ndarray:
-    """`distance_from_middle` of n pairs: int64 arrays in, a uint64 array out, shape (n,)."""
+    """`distance_from_middle` of n pairs of doubled midpoints: int64 arrays in, a uint64 array out."""
     out = np.empty(m1.size, np.uint64)
     for i in range(m1.size):
-        out[i] = distance_from_middle(m1[i], m2[i], lo, hi)
+        out[i] = distance_from_middle(m2[i] - m1[i], lo, hi)
     return out
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from coincide.bands import INNER_HI, INNER_LO, OUTER_HI, OUTER_LO, band_table
 from coincide.condition import Window
-from coincide.length_classes import LengthClasses
+from coincide.shape_classes import ShapeClasses
 
 
 class RegionBounds(NamedTuple):
@@ -52,8 +52,8 @@ def _ends(
     min_time: int, max_time: int, shortest: int, longest: int, window: Window
 ) -> tuple[int, int, int, int]:
     """The four bounds from one band: those of the target's midpoint, moved to its max_time."""
-    base = LengthClasses.one(max_time - min_time, max_time - min_time)
-    band = band_table(base, LengthClasses.one(shortest, longest), window)[0, 0].tolist()
+    base = ShapeClasses.one(max_time - min_time, max_time - min_time)
+    band = band_table(base, ShapeClasses.one(shortest, longest), window)[0, 0].tolist()
     middle = min_time + max_time
     return (
         -((-(middle + band[OUTER_LO] + shortest)) // 2),

@@ -90,7 +90,7 @@ class _Resident:
 
         self._join = prepared_join(work)()
         self._ranks = on_device(np.arange(work.events))
-        self.parts = self._join.sides.blocks(0, work.events)
+        self.parts = self._join.banded.blocks(0, work.events)
         self._placed = [self._block(part) for part in self.parts]
         self.pairs = sum(block.matches for block in self._placed)
         self.probed = sum(block.probed for block in self._placed)
@@ -98,7 +98,7 @@ class _Resident:
     def _block(self, part: tuple[int, int]) -> Any:
         from gpu_kernels.join.blocks import Block
 
-        return Block(self._join.sides, *part)
+        return Block(self._join.banded, *part)
 
     def count(self) -> None:
         """Counts of all events, from the sorted sides on."""
@@ -120,7 +120,7 @@ class _Resident:
         from gpu_kernels.join.candidates import find_best
 
         for part in self.parts:
-            find_best(self._join.sides, self._ranks, *part)
+            find_best(self._join.banded, self._ranks, *part)
 
 
 def _median_seconds(job: Callable[[], Any]) -> float:

@@ -45,8 +45,8 @@ def _on_device(work: Work) -> Callable[[], int]:
     prepare = prepared_join(work)
 
     def job() -> int:
-        sides = prepare().sides
-        counts = [Block(sides, *part).counts for part in sides.blocks(0, work.events)]
+        banded = prepare().banded
+        counts = [Block(banded, *part).counts for part in banded.blocks(0, work.events)]
         return sum(int(each.sum()) for each in counts)
 
     return job

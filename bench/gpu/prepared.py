@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from bench.gpu.works import Work
+from coincide.timestamps import IntervalPairs
 
 if TYPE_CHECKING:
     from gpu_kernels.join.preparation import Prepared
@@ -13,14 +14,14 @@ if TYPE_CHECKING:
 
 def prepared_join(work: Work) -> Callable[[], Prepared]:
     """Copy both sides to the device now; what is returned sorts them into length classes there."""
-    from gpu_kernels.device.arrays import on_device
-    from gpu_kernels.join.buffers import by_midpoint
+    from gpu_kernels.device.arrays import tuple_on_device
+    from gpu_kernels.join.buffers import by_key
     from gpu_kernels.join.preparation import prepared
 
-    copies = [[on_device(side.min_time), on_device(side.max_time)] for side in work.sides()]
+    copies = [tuple_on_device(side.times) for side in work.sides()]
 
     def prepare() -> Prepared:
-        left, right = (by_midpoint(*times) for times in copies)
-        return prepared(left, right, work.groups, work.window, work.classes)
+        left, right = (by_key(times) for times in copies)
+        return prepared(left, right, work.groups, IntervalPairs(work.window), work.classes)
 
     return prepare

@@ -116,7 +116,7 @@ def _put_aside(i, batch, waiting, progress):
     side = batch.sides[i]
     at = progress.waiting[side]
     waiting.max_times[side, at] = batch.max_time[i]
-    waiting.lengths[side, at] = batch.max_time[i] - batch.min_time[i]
+    waiting.shapes[side, at] = batch.shapes[i]
     waiting.numbers[side, at] = progress.arrived[side] - 1
     progress.waiting[side] = at + 1
     return at + 1

@@ -16,7 +16,7 @@ def first_trouble(sides, lows, highs, arrival, lengths, clock, limit):
     Parameters
     ----------
     sides, lows, highs, arrival : arrays
-        The fields of a Batch.
+        As a Batch has them, with the ends of intervals.
     lengths : int64 array, shape (2, 2)
         Shortest and longest of each side, ticks.
     clock : int64 array, shape (2,)

@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from coincide.bands import guard
 from coincide.errors import ConditionError, DataError
-from coincide.probability import DECISION_SLACK
 from coincide.sides import LEFT, RIGHT, side_index
 from coincide.streams.arrivals import ON_TIME
 from coincide.streams.intake import (
@@ -25,6 +23,7 @@ from coincide.streams.intake import (
 )
 from coincide.streams.options import StreamOptions
 from coincide.streams.output import PairRoom
+from coincide.streams.region_tables import one_class
 from coincide.streams.results import LateEvents, Matches, joined_late, joined_matches
 from coincide.streams.shared import LATE, PAIRS, Regions, Rules
 from coincide.streams.state import new_progress
@@ -252,9 +251,8 @@ class StreamCorrelator(ABC):
         for side in (LEFT, RIGHT):
             rows = np.flatnonzero((late != ON_TIME) & (batch.sides == side))
             if rows.size:
-                self._late[side].append(
-                    LateEvents(late[rows], batch.min_time[rows], batch.max_time[rows])
-                )
+                highs = batch.max_time[rows]
+                self._late[side].append(LateEvents(late[rows], highs - batch.shapes[rows], highs))
 
     def _space(self) -> tuple[np.ndarray, np.ndarray]:
         """Room for the pairs of one kernel's run."""
@@ -276,16 +274,12 @@ class StreamCorrelator(ABC):
 
 
 def _rules(options: StreamOptions) -> Rules:
-    window, limits = options.window, options.limits
-    threshold = window.confidence - DECISION_SLACK
-    longest = limits[LEFT].longest, limits[RIGHT].longest
+    certain = options.model.certainty(*(one_class(side) for side in options.limits))
     return Rules(
-        lo=window.lo,
-        hi=window.hi,
-        threshold=threshold,
-        certain=min(threshold + guard(*longest), 1.0),
-        one_tail=window.width >= sum(longest),
-        delays=np.array([side.delay for side in limits], np.int64),
+        pair_rule=options.model.rule,
+        lookup=certain is not None,
+        certain=np.inf if certain is None else certain,
+        delays=np.array([side.delay for side in options.limits], np.int64),
         block=min(options.block or _UNLIMITED, _UNLIMITED),
         every=min(options.every or _UNLIMITED, _UNLIMITED),
         pairs=options.emit == "pairs",

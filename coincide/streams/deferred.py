@@ -1,25 +1,22 @@
-"""The correlators that wait for a block: Lazy, Lazy with look-up, Lazy with length classes."""
+"""The correlators that wait for a block: Lazy, Lazy with look-up, Lazy with classes."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from coincide.length_classes import LengthClasses
+from coincide.shape_classes import ShapeClasses
 from coincide.sides import LEFT, RIGHT
 from coincide.streams.arrivals import wait_for_block
-from coincide.streams.class_cuts import (
-    DEFAULT_CLASSES,
-    ENOUGH,
-    covering_classes,
-    one_class,
-)
 from coincide.streams.correlator import StreamCorrelator
 from coincide.streams.intake import Batch
 from coincide.streams.live_blocks import LiveBlockStep
 from coincide.streams.options import StreamOptions
-from coincide.streams.region_tables import max_time_regions, midpoint_regions
+from coincide.streams.region_tables import key_regions, max_time_regions, one_class
 from coincide.streams.shared import Regions
 from coincide.streams.state import new_waiting, roomy_waiting
+
+ENOUGH = 256
+"""Events of a side to see before its shapes are cut into classes."""
 
 
 class LazyCorrelator(StreamCorrelator):
@@ -75,7 +72,7 @@ class LazyCorrelator(StreamCorrelator):
 
 
 class ClassedCorrelator(LazyCorrelator):
-    """The lazy algorithm with length classes on the midpoint axis.
+    """The lazy algorithm with classes, on the axis of keys: of intervals, doubled midpoints.
 
     Classes are cut once some hundred events of a side were seen; they change the work, never the
     answer.
@@ -90,7 +87,7 @@ class ClassedCorrelator(LazyCorrelator):
     def __init__(self, options: StreamOptions, live: LiveBlockStep) -> None:
         self._classes = (one_class(options.limits[LEFT]), one_class(options.limits[RIGHT]))
         self._is_cut = [False, False]
-        self._start(options, midpoint_regions(options, self._classes), live)
+        self._start(options, key_regions(options, self._classes), live)
 
     def _evaluate(self) -> None:
         if not all(self._is_cut):
@@ -102,18 +99,19 @@ class ClassedCorrelator(LazyCorrelator):
         is_new = [new is not old for new, old in zip(cut, self._classes, strict=True)]
         if not any(is_new):
             return
-        regions = midpoint_regions(self.options, cut)
+        regions = key_regions(self.options, cut)
         live = self._live.reclassed(cut)
         self._halfway = True
         self._classes, self._regions, self._live = cut, regions, live
         self._is_cut = [was or new for was, new in zip(self._is_cut, is_new, strict=True)]
         self._halfway = False
 
-    def _cut(self, side: int) -> LengthClasses:
+    def _cut(self, side: int) -> ShapeClasses:
         """The classes of a side, cut now if it is time."""
         waiting = int(self._progress.waiting[side])
         if self._is_cut[side] or self._live.counts[side] + waiting < ENOUGH:
             return self._classes[side]
-        most = self.options.classes or DEFAULT_CLASSES
-        seen = np.concatenate([self._live.lengths(side), self._waiting.lengths[side, :waiting]])
-        return covering_classes(seen, most, self.options.limits[side])
+        seen = np.concatenate([self._live.shapes(side), self._waiting.shapes[side, :waiting]])
+        limits = self.options.limits[side]
+        bounds = limits.shortest, limits.longest
+        return self.options.model.stream_classes(side, seen, self.options.classes, bounds)

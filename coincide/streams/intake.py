@@ -33,15 +33,15 @@ class Batch(NamedTuple):
     Parameters
     ----------
     sides : uint8 array, shape (n,)
-    min_time, max_time : int64 arrays, shape (n,)
-        Ticks.
+    max_time, shapes : int64 arrays, shape (n,)
+        Ticks; as the timestamps' model gives them.
     arrival : int64 array, shape (n,) or (0,)
         Arrival instants, ticks; none: each event comes as late as its side's largest max_time.
     """
 
     sides: np.ndarray
-    min_time: np.ndarray
     max_time: np.ndarray
+    shapes: np.ndarray
     arrival: np.ndarray
 
 
@@ -113,11 +113,11 @@ def _checked(
     instants = _NO_ARRIVAL if arrival is None else _ticks("arrival", arrival)
     if arrival is not None:
         _check_size("arrival", instants, lows)
-    batch = Batch(marks, lows, highs, instants)
-    trouble, at = first_trouble(*batch, lengths, clock, TIME_LIMIT)
+    given = (marks, lows, highs, instants)
+    trouble, at = first_trouble(*given, lengths, clock, TIME_LIMIT)
     if trouble != FINE:
-        raise DataError(_complaint(trouble, int(at), batch, lengths, clock))
-    return batch
+        raise DataError(_complaint(trouble, int(at), given, lengths, clock))
+    return Batch(marks, highs, highs - lows, instants)
 
 
 def declared_lengths(limits: tuple[SideLimits, SideLimits]) -> np.ndarray:
@@ -240,9 +240,12 @@ def _check_size(name: str, array: np.ndarray, lows: np.ndarray) -> None:
         )
 
 
-def _complaint(trouble: int, at: int, batch: Batch, lengths: np.ndarray, clock: np.ndarray) -> str:
-    side = int(batch.sides[at])
-    name, low, high = SIDES[side], int(batch.min_time[at]), int(batch.max_time[at])
+def _complaint(
+    trouble: int, at: int, given: tuple[np.ndarray, ...], lengths: np.ndarray, clock: np.ndarray
+) -> str:
+    marks, lows, highs, instants = given
+    side = int(marks[at])
+    name, low, high = SIDES[side], int(lows[at]), int(highs[at])
     where = f"{name}: event {at} of this push, [{low}, {high}],"
     if trouble == OUT_OF_RANGE:
         return f"{where} reaches 2^61 ticks; use a coarser unit"
@@ -258,10 +261,10 @@ def _complaint(trouble: int, at: int, batch: Batch, lengths: np.ndarray, clock: 
             f"{where} is {high - low} ticks long, but {name}_shortest is {lengths[side, 0]};"
             f" declare a smaller {name}_shortest or leave the event out"
         )
-    arrival = int(batch.arrival[at])
+    arrival = int(instants[at])
     if trouble == ARRIVAL:
         return f"{where} arrives at {arrival}, beyond 2^61 ticks; use a coarser unit"
-    earlier = batch.arrival[:at][batch.sides[:at] == side]
+    earlier = instants[:at][marks[:at] == side]
     last = int(max(clock[side], earlier.max(initial=clock[side])))
     return (
         f"{where} arrives at {arrival}, before an earlier event or heartbeat of its side, at {last};"

@@ -6,7 +6,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from coincide.length_classes import LengthClasses
+from coincide.shape_classes import ShapeClasses
 from coincide.streams.shared import LiveEvents, Progress, Regions, Rules, Waiting
 
 Deferred = Literal["lazy", "lookup", "classes"]
@@ -23,14 +23,14 @@ class LiveBlockStep(Protocol):
     def counts(self) -> np.ndarray:
         """Live events, left and right: int64 array, shape (2,)."""
 
-    def lengths(self, side: int) -> np.ndarray:
-        """Lengths of the live events of a side, ticks: int64 array, shape (n,)."""
+    def shapes(self, side: int) -> np.ndarray:
+        """Shapes of the live events of a side: int64 array, shape (n,)."""
 
     def reserve(self, extra: int) -> None:
         """Have room for `extra` more events a class, and give back what is far too much."""
 
-    def reclassed(self, classes: tuple[LengthClasses, LengthClasses]) -> LiveBlockStep:
-        """The same events in other length classes, of the left and the right side."""
+    def reclassed(self, classes: tuple[ShapeClasses, ShapeClasses]) -> LiveBlockStep:
+        """The same events in other classes, of the left and the right side."""
 
     def evaluate(
         self,

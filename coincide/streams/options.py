@@ -11,6 +11,7 @@ from coincide.errors import ConditionError
 from coincide.length_classes import MAX_CLASSES
 from coincide.options import check_choice
 from coincide.predicates import Within, within
+from coincide.streams.model import StreamModel
 from coincide.units import TIME_LIMIT, Tick
 
 Emit = Literal["pairs", "counts"]
@@ -25,7 +26,7 @@ class SideLimits:
     delay : int
         The papers' largest delay: an event arrives no later than this after its max_time.
     shortest, longest : int
-        The papers' rho and pi: limits of the timestamps' lengths.
+        Least and largest shape of the timestamps: of intervals, the papers' rho and pi.
     """
 
     delay: int
@@ -39,8 +40,8 @@ class StreamOptions:
 
     Parameters
     ----------
-    window : Window
-        The timing condition, ticks.
+    model : StreamModel
+        Of the timestamps, with the condition on them.
     limits : (SideLimits, SideLimits)
         Left and right.
     block : int or None
@@ -54,7 +55,7 @@ class StreamOptions:
         Whether to measure response times.
     """
 
-    window: Window
+    model: StreamModel
     limits: tuple[SideLimits, SideLimits]
     block: int | None
     every: int | None

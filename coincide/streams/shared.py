@@ -5,7 +5,7 @@ Arrays have a leading axis of two, the sides. The caller makes them, and backend
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,11 +37,12 @@ class Waiting(NamedTuple):
 
     Parameters
     ----------
-    max_times, lengths, numbers : int64 arrays, shape (2, capacity)
+    max_times, shapes, numbers : int64 arrays, shape (2, capacity)
+        Ticks; as the timestamps' model gives them; arrival numbers.
     """
 
     max_times: np.ndarray
-    lengths: np.ndarray
+    shapes: np.ndarray
     numbers: np.ndarray
 
 
@@ -69,15 +70,12 @@ class Rules(NamedTuple):
 
     Parameters
     ----------
-    lo, hi : int
-        The window, ticks.
-    threshold : float
-        Smallest probability that qualifies.
+    pair_rule : NamedTuple
+        Decides pairs: `coincide.timestamps.protocol.Rule`.
+    lookup : bool
+        Whether a look-up table may spare evaluations.
     certain : float
-        From here on no rounding can lift a larger exact probability below the threshold.
-    one_tail : bool
-        Whether the window is as wide as the longest timestamps of both sides together, so that only
-        one of its ends ever cuts.
+        The probability from which on it may: `StreamModel.certainty`.
     delays : int64 array, shape (2,)
         Ticks.
     block, every : int
@@ -88,11 +86,9 @@ class Rules(NamedTuple):
         Whether to note response times.
     """
 
-    lo: int
-    hi: int
-    threshold: float
+    pair_rule: Any
+    lookup: bool
     certain: float
-    one_tail: bool
     delays: np.ndarray
     block: int
     every: int
@@ -106,12 +102,13 @@ class Regions(NamedTuple):
     Parameters
     ----------
     bands : int64 array, shape (2, K1, K2, 4)
-        Bounds on (key of a target) - (doubled midpoint of the base event), half ticks, inclusive:
-        outer low, inner low, inner high, outer high. An empty range has its high one below its low.
+        Bounds on (key of a target, or its doubled max_time) - (key of the base event), half ticks,
+        inclusive: outer low, inner low, inner high, outer high. An empty range has its high one
+        below its low.
     tops : int64 array, shape (2, K1)
-        Longest length of each class of a base side, ticks.
+        Largest shape of each class of a base side.
     target_tops : int64 array, shape (2, K2)
-        Longest length of each class of a side's targets, ticks.
+        Largest shape of each class of a side's targets.
     keep : int64 array, shape (2, K2)
         A target is obsolete when its key is below this much from twice the smallest max_time that can
         still come on the base side: L_H(e_inv), Lee & Lee (2010), Algorithm 2.
@@ -124,14 +121,13 @@ class Regions(NamedTuple):
 
 
 class LiveEvents(NamedTuple):
-    """The live events of one side, by length class, ascending by key within.
+    """The live events of one side, by class, ascending by key within.
 
     Parameters
     ----------
     keys : int64 array, shape (n,)
-        Half ticks: doubled midpoints, or doubled max_times (the papers' order).
-    lengths : int64 array, shape (n,)
-        Ticks.
+        Half ticks: as the timestamps' model gives them, or doubled max_times (the papers' order).
+    shapes : int64 array, shape (n,)
     numbers : int64 array, shape (n,)
         Arrival numbers.
     offsets : int64 array, shape (K + 1,)
@@ -139,6 +135,6 @@ class LiveEvents(NamedTuple):
     """
 
     keys: np.ndarray
-    lengths: np.ndarray
+    shapes: np.ndarray
     numbers: np.ndarray
     offsets: np.ndarray

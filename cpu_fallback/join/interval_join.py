@@ -1,46 +1,26 @@
-"""The interval join on the CPU: sort once, count, scan, fill in chunks."""
+"""The join of interval timestamps on the CPU."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
-from itertools import pairwise
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
-from coincide.bands import band_table
-from coincide.class_choice import HostPopulation, choose_classes
 from coincide.condition import Window
-from coincide.results import JoinCounters, offsets_of, runs_of_about
-from coincide.timestamps import IntervalEvents
-from cpu_fallback.join import kernels
-from cpu_fallback.join.buffers import base_buffer, ordered, target_buffer
-
-_BLOCKS_PER_THREAD = 4
-_SMALLEST_BLOCK = 4096
-_INTERRUPTIBLE_BLOCK = 1024
+from coincide.timestamps import IntervalEvents, IntervalPairs
+from cpu_fallback.join.event_join import EventJoin, event_probabilities
 
 
-class IntervalJoin:
-    """A join of two sides, sorted and ready to be counted and filled.
-
-    Nothing is evaluated before it is asked for; `counts` is evaluated once.
+class IntervalJoin(EventJoin):
+    """An `EventJoin` of intervals.
 
     Parameters
     ----------
     left, right : IntervalEvents
-        Base and target events. Their groups are codes of the same keys.
     window : Window
         The timing condition, ticks.
-    classes : int or None
-        Length classes a side; None: chosen from the data (`coincide.class_choice`).
-    threads : int
-        Threads that share sorting and counting. The rest is for the caller's threads: `pairs`,
-        `partners` and `best` of several runs of base positions may be called at the same time.
-    empty : callable
-        From a size to an int64 array for the matches: a caller that has a pool of memory gives its own.
+    classes, threads, empty
+        As `EventJoin`.
     """
 
     def __init__(
@@ -53,144 +33,8 @@ class IntervalJoin:
         threads: int = 1,
         empty: Callable[[int], np.ndarray] = lambda size: np.empty(size, np.int64),
     ) -> None:
-        self.window = window
-        self.threads = threads
-        self._empty = empty
-        bases, targets = self._run([lambda: ordered(left), lambda: ordered(right)])
-        k1, k2 = choose_classes(
-            HostPopulation(bases.midpoints, bases.lengths, left.group),
-            HostPopulation(targets.midpoints, targets.lengths, right.group),
-            left.groups,
-            window,
-            classes,
-        )
-        self.bands = band_table(k1, k2, window)
-        self.base, self.targets = self._run(
-            [
-                lambda: base_buffer(left, bases, k1),
-                lambda: target_buffer(right, targets, k2),
-            ]
-        )
-
-    @property
-    def left_order(self) -> np.ndarray:
-        """Left row at each base position: int64 array, shape (n_left,)."""
-        return self.base.order
-
-    @property
-    def right_order(self) -> np.ndarray:
-        """Right row at each target position: int64 array, shape (n_right,)."""
-        return self.targets.order
-
-    @property
-    def counts(self) -> np.ndarray:
-        """Matches of each base position: int64 array, shape (n_left,)."""
-        return self._counted[0]
-
-    @property
-    def counters(self) -> JoinCounters:
-        """What the join looked at and found."""
-        return JoinCounters.of_tally(*self._counted[1].tolist())
-
-    @cached_property
-    def offsets(self) -> np.ndarray:
-        """Exclusive scan of the counts: int64 array, shape (n_left + 1,)."""
-        return offsets_of(self.counts)
-
-    @cached_property
-    def _counted(self) -> tuple[np.ndarray, np.ndarray]:
-        """The counts, and the tally of all blocks."""
-        counts = np.empty(self.base.order.size, np.int64)
-        tallies = self._run(
-            [
-                lambda a=a, b=b: kernels.count_block(a, b, *self._work, counts)  # type: ignore[misc]
-                for a, b in self._blocks(0, counts.size)
-            ]
-        )
-        return counts, np.sum([np.zeros(3, np.int64), *tallies], axis=0)
-
-    def chunks(self, batch_pairs: int) -> Iterator[tuple[int, int]]:
-        """Runs of base positions of about `batch_pairs` matches: `coincide.results.runs_of_about`."""
-        return runs_of_about(self.offsets, batch_pairs)
-
-    def pairs(
-        self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The matches of the base positions start ... stop.
-
-        Parameters
-        ----------
-        start, stop : int
-        left_values, right_values : int64 arrays
-            What to write for an event, by base and target position. `left_order` and `right_order`
-            give the rows.
-
-        Returns
-        -------
-        two int64 arrays, shape (matches,)
-        """
-        return self._fill(start, stop, left_values, right_values, True)
-
-    def partners(self, start: int, stop: int, right_values: np.ndarray) -> np.ndarray:
-        """As `pairs`, the right side only: int64 array, shape (matches,)."""
-        return self._fill(start, stop, right_values[:0], right_values, False)[1]
-
-    def best(
-        self, start: int, stop: int, ranks: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, JoinCounters]:
-        """The most probable partner of the base positions start ... stop. Needs no counts.
-
-        Parameters
-        ----------
-        start, stop : int
-        ranks : int64 array, shape (n_right,)
-            Order for ties of probability and midpoint distance, by target position.
-
-        Returns
-        -------
-        int64 array, shape (stop - start,)
-            Target position, -1 for none.
-        float64 array, shape (stop - start,)
-            Its satisfaction probability, NaN for none.
-        JoinCounters
-            Of these positions.
-        """
-        best, probabilities = np.empty(stop - start, np.int64), np.empty(stop - start)
-        tally = np.zeros(3, np.int64)
-        # In blocks, between which Python can be interrupted: a burst has a great many candidates.
-        for a in range(start, stop, _INTERRUPTIBLE_BLOCK):
-            b = min(a + _INTERRUPTIBLE_BLOCK, stop)
-            found = best[a - start : b - start], probabilities[a - start : b - start]
-            tally += kernels.best_block(a, b, *self._work, ranks, *found)
-        return best, probabilities, JoinCounters.of_tally(*tally.tolist())
-
-    @property
-    def _work(self) -> tuple[Any, ...]:
-        window = self.window
-        return self.base, self.targets, self.bands, window.lo, window.hi, window.confidence
-
-    def _fill(
-        self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray, both: bool
-    ) -> tuple[np.ndarray, np.ndarray]:
-        origin = int(self.offsets[start])
-        matches = int(self.offsets[stop]) - origin
-        left_out, right_out = self._empty(matches if both else 0), self._empty(matches)
-        values = (left_values, right_values, left_out, right_out)
-        kernels.fill_block(start, stop, *self._work, self.offsets, origin, *values)
-        return left_out, right_out
-
-    def _blocks(self, start: int, stop: int) -> list[tuple[int, int]]:
-        """Disjoint blocks of base positions, several per thread so that dense stretches even out."""
-        most = self.threads * _BLOCKS_PER_THREAD if self.threads > 1 else 1
-        blocks = max(1, min(most, (stop - start) // _SMALLEST_BLOCK))
-        edges = [start + (stop - start) * k // blocks for k in range(blocks + 1)]
-        return [(a, b) for a, b in pairwise(edges) if a < b]
-
-    def _run(self, tasks: list[Callable[[], Any]]) -> list[Any]:
-        if self.threads == 1 or len(tasks) < 2:
-            return [task() for task in tasks]
-        with ThreadPoolExecutor(self.threads) as pool:
-            return [future.result() for future in [pool.submit(task) for task in tasks]]
+        model = IntervalPairs(window)
+        super().__init__(left, right, model, classes=classes, threads=threads, empty=empty)
 
 
 def pair_probabilities(
@@ -201,11 +45,4 @@ def pair_probabilities(
     window: Window,
 ) -> np.ndarray:
     """Satisfaction probabilities of given pairs: float64 array, shape (n,)."""
-    return kernels.pair_probabilities(
-        left.min_time[left_rows],
-        left.max_time[left_rows],
-        right.min_time[right_rows],
-        right.max_time[right_rows],
-        window.lo,
-        window.hi,
-    )
+    return event_probabilities(left, left_rows, right, right_rows, IntervalPairs(window))

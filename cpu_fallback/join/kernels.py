@@ -1,10 +1,11 @@
-"""The kernels of the interval join: count, fill, best. Numba, one thread, no GIL.
+"""The kernels of the join: count, fill, best. Numba, one thread, no GIL.
 
-Each walks a block of base events in order, a run of some hundred at a time. Per pair of length classes
+Each walks a block of base events in order, a run of some hundred at a time. Per pair of classes
 four cursors move through the sorted targets of the class: the ends of the outer and of the inner range
 (coincide.bands). Targets between the inner cursors qualify unseen; those in the shell are probed
-with the formula. This is Algorithm 5 of Lee & Lee (2010) with length classes; with one class it is
-theirs. How a run is placed among the targets is in `cpu_fallback.join.placement`.
+with the rule of the timestamps' model (coincide.timestamps.protocol). This is Algorithm 5 of Lee & Lee
+(2010) with length classes; with one class it is theirs. How a run is placed among the targets is in
+`cpu_fallback.join.placement`.
 """
 
 from __future__ import annotations
@@ -12,12 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from coincide.compiled import compiled
-from coincide.probability import (
-    DECISION_SLACK,
-    distance_from_middle,
-    midpoint_probability,
-    window_probability,
-)
+from coincide.timestamps.dispatch import difference
 from cpu_fallback.join.placement import group_of, new_scratch, next_group, place_run
 
 SURE, PROBED, PROBED_PAIRS = range(3)
@@ -25,21 +21,14 @@ SURE, PROBED, PROBED_PAIRS = range(3)
 
 
 @compiled
-def count_block(start, stop, base, targets, bands, lo, hi, confidence, counts):
+def count_block(start, stop, sides, counts):
     """Count the matches of the base events start ... stop.
 
     Parameters
     ----------
     start, stop : int64
         Positions in the base buffer.
-    base : BaseBuffer
-    targets : TargetBuffer
-    bands : int64 array, shape (K1, K2, 4)
-        From `coincide.bands.band_table`.
-    lo, hi : int64
-        The window, ticks.
-    confidence : float64
-        ct.
+    sides : Sides
     counts : int64 array, shape (n,), written
         Matches of each base event.
 
@@ -49,22 +38,23 @@ def count_block(start, stop, base, targets, bands, lo, hi, confidence, counts):
         The tally of the block.
     """
     tally = np.zeros(3, np.int64)
-    scratch = new_scratch(bands)
+    base, targets, rule = sides.base, sides.targets, sides.rule
+    scratch = new_scratch(sides.bands)
     group, i = group_of(base, start), start
     while i < stop:
         group = next_group(base, group, i)
         if group == base.offsets.size - 1:
             counts[i:stop] = 0
             break
-        end = place_run(base, targets, bands, scratch, group, i, stop)
+        end = place_run(sides, scratch, group, i, stop)
         for e in range(i, end):
             sure = qualified = np.int64(0)
-            for k2 in range(bands.shape[1]):
+            for k2 in range(sides.bands.shape[1]):
                 first, inner, shell, last = scratch.spans[e - i, k2]
                 sure += shell - inner
                 tally[PROBED] += inner - first + last - shell
-                qualified += _qualified(base, targets, e, first, inner, lo, hi, confidence)
-                qualified += _qualified(base, targets, e, shell, last, lo, hi, confidence)
+                qualified += _qualified(rule, base, targets, e, first, inner)
+                qualified += _qualified(rule, base, targets, e, shell, last)
             tally[SURE] += sure
             tally[PROBED_PAIRS] += qualified
             counts[e] = sure + qualified
@@ -74,14 +64,13 @@ def count_block(start, stop, base, targets, bands, lo, hi, confidence, counts):
 
 @compiled
 def fill_block(
-    start, stop, base, targets, bands, lo, hi, confidence, offsets, origin,
-    base_values, target_values, base_out, target_out,
-):  # fmt: skip
+    start, stop, sides, offsets, origin, base_values, target_values, base_out, target_out
+):
     """Write the matches of the base events start ... stop, in order.
 
     Parameters
     ----------
-    start, stop, base, targets, bands, lo, hi, confidence
+    start, stop, sides
         As `count_block`.
     offsets : int64 array, shape (n + 1,)
         Exclusive scan of the counts.
@@ -92,41 +81,42 @@ def fill_block(
     base_out, target_out : int64 arrays, written
         One entry per match. `base_out` may be empty: then only targets are written.
     """
-    scratch = new_scratch(bands)
+    base, targets, rule = sides.base, sides.targets, sides.rule
+    scratch = new_scratch(sides.bands)
     group, i = group_of(base, start), start
     while i < stop:
         group = next_group(base, group, i)
         if group == base.offsets.size - 1:
             break
-        end = place_run(base, targets, bands, scratch, group, i, stop)
+        end = place_run(sides, scratch, group, i, stop)
         for e in range(i, end):
             at = offsets[e] - origin
             if base_out.size:
                 base_out[at : offsets[e + 1] - origin] = base_values[e]
-            for k2 in range(bands.shape[1]):
+            for k2 in range(sides.bands.shape[1]):
                 first, inner, shell, last = scratch.spans[e - i, k2]
                 for t in range(first, inner):
-                    if _probability(base, targets, e, t, lo, hi) >= confidence - DECISION_SLACK:
+                    if _qualifies(rule, base, targets, e, t):
                         target_out[at] = target_values[t]
                         at += 1
                 target_out[at : at + shell - inner] = target_values[inner:shell]
                 at += shell - inner
                 for t in range(shell, last):
-                    if _probability(base, targets, e, t, lo, hi) >= confidence - DECISION_SLACK:
+                    if _qualifies(rule, base, targets, e, t):
                         target_out[at] = target_values[t]
                         at += 1
         i = end
 
 
 @compiled
-def best_block(start, stop, base, targets, bands, lo, hi, confidence, ranks, best, probabilities):
+def best_block(start, stop, sides, ranks, best, probabilities):
     """Find the most probable partner of the base events start ... stop.
 
     Ties go to the smaller distance from the middle of the window, then to the smaller rank.
 
     Parameters
     ----------
-    start, stop, base, targets, bands, lo, hi, confidence
+    start, stop, sides
         As `count_block`.
     ranks : int64 array, shape (targets,)
         Order among targets for ties, by position in the target buffer.
@@ -143,24 +133,26 @@ def best_block(start, stop, base, targets, bands, lo, hi, confidence, ranks, bes
     tally = np.zeros(3, np.int64)
     best[:] = -1
     probabilities[:] = np.nan
-    threshold = confidence - DECISION_SLACK
-    scratch = new_scratch(bands)
+    base, targets, rule = sides.base, sides.targets, sides.rule
+    scratch = new_scratch(sides.bands)
     group, i = group_of(base, start), start
     while i < stop:
         group = next_group(base, group, i)
         if group == base.offsets.size - 1:
             break
-        end = place_run(base, targets, bands, scratch, group, i, stop)
+        end = place_run(sides, scratch, group, i, stop)
         for e in range(i, end):
-            top = threshold
-            for k2 in range(bands.shape[1]):
+            top = -np.inf
+            for k2 in range(sides.bands.shape[1]):
                 first, inner, shell, last = scratch.spans[e - i, k2]
                 qualified = np.int64(0)
                 for t in range(first, last):
-                    p = _probability(base, targets, e, t, lo, hi)
-                    qualified += p >= threshold
+                    if not _qualifies(rule, base, targets, e, t):
+                        continue
+                    qualified += 1
+                    p = _probability(rule, base, targets, e, t)
                     if p > top or (
-                        p == top and _precedes(base, targets, e, t, best[e - start], lo, hi, ranks)
+                        p == top and _precedes(rule, base, targets, e, t, best[e - start], ranks)
                     ):
                         top = p
                         best[e - start] = t
@@ -173,52 +165,64 @@ def best_block(start, stop, base, targets, bands, lo, hi, confidence, ranks, bes
 
 
 @compiled
-def pair_probabilities(min_left, max_left, min_right, max_right, lo, hi):
-    """P(lo <= T_right - T_left <= hi) of n pairs.
+def pair_probabilities(rule, left, right, n):
+    """Satisfaction probabilities of n pairs.
 
     Parameters
     ----------
-    min_left, max_left, min_right, max_right : int64 arrays, shape (n,)
-        Timestamps, ticks.
-    lo, hi : int64
-        The window, ticks.
+    rule : NamedTuple
+        `coincide.timestamps.protocol.Rule`.
+    left, right : NamedTuples
+        `coincide.timestamps.protocol.Times` of the events of each pair.
+    n : int64
 
     Returns
     -------
     float64 array, shape (n,)
     """
-    out = np.empty(min_left.size, np.float64)
-    for i in range(out.size):
-        out[i] = window_probability(
-            max_right[i] - max_left[i],
-            max_left[i] - min_left[i],
-            max_right[i] - min_right[i],
-            lo,
-            hi,
-        )
+    out = np.empty(n, np.float64)
+    for i in range(n):
+        l1, l2 = left.shape_at(i), right.shape_at(i)
+        s = difference(rule, left.key_at(i), l1, right.key_at(i), l2)
+        out[i] = rule.probability(s, l1, l2)
     return out
 
 
 @compiled(forceinline=True)
-def _qualified(base, targets, i, start, stop, lo, hi, confidence):
+def _qualified(rule, base, targets, i, start, stop):
     """How many of the targets start ... stop qualify with base event i."""
     found = np.int64(0)
     for t in range(start, stop):
-        found += _probability(base, targets, i, t, lo, hi) >= confidence - DECISION_SLACK
+        found += _qualifies(rule, base, targets, i, t)
     return found
 
 
 @compiled(forceinline=True)
-def _probability(base, targets, i, t, lo, hi):
-    return midpoint_probability(
-        base.midpoints[i], base.lengths[i], targets.midpoints[t], targets.lengths[t], lo, hi
-    )
+def _difference(rule, base, targets, i, t):
+    return difference(rule, base.keys[i], base.shapes[i], targets.keys[t], targets.shapes[t])
+
+
+@compiled(forceinline=True)
+def _qualifies(rule, base, targets, i, t):
+    s = _difference(rule, base, targets, i, t)
+    return rule.qualifies(s, base.shapes[i], targets.shapes[t])
+
+
+@compiled(forceinline=True)
+def _probability(rule, base, targets, i, t):
+    s = _difference(rule, base, targets, i, t)
+    return rule.probability(s, base.shapes[i], targets.shapes[t])
+
+
+@compiled(forceinline=True)
+def _distance(rule, base, targets, i, t):
+    s = _difference(rule, base, targets, i, t)
+    return rule.distance(s, base.shapes[i], targets.shapes[t])
 
 
 @compiled
-def _precedes(base, targets, i, t, other, lo, hi, ranks):
-    if other < 0:
-        return True
-    distance = distance_from_middle(base.midpoints[i], targets.midpoints[t], lo, hi)
-    best = distance_from_middle(base.midpoints[i], targets.midpoints[other], lo, hi)
+def _precedes(rule, base, targets, i, t, other, ranks):
+    """Whether a target is to be preferred to another one of equal probability."""
+    distance = _distance(rule, base, targets, i, t)
+    best = _distance(rule, base, targets, i, other)
     return distance < best or (distance == best and ranks[t] < ranks[other])

@@ -12,6 +12,9 @@ from coincide.compiled import compiled
 _RUN = 512
 """Base events placed together: enough to spread what a run costs, few enough to stay in the L1 cache."""
 
+_RUN_OF_MANY, _MANY = 32, 16
+"""With more classes of targets than so many, fewer: what is noted of a run grows with both."""
+
 _STEPS_BEFORE_GALLOP = 8
 
 
@@ -26,11 +29,11 @@ class Scratch(NamedTuple):
         The group in which the cursors of a base class stand; -1: none yet.
     starts : int64 array, shape (K1 + 1,)
         First member of each base class in `members`.
-    members : int64 array, shape (_RUN,)
+    members : int64 array, shape (run,)
         Base events of the run, by class.
-    midpoints, reached : int64 arrays, shape (_RUN,)
-        Their midpoints, and the targets that these reach.
-    spans : int64 array, shape (_RUN, K2, 4)
+    keys, reached : int64 arrays, shape (run,)
+        Their keys, and the targets that these reach.
+    spans : int64 array, shape (run, K2, 4)
         Of each event of the run, in order, among the targets of each class: outer first, inner first,
         past inner, past outer.
     """
@@ -39,7 +42,7 @@ class Scratch(NamedTuple):
     opened: np.ndarray
     starts: np.ndarray
     members: np.ndarray
-    midpoints: np.ndarray
+    keys: np.ndarray
     reached: np.ndarray
     spans: np.ndarray
 
@@ -47,14 +50,15 @@ class Scratch(NamedTuple):
 @compiled
 def new_scratch(bands):
     """Scratch for a band table."""
+    run = _RUN if bands.shape[1] <= _MANY else max(_RUN_OF_MANY, _RUN * _MANY // bands.shape[1])
     return Scratch(
         np.empty(bands.shape, np.int64),
         np.full(bands.shape[0], -1, np.int64),
         np.zeros(bands.shape[0] + 1, np.int64),
-        np.empty(_RUN, np.int64),
-        np.empty(_RUN, np.int64),
-        np.empty(_RUN, np.int64),
-        np.empty((_RUN, bands.shape[1], 4), np.int64),
+        np.empty(run, np.int64),
+        np.empty(run, np.int64),
+        np.empty(run, np.int64),
+        np.empty((run, bands.shape[1], 4), np.int64),
     )
 
 
@@ -73,7 +77,7 @@ def next_group(base, group, i):
 
 
 @compiled
-def place_run(base, targets, bands, scratch, group, start, stop):
+def place_run(sides, scratch, group, start, stop):
     """Place the next run of base events of a group: fills `scratch.spans`.
 
     Returns
@@ -81,7 +85,8 @@ def place_run(base, targets, bands, scratch, group, start, stop):
     int64
         End of the run, at most `stop`.
     """
-    end = min(stop, start + _RUN, base.offsets[group + 1])
+    base, targets, bands = sides.base, sides.targets, sides.bands
+    end = min(stop, start + scratch.members.size, base.offsets[group + 1])
     _by_class(base, scratch, start, end)
     for k1 in range(bands.shape[0]):
         first, last = scratch.starts[k1], scratch.starts[k1 + 1]
@@ -98,7 +103,7 @@ def place_run(base, targets, bands, scratch, group, start, stop):
 
 @compiled
 def _by_class(base, scratch, start, end):
-    """Take base events into the scratch, by class: `starts`, `members` and `midpoints`."""
+    """Take base events into the scratch, by class: `starts`, `members` and `keys`."""
     starts = scratch.starts
     classes = starts.size - 1
     starts[:] = 0
@@ -114,34 +119,34 @@ def _by_class(base, scratch, start, end):
             k = base.classes[i]
             m = starts[k + 1]
             scratch.members[m] = i - start
-            scratch.midpoints[m] = base.midpoints[i]
+            scratch.keys[m] = base.keys[i]
             starts[k + 1] += 1
     else:
         starts[1] = end - start
         for i in range(start, end):
             scratch.members[i - start] = i - start
-            scratch.midpoints[i - start] = base.midpoints[i]
+            scratch.keys[i - start] = base.keys[i]
 
 
 @compiled
 def _place(targets, bands, scratch, group, k1, k2, first, last):
     """Place the members first ... last, of one class, among the targets of a class."""
     cursor, band = scratch.cursors[k1, k2], bands[k1, k2]
-    mids, end = targets.midpoints, targets.offsets[k2, group + 1]
-    midpoints, reached = scratch.midpoints[first:last], scratch.reached[: last - first]
+    keys, end = targets.keys, targets.offsets[k2, group + 1]
+    origins, reached = scratch.keys[first:last], scratch.reached[: last - first]
     for c in range(4):
         low = c in (OUTER_LO, INNER_LO)
         # Where a shell is empty its two ends are one: `reached` stands.
         if c in (OUTER_LO, INNER_HI) or band[c] != band[c - 1]:
             bound = band[c] if low else band[c] + 1
-            cursor[c] = _reach(mids, cursor[c], end, midpoints, bound, reached)
+            cursor[c] = _reach(keys, cursor[c], end, origins, bound, reached)
         for m in range(last - first):
             scratch.spans[scratch.members[first + m], k2, c] = reached[m]
 
 
 @compiled
-def _reach(mids, position, end, midpoints, bound, reached):
-    """For sorted midpoints, the first target whose midpoint less theirs reaches `bound`.
+def _reach(keys, position, end, origins, bound, reached):
+    """For sorted keys of base events, the first target whose key less theirs reaches `bound`.
 
     Targets are looked for from `position` to `end`. The difference is compared, not a sum: differences
     of times below 2**61 cannot overflow.
@@ -151,17 +156,17 @@ def _reach(mids, position, end, midpoints, bound, reached):
     int64
         Where the last one stands.
     """
-    n = midpoints.size
-    final = _advance(mids, position, end, midpoints[n - 1], bound)
+    n = origins.size
+    final = _advance(keys, position, end, origins[n - 1], bound)
     m = np.int64(0)
     if final - position > _STEPS_BEFORE_GALLOP * n:
         for i in range(n):
-            position = _advance(mids, position, final, midpoints[i], bound)
+            position = _advance(keys, position, final, origins[i], bound)
             reached[i] = position
         return final
     # A merge without a branch to mispredict: each step passes a target or places an event.
     while position < final:
-        passed = np.int64(mids[position] - midpoints[m] < bound)
+        passed = np.int64(keys[position] - origins[m] < bound)
         reached[m] = position
         position += passed
         m += 1 - passed
@@ -170,16 +175,16 @@ def _reach(mids, position, end, midpoints, bound, reached):
 
 
 @compiled
-def _advance(mids, position, end, midpoint, bound):
-    """First position from `position` to `end` whose midpoint - `midpoint` reaches `bound`: gallop."""
+def _advance(keys, position, end, origin, bound):
+    """First position from `position` to `end` whose key - `origin` reaches `bound`: gallop."""
     step = np.int64(1)
-    while position + step <= end and mids[position + step - 1] - midpoint < bound:
+    while position + step <= end and keys[position + step - 1] - origin < bound:
         position += step
         step *= 2
     low, high = position, min(end, position + step)
     while low < high:
         middle = (low + high) >> 1
-        if mids[middle] - midpoint < bound:
+        if keys[middle] - origin < bound:
             low = middle + 1
         else:
             high = middle

@@ -1,4 +1,4 @@
-"""The live events of a side in host memory: sorted buffers, one a length class.
+"""The live events of a side in host memory: sorted buffers, one a class.
 
 Arrays have a leading axis of two, the sides. Kernels write into them; only Python makes new ones.
 """
@@ -9,22 +9,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coincide.length_classes import LengthClasses
 from coincide.results import offsets_of
+from coincide.shape_classes import ShapeClasses
 from coincide.streams.shared import LiveEvents
 from coincide.streams.state import SMALLEST, is_wasteful
 
 
 class Buffers(NamedTuple):
-    """Live events, per side and length class.
+    """Live events, per side and class.
 
     Parameters
     ----------
     keys : int64 array, shape (2, K, capacity)
-        What a class is sorted by, half ticks: the doubled midpoint, or the doubled max_time (the
-        papers' order). Unsorted in the simple algorithm.
-    lengths : int64 array, shape (2, K, capacity)
-        Ticks.
+        What a class is sorted by, half ticks: what the timestamps' model gives, of intervals the doubled
+        midpoint; or the doubled max_time (the papers' order). Unsorted in the simple algorithm.
+    shapes : int64 array, shape (2, K, capacity)
     numbers : int64 array, shape (2, K, capacity)
         Arrival numbers.
     ends : int64 array, shape (2, K, 2)
@@ -32,25 +31,25 @@ class Buffers(NamedTuple):
     """
 
     keys: np.ndarray
-    lengths: np.ndarray
+    shapes: np.ndarray
     numbers: np.ndarray
     ends: np.ndarray
 
 
 def new_buffers(classes: int, capacity: int = SMALLEST) -> Buffers:
     """Empty buffers."""
-    keys, lengths, numbers = (np.empty((2, classes, capacity), np.int64) for _ in range(3))
-    return Buffers(keys, lengths, numbers, np.zeros((2, classes, 2), np.int64))
+    keys, shapes, numbers = (np.empty((2, classes, capacity), np.int64) for _ in range(3))
+    return Buffers(keys, shapes, numbers, np.zeros((2, classes, 2), np.int64))
 
 
 def live_events_of(buffers: Buffers, side: int) -> LiveEvents:
     """A copy of the events in the buffers of a side."""
     runs = [slice(start, stop) for start, stop in buffers.ends[side].tolist()]
-    keys, lengths, numbers = (
+    keys, shapes, numbers = (
         np.concatenate([array[side, k, run] for k, run in enumerate(runs)]) for array in buffers[:3]
     )
     counts = buffers.ends[side, :, 1] - buffers.ends[side, :, 0]
-    return LiveEvents(keys, lengths, numbers, offsets_of(counts))
+    return LiveEvents(keys, shapes, numbers, offsets_of(counts))
 
 
 def buffers_of(events: tuple[LiveEvents, LiveEvents]) -> Buffers:
@@ -87,17 +86,17 @@ def roomy_buffers(buffers: Buffers, extra: int) -> Buffers:
 
 
 def reclassed_buffers(
-    events: tuple[LiveEvents, LiveEvents], classes: tuple[LengthClasses, LengthClasses]
+    events: tuple[LiveEvents, LiveEvents], classes: tuple[ShapeClasses, ShapeClasses]
 ) -> Buffers:
-    """Buffers of live events, left and right, in other classes; keys are doubled midpoints."""
+    """Buffers of live events, left and right, in other classes; keys are those of their model."""
     most = max(each.count for each in classes)
     left, right = (_reclassed(*side, most) for side in zip(events, classes, strict=True))
     return buffers_of((left, right))
 
 
-def _reclassed(events: LiveEvents, classes: LengthClasses, count: int) -> LiveEvents:
+def _reclassed(events: LiveEvents, classes: ShapeClasses, count: int) -> LiveEvents:
     """The events of a side in its classes, and as many empty ones as make `count`."""
-    owner = np.searchsorted(classes.highest, events.lengths)
+    owner = np.searchsorted(classes.highest, events.shapes)
     order = np.lexsort((events.keys, owner))
     offsets = np.searchsorted(owner[order], np.arange(count + 1))
-    return LiveEvents(events.keys[order], events.lengths[order], events.numbers[order], offsets)
+    return LiveEvents(events.keys[order], events.shapes[order], events.numbers[order], offsets)

@@ -9,6 +9,7 @@ from coincide.condition import TimingCondition, Window
 from coincide.options import check_choice
 from coincide.streams.correlator import StreamCorrelator
 from coincide.streams.deferred import ClassedCorrelator, LazyCorrelator
+from coincide.streams.intervals import IntervalStreams
 from coincide.streams.live_blocks import Deferred, LiveBlockStep
 from coincide.streams.options import Emit, StreamOptions, side_limits, window_in_ticks
 from cpu_fallback.streams.immediate import Immediate, ImmediateCorrelator
@@ -92,7 +93,7 @@ def stream_correlator(
     """
     check_choice("algorithm", algorithm, ALGORITHMS)
     options = StreamOptions(
-        window=window_in_ticks(condition),
+        model=IntervalStreams(window_in_ticks(condition)),
         limits=(
             side_limits("left", left_delay, left_shortest, left_longest),
             side_limits("right", right_delay, right_shortest, right_longest),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coincide.length_classes import LengthClasses
+from coincide.shape_classes import ShapeClasses
 from coincide.sides import LEFT, RIGHT
 from coincide.streams.arrivals import live_counts
 from coincide.streams.live_blocks import Deferred
@@ -43,16 +43,16 @@ class LiveBlocks:
         """As `LiveBlockStep`, like all that follow."""
         return live_counts(self.buffers)
 
-    def lengths(self, side: int) -> np.ndarray:
-        """Lengths of the live events of a side."""
-        return self.events(side).lengths
+    def shapes(self, side: int) -> np.ndarray:
+        """Shapes of the live events of a side."""
+        return self.events(side).shapes
 
     def reserve(self, extra: int) -> None:
         """Have room for more events."""
         self.buffers = roomy_buffers(self.buffers, extra)
 
-    def reclassed(self, classes: tuple[LengthClasses, LengthClasses]) -> LiveBlocks:
-        """The same events in other length classes."""
+    def reclassed(self, classes: tuple[ShapeClasses, ShapeClasses]) -> LiveBlocks:
+        """The same events in other classes."""
         made = type(self)(self._algorithm)
         made.buffers = reclassed_buffers((self.events(LEFT), self.events(RIGHT)), classes)
         return made

@@ -28,6 +28,19 @@ def on_device(array: np.ndarray) -> Any:
     return array_module().asarray(array)
 
 
+def tuple_on_device(values: Any) -> Any:
+    """A named tuple, such as a rule, with copies in device memory of the arrays in it."""
+    fields = (
+        on_device(field)
+        if isinstance(field, np.ndarray)
+        else tuple_on_device(field)
+        if isinstance(field, tuple)
+        else field
+        for field in values
+    )
+    return type(values)(*fields)
+
+
 def put(array: np.ndarray, out: Any) -> None:
     """Copy to an array in device memory; the host waits until the source may change."""
     if SIMULATED:

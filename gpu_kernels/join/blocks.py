@@ -11,7 +11,7 @@ from gpu_kernels.device.arrays import array_module
 from gpu_kernels.device.memory import available, exclusive_scan, filled, take
 from gpu_kernels.kernels import placement, tiles
 from gpu_kernels.kernels.compilation import THREADS, TILE, launch_each, launch_tiles
-from gpu_kernels.kernels.layout import Base, Condition, Run, Spans, Targets
+from gpu_kernels.kernels.layout import Run, Sides, Spans
 
 _FEW_ENTRIES = 1 << 22
 """A block of so many fills a GPU, and takes some hundred megabytes: if need be it is split."""
@@ -30,21 +30,18 @@ def _zeros(size: int, dtype: Any) -> Any:
     return filled(size, 0, dtype)
 
 
-class Sides(NamedTuple):
+class BandedSides(NamedTuple):
     """Both sides of a join, or a block of a stream and its targets, in device memory.
 
     Parameters
     ----------
-    base : Base
-    targets : Targets
+    sides : Sides
     bands : int64 array, shape (K1, K2, 4)
-    condition : Condition
+        Bounds on a target's place less a base event's key.
     """
 
-    base: Base
-    targets: Targets
+    sides: Sides
     bands: Any
-    condition: Condition
 
     @property
     def classes(self) -> int:
@@ -58,16 +55,17 @@ class Sides(NamedTuple):
 
     def place(self, start: int, stop: int, shells: bool) -> Placed:
         """Find where base events stand among the targets, and count candidates: `placement.place`."""
+        base, targets = self.sides.base, self.sides.targets
         run = Run.of(start, self.classes)
         entries = (stop - start) * self.classes
         # The kernel writes all of each array; without targets nobody does.
-        array = take if self.targets.keys.size else _zeros
+        array = take if targets.places.size else _zeros
         spans = Spans(*(array(entries, np.int64) for _ in Spans._fields))
         counts = array(entries + 1, np.int64)
         parts = array(3 * entries + 1 if shells else 2, np.int64)
-        if self.targets.keys.size:
+        if targets.places.size:
             launch_each(
-                placement.place, entries, self.base, self.targets, self.bands, run, spans, shells,
+                placement.place, entries, base, targets, self.bands, run, spans, shells,
                 counts[1:], parts[1:],
             )  # fmt: skip
         return Placed(run, spans, counts, parts)
@@ -87,13 +85,13 @@ class Block:
 
     Parameters
     ----------
-    sides : Sides
+    banded : BandedSides
     start, stop : int
         Base positions.
     """
 
-    def __init__(self, sides: Sides, start: int, stop: int) -> None:
-        self._run, self._spans, counts, parts = sides.place(start, stop, shells=True)
+    def __init__(self, banded: BandedSides, start: int, stop: int) -> None:
+        self._run, self._spans, counts, parts = banded.place(start, stop, shells=True)
         self._scan = exclusive_scan(counts)
         self.probed = int(self._scan[-1])
         self._owners = tile_owners(self._scan, self.probed)
@@ -101,8 +99,8 @@ class Block:
         self._flags = take(n_tiles * THREADS, np.uint8)
         totals = take(n_tiles + 1, np.int64)
         launch_tiles(
-            tiles.probe, self.probed, sides.base, sides.targets, sides.condition, self._run,
-            self._spans, self._scan, self._owners, self._flags, totals[1:], parts[1:],
+            tiles.probe, self.probed, banded.sides, self._run, self._spans, self._scan, self._owners,
+            self._flags, totals[1:], parts[1:],
         )  # fmt: skip
         self._before = exclusive_scan(totals)
         self._places = exclusive_scan(parts)

@@ -6,29 +6,30 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coincide.length_classes import LengthClasses, length_sample
-from coincide.timestamps import IntervalEvents
+from coincide.length_classes import length_sample
+from coincide.shape_classes import ShapeClasses
+from coincide.timestamps.protocol import Events
 from gpu_kernels.device.arrays import array_module, on_device, on_host
 from gpu_kernels.device.transfers import current
 from gpu_kernels.kernels.layout import Base, Targets
 
 
 class OrderedEvents(NamedTuple):
-    """Events of one side by midpoint, equal midpoints by row. All arrays are in device memory.
+    """Events of one side by key, equal keys by row. All arrays are in device memory.
 
     Parameters
     ----------
     order : int64 array, shape (n,)
         Row of each event in the caller's arrays.
-    midpoints, lengths : int64 arrays, shape (n,)
-        Doubled midpoints (half ticks) and lengths (ticks).
+    keys, shapes : int64 arrays, shape (n,)
+        As their model gives them: `coincide.timestamps.protocol`.
     group : int64 array, shape (n,), or None
         Code of each event's keys, in the order of the rows.
     """
 
     order: Any
-    midpoints: Any
-    lengths: Any
+    keys: Any
+    shapes: Any
     group: Any
 
     # What follows makes it a population (coincide.class_choice.Population).
@@ -36,24 +37,24 @@ class OrderedEvents(NamedTuple):
     @property
     def size(self) -> int:
         """Number of events."""
-        return self.lengths.size
+        return self.shapes.size
 
-    def midpoints_apart(self, stride: int) -> np.ndarray:
-        """Every so many of the midpoints, in host memory."""
-        return on_host(self.midpoints[::stride].copy())
+    def keys_apart(self, stride: int) -> np.ndarray:
+        """Every so many of the keys, in host memory."""
+        return on_host(self.keys[::stride].copy())
 
-    def length_sample(self) -> np.ndarray:
+    def shape_sample(self) -> np.ndarray:
         """As `coincide.length_classes.length_sample`, in host memory."""
-        return on_host(length_sample(self.lengths, array_module()))
+        return on_host(length_sample(self.shapes, array_module()))
 
-    def classes_between(self, highest: np.ndarray) -> LengthClasses:
-        """As `LengthClasses.between`."""
-        ascending = array_module().sort(self.lengths)
+    def classes_between(self, highest: np.ndarray) -> ShapeClasses:
+        """As `ShapeClasses.between`."""
+        ascending = array_module().sort(self.shapes)
         ends = on_host(array_module().searchsorted(ascending, on_device(highest), side="right"))
         starts = np.concatenate([[0], ends[:-1]])
         # Classes without events point anywhere.
         edges = on_host(ascending[on_device(np.minimum([starts, ends - 1], self.size - 1))])
-        return LengthClasses.of_extents(edges[0], edges[1], ends - starts)
+        return ShapeClasses.of_extents(edges[0], edges[1], ends - starts)
 
     def group_shares(self, groups: int) -> np.ndarray | None:
         """Fraction of the events in each group, in host memory; None: one group."""
@@ -64,23 +65,23 @@ class OrderedEvents(NamedTuple):
         return on_host(array_module().bincount(codes, minlength=groups + 1))[1:] / self.size
 
 
-def ordered(*sides: IntervalEvents) -> list[OrderedEvents]:
-    """Copy sides to the device and sort each by midpoint, while the next is copied."""
-    columns = [
-        [side.min_time, side.max_time, *([] if side.group is None else [side.group])]
-        for side in sides
+def ordered(*sides: Events) -> list[OrderedEvents]:
+    """Copy sides to the device and sort each by key, while the next is copied."""
+    columns = [[*side.times, *([] if side.group is None else [side.group])] for side in sides]
+    return [
+        by_key(type(side.times)(*arrived[: len(side.times)]), *arrived[len(side.times) :])
+        for side, arrived in zip(sides, current().send(*columns), strict=True)
     ]
-    return [by_midpoint(*arrived) for arrived in current().send(*columns)]
 
 
-def by_midpoint(low: Any, high: Any, group: Any | None = None) -> OrderedEvents:
-    """Sort events, given as int64 arrays of shape (n,) in device memory: min_time, max_time, group."""
-    midpoints = low + high
-    order = array_module().argsort(midpoints, kind="stable")
-    return OrderedEvents(order, midpoints[order], (high - low)[order], group)
+def by_key(times: Any, group: Any | None = None) -> OrderedEvents:
+    """Sort events, whose `Times` and group are given in device memory."""
+    keys = times.keys()
+    order = array_module().argsort(keys, kind="stable")
+    return OrderedEvents(order, keys[order], times.shapes()[order], group)
 
 
-def base_buffer(events: OrderedEvents, groups: int, classes: LengthClasses) -> tuple[Any, Base]:
+def base_buffer(events: OrderedEvents, groups: int, classes: ShapeClasses) -> tuple[Any, Base]:
     """Put base events in processing order.
 
     Parameters
@@ -88,7 +89,7 @@ def base_buffer(events: OrderedEvents, groups: int, classes: LengthClasses) -> t
     events : OrderedEvents
     groups : int
         Number of groups.
-    classes : LengthClasses
+    classes : ShapeClasses
         Of these events.
 
     Returns
@@ -101,15 +102,11 @@ def base_buffer(events: OrderedEvents, groups: int, classes: LengthClasses) -> t
     if events.group is not None:
         group = events.group[events.order]
         events, offsets = _by_bucket(events, _or_last(group, group, groups), groups)
-    return events.order, Base(
-        events.midpoints, events.lengths, _classes_of(events, classes), offsets
-    )
+    return events.order, Base(events.keys, events.shapes, _classes_of(events, classes), offsets)
 
 
-def target_buffer(
-    events: OrderedEvents, groups: int, classes: LengthClasses
-) -> tuple[Any, Targets]:
-    """Sort target events into length classes and groups. Arguments and result as `base_buffer`."""
+def target_buffer(events: OrderedEvents, groups: int, classes: ShapeClasses) -> tuple[Any, Targets]:
+    """Sort target events into classes and groups. Arguments and result as `base_buffer`."""
     if classes.count == 1 and events.group is None:
         offsets = on_device(np.array([[0, events.size]], np.int64))
         return events.order, _targets(events, offsets)
@@ -126,12 +123,12 @@ def target_buffer(
 
 
 def _targets(events: OrderedEvents, offsets: Any) -> Targets:
-    return Targets(events.midpoints, events.midpoints, events.lengths, offsets)
+    return Targets(events.keys, events.keys, events.shapes, offsets)
 
 
-def _classes_of(events: OrderedEvents, classes: LengthClasses) -> Any:
+def _classes_of(events: OrderedEvents, classes: ShapeClasses) -> Any:
     highest = on_device(classes.highest)
-    return array_module().searchsorted(highest, events.lengths, side="left").astype(np.uint8)
+    return array_module().searchsorted(highest, events.shapes, side="left").astype(np.uint16)
 
 
 def _or_last(group: Any, bucket: Any, last: int) -> Any:
@@ -153,5 +150,5 @@ def _by_bucket(events: OrderedEvents, bucket: Any, buckets: int) -> tuple[Ordere
     bucket = bucket.astype(np.min_scalar_type(buckets))
     place = xp.argsort(bucket, kind="stable")
     bounds = xp.searchsorted(bucket[place], xp.arange(buckets + 1), side="left")
-    order, midpoints, lengths = events.order[place], events.midpoints[place], events.lengths[place]
-    return OrderedEvents(order, midpoints, lengths, events.group), bounds.astype(np.int64)
+    order, keys, shapes = events.order[place], events.keys[place], events.shapes[place]
+    return OrderedEvents(order, keys, shapes, events.group), bounds.astype(np.int64)

@@ -12,12 +12,17 @@ from typing import Any
 from numba import cuda, types
 
 from coincide.kernel_cache import ForgetsOtherSources, KeyedBySources, keep_on_disk
+from coincide.timestamps.dispatch import numba_type, teach
 from gpu_kernels.kernels.arguments import Arguments
+from gpu_kernels.kernels.layout import Sides
 from gpu_kernels.kernels.simulation import SIMULATED
 
 if not SIMULATED:
     from cuda.core import LaunchConfig, Stream, launch
     from numba.cuda.dispatcher import CUDACache, CUDACacheImpl
+    from numba.cuda.extending import overload_method
+
+    teach(overload_method, forceinline=True)
 
     class _KernelCacheImpl(KeyedBySources, CUDACacheImpl):
         pass
@@ -51,13 +56,17 @@ class Kernel:
         In the Python that Numba compiles.
     declared : tuple of numba.types.Type
         Of its arguments.
+    compiled : Dispatcher, optional
+        Of the function, if there is one already.
     """
 
-    def __init__(self, function: Callable[..., None], declared: tuple[types.Type, ...]) -> None:
+    def __init__(
+        self, function: Callable[..., None], declared: tuple[types.Type, ...], compiled: Any = None
+    ) -> None:
         self.py_func = function
         self.types = declared
         self._arguments = Arguments(declared)
-        self._compiled = _cached(function)
+        self._compiled = compiled or _cached(function)
         self._overload: Any = None
         self._stream: Any = None
 
@@ -82,9 +91,51 @@ class Kernel:
         )
 
 
+class RuleKernel:
+    """A kernel that decides pairs: a `Kernel` for each type of rule, compiled when first launched with it.
+
+    Its first argument are the `Sides`, or the rule itself.
+
+    Parameters
+    ----------
+    function : callable
+        In the Python that Numba compiles.
+    declared : callable
+        From the Numba type of a rule to the types of the arguments.
+    """
+
+    def __init__(
+        self, function: Callable[..., None], declared: Callable[[Any], tuple[types.Type, ...]]
+    ) -> None:
+        self.py_func = function
+        self._declared = declared
+        self._compiled = _cached(function)
+        self._kernels: dict[type, Kernel] = {}
+
+    def of(self, rule: type) -> Kernel:
+        """The kernel for a type of rule."""
+        found = self._kernels.get(rule)
+        if found is None:
+            declared = self._declared(numba_type(rule))
+            found = self._kernels[rule] = Kernel(self.py_func, declared, self._compiled)
+        return found
+
+    def launch(self, blocks: int, first: Any, *more: Any) -> None:
+        """As `Kernel.launch`."""
+        rule = first.rule if isinstance(first, Sides) else first
+        self.of(type(rule)).launch(blocks, first, *more)
+
+
 def kernel(*declared: types.Type) -> Callable[[Callable[..., None]], Kernel]:
     """Make a `Kernel` of a function whose arguments have these types."""
     return lambda function: Kernel(function, declared)
+
+
+def rule_kernel(
+    declared: Callable[[Any], tuple[types.Type, ...]],
+) -> Callable[[Callable[..., None]], RuleKernel]:
+    """Make a `RuleKernel` of a function whose arguments have these types, given that of a rule."""
+    return lambda function: RuleKernel(function, declared)
 
 
 def _cached(function: Callable[..., None]) -> Any:
@@ -100,13 +151,13 @@ def device_function(function: Callable[..., Any]) -> Any:
     return cuda.jit(function, device=True)
 
 
-def launch_each(kernel: Kernel, items: int, *arguments: Any) -> None:
+def launch_each(kernel: Kernel | RuleKernel, items: int, *arguments: Any) -> None:
     """Run a kernel with a thread for each item; not at all for none."""
     if items:
         kernel.launch(-(-items // THREADS), *arguments)
 
 
-def launch_tiles(kernel: Kernel, items: int, *arguments: Any) -> None:
+def launch_tiles(kernel: Kernel | RuleKernel, items: int, *arguments: Any) -> None:
     """Run a kernel with a block for each tile of items; not at all for none."""
     if items:
         kernel.launch(-(-items // TILE), *arguments)

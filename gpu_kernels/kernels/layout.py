@@ -9,80 +9,83 @@ from typing import Any, NamedTuple
 
 from numba import types
 
-from coincide.length_classes import MAX_CLASSES
+from coincide.shape_classes import MOST_CLASSES
 from coincide.sides import LEFT
 
-I64_ARRAY, U64_ARRAY, U8_ARRAY, F64_ARRAY = (
-    types.Array(kind, 1, "C") for kind in (types.int64, types.uint64, types.uint8, types.float64)
+I64_ARRAY, U64_ARRAY, U16_ARRAY, U8_ARRAY, F64_ARRAY = (
+    types.Array(kind, 1, "C")
+    for kind in (types.int64, types.uint64, types.uint16, types.uint8, types.float64)
 )
 I64_TABLE = types.Array(types.int64, 2, "C")
 I64_CUBE = types.Array(types.int64, 3, "C")
 
 
 class Base(NamedTuple):
-    """Base events sorted by (group, midpoint); events of no group last.
+    """Base events sorted by (group, key); events of no group last.
 
     Parameters
     ----------
-    midpoints, lengths : int64 arrays, shape (n,)
-        Doubled midpoints (half ticks) and lengths (ticks).
-    classes : uint8 array, shape (n,)
-        Length class of each event.
+    keys, shapes : int64 arrays, shape (n,)
+        As their model gives them: `coincide.timestamps.protocol`.
+    classes : uint16 array, shape (n,)
+        Class of each event.
     offsets : int64 array, shape (groups + 1,)
         First event of each group.
     """
 
-    midpoints: Any
-    lengths: Any
+    keys: Any
+    shapes: Any
     classes: Any
     offsets: Any
 
 
-BASE = types.NamedTuple([I64_ARRAY, I64_ARRAY, U8_ARRAY, I64_ARRAY], Base)
+BASE = types.NamedTuple([I64_ARRAY, I64_ARRAY, U16_ARRAY, I64_ARRAY], Base)
 
 
 class Targets(NamedTuple):
-    """Target events sorted by (class, group, key).
+    """Target events sorted by (class, group, place).
 
     Parameters
     ----------
-    keys : int64 array, shape (n,)
-        What they are searched by, half ticks: the midpoints themselves, or the doubled max_times.
-    midpoints, lengths : int64 arrays, shape (n,)
+    places : int64 array, shape (n,)
+        What they are searched by, half ticks: the keys themselves, or the doubled max_times.
+    keys, shapes : int64 arrays, shape (n,)
         As `Base`.
     offsets : int64 array, shape (K2, groups + 1)
         The first event of each group within each class.
     """
 
+    places: Any
     keys: Any
-    midpoints: Any
-    lengths: Any
+    shapes: Any
     offsets: Any
 
 
 TARGETS = types.NamedTuple([I64_ARRAY, I64_ARRAY, I64_ARRAY, I64_TABLE], Targets)
 
 
-class Condition(NamedTuple):
-    """A timing condition on T_right - T_left.
+class Sides(NamedTuple):
+    """What decides the candidates of a join.
 
     Parameters
     ----------
-    lo, hi : int
-        The window, ticks.
-    threshold : float
-        The least probability that qualifies.
+    base : Base
+    targets : Targets
+    rule : NamedTuple
+        Of the timestamps' model: `coincide.timestamps.protocol.Rule`.
     side : int
         Of the base events: LEFT or RIGHT.
     """
 
-    lo: int
-    hi: int
-    threshold: float
+    base: Base
+    targets: Targets
+    rule: Any
     side: int = LEFT
 
 
-CONDITION = types.NamedTuple([types.int64, types.int64, types.float64, types.int64], Condition)
+def sides_type(rule: Any) -> Any:
+    """The type of `Sides` with a type of rule (`coincide.timestamps.dispatch.numba_type`)."""
+    return types.NamedTuple([BASE, TARGETS, rule, types.int64], Sides)
 
 
 class Spans(NamedTuple):
@@ -104,8 +107,9 @@ class Spans(NamedTuple):
 
 SPANS = types.NamedUniTuple(I64_ARRAY, len(Spans._fields), Spans)
 
-RECIPROCAL_BITS = 32
-MOST_ENTRIES = (1 << RECIPROCAL_BITS) // MAX_CLASSES - 1
+RECIPROCAL_BITS = 36
+MOST_ENTRIES = (1 << RECIPROCAL_BITS) // MOST_CLASSES - 1
+"""So many times a reciprocal is below 2**63."""
 
 
 class Run(NamedTuple):
@@ -140,15 +144,14 @@ class Sorted(NamedTuple):
     Parameters
     ----------
     keys : int64 array, shape (n,)
-        Half ticks: doubled midpoints, or doubled max_times.
-    lengths : int64 array, shape (n,)
-        Ticks.
+        Half ticks: as their model gives them, or doubled max_times.
+    shapes : int64 array, shape (n,)
     numbers : int64 array, shape (n,)
         Arrival numbers.
     """
 
     keys: Any
-    lengths: Any
+    shapes: Any
     numbers: Any
 
 

@@ -38,7 +38,7 @@ def merge(old, live, before, block, offsets, out):
         event = live[k, 0] + i - before[k]
         at = i + reach(block.keys, offsets[k], offsets[k + 1], old.keys[event], 0)
         out.keys[at] = old.keys[event]
-        out.lengths[at] = old.lengths[event]
+        out.shapes[at] = old.shapes[event]
         out.numbers[at] = old.numbers[event]
     elif i < out.keys.size:
         event = i - kept
@@ -47,7 +47,7 @@ def merge(old, live, before, block, offsets, out):
         rank = reach(old.keys, live[k, 0], live[k, 1], block.keys[event], 1) - live[k, 0]
         at = event + before[k] + rank
         out.keys[at] = block.keys[event]
-        out.lengths[at] = block.lengths[event]
+        out.shapes[at] = block.shapes[event]
         out.numbers[at] = block.numbers[event]
 
 

@@ -6,8 +6,8 @@ import numpy as np
 from numba import cuda, types
 
 from coincide.bands import INNER_HI, INNER_LO, OUTER_HI, OUTER_LO
-from coincide.probability import window_probability
-from gpu_kernels.kernels.compilation import TILE, kernel
+from coincide.timestamps.dispatch import difference
+from gpu_kernels.kernels.compilation import TILE, kernel, rule_kernel
 from gpu_kernels.kernels.layout import BASE, F64_ARRAY, I64_ARRAY, I64_CUBE, RUN, SPANS, TARGETS
 from gpu_kernels.kernels.searching import event_of, owner_of, reach
 
@@ -23,7 +23,7 @@ def place(base, targets, bands, run, spans, shells, counts, parts):
     base : Base
     targets : Targets
     bands : int64 array, shape (K1, K2, 4)
-        From `coincide.bands.band_table`: bounds on a target's key less a base event's midpoint.
+        Of the timestamps' model: bounds on a target's place less a base event's key.
     run : Run
     spans : Spans, written
     shells : bool
@@ -44,16 +44,16 @@ def place(base, targets, bands, run, spans, shells, counts, parts):
     group = owner_of(base.offsets, 0, groups + 1, event)
     first = inner = shell = last = 0
     if group < groups:
-        midpoint = base.midpoints[event]
-        keys, end = targets.keys, targets.offsets[k2, group + 1]
-        first = reach(keys, targets.offsets[k2, group], end, midpoint, bands[k1, k2, OUTER_LO])
-        last = reach(keys, first, end, midpoint, bands[k1, k2, OUTER_HI] + 1)
+        key = base.keys[event]
+        places, end = targets.places, targets.offsets[k2, group + 1]
+        first = reach(places, targets.offsets[k2, group], end, key, bands[k1, k2, OUTER_LO])
+        last = reach(places, first, end, key, bands[k1, k2, OUTER_HI] + 1)
         inner, shell = first, last
         # Where a shell is empty its two ends are one.
         if bands[k1, k2, INNER_LO] != bands[k1, k2, OUTER_LO]:
-            inner = reach(keys, first, last, midpoint, bands[k1, k2, INNER_LO])
+            inner = reach(places, first, last, key, bands[k1, k2, INNER_LO])
         if bands[k1, k2, INNER_HI] != bands[k1, k2, OUTER_HI]:
-            shell = reach(keys, inner, last, midpoint, bands[k1, k2, INNER_HI] + 1)
+            shell = reach(places, inner, last, key, bands[k1, k2, INNER_HI] + 1)
     spans.first[entry] = first
     spans.inner[entry] = inner
     spans.shell[entry] = shell
@@ -79,19 +79,18 @@ def tile_owners(scan, owners):
         owners[tile] = owner_of(scan, 0, scan.size - 1, np.int64(tile) * TILE)
 
 
-@kernel(*[I64_ARRAY] * 4, types.int64, types.int64, F64_ARRAY)
-def pair_probabilities(min_left, max_left, min_right, max_right, lo, hi, out):
-    """P(lo <= T_right - T_left <= hi) of n pairs, a thread for each.
+@rule_kernel(lambda rule: (rule, *[I64_ARRAY] * 4, F64_ARRAY))
+def pair_probabilities(rule, left_keys, left_shapes, right_keys, right_shapes, out):
+    """Satisfaction probabilities of n pairs, a thread for each.
 
     Parameters
     ----------
-    min_left, max_left, min_right, max_right : int64 arrays, shape (n,)
-        Timestamps, ticks.
-    lo, hi : int64
-        The window, ticks.
+    rule : NamedTuple
+        `coincide.timestamps.protocol.Rule`.
+    left_keys, left_shapes, right_keys, right_shapes : int64 arrays, shape (n,)
     out : float64 array, shape (n,), written
     """
     i = cuda.grid(1)
     if i < out.size:
-        l1, l2 = max_left[i] - min_left[i], max_right[i] - min_right[i]
-        out[i] = window_probability(max_right[i] - max_left[i], l1, l2, lo, hi)
+        l1, l2 = left_shapes[i], right_shapes[i]
+        out[i] = rule.probability(difference(rule, left_keys[i], l1, right_keys[i], l2), l1, l2)

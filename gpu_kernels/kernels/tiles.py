@@ -12,35 +12,40 @@ from __future__ import annotations
 import numpy as np
 from numba import cuda, types
 
-from coincide.probability import distance_from_middle, midpoint_probability
 from coincide.sides import LEFT
-from gpu_kernels.kernels.compilation import ITEMS, THREADS, TILE, device_function, kernel
+from coincide.timestamps.dispatch import difference
+from gpu_kernels.kernels.compilation import (
+    ITEMS,
+    THREADS,
+    TILE,
+    device_function,
+    kernel,
+    rule_kernel,
+)
 from gpu_kernels.kernels.layout import (
-    BASE,
-    CONDITION,
     F64_ARRAY,
     I64_ARRAY,
     RUN,
     SPANS,
-    TARGETS,
     U8_ARRAY,
     U64_ARRAY,
+    sides_type,
 )
 from gpu_kernels.kernels.searching import event_of, owner_of
 
-_CANDIDATES = (BASE, TARGETS, CONDITION, RUN, SPANS, I64_ARRAY, I64_ARRAY)
-"""Of a run of base events: what all kernels take that look at candidates."""
+
+def _candidates_and(*more):
+    """Of a run of base events: what all kernels take that look at candidates, and more."""
+    return lambda rule: (sides_type(rule), RUN, SPANS, I64_ARRAY, I64_ARRAY, *more)
 
 
-@kernel(*_CANDIDATES, U8_ARRAY, I64_ARRAY, I64_ARRAY)
-def probe(base, targets, condition, run, spans, scan, owners, flags, totals, parts):
+@rule_kernel(_candidates_and(U8_ARRAY, I64_ARRAY, I64_ARRAY))
+def probe(sides, run, spans, scan, owners, flags, totals, parts):
     """Decide the candidates in the shells of a run of base events.
 
     Parameters
     ----------
-    base : Base
-    targets : Targets
-    condition : Condition
+    sides : Sides
     run : Run
     spans : Spans
     scan : int64 array, shape (entries + 1,)
@@ -67,8 +72,7 @@ def probe(base, targets, condition, run, spans, scan, owners, flags, totals, par
         if origin + item < end:
             owner = owner_of(scan, owner, past_owners, origin + item)
             target = _shell_target(spans, owner, origin + item - scan[owner])
-            p = _probability(base, targets, condition, event_of(run, owner), target)
-            decided[item] = p >= condition.threshold
+            decided[item] = _qualifies(sides, event_of(run, owner), target)
     cuda.syncthreads()
     bits = np.int32(0)
     for i in range(ITEMS):
@@ -164,13 +168,13 @@ def copy(run, spans, places, owners, both, base_values, target_values, base_out,
             target_out[item] = target_values[spans.inner[entry] + item - places[part]]
 
 
-@kernel(*_CANDIDATES, F64_ARRAY, I64_ARRAY)
-def most_probable(base, targets, condition, run, spans, scan, owners, top, qualified):
+@rule_kernel(_candidates_and(F64_ARRAY, I64_ARRAY))
+def most_probable(sides, run, spans, scan, owners, top, qualified):
     """Find the highest probability among the candidates of each base event.
 
     Parameters
     ----------
-    base, targets, condition, run, spans
+    sides, run, spans
         As `probe`.
     scan : int64 array, shape (entries + 1,)
         Exclusive scan of all candidates of each entry, the inner range included.
@@ -193,9 +197,9 @@ def most_probable(base, targets, condition, run, spans, scan, owners, top, quali
         owner = owner_of(scan, owner, past_owners, item)
         event = event_of(run, owner)
         target = spans.first[owner] + item - scan[owner]
-        p = _probability(base, targets, condition, event, target)
-        if p >= condition.threshold:
+        if _qualifies(sides, event, target):
             own += 1
+            p = _probability(sides, event, target)
             # Read first: of many candidates few raise the maximum.
             if p > top[event - run.start]:
                 cuda.atomic.max(top, event - run.start, p)
@@ -206,13 +210,13 @@ def most_probable(base, targets, condition, run, spans, scan, owners, top, quali
         cuda.atomic.add(qualified, 0, tally[0])
 
 
-@kernel(*_CANDIDATES, F64_ARRAY, U64_ARRAY)
-def nearest(base, targets, condition, run, spans, scan, owners, top, distances):
+@rule_kernel(_candidates_and(F64_ARRAY, U64_ARRAY))
+def nearest(sides, run, spans, scan, owners, top, distances):
     """Of the most probable candidates, find the least distance from the middle of the window.
 
     Parameters
     ----------
-    base, targets, condition, run, spans, scan, owners, top
+    sides, run, spans, scan, owners, top
         As `most_probable`.
     distances : uint64 array, shape (events,), its largest value, lowered
         Half ticks.
@@ -225,19 +229,19 @@ def nearest(base, targets, condition, run, spans, scan, owners, top, distances):
         owner = owner_of(scan, owner, past_owners, item)
         event = event_of(run, owner)
         target = spans.first[owner] + item - scan[owner]
-        if _probability(base, targets, condition, event, target) == top[event - run.start]:
-            distance = _distance(base, targets, condition, event, target)
+        if _is_top(sides, event, target, top[event - run.start]):
+            distance = _distance(sides, event, target)
             if distance < distances[event - run.start]:
                 cuda.atomic.min(distances, event - run.start, distance)
 
 
-@kernel(*_CANDIDATES, F64_ARRAY, U64_ARRAY, I64_ARRAY, I64_ARRAY)
-def foremost(base, targets, condition, run, spans, scan, owners, top, distances, ranks, least):
+@rule_kernel(_candidates_and(F64_ARRAY, U64_ARRAY, I64_ARRAY, I64_ARRAY))
+def foremost(sides, run, spans, scan, owners, top, distances, ranks, least):
     """Of the most probable and nearest candidates, find the least rank.
 
     Parameters
     ----------
-    base, targets, condition, run, spans, scan, owners, top, distances
+    sides, run, spans, scan, owners, top, distances
         As `nearest`.
     ranks : int64 array, shape (targets,)
         Order among targets for ties; no two are equal.
@@ -252,28 +256,50 @@ def foremost(base, targets, condition, run, spans, scan, owners, top, distances,
         event = event_of(run, owner)
         target = spans.first[owner] + item - scan[owner]
         if (
-            _probability(base, targets, condition, event, target) == top[event - run.start]
-            and _distance(base, targets, condition, event, target) == distances[event - run.start]
+            _is_top(sides, event, target, top[event - run.start])
+            and _distance(sides, event, target) == distances[event - run.start]
             and ranks[target] < least[event - run.start]
         ):
             cuda.atomic.min(least, event - run.start, ranks[target])
 
 
 @device_function
-def _probability(base, targets, condition, event, target):
-    m1, l1 = base.midpoints[event], base.lengths[event]
-    m2, l2 = targets.midpoints[target], targets.lengths[target]
-    if condition.side != LEFT:
-        # With left and right in their places, so that the bits do not depend on who is the base.
-        m1, l1, m2, l2 = m2, l2, m1, l1
-    return midpoint_probability(m1, l1, m2, l2, condition.lo, condition.hi)
+def _in_places(sides, event, target):
+    """The s and the shapes of a pair, as a rule takes them.
+
+    With left and right in their places, so that the bits do not depend on who is the base.
+    """
+    k1, l1 = sides.base.keys[event], sides.base.shapes[event]
+    k2, l2 = sides.targets.keys[target], sides.targets.shapes[target]
+    if sides.side != LEFT:
+        k1, l1, k2, l2 = k2, l2, k1, l1
+    return difference(sides.rule, k1, l1, k2, l2), l1, l2
 
 
 @device_function
-def _distance(base, targets, condition, event, target):
-    return distance_from_middle(
-        base.midpoints[event], targets.midpoints[target], condition.lo, condition.hi
-    )
+def _qualifies(sides, event, target):
+    s, left, right = _in_places(sides, event, target)
+    return sides.rule.qualifies(s, left, right)
+
+
+@device_function
+def _probability(sides, event, target):
+    s, left, right = _in_places(sides, event, target)
+    return sides.rule.probability(s, left, right)
+
+
+@device_function
+def _is_top(sides, event, target, top):
+    """Whether a candidate is among the most probable of those that qualify."""
+    s, left, right = _in_places(sides, event, target)
+    # One that does not may come near enough to round to the same.
+    return sides.rule.qualifies(s, left, right) and sides.rule.probability(s, left, right) == top
+
+
+@device_function
+def _distance(sides, event, target):
+    s, left, right = _in_places(sides, event, target)
+    return sides.rule.distance(s, left, right)
 
 
 @device_function

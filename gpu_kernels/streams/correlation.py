@@ -10,9 +10,10 @@ from coincide.sides import LEFT
 from coincide.streams.shared import EVALUATIONS, RESPONSE_MAX, RESPONSE_SUM, SURE, Rules
 from gpu_kernels.device.arrays import array_module, on_device, on_host
 from gpu_kernels.device.memory import in_parts, take
-from gpu_kernels.join.blocks import Block, Sides
-from gpu_kernels.kernels.layout import Base, Condition, Sorted, Targets
+from gpu_kernels.join.blocks import BandedSides, Block
+from gpu_kernels.kernels.layout import Base, Sides, Sorted, Targets
 from gpu_kernels.streams.sorted_events import Live
+from gpu_kernels.streams.tables import Tables
 
 _Arrays = tuple[Any, Any]
 
@@ -75,8 +76,8 @@ class Found:
 
 
 def correlate(
-    side: int, block: Sorted, tops: Any, targets: Live, bands: Any, by_midpoint: bool, rules: Rules,
-    now: int, found: Found,
+    side: int, block: Sorted, targets: Live, tables: Tables, by_key: bool, rules: Rules, now: int,
+    found: Found,
 ) -> None:  # fmt: skip
     """Correlate a block, in as many parts as the device's memory demands.
 
@@ -85,14 +86,11 @@ def correlate(
     side : int
         Of the block.
     block : Sorted
-    tops : int64 array, shape (K1,), in device memory
-        Longest length of each class of base events, ticks.
     targets : Live
         Of the other side.
-    bands : int64 array, shape (K1, K2, 4), in device memory
-        Of the block's side, from `Regions`.
-    by_midpoint : bool
-        Whether keys are doubled midpoints; else doubled max_times.
+    tables : Tables
+    by_key : bool
+        Whether events are sorted by the keys of their model; else by doubled max_times.
     rules : Rules
     now : int
         The streams' time, ticks.
@@ -103,16 +101,19 @@ def correlate(
     DeviceMemoryError
         If memory does not suffice for one event of the block.
     """
+    rule = tables.rule
+    base_keys = block.keys if by_key else _keys(rule, side, block)
+    target_keys = targets.events.keys if by_key else _keys(rule, 1 - side, targets.events)
     sides = Sides(
-        _base(block, tops, by_midpoint),
-        _targets(targets, by_midpoint),
-        bands,
-        Condition(rules.lo, rules.hi, rules.threshold, side),
+        _base(block, base_keys, tables.tops[side]), _targets(targets, target_keys), rule, side
     )
-    max_times = [_max_times(events) for events in (sides.base, sides.targets) if rules.response]
+    banded = BandedSides(sides, tables.bands[side])
+    max_times = []
+    if rules.response:
+        max_times = [_max_times(rule, side, sides.base), _max_times(rule, 1 - side, sides.targets)]
 
     def correlate_part(start: int, stop: int) -> None:
-        placed = Block(sides, start, stop)
+        placed = Block(banded, start, stop)
         pairs = waits = None
         if rules.pairs and placed.matches:
             pairs = placed.fill(block.numbers, targets.events.numbers)
@@ -121,31 +122,30 @@ def correlate(
             waits = _waits(now, *placed.fill(*max_times))
         found.add(placed, pairs, waits)
 
-    for start, stop in sides.blocks(0, block.keys.size):
+    for start, stop in banded.blocks(0, block.keys.size):
         in_parts(correlate_part, start, stop)
 
 
-def _base(block: Sorted, tops: Any, by_midpoint: bool) -> Base:
-    classes = array_module().searchsorted(tops, block.lengths, side="left").astype(np.uint8)
+def _base(block: Sorted, keys: Any, tops: Any) -> Base:
+    classes = array_module().searchsorted(tops, block.shapes, side="left").astype(np.uint16)
     offsets = on_device(np.array([0, block.keys.size], np.int64))
-    return Base(_midpoints(block, by_midpoint), block.lengths, classes, offsets)
+    return Base(keys, block.shapes, classes, offsets)
 
 
-def _targets(live: Live, by_midpoint: bool) -> Targets:
+def _targets(live: Live, keys: Any) -> Targets:
     # One group of each class, which begins and ends where its live events do.
     offsets, events = on_device(live.ends), live.events
-    return Targets(events.keys, _midpoints(events, by_midpoint), events.lengths, offsets)
+    return Targets(events.keys, keys, events.shapes, offsets)
 
 
-def _midpoints(events: Sorted, by_midpoint: bool) -> Any:
-    if by_midpoint:
-        return events.keys
+def _keys(rule: Any, side: int, events: Sorted) -> Any:
+    """The keys of events that are sorted by their doubled max_times."""
     out = take(events.keys.size, np.int64)
-    return array_module().subtract(events.keys, events.lengths, out=out)
+    return array_module().subtract(events.keys, rule.lean(side, events.shapes), out=out)
 
 
-def _max_times(events: Base | Targets) -> Any:
-    return (events.midpoints + events.lengths) >> 1
+def _max_times(rule: Any, side: int, events: Base | Targets) -> Any:
+    return (events.keys + rule.lean(side, events.shapes)) >> 1
 
 
 def _waits(now: int, base_max: Any, target_max: Any) -> tuple[float, float]:

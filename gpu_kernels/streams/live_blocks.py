@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from coincide.length_classes import LengthClasses
+from coincide.shape_classes import ShapeClasses
 from coincide.sides import LEFT, RIGHT
 from coincide.streams.shared import (
     INVALIDATED,
@@ -30,21 +30,12 @@ from gpu_kernels.streams.sorted_events import (
     merged,
     without_obsolete,
 )
+from gpu_kernels.streams.tables import Tables
 
 _SMALLEST, _WASTEFUL = 1024, 8
 _NOTHING = np.empty(0, np.int64)
 
 _Sides = tuple[Live | None, Live | None]
-
-
-class _Tables(NamedTuple):
-    """`Regions` in device memory, by base side, and those that they are a copy of."""
-
-    source: Regions
-    bands: list[Any]
-    tops: list[Any]
-    target_tops: list[Any]
-    keep: list[Any]
 
 
 class LiveBlocks:
@@ -72,9 +63,9 @@ class LiveBlocks:
     def __init__(self, algorithm: str, events: tuple[LiveEvents, LiveEvents] | None = None) -> None:
         check_algorithm(algorithm)
         self._algorithm = algorithm
-        self._by_midpoint = algorithm == "classes"
+        self._by_key = algorithm == "classes"
         self._classes = 1
-        self._tables: _Tables | None = None
+        self._tables: Tables | None = None
         self._keep((None, None))
         if events is not None:
             self._classes = events[LEFT].offsets.size - 1
@@ -89,9 +80,9 @@ class LiveBlocks:
         """Live events, left and right: int64 array, shape (2,), in host memory."""
         return self._counts
 
-    def lengths(self, side: int) -> np.ndarray:
-        """Lengths of the live events of a side, ticks: int64 array, shape (n,), in host memory."""
-        return self.events(side).lengths
+    def shapes(self, side: int) -> np.ndarray:
+        """Shapes of the live events of a side: int64 array, shape (n,), in host memory."""
+        return self.events(side).shapes
 
     def events(self, side: int) -> LiveEvents:
         """A copy of the live events of a side, in host memory. Takes no device memory."""
@@ -108,8 +99,8 @@ class LiveBlocks:
                 left, right = (None if live is None else live.compact() for live in self._sides)
             self._keep((left, right))
 
-    def reclassed(self, classes: tuple[LengthClasses, LengthClasses]) -> LiveBlocks:
-        """The same events in other length classes, of the left and the right side."""
+    def reclassed(self, classes: tuple[ShapeClasses, ShapeClasses]) -> LiveBlocks:
+        """The same events in other classes, of the left and the right side."""
         made = LiveBlocks(self._algorithm)
         made._classes = max(each.count for each in classes)
         with TURN, translated("the live events"):
@@ -140,22 +131,19 @@ class LiveBlocks:
         found = Found(left_out, right_out)
         sides = list(self._sides)
         with TURN, translated("a block of the stream"):
-            tables = self._tables_of(regions)
+            tables = self._tables_of(regions, rules)
             for side in (LEFT, RIGHT):
                 count = int(progress.waiting[side])
                 if count == 0:
                     continue
                 block, offsets = by_class(
-                    arrived(side, count, waiting, self._by_midpoint),
+                    arrived(side, count, waiting, tables.rule if self._by_key else None),
                     tables.target_tops[side],
                     self._classes,
                 )
                 targets = sides[1 - side]
                 if targets is not None:
-                    correlate(
-                        side, block, tables.tops[side], targets, tables.bands[side],
-                        self._by_midpoint, rules, now, found,
-                    )  # fmt: skip
+                    correlate(side, block, targets, tables, self._by_key, rules, now, found)
                 sides[side] = merged(sides[side], block, offsets)
             left, gone = self._without_obsolete(
                 (sides[LEFT], sides[RIGHT]), progress, tables, rules
@@ -170,13 +158,13 @@ class LiveBlocks:
     def let_go(self, progress: Progress, regions: Regions, rules: Rules, tally: np.ndarray) -> None:
         """Let go of obsolete events."""
         with TURN, translated("the live events"):
-            tables = self._tables_of(regions)
+            tables = self._tables_of(regions, rules)
             left, gone = self._without_obsolete(self._sides, progress, tables, rules)
         tally[INVALIDATED : INVALIDATED + 2] += gone
         self._keep(left)
 
     def _without_obsolete(
-        self, sides: _Sides, progress: Progress, tables: _Tables, rules: Rules
+        self, sides: _Sides, progress: Progress, tables: Tables, rules: Rules
     ) -> tuple[_Sides, np.ndarray]:
         """What is left of both sides, and how many events of each go."""
         left, gone = list(sides), np.zeros(2, np.int64)
@@ -192,15 +180,13 @@ class LiveBlocks:
         counts = [0 if live is None else int(live.counts.sum()) for live in sides]
         self._counts = np.array(counts, np.int64)
 
-    def _tables_of(self, regions: Regions) -> _Tables:
+    def _tables_of(self, regions: Regions, rules: Rules) -> Tables:
         if self._tables is None or self._tables.source is not regions:
-            self._tables = _Tables(
-                regions, *([on_device(table) for table in field] for field in regions)
-            )
+            self._tables = Tables.of(regions, rules)
         return self._tables
 
 
-def _reclassed(live: Live, classes: LengthClasses, count: int) -> Live:
+def _reclassed(live: Live, classes: ShapeClasses, count: int) -> Live:
     events, offsets = by_class(live.compact().events, on_device(classes.highest), count)
     return merged(None, events, offsets)
 

@@ -1,4 +1,4 @@
-"""Live events and blocks in device memory: by length class, ascending by key within."""
+"""Live events and blocks in device memory: by class, ascending by key within."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Live(NamedTuple):
 
     def on_host(self) -> LiveEvents:
         """A copy in host memory. Takes no device memory."""
-        keys, lengths, numbers = (_runs(on_host(array), self.ends, np) for array in self.events)
-        return LiveEvents(keys, lengths, numbers, offsets_of(self.counts))
+        keys, shapes, numbers = (_runs(on_host(array), self.ends, np) for array in self.events)
+        return LiveEvents(keys, shapes, numbers, offsets_of(self.counts))
 
     def compact(self) -> Live:
         """The same without what obsolete events have left between the classes."""
@@ -64,10 +64,19 @@ def live_on_device(events: LiveEvents) -> Live | None:
     return Live(Sorted(*(on_device(array) for array in events[:3])), ends_of(events.offsets))
 
 
-def arrived(side: int, count: int, waiting: Waiting, by_midpoint: bool) -> Sorted:
-    """The events of a side that wait, copied to the device in order of arrival."""
-    max_times, lengths, numbers = (on_device(array[side, :count]) for array in waiting)
-    return Sorted(2 * max_times - lengths if by_midpoint else 2 * max_times, lengths, numbers)
+def arrived(side: int, count: int, waiting: Waiting, rule: Any | None) -> Sorted:
+    """The events of a side that wait, copied to the device in order of arrival.
+
+    Parameters
+    ----------
+    side, count : int
+    waiting : Waiting
+    rule : NamedTuple or None
+        Gives their keys; None: doubled max_times.
+    """
+    max_times, shapes, numbers = (on_device(array[side, :count]) for array in waiting)
+    keys = 2 * max_times
+    return Sorted(keys if rule is None else keys - rule.lean(side, shapes), shapes, numbers)
 
 
 def by_class(events: Sorted, tops: Any, classes: int) -> tuple[Sorted, Any]:
@@ -77,7 +86,7 @@ def by_class(events: Sorted, tops: Any, classes: int) -> tuple[Sorted, Any]:
     ----------
     events : Sorted
     tops : int64 array, shape (at most K,), in device memory
-        Longest length of each class, ticks.
+        Largest shape of each class.
     classes : int
         K; those beyond `tops` are empty.
 
@@ -90,7 +99,7 @@ def by_class(events: Sorted, tops: Any, classes: int) -> tuple[Sorted, Any]:
     xp = array_module()
     order = xp.argsort(events.keys, kind="stable")
     # Few bytes a key make the second sort fast.
-    owner = xp.searchsorted(tops, events.lengths[order], side="left").astype(np.uint8)
+    owner = xp.searchsorted(tops, events.shapes[order], side="left").astype(np.uint16)
     if classes > 1:
         place = xp.argsort(owner, kind="stable")
         order, owner = order[place], owner[place]

@@ -9,7 +9,7 @@ import numpy as np
 
 from coincide.bands import OUTER_HI, OUTER_LO, band_table
 from coincide.condition import Window
-from coincide.length_classes import LengthClasses
+from coincide.shape_classes import ShapeClasses
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class Reach:
     @classmethod
     def of(cls, window: Window, left: tuple[int, int], right: tuple[int, int]) -> Reach:
         """Of events whose shortest and longest lengths, ticks, are given by side."""
-        bands = band_table(LengthClasses.one(*left), LengthClasses.one(*right), window)[0, 0]
+        bands = band_table(ShapeClasses.one(*left), ShapeClasses.one(*right), window)[0, 0]
         return cls(int(bands[OUTER_LO]), int(bands[OUTER_HI]), left, right)
 
     @property

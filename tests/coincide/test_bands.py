@@ -11,8 +11,9 @@ import pytest
 
 from coincide import CorrelateOptions, TimingCondition, Window, correlate_tables, within
 from coincide.bands import INNER_HI, INNER_LO, OUTER_HI, OUTER_LO, band_table
-from coincide.length_classes import LengthClasses, length_classes
+from coincide.length_classes import length_classes
 from coincide.probability import qualifies
+from coincide.shape_classes import ShapeClasses
 from cpu_fallback.reference import join as reference
 from tests.helpers.strategies import LIMIT
 
@@ -40,9 +41,9 @@ class Band(NamedTuple):
         return (self.outer_hi - self.outer_lo) - (self.inner_hi - self.inner_lo)
 
 
-def one_class(lengths: Range) -> LengthClasses:
+def one_class(lengths: Range) -> ShapeClasses:
     ends = [np.array([end], np.int64) for end in lengths]
-    return LengthClasses(*ends, np.ones(1))
+    return ShapeClasses(*ends, np.ones(1))
 
 
 def band_of(left: Range, right: Range, window: Window) -> Band:

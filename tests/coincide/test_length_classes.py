@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coincide.length_classes import MAX_CLASSES, LengthClasses, class_ends, length_classes
+from coincide.length_classes import MAX_CLASSES, class_ends, length_classes
+from coincide.shape_classes import ShapeClasses
 from tests.helpers.strategies import LIMIT
 
 lengths_lists = st.lists(
@@ -19,12 +20,12 @@ lengths_lists = st.lists(
 )
 
 
-def weighted_width(lengths: np.ndarray, classes: LengthClasses) -> int:
+def weighted_width(lengths: np.ndarray, classes: ShapeClasses) -> int:
     counts = np.bincount(classes.assign(lengths), minlength=classes.count)
     return int(counts @ (classes.highest - classes.lowest))
 
 
-def check_classes(lengths: np.ndarray, classes: LengthClasses, most: int) -> None:
+def check_classes(lengths: np.ndarray, classes: ShapeClasses, most: int) -> None:
     assert 1 <= classes.count <= most
     assert (classes.lowest <= classes.highest).all()
     assert (classes.highest[:-1] < classes.lowest[1:]).all()

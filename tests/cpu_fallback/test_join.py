@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-import cpu_fallback.join.interval_join as join_module
+import cpu_fallback.join.event_join as join_module
 from coincide import Window
 from coincide.results import JoinCounters
 from coincide.timestamps import IntervalEvents
@@ -253,4 +253,4 @@ def test_events_of_equal_midpoints_keep_the_order_of_their_rows() -> None:
     join = IntervalJoin(side, side, Window(0, 0, 1.0), classes=1)
     expected = np.argsort(side.midpoints, kind="stable")
     assert join.left_order.tolist() == join.right_order.tolist() == expected.tolist()
-    assert join.base.lengths.tolist() == side.lengths[expected].tolist()
+    assert join.base.shapes.tolist() == side.lengths[expected].tolist()

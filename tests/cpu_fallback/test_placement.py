@@ -8,9 +8,9 @@ import pytest
 from coincide.bands import band_table
 from coincide.condition import Window
 from coincide.length_classes import length_classes
-from coincide.timestamps import IntervalEvents
+from coincide.timestamps import IntervalEvents, IntervalRule
 from cpu_fallback.join import placement
-from cpu_fallback.join.buffers import base_buffer, ordered, target_buffer
+from cpu_fallback.join.buffers import Sides, base_buffer, ordered, target_buffer
 
 
 @pytest.mark.parametrize("members", [1, 3, 40])
@@ -46,30 +46,33 @@ def test_every_event_is_placed(left: int, right: int, classes: int, groups: int)
     base_events, target_events = (events(random, n, 3_000, groups) for n in (left, right))
     k1 = length_classes(base_events.lengths, classes)
     k2 = length_classes(target_events.lengths, classes)
-    bands = band_table(k1, k2, Window(-60, 100, 0.7))
+    window = Window(-60, 100, 0.7)
+    bands = band_table(k1, k2, window)
     base = base_buffer(base_events, ordered(base_events), k1)
     targets = target_buffer(target_events, ordered(target_events), k2)
+    sides = Sides(base, targets, bands, IntervalRule.of(window))
     placed = 0
     for start in (0, left // 3):
-        for i, spans in every_span(base, targets, bands, start, left):
+        for i, spans in every_span(sides, start, left):
             group = int(np.searchsorted(base.offsets, i, side="right")) - 1
             for k in range(k2.count):
                 first, last = targets.offsets[k, group : group + 2]
-                midpoints = targets.midpoints[first:last] - base.midpoints[i]
+                apart = targets.keys[first:last] - base.keys[i]
                 bounds = bands[base.classes[i], k] + [0, 0, 1, 1]
-                assert spans[k].tolist() == (first + np.searchsorted(midpoints, bounds)).tolist()
+                assert spans[k].tolist() == (first + np.searchsorted(apart, bounds)).tolist()
             placed += 1
     assert placed == 2 * base.offsets[-1] - min(left // 3, base.offsets[-1])
 
 
-def every_span(base, targets, bands, start, stop):  # type: ignore[no-untyped-def]
+def every_span(sides, start, stop):  # type: ignore[no-untyped-def]
     """(base event, its spans), as the kernels walk."""
-    scratch = placement.new_scratch(bands)
+    base = sides.base
+    scratch = placement.new_scratch(sides.bands)
     group = placement.group_of(base, start)
     while start < stop:
         group = placement.next_group(base, group, start)
         if group == base.offsets.size - 1:
             return
-        end = placement.place_run(base, targets, bands, scratch, group, start, stop)
+        end = placement.place_run(sides, scratch, group, start, stop)
         yield from ((i, scratch.spans[i - start].copy()) for i in range(start, end))
         start = end

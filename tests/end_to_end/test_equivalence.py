@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import cpu_fallback.join.interval_join as join_module
+import cpu_fallback.join.event_join as join_module
 from tests.helpers.comparison import HUGE_TOLERANCE, PROBABILITY_TOLERANCE, SHAPES, check_case
 from tests.helpers.strategies import JoinCase, huge_join_cases, join_cases, random_cases
 

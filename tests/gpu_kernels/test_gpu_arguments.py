@@ -12,6 +12,8 @@ import pytest
 from numba import types
 from numba.np.numpy_support import as_dtype
 
+from coincide.timestamps import IntervalRule
+from coincide.timestamps.dispatch import numba_type
 from gpu_kernels.kernels.simulation import SIMULATED
 
 if SIMULATED:
@@ -26,15 +28,16 @@ from gpu_kernels.kernels.arguments import Arguments
 from gpu_kernels.kernels.compilation import THREADS, TILE, Kernel, launch_each, launch_tiles
 from gpu_kernels.kernels.layout import (
     BASE,
-    CONDITION,
     I64_ARRAY,
+    RECIPROCAL_BITS,
     RUN,
     TARGETS,
     Base,
-    Condition,
     Run,
 )
 from tests.helpers.gpu_compilation import KERNELS
+
+RULE = numba_type(IntervalRule)
 
 
 class DeviceArray:
@@ -110,9 +113,9 @@ def array(kind: type = np.int64, dimensions: int = 1) -> DeviceArray:
         (I64_ARRAY, DeviceArray(np.zeros(8, np.int64)[::2]), r"strides \(16,\)"),
         (types.int64, 0.5, "takes int, not 0.5"),
         (types.boolean, 2, "takes bool, not 2"),
-        (RUN, Condition(0, 1, 0.5), "takes Run, not Condition"),
+        (RUN, IntervalRule(0, 1, 0.5), "takes Run, not IntervalRule"),
         (RUN, (0, 1, 2), "takes Run, not tuple"),
-        (BASE, Base(array(), array(), array(), array()), "uint8 array of 1 dimensions, not int64"),
+        (BASE, Base(array(), array(), array(), array()), "uint16 array of 1 dimensions, not int64"),
     ],
 )
 def test_other_types_are_refused(declared: types.Type, argument: Any, says: str) -> None:
@@ -122,7 +125,7 @@ def test_other_types_are_refused(declared: types.Type, argument: Any, says: str)
 
 def test_every_argument_must_be_given() -> None:
     with pytest.raises(TypeError, match="2 arguments, not 1"):
-        Arguments([CONDITION, RUN]).values([Condition(0, 1, 0.5)])
+        Arguments([RULE, RUN]).values([IntervalRule(0, 1, 0.5)])
     with pytest.raises(TypeError, match="no kernel of ours takes"):
         Arguments([types.int32])
     with pytest.raises(TypeError, match="no kernel of ours takes"):
@@ -131,7 +134,7 @@ def test_every_argument_must_be_given() -> None:
 
 def test_a_numpy_number_is_a_number() -> None:
     values = Arguments([types.int64, RUN]).values([np.int64(7), Run.of(np.int64(2), 1)])
-    assert values == [7, 2, 1, 1 << 32]
+    assert values == [7, 2, 1, 1 << RECIPROCAL_BITS]
     assert set(map(type, values)) == {int}
 
 

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from coincide.length_classes import MAX_CLASSES
+from coincide.shape_classes import MOST_CLASSES
 from gpu_kernels.kernels.simulation import SIMULATED
 from tests.helpers.simulator import gpu_problem
 
@@ -39,7 +39,7 @@ def test_blocks_take_a_share_of_memory(
     monkeypatch.setattr(blocks, "_FEW_ENTRIES", 30)
     monkeypatch.setattr(blocks, "_MANY_ENTRIES", 300)
     monkeypatch.setattr(blocks, "available", lambda: free)
-    sides = blocks.Sides(None, None, np.zeros((1, 3, 4)), None)
+    sides = blocks.BandedSides(None, np.zeros((1, 3, 4)))
     cut = sides.blocks(5, 1005)
     assert cut[0] == (5, 5 + step)
     assert cut[-1][1] == 1005
@@ -51,13 +51,13 @@ def test_blocks_take_a_share_of_memory(
 def test_few_entries_ask_for_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Asking takes the driver longer than a small block does."""
     monkeypatch.setattr(blocks, "available", lambda: 1 / 0)
-    assert blocks.Sides(None, None, np.zeros((1, 3, 4)), None).blocks(0, 1000) == [(0, 1000)]
+    assert blocks.BandedSides(None, np.zeros((1, 3, 4))).blocks(0, 1000) == [(0, 1000)]
 
 
-@pytest.mark.parametrize("classes", range(1, MAX_CLASSES + 1))
+@pytest.mark.parametrize("classes", [*range(1, 18), 100, 513, *range(1020, MOST_CLASSES + 1)])
 def test_a_product_divides_entries_as_a_division(classes: int) -> None:
     assert blocks._MANY_ENTRIES <= MOST_ENTRIES
-    last = np.arange(MOST_ENTRIES - 3 * MAX_CLASSES, MOST_ENTRIES, dtype=np.int64)
+    last = np.arange(MOST_ENTRIES - 3 * MOST_CLASSES, MOST_ENTRIES, dtype=np.int64)
     run = Run.of(0, classes)
     assert np.array_equal((last * run.reciprocal) >> RECIPROCAL_BITS, last // classes)
 
@@ -101,8 +101,9 @@ def test_a_launch_refuses_what_the_kernel_does_not_take() -> None:
 def test_what_a_thread_raises_is_raised() -> None:
     """Also by a kernel whose threads wait for each other: the others do not wait for ever."""
     sides = FAULTY[0]
-    join_of = IntervalJoin(*sides, FAULTY[1])._sides
-    block = join_of.blocks(0, len(sides[0]))[0]
-    broken = join_of._replace(targets=join_of.targets._replace(midpoints=np.empty(0, np.int64)))
+    banded = IntervalJoin(*sides, FAULTY[1])._banded
+    block = banded.blocks(0, len(sides[0]))[0]
+    targets = banded.sides.targets._replace(keys=np.empty(0, np.int64))
+    broken = banded._replace(sides=banded.sides._replace(targets=targets))
     with pytest.raises(IndexError):
         blocks.Block(broken, *block)

@@ -63,10 +63,10 @@ def test_no_product_is_fused_with_a_sum(kernel: Kernel, capability: tuple[int, i
 
 
 ATOMICS = {
-    tiles.probe: ["global.add.u64"] * 2,
-    tiles.most_probable: ["global.cas.b64", "global.add.u64", "shared.add.u64"],
-    tiles.nearest: ["global.min.u64"],
-    tiles.foremost: ["global.min.s64"],
+    tiles.probe.py_func: ["global.add.u64"] * 2,
+    tiles.most_probable.py_func: ["global.cas.b64", "global.add.u64", "shared.add.u64"],
+    tiles.nearest.py_func: ["global.min.u64"],
+    tiles.foremost.py_func: ["global.min.s64"],
 }
 """What several threads write at the same place. The simulator's threads would hardly meet there."""
 
@@ -79,7 +79,7 @@ def test_where_threads_meet_they_write_atomically(
     ptx = ptx_of(kernel, capability)
     # Newer architectures name an order of memory besides: the weakest, as before.
     found = re.findall(r"\b(?:atom|red)\.(?:relaxed\.)?(\S+)", ptx)
-    assert sorted(found) == sorted(ATOMICS.get(kernel, []))
+    assert sorted(found) == sorted(ATOMICS.get(kernel.py_func, []))
 
 
 def test_a_product_added_is_seen() -> None:

@@ -35,7 +35,7 @@ if problem := gpu_problem():
 import gpu_kernels
 from gpu_kernels.device import memory
 from gpu_kernels.join import blocks, buffers, candidates
-from gpu_kernels.join import interval_join as join
+from gpu_kernels.join import event_join as join
 from tests.helpers.device_faults import allocating
 
 CLASSES = (None, 1, 2, 16)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from coincide import BackendError
-from coincide.length_classes import LengthClasses
+from coincide.shape_classes import ShapeClasses
 from coincide.streams import deferred
 from coincide.streams.shared import LiveEvents
 from cpu_fallback.streams import StreamCorrelator, StreamStats
@@ -180,7 +180,7 @@ def test_classes_that_nothing_falls_into() -> None:
     events = LiveEvents(2 * times, times % 5, times, np.array([0, 20]))
     nothing = LiveEvents(*[times[:0]] * 3, np.array([0, 0]))
     ends = np.array([0, 2, 3, 9]), np.array([9])
-    classes = tuple(LengthClasses(end, end, end / end.sum()) for end in ends)
+    classes = tuple(ShapeClasses(end, end, end / end.sum()) for end in ends)
     cpu, gpu = (
         kind("classes", (events, nothing)).reclassed(classes) for kind in (HostBlocks, LiveBlocks)
     )

@@ -24,7 +24,7 @@ import gpu_kernels
 from gpu_kernels.device import memory, transfers
 from gpu_kernels.device.transfers import Transfers
 from gpu_kernels.join import buffers
-from gpu_kernels.join import interval_join as join
+from gpu_kernels.join import event_join as join
 from tests.gpu_kernels.test_gpu_join import FAULTY, allocating, assert_same, check_join
 from tests.helpers.deferred_link import DeferredLink, refusing
 
@@ -83,13 +83,13 @@ def test_results_leave_while_the_next_block_is_filled(
 def test_the_right_side_is_copied_while_the_left_is_sorted(
     link: DeferredLink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = buffers.by_midpoint
+    real = buffers.by_key
 
     def sort(*columns: Any) -> Any:
         link.log.append("sort")
         return real(*columns)
 
-    monkeypatch.setattr(buffers, "by_midpoint", sort)
+    monkeypatch.setattr(buffers, "by_key", sort)
     left, right = FAULTY[0]
     gpu_kernels.IntervalJoin(left, right, FAULTY[1])
     pieces = [3 * -(-len(side) // ITEMS) for side in (left, right)]

@@ -20,17 +20,29 @@ import nvidia
 from numba import cuda, types
 from numba.cuda.dispatcher import CUDADispatcher
 
+from coincide.timestamps import IntervalRule
 from gpu_kernels.kernels import merging, placement, tiles
-from gpu_kernels.kernels.compilation import Kernel
+from gpu_kernels.kernels.compilation import Kernel, RuleKernel
 
 ARCHITECTURES = ((7, 5), (8, 0), (9, 0), (10, 0))
 
 
-KERNELS = tuple(
+RULE_KERNELS = tuple(
     value
-    for module in (placement, tiles, merging)
+    for module in (placement, tiles)
     for value in vars(module).values()
-    if isinstance(value, Kernel)
+    if isinstance(value, RuleKernel)
+)
+"""Those that decide pairs."""
+
+KERNELS = (
+    *(
+        value
+        for module in (placement, tiles, merging)
+        for value in vars(module).values()
+        if isinstance(value, Kernel)
+    ),
+    *(kernel.of(IntervalRule) for kernel in RULE_KERNELS),
 )
 
 

@@ -7,10 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from coincide.compiled import compiled
+from coincide.shape_classes import class_of
 from coincide.sides import LEFT, RIGHT
 from coincide.streams.arrivals import base_limit
 from coincide.streams.shared import INVALIDATED, NEVER
-from cpu_fallback.streams.kernels.searching import class_of, first_reaching
+from cpu_fallback.streams.kernels.searching import first_reaching
 
 _SHIFTS_PER_EVENT = 24
 _PLAIN = 16
@@ -21,20 +22,20 @@ class Block(NamedTuple):
 
     Parameters
     ----------
-    keys, lengths, numbers : int64 arrays, shape (n,)
+    keys, shapes, numbers : int64 arrays, shape (n,)
         As in `Buffers`.
     offsets : int64 array, shape (K + 1,)
         First event of each class.
     """
 
     keys: np.ndarray
-    lengths: np.ndarray
+    shapes: np.ndarray
     numbers: np.ndarray
     offsets: np.ndarray
 
 
 @compiled
-def sorted_block(side, waiting, progress, tops, by_midpoint):
+def sorted_block(side, waiting, progress, tops, pair_rule, by_key):
     """The events of a side that wait, as a Block.
 
     Parameters
@@ -43,16 +44,17 @@ def sorted_block(side, waiting, progress, tops, by_midpoint):
     waiting : Waiting
     progress : Progress
     tops : int64 array, shape (K,)
-        Longest length of each class.
-    by_midpoint : bool
-        Whether keys are doubled midpoints; else doubled max_times.
+        Largest shape of each class.
+    pair_rule : NamedTuple
+    by_key : bool
+        Whether to sort by the keys of the timestamps' model; else by doubled max_times.
     """
     count = progress.waiting[side]
-    lengths, numbers = waiting.lengths[side], waiting.numbers[side]
+    shapes, numbers = waiting.shapes[side], waiting.numbers[side]
     offsets = np.zeros(tops.size + 1, np.int64)
-    classes = np.empty(count, np.uint8)
+    classes = np.empty(count, np.uint16)
     for i in range(count):
-        classes[i] = class_of(lengths[i], tops)
+        classes[i] = class_of(shapes[i], tops)
         offsets[classes[i] + 1] += 1
     for k in range(tops.size):
         offsets[k + 1] += offsets[k]
@@ -63,8 +65,9 @@ def sorted_block(side, waiting, progress, tops, by_midpoint):
     for i in range(count):
         at = place[classes[i]]
         place[classes[i]] += 1
-        block.keys[at] = 2 * waiting.max_times[side, i] - (lengths[i] if by_midpoint else 0)
-        block.lengths[at] = lengths[i]
+        key = 2 * waiting.max_times[side, i]
+        block.keys[at] = key - pair_rule.lean(side, shapes[i]) if by_key else key
+        block.shapes[at] = shapes[i]
         block.numbers[at] = numbers[i]
     for k in range(tops.size):
         _sort_run(block, offsets[k], offsets[k + 1])
@@ -77,21 +80,21 @@ def _sort_run(block, start, stop):
     shifts = 0
     most = _SHIFTS_PER_EVENT * (stop - start)
     for i in range(start + 1, stop):
-        key, length, number = block.keys[i], block.lengths[i], block.numbers[i]
+        key, shape, number = block.keys[i], block.shapes[i], block.numbers[i]
         at = i
         while at > start and block.keys[at - 1] > key:
             block.keys[at] = block.keys[at - 1]
-            block.lengths[at] = block.lengths[at - 1]
+            block.shapes[at] = block.shapes[at - 1]
             block.numbers[at] = block.numbers[at - 1]
             at -= 1
         block.keys[at] = key
-        block.lengths[at] = length
+        block.shapes[at] = shape
         block.numbers[at] = number
         shifts += i - at
         if shifts > most and stop - start > _PLAIN:
             order = np.argsort(block.keys[start:stop], kind="mergesort")
             block.keys[start:stop] = block.keys[start:stop][order]
-            block.lengths[start:stop] = block.lengths[start:stop][order]
+            block.shapes[start:stop] = block.shapes[start:stop][order]
             block.numbers[start:stop] = block.numbers[start:stop][order]
             return
 
@@ -104,7 +107,7 @@ def merge_block(buffers, side, block):
             continue
         _merge_run(
             buffers.keys[side, k],
-            buffers.lengths[side, k],
+            buffers.shapes[side, k],
             buffers.numbers[side, k],
             buffers.ends[side, k],
             block,
@@ -114,7 +117,7 @@ def merge_block(buffers, side, block):
 
 
 @compiled
-def _merge_run(keys, lengths, numbers, ends, block, start, stop):
+def _merge_run(keys, shapes, numbers, ends, block, start, stop):
     old = ends[1] - 1
     at = old + stop - start
     ends[1] = at + 1
@@ -122,12 +125,12 @@ def _merge_run(keys, lengths, numbers, ends, block, start, stop):
     while new >= start:
         if old >= ends[0] and keys[old] > block.keys[new]:
             keys[at] = keys[old]
-            lengths[at] = lengths[old]
+            shapes[at] = shapes[old]
             numbers[at] = numbers[old]
             old -= 1
         else:
             keys[at] = block.keys[new]
-            lengths[at] = block.lengths[new]
+            shapes[at] = block.shapes[new]
             numbers[at] = block.numbers[new]
             new -= 1
         at -= 1
@@ -144,7 +147,7 @@ def block_of_one():
 def load_event(block, i, batch, progress):
     """Make event i of a batch, which has just arrived, the only one of a block."""
     block.keys[0] = 2 * batch.max_time[i]
-    block.lengths[0] = batch.max_time[i] - batch.min_time[i]
+    block.shapes[0] = batch.shapes[i]
     block.numbers[0] = progress.arrived[batch.sides[i]] - 1
 
 

@@ -1,10 +1,10 @@
-"""The lazy algorithm with length classes, on the midpoint axis."""
+"""The lazy algorithm with classes, on the axis of keys."""
 
 from __future__ import annotations
 
 from coincide.compiled import compiled
 from cpu_fallback.streams.kernels.growth import grown
-from cpu_fallback.streams.kernels.ranges import classed_targets, midpoint_ranges, new_ranges
+from cpu_fallback.streams.kernels.ranges import classed_targets, key_ranges, new_ranges
 from cpu_fallback.streams.kernels.runs import FIRST, SHELL, take_runs
 from cpu_fallback.streams.kernels.short_runs import probe_short_runs
 
@@ -20,7 +20,7 @@ def correlate_block_by_class(
     Parameters
     ----------
     block : Block
-        With the classes of base events, ascending by midpoint.
+        With the classes of base events, ascending by key.
     """
     ranges = new_ranges(block.keys.size)
     for k2 in range(buffers.ends.shape[1]):
@@ -32,7 +32,7 @@ def correlate_block_by_class(
             if begin == end:
                 continue
             band = regions.bands[side, k1, k2]
-            candidates, early, late = midpoint_ranges(block, begin, end, targets, band, ranges)
+            candidates, early, late = key_ranges(block, begin, end, targets, band, ranges)
             if rules.pairs:
                 left_out = grown(left_out, at, at + candidates + 1)
                 right_out = grown(right_out, at, at + candidates + 1)

@@ -46,7 +46,7 @@ def evaluate(
         if progress.waiting[side] == 0:
             continue
         tops = regions.target_tops[side]
-        block = sorted_block(side, waiting, progress, tops, algorithm == CLASSED)
+        block = sorted_block(side, waiting, progress, tops, rules.pair_rule, algorithm == CLASSED)
         if algorithm == CLASSED:
             at, left_out, right_out = correlate_block_by_class(
                 side, block, buffers, regions, rules, now, tally, response, left_out, right_out, at

@@ -50,7 +50,7 @@ def correlate_ranges(
     targets = ordered_targets(buffers, 1 - side)
     count = block.keys.size
     candidates, early, late = max_time_ranges(
-        block, targets, regions.bands[side], regions.tops[side], ranges
+        side, block, targets, regions, rules.pair_rule, ranges
     )
     if candidates == 0:
         return at, left_out, right_out

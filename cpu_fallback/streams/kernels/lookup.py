@@ -10,7 +10,7 @@ right region is the mirror image: ascending, min_time not below the entry.
 The paper also stores probabilities below the threshold, which can spare nothing. Here such a result
 leaves the entry as it is. A probability so near the threshold that rounding could decide is not
 stored either. Corollary 2 speaks of one end of the window: where a window is so narrow that both ends
-cut, every candidate is evaluated.
+cut, and where shapes are no lengths, every candidate is evaluated (`Rules.lookup`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cpu_fallback.streams.kernels.growth import grown
 from cpu_fallback.streams.kernels.lazy import correlate_block
 from cpu_fallback.streams.kernels.ranges import max_time_ranges, new_ranges, ordered_targets
 from cpu_fallback.streams.kernels.runs import FIRST, SHELL, max_time_at, note_response, take_runs
-from cpu_fallback.streams.kernels.searching import pair_probability
+from cpu_fallback.streams.kernels.searching import in_places
 
 _BEFORE_ALL = np.int64(-(2**63))
 
@@ -37,7 +37,7 @@ def correlate_block_with_lookup(
 
     Parameters and returns as `correlate_block`.
     """
-    if not rules.one_tail:
+    if not rules.lookup:
         return correlate_block(
             side, block, buffers, regions, rules, now, tally, response, left_out, right_out, at
         )
@@ -45,7 +45,7 @@ def correlate_block_with_lookup(
     count = block.keys.size
     ranges = new_ranges(count)
     candidates, early, late = max_time_ranges(
-        block, targets, regions.bands[side], regions.tops[side], ranges
+        side, block, targets, regions, rules.pair_rule, ranges
     )
     if rules.pairs:
         left_out = grown(left_out, at, at + candidates)
@@ -73,7 +73,7 @@ def _probe_with_lookup(
     `table` is an int64 array with one entry per live target, overwritten.
     """
     base_out, target_out = (left_out, right_out) if side == LEFT else (right_out, left_out)
-    lo, hi, pairs = rules.lo, rules.hi, rules.pairs
+    pair_rule, pairs = rules.pair_rule, rules.pairs
     leftwards = column == FIRST
     # Mirrored times make the right region a left one: entries then are negated.
     sign = 1 if leftwards else -1
@@ -84,17 +84,17 @@ def _probe_with_lookup(
         i = count - 1 - step if leftwards else step
         start, stop = ranges[i, column], ranges[i, column + 1]
         probed += stop - start
-        length = block.lengths[i]
-        base_max = max_time_at(block, i, False)
+        length = block.shapes[i]
+        base_max = max_time_at(pair_rule, side, block, i, False)
         mark = sign * (base_max - length)
         for t in range(start, stop):
-            max_time = max_time_at(targets, t, False)
+            max_time = max_time_at(pair_rule, 1 - side, targets, t, False)
             found = mark <= table[t - origin]
             hits += found
             if not found:
-                p = pair_probability(side, base_max, length, max_time, targets.lengths[t], lo, hi)
-                found = p >= rules.threshold
-                if p >= rules.certain:
+                s, l1, l2 = in_places(side, base_max, length, max_time, targets.shapes[t])
+                found = pair_rule.qualifies(s, l1, l2)
+                if found and pair_rule.probability(s, l1, l2) >= rules.certain:
                     table[t - origin] = mark
             if found:
                 if pairs:

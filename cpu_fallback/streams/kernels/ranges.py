@@ -6,48 +6,49 @@ import numpy as np
 
 from coincide.bands import INNER_HI, INNER_LO, OUTER_HI, OUTER_LO
 from coincide.compiled import compiled
+from coincide.shape_classes import class_of
 from cpu_fallback.streams.kernels.runs import FIRST, INNER, LAST, SHELL, Targets
-from cpu_fallback.streams.kernels.searching import advance, class_of, first_reaching
+from cpu_fallback.streams.kernels.searching import advance, first_reaching
 
 
 @compiled(forceinline=True)
 def ordered_targets(buffers, side):
     """The targets of a side in order of max_time, one class."""
     start, stop = buffers.ends[side, 0]
-    keys, lengths, numbers = (
+    keys, shapes, numbers = (
         buffers.keys[side, 0],
-        buffers.lengths[side, 0],
+        buffers.shapes[side, 0],
         buffers.numbers[side, 0],
     )
-    return Targets(keys, lengths, numbers, start, stop, False)
+    return Targets(keys, shapes, numbers, start, stop, False)
 
 
 @compiled(forceinline=True)
 def classed_targets(buffers, side, k):
-    """The targets of a side's class k in order of midpoint."""
+    """The targets of a side's class k in order of key."""
     start, stop = buffers.ends[side, k]
-    keys, lengths, numbers = (
+    keys, shapes, numbers = (
         buffers.keys[side, k],
-        buffers.lengths[side, k],
+        buffers.shapes[side, k],
         buffers.numbers[side, k],
     )
-    return Targets(keys, lengths, numbers, start, stop, True)
+    return Targets(keys, shapes, numbers, start, stop, True)
 
 
 @compiled
-def max_time_ranges(block, targets, bands, tops, ranges):
+def max_time_ranges(side, block, targets, regions, pair_rule, ranges):
     """Positions of the papers' L_H, L_L, R_L and R_H for each event of a block, by binary search.
 
     Parameters
     ----------
+    side : int
+        Of the base events.
     block : Block
         Keys are doubled max_times.
     targets : Targets
         In order of max_time.
-    bands : int64 array, shape (K1, 1, 4)
-        Of the base side, from `Regions`.
-    tops : int64 array, shape (K1,)
-        Of the base side, from `Regions`.
+    regions : Regions
+    pair_rule : NamedTuple
     ranges : int64 array, shape (n, 4), written
 
     Returns
@@ -59,14 +60,15 @@ def max_time_ranges(block, targets, bands, tops, ranges):
     """
     candidates, early, late = 0, 0, 0
     keys, stop = targets.keys, targets.stop
+    bands, tops = regions.bands[side], regions.tops[side]
     for i in range(block.keys.size):
-        length = block.lengths[i]
-        k = class_of(length, tops)
-        midpoint = block.keys[i] - length
-        first = first_reaching(keys, targets.start, stop, midpoint, bands[k, 0, OUTER_LO])
-        inner = first_reaching(keys, first, stop, midpoint, bands[k, 0, INNER_LO])
-        shell = first_reaching(keys, inner, stop, midpoint, bands[k, 0, INNER_HI] + 1)
-        last = first_reaching(keys, shell, stop, midpoint, bands[k, 0, OUTER_HI] + 1)
+        shape = block.shapes[i]
+        k = class_of(shape, tops)
+        origin = block.keys[i] - pair_rule.lean(side, shape)
+        first = first_reaching(keys, targets.start, stop, origin, bands[k, 0, OUTER_LO])
+        inner = first_reaching(keys, first, stop, origin, bands[k, 0, INNER_LO])
+        shell = first_reaching(keys, inner, stop, origin, bands[k, 0, INNER_HI] + 1)
+        last = first_reaching(keys, shell, stop, origin, bands[k, 0, OUTER_HI] + 1)
         ranges[i, FIRST] = first
         ranges[i, INNER] = inner
         ranges[i, SHELL] = shell
@@ -78,17 +80,17 @@ def max_time_ranges(block, targets, bands, tops, ranges):
 
 
 @compiled
-def midpoint_ranges(block, begin, end, targets, band, ranges):
+def key_ranges(block, begin, end, targets, band, ranges):
     """Positions of one band for the events of one class, by cursors that only move forward.
 
     Parameters
     ----------
     block : Block
-        Keys are doubled midpoints.
+        By key.
     begin, end : int64
         Events of the class.
     targets : Targets
-        Of one class, in order of midpoint.
+        Of one class, in order of key.
     band : int64 array, shape (4,)
     ranges : int64 array, shape (n, 4), written
 

@@ -9,7 +9,8 @@ import numpy as np
 from coincide.compiled import compiled
 from coincide.sides import LEFT
 from coincide.streams.shared import EVALUATIONS, RESPONSE_MAX, RESPONSE_SUM, SURE
-from cpu_fallback.streams.kernels.searching import pair_probability
+from coincide.timestamps.dispatch import max_time_of
+from cpu_fallback.streams.kernels.searching import pair_qualifies
 
 FIRST, INNER, SHELL, LAST = range(4)
 """Columns of the ranges of a base event: where its probe and satisfaction regions begin and end.
@@ -22,25 +23,27 @@ class Targets(NamedTuple):
 
     Parameters
     ----------
-    keys, lengths, numbers : int64 arrays, shape (capacity,)
+    keys, shapes, numbers : int64 arrays, shape (capacity,)
     start, stop : int
         Live positions.
-    by_midpoint : bool
-        Whether keys are doubled midpoints; else doubled max_times.
+    by_key : bool
+        Whether keys are those of the timestamps' model; else doubled max_times.
     """
 
     keys: np.ndarray
-    lengths: np.ndarray
+    shapes: np.ndarray
     numbers: np.ndarray
     start: int
     stop: int
-    by_midpoint: bool
+    by_key: bool
 
 
 @compiled(forceinline=True)
-def max_time_at(events, i, by_midpoint):
+def max_time_at(pair_rule, side, events, i, by_key):
     """The max_time of an event of a block or of targets, ticks."""
-    return (events.keys[i] + events.lengths[i]) >> 1 if by_midpoint else events.keys[i] >> 1
+    if by_key:
+        return max_time_of(pair_rule, side, events.keys[i], events.shapes[i])
+    return events.keys[i] >> 1
 
 
 @compiled
@@ -75,17 +78,16 @@ def probe_runs(
         Pairs that the output holds.
     """
     base_out, target_out = (left_out, right_out) if side == LEFT else (right_out, left_out)
-    lo, hi, threshold, pairs = rules.lo, rules.hi, rules.threshold, rules.pairs
+    pair_rule, pairs, by_key = rules.pair_rule, rules.pairs, targets.by_key
     evaluated = 0
     for i in range(begin, end):
         start, stop = ranges[i, column], ranges[i, column + 1]
         evaluated += stop - start
-        base_max = max_time_at(block, i, targets.by_midpoint)
-        length = block.lengths[i]
+        base_max = max_time_at(pair_rule, side, block, i, by_key)
+        shape = block.shapes[i]
         for t in range(start, stop):
-            max_time = max_time_at(targets, t, targets.by_midpoint)
-            p = pair_probability(side, base_max, length, max_time, targets.lengths[t], lo, hi)
-            if p >= threshold:
+            max_time = max_time_at(pair_rule, 1 - side, targets, t, by_key)
+            if pair_qualifies(pair_rule, side, base_max, shape, max_time, targets.shapes[t]):
                 if pairs:
                     base_out[at] = block.numbers[i]
                     target_out[at] = targets.numbers[t]
@@ -109,7 +111,7 @@ def take_runs(
         found += ranges[i, SHELL] - ranges[i, INNER]
     tally[SURE] += found
     if rules.response:
-        _note_responses(block, begin, end, ranges, targets, now, response)
+        _note_responses(side, block, begin, end, ranges, targets, now, rules, response)
     if not rules.pairs:
         return at + found
     if side == LEFT:
@@ -134,12 +136,14 @@ def _write_runs(block, begin, end, ranges, targets, base_out, target_out, at):
 
 
 @compiled
-def _note_responses(block, begin, end, ranges, targets, now, response):
+def _note_responses(side, block, begin, end, ranges, targets, now, rules, response):
     """Note how long the pairs of satisfaction regions have waited."""
+    pair_rule, by_key = rules.pair_rule, targets.by_key
     for i in range(begin, end):
-        base_max = max_time_at(block, i, targets.by_midpoint)
+        base_max = max_time_at(pair_rule, side, block, i, by_key)
         for t in range(ranges[i, INNER], ranges[i, SHELL]):
-            note_response(response, now, base_max, max_time_at(targets, t, targets.by_midpoint))
+            max_time = max_time_at(pair_rule, 1 - side, targets, t, by_key)
+            note_response(response, now, base_max, max_time)
 
 
 @compiled(forceinline=True)

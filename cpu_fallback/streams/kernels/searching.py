@@ -1,11 +1,10 @@
-"""Finding positions and classes, and the decision on one pair: what every stream kernel calls."""
+"""Finding positions, and the decision on one pair: what every stream kernel calls."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from coincide.compiled import compiled
-from coincide.probability import window_probability
 from coincide.sides import LEFT
 
 
@@ -42,22 +41,18 @@ def advance(keys, position, stop, origin, bound):
 
 
 @compiled(forceinline=True)
-def class_of(length, tops):
-    """The class of a length: the first whose longest length is not below it."""
-    start, size = 0, tops.size
-    while size > 1:
-        half = size >> 1
-        start += half * (tops[start + half - 1] < length)
-        size -= half
-    return start
+def pair_qualifies(pair_rule, side, base_max, base_shape, target_max, target_shape):
+    """Whether a base event on `side` and a target on the other qualify."""
+    s, left, right = in_places(side, base_max, base_shape, target_max, target_shape)
+    return pair_rule.qualifies(s, left, right)
 
 
 @compiled(forceinline=True)
-def pair_probability(side, base_max, base_length, target_max, target_length, lo, hi):
-    """P(lo <= T_right - T_left <= hi) of a base event on `side` and a target on the other.
+def in_places(side, base_max, base_shape, target_max, target_shape):
+    """The s and the shapes of a pair, as a rule takes them.
 
     Always with left and right in their places, so that the bits do not depend on who is the base.
     """
     if side == LEFT:
-        return window_probability(target_max - base_max, base_length, target_length, lo, hi)
-    return window_probability(base_max - target_max, target_length, base_length, lo, hi)
+        return target_max - base_max, base_shape, target_shape
+    return base_max - target_max, target_shape, base_shape

@@ -8,7 +8,7 @@ from coincide.compiled import compiled
 from coincide.sides import LEFT
 from coincide.streams.shared import EVALUATIONS
 from cpu_fallback.streams.kernels.runs import max_time_at, note_response
-from cpu_fallback.streams.kernels.searching import pair_probability
+from cpu_fallback.streams.kernels.searching import pair_qualifies
 
 _AT_ONCE = 4
 _OWNER_BITS = np.uint64(32)
@@ -33,17 +33,14 @@ def probe_short_runs(
     listed = np.empty(candidates + _AT_ONCE, np.uint64)
     _list_candidates(begin, end, ranges, column, listed)
     base_out, target_out = (left_out, right_out) if side == LEFT else (right_out, left_out)
-    lo, hi, threshold, pairs = rules.lo, rules.hi, rules.threshold, rules.pairs
-    by_midpoint = targets.by_midpoint
+    pair_rule, pairs, by_key = rules.pair_rule, rules.pairs, targets.by_key
     for c in range(candidates):
         # Unsigned: an index that cannot be negative needs no check for it.
         i, t = listed[c] >> _OWNER_BITS, listed[c] & _TARGET
-        base_max, max_time = (
-            max_time_at(block, i, by_midpoint),
-            max_time_at(targets, t, by_midpoint),
-        )
-        p = pair_probability(side, base_max, block.lengths[i], max_time, targets.lengths[t], lo, hi)
-        found = p >= threshold
+        base_max = max_time_at(pair_rule, side, block, i, by_key)
+        max_time = max_time_at(pair_rule, 1 - side, targets, t, by_key)
+        shapes = block.shapes[i], targets.shapes[t]
+        found = pair_qualifies(pair_rule, side, base_max, shapes[0], max_time, shapes[1])
         if pairs:
             base_out[at] = block.numbers[i]
             target_out[at] = targets.numbers[t]

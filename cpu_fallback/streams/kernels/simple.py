@@ -77,9 +77,9 @@ def correlate_simple(
 @compiled
 def _remove_obsolete(buffers, side, limit, keep, tally):
     """Let go of obsolete events of an unsorted buffer; the last event takes the place of each."""
-    keys, lengths, numbers = (
+    keys, shapes, numbers = (
         buffers.keys[side, 0],
-        buffers.lengths[side, 0],
+        buffers.shapes[side, 0],
         buffers.numbers[side, 0],
     )
     t, stop = buffers.ends[side, 0]
@@ -88,7 +88,7 @@ def _remove_obsolete(buffers, side, limit, keep, tally):
         if keys[t] - limit < keep:
             stop -= 1
             keys[t] = keys[stop]
-            lengths[t] = lengths[stop]
+            shapes[t] = shapes[stop]
             numbers[t] = numbers[stop]
         else:
             t += 1
@@ -100,7 +100,7 @@ def _remove_obsolete(buffers, side, limit, keep, tally):
 def _append_event(buffers, side, block):
     at = buffers.ends[side, 0, 1]
     buffers.keys[side, 0, at] = block.keys[0]
-    buffers.lengths[side, 0, at] = block.lengths[0]
+    buffers.shapes[side, 0, at] = block.shapes[0]
     buffers.numbers[side, 0, at] = block.numbers[0]
     buffers.ends[side, 0, 1] = at + 1
 

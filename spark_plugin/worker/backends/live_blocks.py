@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from coincide.errors import MemoryBudgetError
-from coincide.length_classes import LengthClasses
+from coincide.shape_classes import ShapeClasses
 from coincide.sides import LEFT, RIGHT
 from coincide.streams.live_blocks import Deferred, LiveBlockStep
 from coincide.streams.shared import LiveEvents, Progress, Regions, Rules
@@ -60,9 +60,9 @@ class ResilientLiveBlocks:
         """As `LiveBlocks`, like all that follow."""
         return self._live.counts
 
-    def lengths(self, side: int) -> np.ndarray:
-        """Lengths of the live events of a side."""
-        return self._live.lengths(side)
+    def shapes(self, side: int) -> np.ndarray:
+        """Shapes of the live events of a side."""
+        return self._live.shapes(side)
 
     def events(self, side: int) -> LiveEvents:
         """A copy of the live events of a side, in host memory."""
@@ -72,7 +72,7 @@ class ResilientLiveBlocks:
         """Have room for more events."""
         self._do(lambda live: live.reserve(extra))
 
-    def reclassed(self, classes: tuple[LengthClasses, LengthClasses]) -> ResilientLiveBlocks:
+    def reclassed(self, classes: tuple[ShapeClasses, ShapeClasses]) -> ResilientLiveBlocks:
         """The same events in other length classes."""
         live = self._do(lambda live: live.reclassed(classes))
         made = object.__new__(ResilientLiveBlocks)

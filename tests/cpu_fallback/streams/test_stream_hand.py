@@ -7,6 +7,7 @@ import pytest
 
 from coincide import Window
 from coincide.regions import region_bounds
+from coincide.streams.intervals import IntervalStreams
 from coincide.streams.options import StreamOptions, side_limits
 from coincide.streams.region_tables import max_time_regions
 from coincide.streams.shared import Regions
@@ -97,8 +98,8 @@ def test_a_violated_probe_tells_nothing() -> None:
 def paper_regions(confidence: float) -> Regions:
     """Figure 9: d = 1,000, rho = 20, pi = 200."""
     limits = side_limits("left", 0, 20, 200), side_limits("right", 0, 20, 200)
-    window = Window(-1000, 1000, confidence)
-    return max_time_regions(StreamOptions(window, limits, 1000, None, "pairs", None, False))
+    model = IntervalStreams(Window(-1000, 1000, confidence))
+    return max_time_regions(StreamOptions(model, limits, 1000, None, "pairs", None, False))
 
 
 @pytest.mark.parametrize("confidence", [1.0, 0.7, 0.4, 0.1])

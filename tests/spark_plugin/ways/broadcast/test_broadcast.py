@@ -299,7 +299,7 @@ def test_distances() -> None:
         found = distances_from_middle(ends[0], ends[1], low, high)
         exact = [abs(int(b) - int(a) - low - high) for a, b in ends.T]
         assert found.tolist() == exact
-        assert found[0] == distance_from_middle(ends[0, 0], ends[1, 0], low, high)
+        assert found[0] == distance_from_middle(ends[1, 0] - ends[0, 0], low, high)
 
 
 # --- types, and what travels ---

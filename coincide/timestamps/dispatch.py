@@ -1,0 +1,105 @@
+"""How kernels call the methods of a model's named tuples: by their type, when they are compiled.
+
+A kernel writes ``rule.qualifies(s, left, right)``. Compiled, that is the function of the tuple's class,
+inlined; so a kernel is compiled once for each type of rule, and at run time nothing chooses. Where
+nothing is compiled, such as in the CUDA simulator, it is Python's own call. A new model needs no entry
+here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numba import types
+from numba.extending import overload_method
+
+from coincide.compiled import compiled
+from coincide.sides import LEFT, RIGHT
+
+Int64s = Annotated[np.ndarray, types.Array(types.int64, 1, "C")]
+"""How a rule annotates a C-contiguous array of one dimension; others likewise."""
+
+Float64s = Annotated[np.ndarray, types.Array(types.float64, 1, "C")]
+
+_NUMBERS = {int: types.int64, float: types.float64, bool: types.boolean}
+
+
+def lean(self, side, shape):
+    """`Rule.lean` of a type of rule; so are those that follow, of `Rule` and `Times`."""
+    return getattr(self.instance_class, "lean", None)
+
+
+def qualifies(self, s, left, right):  # noqa: D103
+    return getattr(self.instance_class, "qualifies", None)
+
+
+def probability(self, s, left, right):  # noqa: D103
+    return getattr(self.instance_class, "probability", None)
+
+
+def distance(self, s, left, right):  # noqa: D103
+    return getattr(self.instance_class, "distance", None)
+
+
+def key_at(self, row):  # noqa: D103
+    return getattr(self.instance_class, "key_at", None)
+
+
+def shape_at(self, row):  # noqa: D103
+    return getattr(self.instance_class, "shape_at", None)
+
+
+def teach(overload: Callable[..., Any], **options: Any) -> None:
+    """Let a target of Numba find the methods of named tuples.
+
+    Parameters
+    ----------
+    overload : callable
+        The target's `overload_method`.
+    **options
+        Of its compiler.
+    """
+    for method in (lean, qualifies, probability, distance, key_at, shape_at):
+        overload(types.BaseNamedTuple, method.__name__, jit_options=options)(method)
+
+
+teach(overload_method, forceinline=True, error_model="numpy")
+
+
+@compiled(forceinline=True)
+def max_time_of(rule, side, key, shape):
+    """The max_time of an event of a side, ticks."""
+    return (key + rule.lean(side, shape)) >> 1
+
+
+@compiled(forceinline=True)
+def difference(rule, left_key, left_shape, right_key, right_shape):
+    """The s of a pair: max_right - max_left, ticks."""
+    left = left_key + rule.lean(LEFT, left_shape)
+    return (right_key + rule.lean(RIGHT, right_shape) - left) >> 1
+
+
+def numba_type(kind: type) -> Any:
+    """The type by which Numba knows a NamedTuple, from its annotations.
+
+    Parameters
+    ----------
+    kind : type
+        Its fields are annotated as int, float, bool, as another such NamedTuple, or as
+        ``Annotated[np.ndarray, type]`` with the array's type.
+    """
+    hints = get_type_hints(kind, include_extras=True)
+    fields = [_type_of(hints[name]) for name in kind._fields]  # type: ignore[attr-defined]
+    return types.BaseTuple.from_types(fields, kind)
+
+
+def _type_of(hint: Any) -> Any:
+    if get_origin(hint) is Annotated:
+        return get_args(hint)[1]
+    if hint in _NUMBERS:
+        return _NUMBERS[hint]
+    if hasattr(hint, "_fields"):
+        return numba_type(hint)
+    raise TypeError(f"a field of a rule cannot be annotated as {hint!r}")
