@@ -9,6 +9,8 @@ here.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from types import FunctionType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -28,27 +30,40 @@ _NUMBERS = {int: types.int64, float: types.float64, bool: types.boolean}
 
 def lean(self, side, shape):
     """`Rule.lean` of a type of rule; so are those that follow, of `Rule` and `Times`."""
-    return getattr(self.instance_class, "lean", None)
+    return _method(self, "lean")
 
 
 def qualifies(self, s, left, right):  # noqa: D103
-    return getattr(self.instance_class, "qualifies", None)
+    return _method(self, "qualifies")
 
 
 def probability(self, s, left, right):  # noqa: D103
-    return getattr(self.instance_class, "probability", None)
+    return _method(self, "probability")
 
 
 def distance(self, s, left, right):  # noqa: D103
-    return getattr(self.instance_class, "distance", None)
+    return _method(self, "distance")
 
 
 def key_at(self, row):  # noqa: D103
-    return getattr(self.instance_class, "key_at", None)
+    return _method(self, "key_at")
 
 
 def shape_at(self, row):  # noqa: D103
-    return getattr(self.instance_class, "shape_at", None)
+    return _method(self, "shape_at")
+
+
+def _method(kind: Any, name: str) -> Callable[..., Any] | None:
+    function = getattr(kind.instance_class, name, None)
+    return None if function is None else _bare(function)
+
+
+@cache
+def _bare(function: FunctionType) -> FunctionType:
+    """The function without annotations, which Numba would take for a part of its signature."""
+    return FunctionType(
+        function.__code__, function.__globals__, function.__name__, None, function.__closure__
+    )
 
 
 def teach(overload: Callable[..., Any], **options: Any) -> None:

@@ -145,6 +145,36 @@ def test_an_edit_of_a_callee_in_another_file(sources: Path) -> None:
     assert sorted(path.suffix for path in kept) == [".nbc", ".nbi"]
 
 
+RULE = """
+from typing import NamedTuple
+
+class Rule(NamedTuple):
+    limit: int
+
+    def lean(self, side, shape):
+        return 10 * shape
+"""
+RULED = """
+from coincide.timestamps.dispatch import max_time_of
+from {home}.rule import Rule
+
+print(max_time_of(Rule(1), 0, 0, 1), sum(max_time_of.stats.cache_hits.values()))
+"""
+
+
+def test_kernels_for_rules_of_other_packages_are_not_kept(sources: Path) -> None:
+    """The methods of such rules go into kernels, but their sources not into what those are kept under."""
+    (sources / "stranger").mkdir()
+    for home in ("cpu_fallback", "stranger"):
+        (sources / home / "rule.py").write_text(RULE)
+    for home, hits in (("cpu_fallback", 1), ("stranger", 0)):
+        program = RULED.format(home=home)
+        assert run(sources, program) == ["5 0"]
+        assert run(sources, program) == [f"5 {hits}"]
+    edit(sources / "stranger" / "rule.py", "10 * shape", "20 * shape")
+    assert run(sources, RULED.format(home="stranger")) == ["10 0"]
+
+
 def test_gpu_kernels_of_other_constants_are_others(sources: Path) -> None:
     before = run(sources, GPU_NAME)
     assert run(sources, GPU_NAME) == before

@@ -13,8 +13,16 @@ if SIMULATED:
     pytest.skip("the simulator compiles nothing", allow_module_level=True)
 
 from gpu_kernels.kernels import merging, placement, tiles
-from gpu_kernels.kernels.compilation import Kernel
-from tests.helpers.gpu_compilation import ARCHITECTURES, KERNELS, Cost, assemble, ptx_of
+from gpu_kernels.kernels.compilation import Kernel, RuleKernel
+from tests.helpers.gpu_compilation import (
+    ARCHITECTURES,
+    KERNELS,
+    RULE_KERNELS,
+    Cost,
+    assemble,
+    ptx_of,
+)
+from tests.helpers.template_tables import TableRule
 
 MOST_REGISTERS = 64
 """With more, a multiprocessor of 65,536 registers holds fewer than four blocks of 256 threads."""
@@ -51,6 +59,19 @@ def test_kernel_is_assembled_without_spills(kernel: Kernel, capability: tuple[in
     assert cost == Cost(cost.registers, spilled=0, stack=0, shared=cost.shared)
     assert 0 < cost.registers <= MOST_REGISTERS
     assert not re.search(r"\bcall\b", ptx)
+
+
+@pytest.mark.parametrize("kernel", RULE_KERNELS, ids=lambda k: k.py_func.__name__)
+def test_kernels_take_the_rule_of_another_model(kernel: RuleKernel) -> None:
+    """Its methods go into the kernel as those of intervals do, and nothing of intervals does."""
+    made = kernel.of(TableRule)
+    assert made is kernel.of(TableRule)
+    ptx = ptx_of(made, ARCHITECTURES[-1])
+    cost = assemble(ptx, ARCHITECTURES[-1])
+    assert cost == Cost(cost.registers, spilled=0, stack=0, shared=cost.shared)
+    assert cost.registers <= MOST_REGISTERS
+    assert not re.search(r"\bcall\b", ptx)
+    assert "div.rn.f64" not in ptx
 
 
 @every_architecture
