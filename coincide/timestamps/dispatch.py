@@ -41,6 +41,10 @@ def probability(self, s, left, right):  # noqa: D103
     return _method(self, "probability")
 
 
+def merit(self, s, left, right):  # noqa: D103
+    return _method(self, "merit")
+
+
 def distance(self, s, left, right):  # noqa: D103
     return _method(self, "distance")
 
@@ -76,7 +80,7 @@ def teach(overload: Callable[..., Any], **options: Any) -> None:
     **options
         Of its compiler.
     """
-    for method in (lean, qualifies, probability, distance, key_at, shape_at):
+    for method in (lean, qualifies, probability, merit, distance, key_at, shape_at):
         overload(types.BaseNamedTuple, method.__name__, jit_options=options)(method)
 
 

@@ -119,6 +119,10 @@ class IntervalRule(NamedTuple):
     def probability(self, s, left, right):  # noqa: D102
         return window_probability(s, left, right, self.lo, self.hi)
 
+    def merit(self, s, left, right):  # noqa: D102
+        p = window_probability(s, left, right, self.lo, self.hi)
+        return p if p >= self.threshold else -1.0
+
     def distance(self, s, left, right):  # noqa: D102
         # The difference of doubled midpoints; no step of it can overflow.
         return distance_from_middle(2 * s + (left - right), self.lo, self.hi)

@@ -38,6 +38,9 @@ class Rule(Protocol):
     def probability(self, s: int, left: int, right: int) -> float:
         """The satisfaction probability of a pair: float64."""
 
+    def merit(self, s: int, left: int, right: int) -> float:
+        """The satisfaction probability of a pair that qualifies; below 0 for one that does not."""
+
     def distance(self, s: int, left: int, right: int) -> np.uint64:
         """How far a pair is from the middle of the window, half ticks: the nearest of equals is best."""
 

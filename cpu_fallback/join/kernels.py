@@ -142,15 +142,13 @@ def best_block(start, stop, sides, ranks, best, probabilities):
             break
         end = place_run(sides, scratch, group, i, stop)
         for e in range(i, end):
-            top = -np.inf
+            top = 0.0
             for k2 in range(sides.bands.shape[1]):
                 first, inner, shell, last = scratch.spans[e - i, k2]
                 qualified = np.int64(0)
                 for t in range(first, last):
-                    if not _qualifies(rule, base, targets, e, t):
-                        continue
-                    qualified += 1
-                    p = _probability(rule, base, targets, e, t)
+                    p = _merit(rule, base, targets, e, t)
+                    qualified += p >= 0.0
                     if p > top or (
                         p == top and _precedes(rule, base, targets, e, t, best[e - start], ranks)
                     ):
@@ -209,9 +207,9 @@ def _qualifies(rule, base, targets, i, t):
 
 
 @compiled(forceinline=True)
-def _probability(rule, base, targets, i, t):
+def _merit(rule, base, targets, i, t):
     s = _difference(rule, base, targets, i, t)
-    return rule.probability(s, base.shapes[i], targets.shapes[t])
+    return rule.merit(s, base.shapes[i], targets.shapes[t])
 
 
 @compiled(forceinline=True)
@@ -222,7 +220,9 @@ def _distance(rule, base, targets, i, t):
 
 @compiled
 def _precedes(rule, base, targets, i, t, other, ranks):
-    """Whether a target is to be preferred to another one of equal probability."""
+    """Whether a target is to be preferred to another one of equal probability, -1 for none."""
+    if other < 0:
+        return True
     distance = _distance(rule, base, targets, i, t)
     best = _distance(rule, base, targets, i, other)
     return distance < best or (distance == best and ranks[t] < ranks[other])

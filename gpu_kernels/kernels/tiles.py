@@ -12,8 +12,6 @@ from __future__ import annotations
 import numpy as np
 from numba import cuda, types
 
-from coincide.sides import LEFT
-from coincide.timestamps.dispatch import difference
 from gpu_kernels.kernels.compilation import (
     ITEMS,
     THREADS,
@@ -22,6 +20,7 @@ from gpu_kernels.kernels.compilation import (
     kernel,
     rule_kernel,
 )
+from gpu_kernels.kernels.deciding import distance_of, meets, merit_of
 from gpu_kernels.kernels.layout import (
     F64_ARRAY,
     I64_ARRAY,
@@ -72,7 +71,7 @@ def probe(sides, run, spans, scan, owners, flags, totals, parts):
         if origin + item < end:
             owner = owner_of(scan, owner, past_owners, origin + item)
             target = _shell_target(spans, owner, origin + item - scan[owner])
-            decided[item] = _qualifies(sides, event_of(run, owner), target)
+            decided[item] = meets(sides, event_of(run, owner), target)
     cuda.syncthreads()
     bits = np.int32(0)
     for i in range(ITEMS):
@@ -197,9 +196,9 @@ def most_probable(sides, run, spans, scan, owners, top, qualified):
         owner = owner_of(scan, owner, past_owners, item)
         event = event_of(run, owner)
         target = spans.first[owner] + item - scan[owner]
-        if _qualifies(sides, event, target):
+        p = merit_of(sides, event, target)
+        if p >= 0.0:
             own += 1
-            p = _probability(sides, event, target)
             # Read first: of many candidates few raise the maximum.
             if p > top[event - run.start]:
                 cuda.atomic.max(top, event - run.start, p)
@@ -229,10 +228,10 @@ def nearest(sides, run, spans, scan, owners, top, distances):
         owner = owner_of(scan, owner, past_owners, item)
         event = event_of(run, owner)
         target = spans.first[owner] + item - scan[owner]
-        if _is_top(sides, event, target, top[event - run.start]):
-            distance = _distance(sides, event, target)
-            if distance < distances[event - run.start]:
-                cuda.atomic.min(distances, event - run.start, distance)
+        if merit_of(sides, event, target) == top[event - run.start]:
+            apart = distance_of(sides, event, target)
+            if apart < distances[event - run.start]:
+                cuda.atomic.min(distances, event - run.start, apart)
 
 
 @rule_kernel(_candidates_and(F64_ARRAY, U64_ARRAY, I64_ARRAY, I64_ARRAY))
@@ -256,50 +255,11 @@ def foremost(sides, run, spans, scan, owners, top, distances, ranks, least):
         event = event_of(run, owner)
         target = spans.first[owner] + item - scan[owner]
         if (
-            _is_top(sides, event, target, top[event - run.start])
-            and _distance(sides, event, target) == distances[event - run.start]
+            merit_of(sides, event, target) == top[event - run.start]
+            and distance_of(sides, event, target) == distances[event - run.start]
             and ranks[target] < least[event - run.start]
         ):
             cuda.atomic.min(least, event - run.start, ranks[target])
-
-
-@device_function
-def _in_places(sides, event, target):
-    """The s and the shapes of a pair, as a rule takes them.
-
-    With left and right in their places, so that the bits do not depend on who is the base.
-    """
-    k1, l1 = sides.base.keys[event], sides.base.shapes[event]
-    k2, l2 = sides.targets.keys[target], sides.targets.shapes[target]
-    if sides.side != LEFT:
-        k1, l1, k2, l2 = k2, l2, k1, l1
-    return difference(sides.rule, k1, l1, k2, l2), l1, l2
-
-
-@device_function
-def _qualifies(sides, event, target):
-    s, left, right = _in_places(sides, event, target)
-    return sides.rule.qualifies(s, left, right)
-
-
-@device_function
-def _probability(sides, event, target):
-    s, left, right = _in_places(sides, event, target)
-    return sides.rule.probability(s, left, right)
-
-
-@device_function
-def _is_top(sides, event, target, top):
-    """Whether a candidate is among the most probable of those that qualify."""
-    s, left, right = _in_places(sides, event, target)
-    # One that does not may come near enough to round to the same.
-    return sides.rule.qualifies(s, left, right) and sides.rule.probability(s, left, right) == top
-
-
-@device_function
-def _distance(sides, event, target):
-    s, left, right = _in_places(sides, event, target)
-    return sides.rule.distance(s, left, right)
 
 
 @device_function

@@ -87,6 +87,9 @@ class TableRule(NamedTuple):
         # Anything with ties, and higher for many a pair that does not qualify.
         return 1.0 / (1.0 + ((s + 3 * left + right) % 5))
 
+    def merit(self, s: int, left: int, right: int) -> float:
+        return self.probability(s, left, right) if self.qualifies(s, left, right) else -1.0
+
     def distance(self, s: int, left: int, right: int) -> np.uint64:
         return np.uint64(abs(2 * s + self.left_leans[left] - self.right_leans[right]))
 

@@ -93,8 +93,9 @@ def _probe_with_lookup(
             hits += found
             if not found:
                 s, l1, l2 = in_places(side, base_max, length, max_time, targets.shapes[t])
-                found = pair_rule.qualifies(s, l1, l2)
-                if found and pair_rule.probability(s, l1, l2) >= rules.certain:
+                p = pair_rule.merit(s, l1, l2)
+                found = p >= 0.0
+                if p >= rules.certain:
                     table[t - origin] = mark
             if found:
                 if pairs:
