@@ -66,7 +66,7 @@ def check_tables(
     **given: Any,
 ) -> None:
     """Correlate two tables of microseconds on both backends: the same rows, in the same order."""
-    from spark_plugin.worker.join import correlate_tables
+    from coincide import correlate_tables
 
     bench.say(f"equal on {name}")
     options = CorrelateOptions(unit="us", batch_pairs=30_000)

@@ -76,7 +76,7 @@ def time_copies(bench: Bench, package: Any, work: Work) -> None:
 
 def time_end_to_end(bench: Bench) -> None:
     """Arrow in, Arrow out, for every `emit`."""
-    from spark_plugin.worker.join import correlate_tables
+    from coincide import correlate_tables
 
     work = Work(bench.pick(4_000_000, 30))
     left, right = work.tables()

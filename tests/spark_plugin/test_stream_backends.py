@@ -19,7 +19,6 @@ import pytest
 import coincide
 import cpu_fallback.streams
 import gpu_kernels.streams
-import spark_plugin
 from coincide import BackendError, ConditionError, TimingCondition, Window, within
 from coincide.errors import MemoryBudgetError
 from cpu_fallback.streams import ALGORITHMS, LiveBlocks
@@ -174,7 +173,7 @@ def test_without_a_gpu() -> None:
 def test_arguments_are_those_of_the_cpu() -> None:
     user, cpu = (
         dict(inspect.signature(package.stream_correlator).parameters)
-        for package in (spark_plugin, cpu_fallback.streams)
+        for package in (coincide, cpu_fallback.streams)
     )
     assert user.pop("backend").default == "auto"
     assert cpu.pop("live_blocks").default is LiveBlocks
