@@ -52,6 +52,9 @@ def seismic() -> SeismicPicks:
 
 
 SPARK_SETTINGS = {
+    # Small joins wait for the compiler longer than for anything else. Compiled plans run in
+    # `test_generated_code` and wherever the command line or a process of its own starts Spark.
+    "spark.sql.codegen.wholeStage": "false",
     # What could go unseen shows here: wall clocks that jump, checked arithmetic, many batches.
     "spark.sql.session.timeZone": "Europe/Rome",
     "spark.sql.ansi.enabled": "true",
@@ -97,7 +100,9 @@ def command_spark(_spark_session: SparkSession) -> SparkSession:
     """The session that the command line finds, with settings of its own."""
     from spark_plugin.cluster.session import local_session
 
-    return local_session("local[2]", "coincide-tests")
+    session = local_session("local[2]", "coincide-tests")
+    session.createDataFrame([], "id bigint")  # makes it the active one of this thread
+    return session
 
 
 @pytest.fixture

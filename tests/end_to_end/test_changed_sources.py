@@ -110,8 +110,8 @@ def test_rows_of_other_times(spark: SparkSession, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("side", "way", "how"),
-    [("left", "never", "inner"), ("right", "never", "left"), ("left", "right", "left"),
-     ("right", "left", "inner")],
+    [("left", "exchange", "inner"), ("right", "exchange", "left"),
+     ("left", "broadcast-right", "left"), ("right", "broadcast-left", "inner")],
 )  # fmt: skip
 def test_rows_that_have_become_invalid(
     spark: SparkSession, tmp_path: Path, side: str, way: Any, how: Any
@@ -201,9 +201,10 @@ def test_dealt_slices_that_meet_in_one_partition(
     null = pa.table({"min_time": pa.array([None]), "max_time": [5], "id": [10**6]})
     left = pa.concat_tables([sides[0], null.cast(sides[0].schema)])
     expected = correlate_tables(left, sides[1], CONDITION, how="left", emit=emit)
-    for module in ("exchange", "slice_columns"):
+    for module in ("join", "slice_columns"):
         monkeypatch.setattr(
-            f"spark_plugin.{module}.partition_labels", lambda n: np.arange(n, dtype=np.int64)
+            f"spark_plugin.ways.exchange.{module}.partition_labels",
+            lambda n: np.arange(n, dtype=np.int64),
         )
     options = CorrelateOptions(slice_rows=8, way="exchange", max_replication=1.0)
     planned = plan_correlation(

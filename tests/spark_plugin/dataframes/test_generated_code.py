@@ -25,7 +25,8 @@ KINDS = {
 
 @pytest.fixture
 def plain(spark: SparkSession) -> Iterator[SparkSession]:
-    """Without adaptive execution, which knows its stages only once it has run them."""
+    """Compiling, without adaptive execution, which knows its stages only once it has run them."""
+    spark.conf.set("spark.sql.codegen.wholeStage", "true")
     spark.conf.set("spark.sql.adaptive.enabled", "false")
     yield spark
     spark.conf.unset("spark.sql.adaptive.enabled")

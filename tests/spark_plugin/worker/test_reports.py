@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +25,13 @@ from coincide import (
     TimingCondition,
     UnmatchableRowsWarning,
     correlate,
+    correlate_files,
     correlate_tables,
     within,
 )
 from coincide.units import Tick
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.reports.reports import side_words
-from tests.helpers.joins import join_files
 from tests.helpers.spark_cases import frame
 
 DROP = CorrelateOptions(invalid="drop")
@@ -257,8 +258,13 @@ def test_files_into_files(
 ) -> None:
     report = JoinReport()
     with told(*BOTH, *BOTH):
-        done = join_files(
-            spark, *paths, CONDITION, output=tmp_path / "out", way=way, options=DROP, report=report
+        done = correlate_files(
+            spark,
+            *paths,
+            CONDITION,
+            output=tmp_path / "out",
+            options=replace(DROP, way=way),
+            report=report,
         )
     assert (done.left, done.right) == (COUNTS, COUNTS)
     told_ = report.summary()
@@ -266,9 +272,11 @@ def test_files_into_files(
     assert told_.counters == done.counters
     with told(*BOTH, *BOTH):
         out = tmp_path / "anti"
-        join_files(spark, *paths, NONE, output=out, way=way, how="anti", options=DROP)
+        correlate_files(spark, *paths, NONE, output=out, how="anti", options=replace(DROP, way=way))
     with told(*BOTH, *BOTH, NoPairsWarning) as texts:
-        done = join_files(spark, *paths, NONE, output=tmp_path / "none", way=way, options=DROP)
+        done = correlate_files(
+            spark, *paths, NONE, output=tmp_path / "none", options=replace(DROP, way=way)
+        )
     assert done.no_pairs is not None
     assert "times: left 40 to 29990" in texts[-1].replace(",", "")
 
@@ -279,8 +287,13 @@ def test_files_as_a_dataframe(spark: SparkSession, paths: tuple[str, str], slice
     report = JoinReport()
     options = CorrelateOptions(invalid="drop", slices=slices)
     with told():
-        found = join_files(
-            spark, *paths, CONDITION, way="direct", options=options, report=report, probability=True
+        found = correlate_files(
+            spark,
+            *paths,
+            CONDITION,
+            options=replace(options, way="direct"),
+            report=report,
+            probability=True,
         )
     assert report.left is None
     assert found.columns == ["left_id", "right_id", "probability"]
@@ -292,7 +305,7 @@ def test_files_as_a_dataframe(spark: SparkSession, paths: tuple[str, str], slice
     assert done.counters.pairs == N - 4
     # Without a report nobody counts; who drops rows is told so.
     with told(DroppedRowsWarning) as texts:
-        join_files(spark, *paths, CONDITION, way="direct", options=options)
+        correlate_files(spark, *paths, CONDITION, options=replace(options, way="direct"))
     assert "give report=JoinReport()" in texts[0]
 
 
@@ -306,8 +319,8 @@ def test_rounding_on_every_way(spark: SparkSession, tmp_path: Path) -> None:
     options = CorrelateOptions(unit="s", tick="us")
     for way in ("direct", "exchange"):
         report = JoinReport()
-        found = join_files(
-            spark, path, path, condition, way=way, options=options, report=report, **given
+        found = correlate_files(
+            spark, path, path, condition, options=replace(options, way=way), report=report, **given
         )
         found.collect()
         done = report.summary()
