@@ -125,7 +125,9 @@ def _matrix(figures: list[dict[str, Any]]) -> dict[str, dict[str, str]] | None:
         row, found, column = figure["name"].partition(": ")
         if not found or figure["bar"] is not None:
             return None
-        rows.setdefault(row, {})[column] = f"{_value(figure)} ({_spread(figure)})"
+        spread = _spread(figure)
+        cell = f"{_value(figure)} ({spread})" if spread else _value(figure)
+        rows.setdefault(row, {})[column] = cell
     columns = {tuple(cells) for cells in rows.values()}
     return rows if len(columns) == 1 and len(rows) > 1 else None
 
