@@ -15,7 +15,7 @@ help: ## List the commands
 demo: $(STAMP) ## Join a small sample on Spark, and say what was found and how fast
 	@$(WITH_JAVA) $(VENV)/bin/coincide demo
 
-PYTEST = $(WITH_JAVA) $(PYTHON) -m pytest -n auto --maxprocesses 4 --dist loadfile
+PYTEST = $(WITH_JAVA) $(PYTHON) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 test: $(STAMP) ## Run the tests, those of test-slow apart; ARGS="-k name" goes to pytest
 	@$(PYTEST) -m "not slow" $(ARGS)

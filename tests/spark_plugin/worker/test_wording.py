@@ -76,8 +76,8 @@ def test_the_summary_speaks_as_errors_do(work: Workplace) -> None:
 
 def test_what_is_no_table_says_what_makes_one() -> None:
     condition = TimingCondition(within(-3, 5), 0.5)
-    with pytest.raises(SchemaError, match=r"found pandas\.DataFrame\..*Table\.from_pandas"):
-        correlate_tables(pd.DataFrame({"id": [1]}), events(), condition)  # type: ignore[arg-type]
+    with pytest.raises(SchemaError, match=r"C stream.* found pandas\.Index\. \.collect\(\) makes"):
+        correlate_tables(pd.Index([1]), events(), condition)
 
 
 def test_how_to_install_gpu_packages(monkeypatch: pytest.MonkeyPatch) -> None:
