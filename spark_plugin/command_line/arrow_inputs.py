@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.dataset as ds
-from pyarrow import fs
 
 from spark_plugin.command_line.csv_files import (
     check_separator,
@@ -23,7 +21,6 @@ from spark_plugin.command_line.inputs import Source, reading
 from spark_plugin.command_line.old_timestamps import check_calendar, exact_instants, int96_times
 from spark_plugin.ways.files.footers import holds_dates, with_instants
 from spark_plugin.worker.arrow.schemas import check_name
-from spark_plugin.worker.files.finding import HIDDEN, find_files, place_of
 
 _IPC_FILE_MAGIC = b"ARROW1"
 # Spark's INT96 covers years that nanoseconds cannot count.
@@ -68,7 +65,7 @@ class ArrowInput:
                 first = next(self._dataset.get_fragments(), None)
                 schema = self._dataset.schema
                 return with_instants(schema, first.metadata) if first else schema
-            return self._file_schema(self._files[0])
+            return self._file_schema(self.source.found.paths[0])
 
     def check_columns(self, columns: list[str]) -> None:
         """Refuse columns that are missing or stand twice.
@@ -131,7 +128,9 @@ class ArrowInput:
                 return self._parquet_table(schema)
             if self.source.file_format == "csv":
                 return self._csv_table(schema)
-            return pa.concat_tables([self._ipc_table(file, schema) for file in self._files])
+            return pa.concat_tables(
+                [self._ipc_table(file, schema) for file in self.source.found.paths]
+            )
 
     @cached_property
     def file_schemas(self) -> list[tuple[str, pa.Schema]]:
@@ -149,47 +148,17 @@ class ArrowInput:
             ]
 
     @cached_property
-    def _place(self) -> tuple[fs.FileSystem, list[str]]:
-        if not self.source.is_uri:
-            return fs.LocalFileSystem(), self.source.paths
-        filesystem, path = place_of(self.source.side, self.source.text)
-        if glob.has_magic(path):
-            found = find_files(self.source.side, self.source.text)
-            return found.filesystem, list(found.paths)
-        return filesystem, [path]
-
-    @cached_property
-    def _files(self) -> list[str]:
-        if self.source.files:
-            return list(self.source.files)
-        filesystem, paths = self._place
-        if len(paths) > 1:
-            return paths
-        (path,) = paths
-        info = filesystem.get_file_info(path)
-        if info.type == fs.FileType.NotFound:
-            raise FileNotFoundError(f"{self.source.text} does not exist")
-        if info.is_file:
-            return [path]
-        found = filesystem.get_file_info(fs.FileSelector(path, recursive=True))
-        files = sorted(f.path for f in found if f.is_file and not f.base_name.startswith(HIDDEN))
-        if not files:
-            raise FileNotFoundError(f"{self.source.text} holds no files")
-        return files
-
-    @cached_property
     def _dataset(self) -> ds.Dataset:
         return self._dataset_of(None)
 
     def _dataset_of(
         self, schema: pa.Schema | None, parquet: ds.ParquetFileFormat = _PARQUET
     ) -> ds.Dataset:
-        filesystem, paths = self._place
+        found = self.source.found
         # The paths of a folder's files may hold columns.
-        hive = len(paths) == 1 and (self.source.is_uri or self.source.folder is not None)
         return ds.dataset(
-            paths[0] if len(paths) == 1 else paths, schema=schema, format=parquet,
-            filesystem=filesystem, partitioning="hive" if hive else None,
+            found.folder or list(found.paths), schema=schema, format=parquet,
+            filesystem=found.filesystem, partitioning="hive" if found.folder else None,
         )  # fmt: skip
 
     def _later_schemas(self) -> Iterator[pa.Schema]:
@@ -197,7 +166,7 @@ class ArrowInput:
         if self.source.file_format == "parquet":
             yield from (schema for _, schema in self.file_schemas[1:])
         else:
-            yield from map(self._file_schema, self._files[1:])
+            yield from map(self._file_schema, self.source.found.paths[1:])
 
     def _file_schema(self, file: str) -> pa.Schema:
         if self.source.file_format == "csv":
@@ -212,10 +181,10 @@ class ArrowInput:
             return reader.schema
 
     def _open(self, file: str) -> pa.NativeFile:
-        return self._place[0].open_input_stream(file, compression="detect")
+        return self.source.found.filesystem.open_input_stream(file, compression="detect")
 
     def _open_ipc(self, file: str) -> pa.RecordBatchFileReader | pa.RecordBatchStreamReader:
-        handle = self._place[0].open_input_file(file)
+        handle = self.source.found.filesystem.open_input_file(file)
         if handle.read(len(_IPC_FILE_MAGIC)) == _IPC_FILE_MAGIC:
             return pa.ipc.open_file(handle, options=None)
         handle.seek(0)
@@ -254,7 +223,7 @@ class ArrowInput:
 
     def _csv_table(self, schema: pa.Schema) -> pa.Table:
         tables = []
-        for file in self._files:
+        for file in self.source.found.paths:
             with self._open(file) as stream:
                 tables.append(csv_table(stream, with_texts(schema, self.times)))
         return with_numbers(pa.concat_tables(tables), schema)

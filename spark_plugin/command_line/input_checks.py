@@ -76,7 +76,7 @@ def path_columns(source: Source) -> set[str]:
 
 
 def _check_visible(source: Source) -> None:
-    hidden = [file for file in source.files if os.path.basename(file).startswith(HIDDEN)]
+    hidden = [file for file in source.found.paths if os.path.basename(file).startswith(HIDDEN)]
     if hidden:
         raise Problem(
             f"{source.side}: Spark leaves out files whose names start with _ or ., such as"

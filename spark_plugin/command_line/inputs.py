@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from urllib.parse import unquote
+from functools import cached_property
 
 import pyarrow as pa
 
 from spark_plugin.cluster.spark_errors import first_line
 from spark_plugin.command_line.problems import Problem
 from spark_plugin.worker.files.credentials import check_encoded, shown
-from spark_plugin.worker.files.finding import HIDDEN, PARQUET_ENDINGS, SCHEME
+from spark_plugin.worker.files.finding import PARQUET_ENDINGS, ParquetFiles, find_files, local_path
 
 FORMATS = {
     "parquet": PARQUET_ENDINGS,
@@ -37,29 +36,35 @@ class Source:
         As the user wrote it.
     file_format : str
         A key of `FORMATS`.
-    files : tuple of str
-        Absolute paths on this machine; empty for a URI.
-    folder : str or None
-        The folder that was given, if it was one.
+    looked_up : ParquetFiles or None
+        The files; None of a URI, where perhaps only Spark can look.
     """
 
     side: str
     text: str
     file_format: str
-    files: tuple[str, ...] = ()
-    folder: str | None = None
+    looked_up: ParquetFiles | None = None
 
     @property
     def is_uri(self) -> bool:
         """Whether the input lies elsewhere."""
-        return not self.files
+        return self.looked_up is None
+
+    @cached_property
+    def found(self) -> ParquetFiles:
+        """The files.
+
+        Raises
+        ------
+        DataError
+            If nothing is there, or PyArrow cannot look.
+        """
+        return self.looked_up or find_files(self.side, self.text)
 
     @property
     def paths(self) -> list[str]:
-        """What to open: the folder, the files, or the URI."""
-        if self.folder is not None:
-            return [self.folder]
-        return list(self.files) or [self.text]
+        """What to open: the folder that was given, or the files."""
+        return list(self.found.paths) if self.found.folder is None else [self.found.folder]
 
 
 def find_source(side: str, text: str, file_format: str | None = None) -> Source:
@@ -75,46 +80,16 @@ def find_source(side: str, text: str, file_format: str | None = None) -> Source:
 
     Raises
     ------
-    Problem
+    Problem, DataError
         If nothing is there, or its format cannot be told.
     """
     if not text.strip():
         raise Problem(f"the {side} input has no name; name a file, a folder, a glob or a URI")
-    path = local_path(text)
-    if path is None:
+    if local_path(text) is None:
         check_encoded(f"the {side} input", text)
         return Source(side, text, file_format or _guess(side, text, [shown(text).rstrip("/*")]))
-    folder, files = _files(side, text, path)
-    return Source(side, text, file_format or _guess(side, text, files), tuple(files), folder)
-
-
-def local_path(text: str) -> str | None:
-    """Absolute path of a word that names something on this machine; None for other URIs."""
-    if text.startswith("file:"):
-        # Not urlsplit: a glob may hold a question mark.
-        host, _, path = text.removeprefix("file:").removeprefix("//").partition("/")
-        return os.path.abspath(
-            unquote(f"/{path}" if text.startswith("file:/") else host + "/" + path)
-        )
-    if SCHEME.match(text):
-        return None
-    return os.path.abspath(os.path.expanduser(text))
-
-
-def visible_files(folder: str) -> list[str]:
-    """Files in a folder and below, in order, without those that Spark hides (`_` and `.`).
-
-    Links to folders are followed, as PyArrow and Spark do, but for one that leads back to where it is.
-    """
-    found = []
-    above = {folder: {os.path.realpath(folder)}}
-    for root, folders, names in os.walk(folder, followlinks=True):
-        own = above.pop(root)
-        real = {name: os.path.realpath(os.path.join(root, name)) for name in folders}
-        folders[:] = [n for n in folders if not n.startswith(HIDDEN) and real[n] not in own]
-        above |= {os.path.join(root, name): own | {real[name]} for name in folders}
-        found += [os.path.join(root, name) for name in names if not name.startswith(HIDDEN)]
-    return sorted(found)
+    found = find_files(side, text)
+    return Source(side, text, file_format or _guess(side, text, found.paths), found)
 
 
 def path_keys(source: Source) -> dict[str, tuple[str, ...]]:
@@ -123,8 +98,9 @@ def path_keys(source: Source) -> dict[str, tuple[str, ...]]:
     As in ``day=1/hour=2/a.parquet``; an empty text stands for a subfolder of a plain name.
     """
     keys = {}
-    for file in source.files if source.folder else ():
-        *folders, _ = os.path.relpath(file, source.folder).split(os.sep)
+    root = None if source.is_uri else source.found.folder
+    for file in source.found.paths if root else ():
+        *folders, _ = os.path.relpath(file, root).split(os.sep)
         keys[file] = tuple(
             key if sign else "" for key, sign, _ in (f.partition("=") for f in folders)
         )
@@ -149,25 +125,6 @@ def reading(source: Source) -> Iterator[None]:
         raise Problem(
             f"{source.side}: cannot read {source.text} as {source.file_format}: {first_line(error)}"
         ) from error
-
-
-def _files(side: str, text: str, path: str) -> tuple[str | None, list[str]]:
-    if os.path.isdir(path):
-        files = visible_files(path)
-        if not files:
-            raise Problem(f"{side}: the folder {text} holds no files")
-        return path, files
-    if os.path.lexists(path):
-        return None, [path]
-    if glob.has_magic(path):
-        found = sorted(glob.glob(path, recursive=True))
-        files = [
-            file for one in found for file in (visible_files(one) if os.path.isdir(one) else [one])
-        ]
-        if files:
-            return None, files
-        raise Problem(f"{side}: no file matches {text}")
-    raise Problem(f"{side}: {text} does not exist")
 
 
 def _guess(side: str, text: str, files: Sequence[str]) -> str:

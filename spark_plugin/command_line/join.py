@@ -27,7 +27,6 @@ from spark_plugin.command_line.summary import Summary
 from spark_plugin.command_line.unknown_types import Types, unknown_types
 from spark_plugin.command_line.ways import (
     closed_way,
-    files_of,
     local_files_join,
     refuse_if_asked,
     warn_of_the_slower_way,
@@ -36,8 +35,8 @@ from spark_plugin.ways.files.columns import MissingColumn
 from spark_plugin.ways.files.local import LocalFilesJoin
 from spark_plugin.ways.files.planning import NotDirect
 from spark_plugin.worker.arrow.schemas import plain_type
+from spark_plugin.worker.files.outputs import Output
 from spark_plugin.worker.files.parquet_rows import ParquetRows
-from spark_plugin.worker.files.publishing import Publication
 from spark_plugin.worker.join import TableJoin
 from spark_plugin.worker.reports.reports import extended
 
@@ -171,7 +170,7 @@ def _written_directly(
     types: tuple[Types, Types],
     spark: SparkSession,
     progress: Progress,
-    output: Publication | SparkUri,
+    output: Output | SparkUri,
 ) -> _Written | str:
     """Let workers read and write files; why not, where that way is closed."""
     from spark_plugin.ways.files.join import summary_of, written_slices
@@ -200,7 +199,7 @@ def _planned_directly(
     if closed is not None:
         return closed
     try:
-        left, right = map(files_of, inputs)
+        left, right = (given.source.text for given in inputs)
         return plan_direct(spark, left, right, request.arguments)
     except MissingColumn:
         raise
@@ -218,7 +217,7 @@ def _written_by_spark(
     types: tuple[Types, Types],
     spark: SparkSession,
     progress: Progress,
-    output: Publication | SparkUri,
+    output: Output | SparkUri,
     why: str,
 ) -> _Written:
     plan = _spark_join(request, inputs, types, spark, progress)

@@ -17,7 +17,6 @@ from spark_plugin.command_line.unknown_types import Types
 from spark_plugin.ways.files.columns import MissingColumn
 from spark_plugin.ways.files.local import LocalFilesJoin
 from spark_plugin.ways.files.planning import NotDirect
-from spark_plugin.worker.files.finding import Given
 
 
 def closed_way(
@@ -45,12 +44,6 @@ def _opens(uri: str) -> bool:
     return True
 
 
-def files_of(given: ArrowInput) -> Given:
-    """An input as the direct way takes it."""
-    source = given.source
-    return source.text if source.is_uri else list(source.files)
-
-
 def local_files_join(
     request: JoinRequest,
     inputs: list[ArrowInput],
@@ -67,7 +60,7 @@ def local_files_join(
     closed = closed_way(request, inputs, types)
     if closed is None:
         try:
-            left, right = map(files_of, inputs)
+            left, right = (given.source.text for given in inputs)
             job = LocalFilesJoin(left, right, request.arguments, say)
             return job, job.plan.describe()
         except MissingColumn:

@@ -41,7 +41,7 @@ from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.schemas import type_of
 from spark_plugin.worker.files.credentials import NOT_FOR_SPARK, holds_settings, shown
 from spark_plugin.worker.files.finding import Given, find_files, words_of
-from spark_plugin.worker.files.folders import OutputFolder
+from spark_plugin.worker.files.outputs import Output
 from spark_plugin.worker.reports.metrics import WITH_SIDES, counters_of, side_of
 from spark_plugin.worker.reports.reports import (
     FilesSummary,
@@ -97,9 +97,7 @@ class FilesJoin:
             As `coincide.correlate_files`.
         """
         join, why = self._direct()
-        target = OutputFolder(output, overwrite)
-        target.check_inputs("left", self.left)
-        target.check_inputs("right", self.right)
+        target = Output(output, overwrite, map(find_files, SIDES, (self.left, self.right)))
         started = time.perf_counter()
         with target as folder:
             if join is None:
@@ -135,12 +133,13 @@ class FilesJoin:
             )
             return plan_correlation(left, right, self.arguments, observe=observe)
 
-    def _written_by_dataframes(self, folder: OutputFolder, why: str) -> FilesSummary:
+    def _written_by_dataframes(self, folder: Output, why: str) -> FilesSummary:
         started = time.perf_counter()
         plan = self._by_dataframes(observe=True)
         with closing(plan), spark_errors_as_ours():
             plan.dataframe.write.mode("append").parquet(folder.uri)
-        rows, size = folder.publish_all()
+        rows, size = folder.rows(), folder.size()
+        folder.publish()
         seconds = time.perf_counter() - started
         why = f"{plan.plan.describe()}; not direct: {why}"
         return extended(

@@ -1,7 +1,8 @@
-"""Which Parquet files a side consists of: files, folders, globs, on any file system of PyArrow."""
+"""Which files a side consists of: files, folders, globs and URIs, on any file system of PyArrow."""
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import os
 import re
@@ -9,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+from urllib.parse import unquote
 
 import pyarrow as pa
 from pyarrow import fs
@@ -19,7 +21,7 @@ from spark_plugin.worker.files.credentials import Redactor, check_encoded, shown
 PARQUET_ENDINGS = (".parquet", ".parq", ".pq")
 HIDDEN = ("_", ".")
 """How names begin that Spark passes over in folders."""
-SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 Given = str | os.PathLike[str] | Sequence[str]
 """What names the files of a side."""
@@ -35,14 +37,22 @@ class ParquetFiles:
         ``"left"`` or ``"right"``, for messages.
     filesystem : pyarrow.fs.FileSystem
     paths : tuple of str
-    hide : Redactor
-        Takes the secrets of what names the files out of a text.
+    words : tuple of str
+        What was given: each names a file, a folder or several.
+    folder : str or None
+        The folder that was given, if it was one.
     """
 
     side: str
     filesystem: fs.FileSystem
     paths: tuple[str, ...]
-    hide: Redactor = field(default_factory=Redactor)
+    words: tuple[str, ...] = field(default=(), repr=False)
+    folder: str | None = None
+
+    @property
+    def hide(self) -> Redactor:
+        """Takes the secrets of what names the files out of a text."""
+        return Redactor.of(self.words)
 
     @contextmanager
     def reading(self, path: str) -> Iterator[None]:
@@ -83,17 +93,28 @@ def find_files(side: str, given: Given) -> ParquetFiles:
         raise DataError(
             f"{side}: files must be on one file system; found {', '.join(map(shown, words))}"
         )
-    paths = [
-        path
-        for place, word in zip(places, words, strict=True)
-        for path in _found(side, word, *place)
-    ]
-    return ParquetFiles(side, filesystem, tuple(sorted(set(paths))), Redactor.of(words))
+    found = [_found(side, word, *place) for place, word in zip(places, words, strict=True)]
+    paths = sorted({path for _, files in found for path in files})
+    folder = found[0][0] if len(found) == 1 else None
+    return ParquetFiles(side, filesystem, tuple(paths), tuple(words), folder)
 
 
 def words_of(given: Given) -> list[str]:
     """What was given for a side, one word for each file, folder or glob."""
     return [os.fspath(one) for one in ([given] if isinstance(given, str | os.PathLike) else given)]
+
+
+def local_path(word: str) -> str | None:
+    """Absolute path of a word that names something on this machine; None for other URIs."""
+    if word.startswith("file:"):
+        # Not urlsplit: a glob may hold a question mark.
+        host, _, path = word.removeprefix("file:").removeprefix("//").partition("/")
+        return os.path.abspath(
+            unquote(f"/{path}" if word.startswith("file:/") else host + "/" + path)
+        )
+    if _SCHEME.match(word):
+        return None
+    return os.path.abspath(os.path.expanduser(word))
 
 
 def place_of(what: str, word: str) -> tuple[fs.FileSystem, str]:
@@ -113,8 +134,9 @@ def place_of(what: str, word: str) -> tuple[fs.FileSystem, str]:
     """
     if not word.strip():  # would be the working folder
         raise DataError(f"{what}: an empty name; name a path or a URI")
-    if not SCHEME.match(word):
-        return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(word))
+    here = local_path(word)
+    if here is not None:
+        return fs.LocalFileSystem(), here
     check_encoded(f"{what}:", word)
     try:
         filesystem, path = fs.FileSystem.from_uri(word)
@@ -125,21 +147,29 @@ def place_of(what: str, word: str) -> tuple[fs.FileSystem, str]:
     return filesystem, path.rstrip("/") or path
 
 
-def _found(side: str, word: str, filesystem: fs.FileSystem, path: str) -> list[str]:
+def is_local(filesystem: fs.FileSystem) -> bool:
+    """Whether paths are of this machine."""
+    return str(filesystem.type_name) == "local"
+
+
+def _found(
+    side: str, word: str, filesystem: fs.FileSystem, path: str
+) -> tuple[str | None, list[str]]:
+    """The folder that a word names, if it is one, and the files."""
     name, hide = shown(word), Redactor.of([word])
     try:
         there = filesystem.get_file_info(path)
-        if there.type == fs.FileType.File:
-            return [path]
         if there.type == fs.FileType.Directory:
             paths = _visible(filesystem, path)
             if not paths:
                 raise DataError(f"{side}: the folder {name} holds no files")
-            return paths
+            return path, paths
+        if there.type != fs.FileType.NotFound:
+            return None, [path]
         if glob.has_magic(path):
             paths = _matching(filesystem, path)
             if paths:
-                return paths
+                return None, paths
             raise DataError(f"{side}: no file matches {name}")
     except PermissionError as error:
         raise DataError(f"{side}: no permission to read {name}") from error
@@ -151,6 +181,8 @@ def _found(side: str, word: str, filesystem: fs.FileSystem, path: str) -> list[s
 
 def _visible(filesystem: fs.FileSystem, folder: str) -> list[str]:
     """Files below a folder, without those that Spark passes over."""
+    if is_local(filesystem):
+        return list(_visible_here(folder))
     below = filesystem.get_file_info(fs.FileSelector(folder, recursive=True))
     files = [info.path for info in below if info.type == fs.FileType.File]
     root = PurePosixPath(folder)
@@ -161,22 +193,73 @@ def _visible(filesystem: fs.FileSystem, folder: str) -> list[str]:
     ]
 
 
+def _visible_here(folder: str, above: frozenset[str] = frozenset()) -> Iterator[str]:
+    """The same on this machine. Links are followed, but for those that lead back to a folder above."""
+    above |= {os.path.realpath(folder)}
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith(HIDDEN):
+                continue
+            if not entry.is_dir():
+                yield entry.path
+            elif os.path.realpath(entry.path) not in above:
+                yield from _visible_here(entry.path, above)
+
+
 def _matching(filesystem: fs.FileSystem, pattern: str) -> list[str]:
     """Files that a glob names, and those in folders that it names."""
-    if "**" in pattern:
-        raise DataError(
-            f"** has no meaning in {pattern}; name a folder, which is all that is below it"
-        )
     parts = PurePosixPath(pattern).parts
     first = next(i for i, part in enumerate(parts) if glob.has_magic(part))
     base = str(PurePosixPath(*parts[:first]))
     if filesystem.get_file_info(base).type != fs.FileType.Directory:
         return []
+    if is_local(filesystem):
+        named = filesystem.get_file_info(list(_matching_here(base, parts[first:])))
+    elif "**" in pattern:
+        raise DataError(
+            f"** has no meaning in {pattern}; name a folder, which is all that is below it"
+        )
+    else:
+        selector = fs.FileSelector(base, recursive=len(parts) > first + 1)
+        named = [
+            info
+            for info in filesystem.get_file_info(selector)
+            if _all_fit(PurePosixPath(info.path).parts, parts)
+        ]
     found: list[str] = []
-    for info in filesystem.get_file_info(fs.FileSelector(base, recursive=len(parts) > first + 1)):
-        # A star stands for no hidden file, such as a mark of success, unless the pattern names it so.
-        named = parts[-1].startswith(HIDDEN) or not info.base_name.startswith(HIDDEN)
-        if named and PurePosixPath(info.path).match(pattern):
-            folder = info.type == fs.FileType.Directory
-            found += _visible(filesystem, info.path) if folder else [info.path]
+    for info in named:
+        folder = info.type == fs.FileType.Directory
+        found += _visible(filesystem, info.path) if folder else [info.path]
     return found
+
+
+def _matching_here(folder: str, parts: Sequence[str]) -> Iterator[str]:
+    """What the parts of a glob name below a folder of this machine."""
+    if not parts:
+        yield folder
+        return
+    part, rest = parts[0], parts[1:]
+    if not glob.has_magic(part):
+        path = os.path.join(folder, part)
+        if os.path.exists(path):
+            yield from _matching_here(path, rest)
+        return
+    if part == "**":
+        yield from _matching_here(folder, rest)
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if part == "**":
+                if entry.is_dir(follow_symlinks=False) and _fits(entry.name, "*"):
+                    yield from _matching_here(entry.path, parts)
+            elif _fits(entry.name, part) and (not rest or entry.is_dir()):
+                yield from _matching_here(entry.path, rest)
+
+
+def _all_fit(names: Sequence[str], parts: Sequence[str]) -> bool:
+    return len(names) == len(parts) and all(map(_fits, names, parts))
+
+
+def _fits(name: str, part: str) -> bool:
+    """Whether a part of a glob names this; a star stands for nothing hidden, such as a mark of success."""
+    hidden = name.startswith(HIDDEN) and not part.startswith(HIDDEN)
+    return not hidden and fnmatch.fnmatchcase(name, part)

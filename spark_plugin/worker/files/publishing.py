@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from coincide.errors import DataError
+from spark_plugin.worker.files.finding import is_local
 from spark_plugin.worker.files.parquet_rows import writing
 from spark_plugin.worker.files.run_locks import is_held, lock_if_free
 
@@ -63,7 +64,7 @@ class Publication:
         self, name: str, filesystem: fs.FileSystem, path: str, check: Check, is_folder: bool
     ) -> None:
         self.name, self.filesystem, self._is_folder = name, filesystem, is_folder
-        self._has_locks = filesystem.type_name == "local"
+        self._has_locks = is_local(filesystem)
         # Beside what a link names, not beside the link.
         self.path = os.path.realpath(path) if self._has_locks else path.rstrip("/")
         self._parent, slash, last = self.path.rpartition("/")
@@ -114,6 +115,10 @@ class Publication:
             with self.filesystem.open_input_file(info.path) as source:
                 rows += pq.read_metadata(source).num_rows
         return rows
+
+    def size(self) -> int:
+        """Bytes of what is aside."""
+        return sum(info.size for info in self.results())
 
     def publish(self, paths: Collection[str] | None = None) -> None:
         """Put what is aside in place, instead of an older output.

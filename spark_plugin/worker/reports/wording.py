@@ -6,8 +6,8 @@ import re
 from importlib.metadata import PackageNotFoundError, distribution
 
 _NAMES = (
-    "backend", "batch_pairs", "classes", "emit", "how", "invalid", "left_longest", "right_longest",
-    "left_unit", "right_unit", "probability", "slices", "threads", "tick", "unit",
+    "backend", "batch_pairs", "classes", "emit", "how", "invalid", "left_longest", "overwrite",
+    "right_longest", "left_unit", "right_unit", "probability", "slices", "threads", "tick", "unit",
 )  # fmt: skip
 _ARGUMENT = re.compile(
     rf"(?:options=CorrelateOptions\()?\b({'|'.join(_NAMES)})=(?:'(\w+)'|(\d+|True)\b)(\))?"

@@ -188,13 +188,22 @@ def test_csv_folder_is_the_same_on_both_engines(tmp_path, command_spark):
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", ["_l.parquet", ".l.parquet", "*l.parquet"])
+@pytest.mark.parametrize("name", ["_l.parquet", ".l.parquet", "_*.parquet"])
 def test_hidden_parquet_is_refused_on_spark(tmp_path, command_spark, capsys, name):
     for visible in ("_l.parquet", ".l.parquet", "l.parquet"):
         write_times(tmp_path / visible, MICROS)
     said = refusal(capsys, join_words(tmp_path, tmp_path / name))
     assert "l.parquet; rename it, or use --engine local" in said
     assert run(join_words(tmp_path, tmp_path / name, None, "--engine", "local")) == 0
+
+
+@pytest.mark.spark
+def test_a_star_stands_for_nothing_hidden(tmp_path, command_spark):
+    for name in ("_l.parquet", ".l.parquet", "l.parquet", "_SUCCESS"):
+        pq.write_table(TABLE, tmp_path / name)
+    for pattern in ("*l.parquet", "*"):
+        assert_same(command_spark, tmp_path / pattern)
+        assert read(tmp_path / pattern).num_rows == TABLE.num_rows
 
 
 @pytest.mark.spark

@@ -22,7 +22,7 @@ from spark_plugin.worker.files.credentials import (
     without_credentials,
 )
 from spark_plugin.worker.files.finding import find_files, place_of
-from spark_plugin.worker.files.folders import OutputFolder
+from spark_plugin.worker.files.outputs import Output
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def failures(uri: str, folder: Path) -> str:
     for call in (
         lambda: place_of("left", uri),
         lambda: find_files("left", [other, "/nowhere"]),
-        lambda: OutputFolder(uri, True),
+        lambda: Output(uri, True),
         lambda: CoincideSource({"left": other, "right": "/x", **rest}).join,
         lambda: CoincideSource({"left": f"{uri},", "right": "/x", **rest}).join,
         lambda: CoincideSource({"left": "/x", "right": "/x", **rest, "within": uri}).join,

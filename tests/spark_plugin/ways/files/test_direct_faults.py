@@ -24,7 +24,7 @@ from coincide.errors import CoincideError, DataError, SchemaError
 from spark_plugin.ways.files import join as direct
 from spark_plugin.ways.files.columns import MissingColumn
 from spark_plugin.ways.files.tasks import FileTask, SliceReport
-from spark_plugin.worker.files.folders import OutputFolder
+from spark_plugin.worker.files.outputs import Output
 from spark_plugin.worker.reports.reports import FilesSummary
 from tests.helpers.joins import join_files
 from tests.helpers.places import ROOT
@@ -267,7 +267,7 @@ def plan(folder: Path) -> None:
 
 
 def enter(folder: Path) -> None:
-    with OutputFolder(folder / "results" / "out", False):
+    with Output(folder / "results" / "out", False):
         pass
 
 
@@ -453,14 +453,14 @@ def test_two_attempts_that_both_finish(
             return super().write(number)
 
     aside: list[str] = []
-    publish = OutputFolder.publish
+    publish = Output.publish
 
-    def noted(output: OutputFolder, paths: set[str]) -> None:
+    def noted(output: Output, paths: set[str]) -> None:
         aside.extend(names(Path(output.aside)))
         publish(output, paths)
 
     monkeypatch.setattr(direct, "FileTask", Twice)
-    monkeypatch.setattr(OutputFolder, "publish", noted)
+    monkeypatch.setattr(Output, "publish", noted)
     assert_whole(folder, correlate(spark, folder))
     assert len([name for name in aside if name.startswith("part-")]) == 2 * SLICES
 

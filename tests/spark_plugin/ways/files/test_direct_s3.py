@@ -20,7 +20,7 @@ from coincide.errors import DataError
 from spark_plugin.command_line import run
 from spark_plugin.ways.files.source import CoincideSource
 from spark_plugin.ways.files.stamps import open_footer
-from spark_plugin.worker.files.folders import OutputFolder
+from spark_plugin.worker.files.outputs import Output
 from tests.helpers.joins import join_files, local_files_join, table_join
 from tests.spark_plugin.ways.files.test_direct_join import stream
 from tests.spark_plugin.worker.test_credentials import assert_hidden as hidden
@@ -173,7 +173,7 @@ def test_output(bucket: Bucket) -> None:
     with pytest.raises(
         DataError, match="s3://bucket/out lies where folders cannot be renamed"
     ) as e:
-        OutputFolder(bucket.uri("out"), True)
+        Output(bucket.uri("out"), True)
     assert_hidden(str(e.value))
 
 
