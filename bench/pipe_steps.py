@@ -21,7 +21,7 @@ from bench.timing import Timing
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from spark_plugin.worker.reports.reports import FilesSummary
+    from spark_plugin.worker.reports.reports import JoinSummary
 
 READ, MOVE_IN, CORRELATE = "read", "move in", "correlate"
 STEPS = (READ, MOVE_IN, CORRELATE, "move out", "write")
@@ -41,7 +41,7 @@ class PipeSteps:
         self._bench = bench
         self._ways: dict[str, dict[str, float]] = {}
 
-    def direct(self, way: str, done: FilesSummary, total: Timing) -> None:
+    def direct(self, way: str, done: JoinSummary, total: Timing) -> None:
         """From the seconds inside the tasks, which use all cores; what remains is Spark's."""
         assert done.steps is not None
         within = [

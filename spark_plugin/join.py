@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_plugin.worker.files.finding import Given
-    from spark_plugin.worker.reports.reports import FilesSummary
+    from spark_plugin.worker.reports.reports import JoinSummary
 
 _TO_SPARK = (
     "spark.createDataFrame(...) makes one of a pandas or an Arrow table, spark.read of files"
@@ -230,7 +230,7 @@ def correlate_files(
     overwrite: bool = False,
     report: JoinReport | None = None,
     **arguments: Any,
-) -> DataFrame | FilesSummary:
+) -> DataFrame | JoinSummary:
     """Join two sets of Parquet files by satisfaction probability.
 
     Where the files lie in time order, or nearly so, each task reads the row groups of its slice itself:
@@ -257,7 +257,7 @@ def correlate_files(
 
     Returns
     -------
-    DataFrame or FilesSummary
+    DataFrame or JoinSummary
         The matches, computed when they are asked for; or, with `output`, what was written.
 
     Raises

@@ -144,12 +144,13 @@ def _print_speed(console: Console, rows: int, summary: Summary) -> None:
         if summary.start_seconds is None
         else f", just after Spark had started, which took {summary.start_seconds:.1f} s"
     )
-    counters = summary.counters
-    assert summary.seconds
+    join = summary.join
+    counters = join.counters
+    assert join.seconds
     assert counters is not None  # only an accelerated session does not count, and ours is not
     console.print(
-        f"[b]The join[/b] on {where}: {counters.pairs:,} pairs in {summary.seconds:.1f} s,"
-        f" {2 * rows / summary.seconds:,.0f} events a second{started}."
+        f"[b]The join[/b] on {where}: {counters.pairs:,} pairs in {join.seconds:.1f} s,"
+        f" {2 * rows / join.seconds:,.0f} events a second{started}."
         f" Of {counters.candidates:,} candidates {counters.probed:,} were probed.\n"
     )
 

@@ -38,7 +38,7 @@ from spark_plugin.worker.arrow.schemas import plain_type
 from spark_plugin.worker.files.outputs import Output
 from spark_plugin.worker.files.parquet_rows import ParquetRows
 from spark_plugin.worker.join import TableJoin
-from spark_plugin.worker.reports.reports import extended
+from spark_plugin.worker.reports.reports import JoinSummary
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from spark_plugin.ways.files.worker.slice_join import DirectJoin
 
 
-_Written = tuple[Summary, set[str] | None]
+_Written = tuple[JoinSummary, set[str] | None]
 """What was done, and the files that hold it; None: all that are there."""
 
 
@@ -66,7 +66,8 @@ def run_join(request: JoinRequest) -> Summary:
     run = _run_local if request.engine == "local" else _run_spark
     with Progress(request.hide) as progress:
         done = run(request, sources, progress)
-    return replace(done, output=request.hide(done.output), why=request.hide(done.why))
+    join = replace(done.join, why=request.hide(done.join.why))
+    return replace(done, join=join, output=request.hide(request.output))
 
 
 def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) -> Summary:
@@ -107,15 +108,8 @@ def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) 
         seconds = time.perf_counter() - started
     done = job.summary
     assert done is not None
-    return extended(
-        Summary,
-        done,
-        output=request.output,
-        engine="local",
-        rows=groups.rows,
-        seconds=seconds,
-        why=why,
-    )
+    done = replace(done, rows=groups.rows, seconds=seconds, why=why)
+    return Summary(done, request.output, "local")
 
 
 class _Place:
@@ -154,14 +148,16 @@ def _run_spark(request: JoinRequest, sources: list[Source], progress: Progress) 
         with session(request.master, request.conf, request.debug) as spark:
             started = time.perf_counter()
             raise_if_interrupted()
-            done = _written_directly(request, inputs, types, spark, progress, output)
-            if isinstance(done, str):
-                done = _written_by_spark(request, inputs, types, spark, progress, output, done)
+            written = _written_directly(request, inputs, types, spark, progress, output)
+            if isinstance(written, str):
+                why = written
+                written = _written_by_spark(request, inputs, types, spark, progress, output, why)
             seconds = time.perf_counter() - started
         raise_if_interrupted()
-        summary, files = done
+        summary, files = written
         output.publish(files)
-    return replace(summary, seconds=seconds, start_seconds=started - begun)
+    done = replace(summary, seconds=seconds)
+    return Summary(done, request.output, "spark", started - begun)
 
 
 def _written_directly(
@@ -185,8 +181,7 @@ def _written_directly(
     with progress.following(spark, "joining"):
         reports = written_slices(spark, planned, output.filesystem, output.aside)
     done = summary_of(planned, reports, 0.0, planned.plan.describe())
-    summary = extended(Summary, done, output=request.output, engine="spark")
-    return summary, {report.path for report in reports}
+    return done, {report.path for report in reports}
 
 
 def _planned_directly(
@@ -226,11 +221,7 @@ def _written_by_spark(
         why = plan.plan.describe() + not_direct
     with progress.following(spark, "joining"):
         write_frame(plan.dataframe, output)
-    summary = extended(
-        Summary, plan.summary(), output=request.output, engine="spark", rows=output.rows(),
-        slices=plan.slices, replication=plan.replication, why=why,
-    )  # fmt: skip
-    return summary, None
+    return replace(plan.summary(), rows=output.rows(), why=why), None
 
 
 def _check_before_spark(request: JoinRequest, inputs: list[ArrowInput]) -> tuple[Types, Types]:

@@ -8,43 +8,46 @@ from dataclasses import asdict, dataclass
 from coincide.units import Tick
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.files.credentials import without_credentials
-from spark_plugin.worker.reports.reports import FilesSummary, side_words
+from spark_plugin.worker.reports.reports import JoinSummary, side_words
 from spark_plugin.worker.reports.wording import for_command_line
 
 
-@dataclass(frozen=True, kw_only=True)
-class Summary(FilesSummary):
+@dataclass(frozen=True)
+class Summary:
     """What a finished command did.
 
     Parameters
     ----------
+    join : JoinSummary
     output : str
     engine : str
     start_seconds : float or None
         Starting Spark.
     """
 
+    join: JoinSummary
     output: str
     engine: str
     start_seconds: float | None = None
 
     def as_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
+        join = self.join
         values = {
             "output": self.output,
             "engine": self.engine,
-            "left": _plain(self.left),
-            "right": _plain(self.right),
-            **({} if self.counters is None else asdict(self.counters)),
-            "rows": self.rows,
-            "seconds": round(self.seconds or 0.0, 3),
+            "left": _plain(join.left),
+            "right": _plain(join.right),
+            **({} if join.counters is None else asdict(join.counters)),
+            "rows": join.rows,
+            "seconds": round(join.seconds or 0.0, 3),
             "start_seconds": None if self.start_seconds is None else round(self.start_seconds, 3),
-            "slices": self.slices,
-            "replication": None if self.replication is None else round(self.replication, 4),
-            "way": self.way or None,
-            "why": self.why or None,
-            "tick": self.tick.unit,
-            "no_pairs": None if self.no_pairs is None else self.no_pairs.as_dict(),
+            "slices": join.slices,
+            "replication": None if join.replication is None else round(join.replication, 4),
+            "way": join.way or None,
+            "why": join.why or None,
+            "tick": join.tick.unit,
+            "no_pairs": None if join.no_pairs is None else join.no_pairs.as_dict(),
         }
         return {name: value for name, value in values.items() if value is not None}
 
@@ -68,10 +71,11 @@ def print_summary(summary: Summary, as_json: bool) -> None:
 
 
 def _lines(summary: Summary) -> list[tuple[str, str]]:
-    counters = summary.counters
+    join = summary.join
+    counters = join.counters
     lines = [
-        ("left", _side(summary.left, summary.tick)),
-        ("right", _side(summary.right, summary.tick)),
+        ("left", _side(join.left, join.tick)),
+        ("right", _side(join.right, join.tick)),
     ]
     if counters is None:
         lines.append(("pairs", "not counted"))
@@ -81,26 +85,24 @@ def _lines(summary: Summary) -> list[tuple[str, str]]:
             ("probed", f"{counters.probed:,}"),
             ("pairs", f"{counters.pairs:,}"),
         ]
-    if summary.no_pairs is not None:
-        names = ["no pairs:"] + [""] * len(summary.no_pairs.lines)
-        lines += list(zip(names, summary.no_pairs.lines, strict=False))
-    if summary.rows is not None and (counters is None or summary.rows != counters.pairs):
-        lines.append(("rows", f"{summary.rows:,}"))
-    if summary.slices is not None:
+    if join.no_pairs is not None:
+        names = ["no pairs:"] + [""] * len(join.no_pairs.lines)
+        lines += list(zip(names, join.no_pairs.lines, strict=False))
+    if join.rows is not None and (counters is None or join.rows != counters.pairs):
+        lines.append(("rows", f"{join.rows:,}"))
+    if join.slices is not None:
         copies = (
-            ""
-            if summary.replication is None
-            else f", {summary.replication:.3g} copies of a right row"
+            "" if join.replication is None else f", {join.replication:.3g} copies of a right row"
         )
-        lines.append(("slices", f"{summary.slices:,}{copies}"))
-    if summary.way:
-        lines.append(("way", f"{summary.way}: {summary.why}"))
+        lines.append(("slices", f"{join.slices:,}{copies}"))
+    if join.way:
+        lines.append(("way", f"{join.way}: {join.why}"))
     started = (
         ""
         if summary.start_seconds is None
         else f" (and {summary.start_seconds:.1f} to start Spark)"
     )
-    lines += [("seconds", f"{summary.seconds or 0.0:.2f}{started}"), ("output", summary.output)]
+    lines += [("seconds", f"{join.seconds or 0.0:.2f}{started}"), ("output", summary.output)]
     return lines
 
 

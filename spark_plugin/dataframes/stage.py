@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from spark_plugin.worker.reports.metrics import COUNTERS, merged
+from spark_plugin.worker.reports.metrics import merged
 from spark_plugin.worker.wire.task import WireTask
 
 _log = logging.getLogger("coincide")
@@ -62,12 +62,13 @@ class Stage:
         # Tasks tell their counters in rows of their own.
         found = rows.mapInArrow(task, wide, profile=self.profile)
         if not is_joined:
-            return observed(found, self.metrics, self.observation, COUNTERS)
+            return observed(found, self.metrics, self.observation, task.counted)
         # Adaptive execution takes what finds nothing out of the plan, and what was observed with it.
         nothing = [F.lit(None).cast(field.dataType) for field in schema]
-        none = rows.sparkSession.range(1).select(*nothing, F.expr("array(0L, 0L, 0L)"))
+        zeros = F.array_repeat(F.lit(0).cast("long"), len(task.counted))
+        none = rows.sparkSession.range(1).select(*nothing, zeros)
         first, *others = schema.names
-        found = found.unionAll(none).observe(self.observation, *_totals(self.metrics, COUNTERS))
+        found = found.unionAll(none).observe(self.observation, *_totals(self.metrics, task.counted))
         return found.selectExpr(f"coalesce({first}, {NOBODY}L) AS {first}", *others)
 
 

@@ -128,7 +128,10 @@ class Correlation:
     @property
     def _known(self) -> JoinSummary:
         tick = self.evidence.sides[0].scales[0].tick
-        return JoinSummary(self.left, self.right, None, None, self.way, tick)
+        return JoinSummary(
+            self.left, self.right, None, None, self.way, tick, slices=self.plan.slices,
+            replication=self.plan.replication, why=self.plan.describe(),
+        )  # fmt: skip
 
     def _counted(self, side: int) -> SideCounts | None:
         """What was counted of a side while it was joined."""

@@ -25,7 +25,7 @@ from bench.hunt.ways.files import of_slices, slicing, write_sides
 from bench.hunt.ways.spark_frames import SLICE_ROWS
 from bench.hunt.wording import source_options
 from coincide import correlate_files
-from spark_plugin.worker.reports.reports import FilesSummary
+from spark_plugin.worker.reports.reports import JoinSummary
 
 _standard_streams = threading.Lock()
 
@@ -76,7 +76,7 @@ def _judge(sessions: Sessions, way: str, case: Case, folder: Path) -> Verdict:
 
 
 def _found(found: Any, output: Path | None) -> Found:
-    if not isinstance(found, FilesSummary):
+    if not isinstance(found, JoinSummary):
         return Found(found.toArrow())
     table = ds.dataset(str(output), format="parquet").to_table()
     if table.num_rows != found.rows:

@@ -7,7 +7,6 @@ import os
 import time
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import reduce
 
 from pyarrow import fs
 from pyspark.sql import DataFrame, Observation, SparkSession
@@ -15,7 +14,6 @@ from pyspark.sql import types as T
 
 from coincide import errors
 from coincide.errors import CoincideError, DataError
-from coincide.results import JoinCounters
 from coincide.sides import SIDES
 from coincide.warnings import DroppedRowsWarning
 from spark_plugin.cluster.accelerator import is_accelerated
@@ -32,25 +30,17 @@ from spark_plugin.ways.choice import parallelism
 from spark_plugin.ways.correlation import BATCH_PAIRS, Correlation, plan_correlation
 from spark_plugin.ways.files.dataframe_checks import check_for_dataframes, spark_errors_as_ours
 from spark_plugin.ways.files.planning import NotDirect, plan_files
-from spark_plugin.ways.files.second_look import no_pairs_of
+from spark_plugin.ways.files.second_look import direct_summary
 from spark_plugin.ways.files.tasks import BatchTask, FileTask, SliceReport, StepSeconds
 from spark_plugin.ways.files.wire import spark_type
 from spark_plugin.ways.files.worker.slice_join import DirectJoin
 from spark_plugin.worker.arguments import JoinArguments
-from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.schemas import type_of
 from spark_plugin.worker.files.credentials import NOT_FOR_SPARK, holds_settings, shown
 from spark_plugin.worker.files.finding import Given, find_files, words_of
 from spark_plugin.worker.files.outputs import Output
-from spark_plugin.worker.reports.metrics import WITH_SIDES, counters_of, side_of
-from spark_plugin.worker.reports.reports import (
-    FilesSummary,
-    JoinReport,
-    JoinSummary,
-    extended,
-    tell,
-    warn,
-)
+from spark_plugin.worker.reports.metrics import TALLY, JoinTally
+from spark_plugin.worker.reports.reports import JoinReport, JoinSummary, tell, warn
 
 _log = logging.getLogger(__name__)
 
@@ -88,7 +78,7 @@ class FilesJoin:
 
     def written(
         self, output: str | os.PathLike[str], overwrite: bool, report: JoinReport | None
-    ) -> FilesSummary:
+    ) -> JoinSummary:
         """Write the matches to a folder, which appears whole or not at all.
 
         Raises
@@ -133,7 +123,7 @@ class FilesJoin:
             )
             return plan_correlation(left, right, self.arguments, observe=observe)
 
-    def _written_by_dataframes(self, folder: Output, why: str) -> FilesSummary:
+    def _written_by_dataframes(self, folder: Output, why: str) -> JoinSummary:
         started = time.perf_counter()
         plan = self._by_dataframes(observe=True)
         with closing(plan), spark_errors_as_ours():
@@ -142,10 +132,7 @@ class FilesJoin:
         folder.publish()
         seconds = time.perf_counter() - started
         why = f"{plan.plan.describe()}; not direct: {why}"
-        return extended(
-            FilesSummary, plan.summary(), rows=rows, size=size, seconds=seconds, slices=plan.slices,
-            replication=plan.replication, why=why,
-        )  # fmt: skip
+        return replace(plan.summary(), rows=rows, size=size, seconds=seconds, why=why)
 
 
 def plan_direct(
@@ -186,7 +173,7 @@ def _frame(spark: SparkSession, join: DirectJoin, report: JoinReport | None) -> 
     profile = gpu_profile(spark, tables.spec.backend)
     found = _numbers(spark, join).mapInArrow(task, schema, profile=profile)
     if metrics is not None and observed_by is not None:
-        found = observed(found, metrics, observed_by, WITH_SIDES)
+        found = observed(found, metrics, observed_by, TALLY)
     return decoded(found, columns)
 
 
@@ -212,9 +199,7 @@ def _observation(
         found = observed_numbers(observation)
         if found is None:
             return known
-        counters, left, right = counters_of(found), side_of(found, "left"), side_of(found, "right")
-        no_pairs = no_pairs_of(join, counters, left, right)
-        return replace(known, left=left, right=right, counters=counters, no_pairs=no_pairs)
+        return direct_summary(join, JoinTally.of_numbers(found))
 
     report.take(known, finish)
     return observation
@@ -247,20 +232,18 @@ def written_slices(
 
 def summary_of(
     join: DirectJoin, reports: list[SliceReport], seconds: float, why: str
-) -> FilesSummary:
+) -> JoinSummary:
     """The reports of all slices as one summary."""
-    left = reduce(SideCounts.__add__, (report.left for report in reports))
-    right = reduce(SideCounts.__add__, (report.right for report in reports))
-    counters = sum((report.counters for report in reports), JoinCounters())
-    return FilesSummary(
-        left, right, counters, seconds, "direct", join.tables.tick,
-        no_pairs_of(join, counters, left, right),
+    tally = sum((report.tally for report in reports), JoinTally())
+    return replace(
+        direct_summary(join, tally),
+        seconds=seconds,
         rows=sum(report.rows for report in reports),
         size=sum(report.size for report in reports),
         slices=len(reports),
         why=why,
-        steps=reduce(StepSeconds.__add__, (report.steps for report in reports)),
-    )  # fmt: skip
+        steps=sum((report.steps for report in reports), StepSeconds()),
+    )
 
 
 def _raise_first(reports: list[SliceReport]) -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pyarrow as pa
 
-from coincide.results import JoinCounters
 from spark_plugin.ways.files.planning import plan_files
-from spark_plugin.ways.files.second_look import no_pairs_of
+from spark_plugin.ways.files.second_look import direct_summary
 from spark_plugin.ways.files.worker.slice_join import SliceRows, join_slice, read_slice
 from spark_plugin.worker.arguments import JoinArguments
-from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.files.finding import Given
+from spark_plugin.worker.reports.metrics import JoinTally
 from spark_plugin.worker.reports.reports import JoinSummary
 
 
@@ -52,17 +52,13 @@ class LocalFilesJoin:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Run the join. `summary` stands when the last batch was taken."""
         started = time.perf_counter()
-        left, right, counters = SideCounts(), SideCounts(), JoinCounters()
+        tally = JoinTally()
         for rows in self._slices():
             emission = join_slice(self._join, rows)
             yield from emission
-            left, right = left + rows.counts[0], right + rows.counts[1]
-            counters += emission.counters
+            tally += JoinTally(*rows.counts, emission.counters)
         seconds = time.perf_counter() - started
-        no_pairs = no_pairs_of(self._join, counters, left, right)
-        self.summary = JoinSummary(
-            left, right, counters, seconds, "direct", self._join.tables.tick, no_pairs
-        )
+        self.summary = replace(direct_summary(self._join, tally), seconds=seconds)
 
     def _slices(self) -> Iterator[SliceRows]:
         count = len(self.plan.slices)

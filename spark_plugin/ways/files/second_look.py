@@ -7,24 +7,30 @@ from dataclasses import replace
 import numpy as np
 
 from coincide.errors import CoincideError
-from coincide.results import JoinCounters
 from coincide.sides import LEFT, RIGHT
 from spark_plugin.ways.files.plan import Parts
 from spark_plugin.ways.files.worker.slice_join import DirectJoin
-from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.reports.emptiness import Evidence, NoPairs, evidence_of, explain_emptiness
 from spark_plugin.worker.reports.key_overlap import key_overlap
+from spark_plugin.worker.reports.metrics import JoinTally
+from spark_plugin.worker.reports.reports import JoinSummary
 
 _MOST_ROWS = 2_000_000
 """Rows of a side to look at, about: whole row groups, spread evenly over its files."""
 
 
-def no_pairs_of(
-    join: DirectJoin, counters: JoinCounters, left: SideCounts, right: SideCounts
-) -> NoPairs | None:
+def direct_summary(join: DirectJoin, tally: JoinTally) -> JoinSummary:
+    """What a join by the direct way did, and, if it found nothing, why."""
+    return JoinSummary(
+        tally.left, tally.right, tally.counters, None, "direct", join.tables.tick,
+        _no_pairs(join, tally),
+    )  # fmt: skip
+
+
+def _no_pairs(join: DirectJoin, tally: JoinTally) -> NoPairs | None:
     """Why a join found nothing; None if it found something, or if the files cannot be read again."""
-    if counters.pairs:
+    if tally.counters.pairs:
         return None
     try:
         sides = [_looked_at(join, side) for side in (LEFT, RIGHT)]
@@ -32,7 +38,7 @@ def no_pairs_of(
         return None
     evidence = [
         replace(found, events=counts.rows - counts.unmatchable - counts.dropped)
-        for (_, found), counts in zip(sides, (left, right), strict=True)
+        for (_, found), counts in zip(sides, (tally.left, tally.right), strict=True)
     ]
     is_all = all(found.is_all for _, found in sides)
     keys = key_overlap(sides[0][0], sides[1][0], join.tables.by, is_all=is_all)

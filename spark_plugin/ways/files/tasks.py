@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 
 import pyarrow as pa
@@ -13,15 +13,13 @@ from pyarrow import fs
 from pyspark.sql import types as T
 
 from coincide.errors import CoincideError
-from coincide.results import JoinCounters
 from spark_plugin.ways.files.wire import on_the_wire, wire_kind
 from spark_plugin.ways.files.worker.slice_join import DirectJoin, SliceRows, join_slice, read_slice
-from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.backends.devices import release_gpu
 from spark_plugin.worker.emission.spec import output_schema
 from spark_plugin.worker.files.parquet_rows import ParquetRows
-from spark_plugin.worker.reports.metrics import numbers, with_metrics
+from spark_plugin.worker.reports.metrics import JoinTally, with_metrics
 from spark_plugin.worker.wire.reuse import begin_task
 
 
@@ -37,7 +35,7 @@ class BatchTask:
     names : tuple of str
         Of the output columns.
     metrics : str or None
-        Name of a column to add, null but in one last row: the numbers of `metrics.WITH_SIDES`.
+        Name of a column to add, null but in one last row: the numbers of a `JoinTally`.
     """
 
     join: DirectJoin
@@ -58,21 +56,20 @@ class BatchTask:
     def _joined(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         tables = replace(self.join.tables, schema=self._schema())
         join = replace(self.join, tables=tables)
-        counters, left, right = JoinCounters(), SideCounts(), SideCounts()
+        tally = JoinTally()
         for number in _numbers(batches):
             rows = read_slice(join, number)
             rows = replace(rows, left=self._side(rows, 0), right=self._side(rows, 1))
             emission = join_slice(join, rows)
             for batch in emission:
                 yield self._named(batch.columns, None)
-            counters += emission.counters
-            left, right = left + rows.counts[0], right + rows.counts[1]
+            tally += JoinTally(*rows.counts, emission.counters)
         if self.metrics is not None:
             nulls = [pa.nulls(1, field.type) for field in tables.schema]
-            yield self._named(nulls, numbers(counters, left, right))
+            yield self._named(nulls, tally.numbers())
 
-    def _named(self, columns: list[pa.Array], metrics: list[int] | None) -> pa.RecordBatch:
-        return with_metrics(columns, self.names, self.metrics, metrics)
+    def _named(self, columns: list[pa.Array], told: Mapping[str, int] | None) -> pa.RecordBatch:
+        return with_metrics(columns, self.names, self.metrics, told)
 
     def _schema(self) -> pa.Schema:
         groups = [
@@ -127,8 +124,7 @@ class SliceReport:
         The file that was written; empty if there was nothing to write, or an error.
     rows, size : int
         Rows of the file, and bytes.
-    left, right : SideCounts
-    counters : JoinCounters
+    tally : JoinTally
     steps : StepSeconds
     error, text : str
         Name of the class of an error of the user's data, and its text; empty if there was none.
@@ -138,27 +134,21 @@ class SliceReport:
     path: str = ""
     rows: int = 0
     size: int = 0
-    left: SideCounts = field(default_factory=SideCounts)
-    right: SideCounts = field(default_factory=SideCounts)
-    counters: JoinCounters = field(default_factory=JoinCounters)
+    tally: JoinTally = field(default_factory=JoinTally)
     steps: StepSeconds = field(default_factory=StepSeconds)
     error: str = ""
     text: str = ""
 
     def to_json(self) -> str:
         """As text, which every Spark carries."""
-        return json.dumps(asdict(self))
+        return json.dumps(asdict(self) | {"tally": self.tally.numbers()})
 
     @classmethod
     def from_json(cls, text: str) -> SliceReport:
         """Back from text."""
         values = json.loads(text)
-        values["left"], values["right"] = (
-            SideCounts(**values["left"]),
-            SideCounts(**values["right"]),
-        )
-        values["counters"] = JoinCounters(**values["counters"])
-        return cls(**(values | {"steps": StepSeconds(**values["steps"])}))
+        tally = JoinTally.of_numbers(values["tally"])
+        return cls(**(values | {"tally": tally, "steps": StepSeconds(**values["steps"])}))
 
 
 @dataclass(frozen=True)
@@ -210,7 +200,7 @@ class FileTask:
         writing = time.perf_counter() - read - correlating
         size = self.filesystem.get_file_info(path).size
         return SliceReport(
-            number, path, output.rows, size, *rows.counts, counters=emission.counters,
+            number, path, output.rows, size, JoinTally(*rows.counts, emission.counters),
             steps=StepSeconds(read - begun, correlating, writing),
         )  # fmt: skip
 

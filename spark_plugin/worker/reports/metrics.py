@@ -1,9 +1,9 @@
-"""What tasks count, as numbers of one row that Spark adds up."""
+"""What tasks count, by name: numbers of one last row, which Spark adds up."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -13,55 +13,91 @@ from coincide.sides import SIDES
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.time_columns import INVALID_REASONS
 
-COUNTERS = ("candidates", "probed", "pairs")
-_OF_SIDE = ("rows", "unmatchable", *INVALID_REASONS, "rounded")
-WITH_SIDES = (*COUNTERS, *(f"{side}_{name}" for side in SIDES for name in _OF_SIDE))
-"""Names of all numbers, in order."""
+_LARGEST = "rounded"
+"""How names end whose numbers are not added up: the largest counts."""
 
 
 def merged(name: str, value: str) -> str:
     """SQL that makes one number of those of all tasks."""
-    return f"{'max' if name.endswith('rounded') else 'sum'}({value})"
-
-
-def numbers(counters: JoinCounters, left: SideCounts, right: SideCounts) -> list[int]:
-    """As numbers, in the order of `WITH_SIDES`."""
-    return [*astuple(counters), *_numbers(left), *_numbers(right)]
-
-
-def _numbers(counts: SideCounts) -> list[int]:
-    reasons = [counts.invalid.get(reason, 0) for reason in INVALID_REASONS]
-    # Bits of floats that are not negative are in order as the floats are.
-    return [
-        counts.rows,
-        counts.unmatchable,
-        *reasons,
-        int(np.float64(counts.rounded).view(np.int64)),
-    ]
+    return f"{'max' if name.endswith(_LARGEST) else 'sum'}({value})"
 
 
 def with_metrics(
-    columns: Sequence[pa.Array], names: Sequence[str], metrics: str | None, told: list[int] | None
+    columns: Sequence[pa.Array],
+    names: Sequence[str],
+    metrics: str | None,
+    told: Mapping[str, int] | None,
 ) -> pa.RecordBatch:
     """Output columns, and one for numbers if `metrics` names it: null, or those of a last row."""
     if metrics is None:
         return pa.RecordBatch.from_arrays(list(columns), names=list(names))
     kind = pa.list_(pa.int64())
-    values = pa.nulls(len(columns[0]), kind) if told is None else pa.array([told], kind)
+    count = len(columns[0])
+    values = pa.nulls(count, kind) if told is None else pa.array([list(told.values())], kind)
     return pa.RecordBatch.from_arrays([*columns, values], names=[*names, metrics])
+
+
+@dataclass(frozen=True)
+class JoinTally:
+    """What a join looked at and found, and what the rows of its sides were.
+
+    Parameters
+    ----------
+    left, right : SideCounts
+    counters : JoinCounters
+    """
+
+    left: SideCounts = field(default_factory=SideCounts)
+    right: SideCounts = field(default_factory=SideCounts)
+    counters: JoinCounters = field(default_factory=JoinCounters)
+
+    def __add__(self, other: JoinTally) -> JoinTally:
+        return JoinTally(
+            self.left + other.left, self.right + other.right, self.counters + other.counters
+        )
+
+    def numbers(self) -> dict[str, int]:
+        """By name, always of the same order."""
+        sides = zip(SIDES, (self.left, self.right), strict=True)
+        return asdict(self.counters) | {
+            f"{side}_{name}": number for side, counts in sides for name, number in _numbers(counts)
+        }
+
+    @classmethod
+    def of_numbers(cls, found: Mapping[str, int | None]) -> JoinTally:
+        """Back from merged numbers."""
+        left, right = (_side_of(found, side) for side in SIDES)
+        return cls(left, right, counters_of(found))
+
+
+COUNTERS = tuple(asdict(JoinCounters()))
+"""Names of the numbers of a join alone."""
 
 
 def counters_of(found: Mapping[str, int | None]) -> JoinCounters:
     """Back from merged numbers."""
-    return JoinCounters(*(int(found[name] or 0) for name in COUNTERS))
+    return JoinCounters(**{name: int(found[name] or 0) for name in COUNTERS})
 
 
-def side_of(found: Mapping[str, int | None], side: str) -> SideCounts:
-    """The counts of ``"left"`` or ``"right"``."""
-    values = {name: int(found[f"{side}_{name}"] or 0) for name in _OF_SIDE}
+def _numbers(counts: SideCounts) -> list[tuple[str, int]]:
+    return [
+        ("rows", counts.rows),
+        ("unmatchable", counts.unmatchable),
+        *((reason, counts.invalid.get(reason, 0)) for reason in INVALID_REASONS),
+        # Bits of floats that are not negative are in order as the floats are.
+        (_LARGEST, int(np.float64(counts.rounded).view(np.int64))),
+    ]
+
+
+def _side_of(found: Mapping[str, int | None], side: str) -> SideCounts:
+    values = {name: int(found[f"{side}_{name}"] or 0) for name, _ in _numbers(SideCounts())}
     return SideCounts(
         values["rows"],
         values["unmatchable"],
         {reason: values[reason] for reason in INVALID_REASONS if values[reason]},
-        float(np.int64(values["rounded"]).view(np.float64)),
+        float(np.int64(values[_LARGEST]).view(np.float64)),
     )
+
+
+TALLY = tuple(JoinTally().numbers())
+"""Names of those of a join and of the rows of its sides."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from coincide.errors import ConditionError
 from coincide.results import JoinCounters
@@ -26,7 +26,6 @@ from spark_plugin.worker.reports.emptiness import NoPairs
 if TYPE_CHECKING:
     from spark_plugin.ways.files.tasks import StepSeconds
 
-S = TypeVar("S", bound="JoinSummary")
 _OURS = ("coincide", "cpu_fallback", "gpu_kernels", "spark_plugin")
 _SHORT_REASONS = {
     "not_finite": "with NaN or infinity",
@@ -55,25 +54,8 @@ class JoinSummary:
         In what times were counted.
     no_pairs : NoPairs or None
         Why it found nothing, if so.
-    """
-
-    left: SideCounts | None
-    right: SideCounts | None
-    counters: JoinCounters | None
-    seconds: float | None
-    way: str
-    tick: Tick
-    no_pairs: NoPairs | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class FilesSummary(JoinSummary):
-    """What a join did whose result was written to files.
-
-    Parameters
-    ----------
     rows, size : int or None
-        Rows of the output, and bytes, where they are known.
+        Rows of files that were written, and bytes, where they are known.
     slices : int or None
         None where a side went to every worker, and in one process.
     replication : float or None
@@ -84,18 +66,19 @@ class FilesSummary(JoinSummary):
         Seconds inside the tasks of the direct way, summed over them.
     """
 
+    left: SideCounts | None
+    right: SideCounts | None
+    counters: JoinCounters | None
+    seconds: float | None
+    way: str
+    tick: Tick
+    no_pairs: NoPairs | None = None
     rows: int | None = None
     size: int | None = None
     slices: int | None = None
     replication: float | None = None
     why: str = ""
     steps: StepSeconds | None = None
-
-
-def extended(kind: type[S], done: JoinSummary, **more: Any) -> S:
-    """A summary as one of a kind that tells more; what is given anew replaces what was known."""
-    known = {field.name: getattr(done, field.name) for field in fields(done)}
-    return kind(**(known | more))
 
 
 class JoinReport:
@@ -177,14 +160,11 @@ def tell(
 
 def _news(summary: JoinSummary, planned: JoinSummary) -> JoinSummary:
     """What was not known when the join was planned."""
-    return JoinSummary(
-        None if planned.left else summary.left,
-        None if planned.right else summary.right,
-        summary.counters,
-        summary.seconds,
-        summary.way,
-        summary.tick,
-        None if planned.no_pairs else summary.no_pairs,
+    return replace(
+        summary,
+        left=None if planned.left else summary.left,
+        right=None if planned.right else summary.right,
+        no_pairs=None if planned.no_pairs else summary.no_pairs,
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import ClassVar
 
 import pyarrow as pa
 
@@ -15,7 +16,7 @@ from spark_plugin.worker.backends.devices import load_task_backend, release_gpu
 from spark_plugin.worker.emission import emission_of
 from spark_plugin.worker.emission.emission import Emission
 from spark_plugin.worker.emission.spec import JoinSpec, output_schema
-from spark_plugin.worker.reports.metrics import with_metrics
+from spark_plugin.worker.reports.metrics import COUNTERS, with_metrics
 from spark_plugin.worker.wire.columns import WireLayout
 from spark_plugin.worker.wire.reuse import begin_task
 
@@ -34,8 +35,11 @@ class WireTask(ABC):
     names : tuple of str
         Names of the output columns: keys, left columns, right columns and what follows them.
     metrics : str or None
-        Name of a column to add, null but in one last row: candidates, probed, pairs.
+        Name of a column to add, null but in one last row: the numbers of `counted`.
     """
+
+    counted: ClassVar[tuple[str, ...]] = COUNTERS
+    """Names of what tasks count."""
 
     spec: JoinSpec
     layout: WireLayout
@@ -90,7 +94,7 @@ class WireTask(ABC):
         if self.metrics is not None and schema is not None:
             nothing = self.finished(pa.RecordBatch.from_pylist([], schema=schema))
             nulls = [pa.nulls(1, column.type) for column in nothing]
-            yield self._named(nulls, [counters.candidates, counters.probed, counters.pairs])
+            yield self._named(nulls, asdict(counters))
 
-    def _named(self, columns: list[pa.Array], metrics: list[int] | None) -> pa.RecordBatch:
-        return with_metrics(columns, self.names, self.metrics, metrics)
+    def _named(self, columns: list[pa.Array], told: Mapping[str, int] | None) -> pa.RecordBatch:
+        return with_metrics(columns, self.names, self.metrics, told)

@@ -25,7 +25,7 @@ from spark_plugin.ways.files import join as direct
 from spark_plugin.ways.files.columns import MissingColumn
 from spark_plugin.ways.files.tasks import FileTask, SliceReport
 from spark_plugin.worker.files.outputs import Output
-from spark_plugin.worker.reports.reports import FilesSummary
+from spark_plugin.worker.reports.reports import JoinSummary
 from tests.helpers.joins import join_files
 from tests.helpers.places import ROOT
 from tests.spark_plugin.ways.files.test_direct_join import stream
@@ -51,11 +51,11 @@ def write(path: Path, table: pa.Table, **how: Any) -> None:
     pq.write_table(table, path, row_group_size=500, **how)
 
 
-def correlate(spark: SparkSession, folder: Path, **more: Any) -> FilesSummary:
+def correlate(spark: SparkSession, folder: Path, **more: Any) -> JoinSummary:
     arguments = {"output": folder / "out", "options": CorrelateOptions(slices=SLICES), **more}
     sides = folder / "left.parquet", folder / "right.parquet"
     done = join_files(spark, *sides, CONDITION, way="direct", **arguments)
-    assert isinstance(done, FilesSummary)
+    assert isinstance(done, JoinSummary)
     return done
 
 
@@ -63,7 +63,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def assert_whole(folder: Path, done: FilesSummary) -> None:
+def assert_whole(folder: Path, done: JoinSummary) -> None:
     assert names(folder / "out").count("_SUCCESS") == 1
     assert len(names(folder / "out")) == SLICES + 1
     pairs = pq.read_table(folder / "out").select(["left_id", "right_id"])
