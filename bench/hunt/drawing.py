@@ -24,7 +24,7 @@ from bench.hunt.times import (
     draw_window,
     huge_integer,
 )
-from cpu_fallback.reference.join import satisfaction_probability
+from cpu_fallback.reference.decision import satisfaction_probability
 
 CONFIDENCES = (
     *(0.5, 1.0, 0.75, 0.8, 0.1, 0.9, 0.25, 0.2, 0.4, 0.6, 0.3, 0.7, 0.125, 0.99),

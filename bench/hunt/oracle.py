@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.hunt.data import DataSet
 from bench.hunt.meaning import Event, Meaning, meaning_of
-from cpu_fallback.reference.join import decision_is_clear, qualifies, satisfaction_probability
+from cpu_fallback.reference.decision import decision_is_clear, qualifies, satisfaction_probability
 
 Partner = tuple[Fraction, Event]
 

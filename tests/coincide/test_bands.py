@@ -14,7 +14,7 @@ from coincide.bands import INNER_HI, INNER_LO, OUTER_HI, OUTER_LO, band_table
 from coincide.length_classes import length_classes
 from coincide.probability import qualifies
 from coincide.shape_classes import ShapeClasses
-from cpu_fallback.reference import join as reference
+from cpu_fallback.reference import decision as reference
 from tests.helpers.strategies import LIMIT
 
 CONFIDENCES = (0.5, 1.0, 0.75, 0.8, 0.1, 0.9, 0.25, 1 / 3, 0.01, 1e-6, 1e-12, 1 - 2.0**-53)

@@ -16,7 +16,7 @@ from coincide.probability import (
     trapezoid_cdf,
     window_probability,
 )
-from cpu_fallback.reference import join as reference
+from cpu_fallback.reference import decision as reference
 from tests.helpers.comparison import HUGE_TOLERANCE, PROBABILITY_TOLERANCE, probability_is_right
 from tests.helpers.strategies import CONFIDENCES, LIMIT
 

@@ -6,7 +6,7 @@ import pytest
 
 from coincide import Window
 from coincide.regions import region_bounds
-from cpu_fallback.reference import join as reference
+from cpu_fallback.reference import decision as reference
 
 Range = tuple[int, int]
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cpu_fallback.reference.join import (
+from cpu_fallback.reference.decision import (
     decision_is_clear,
     qualifies,
     satisfaction_probability,

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from coincide import CorrelateOptions, TimingCondition, Window, correlate_tables, within
 from coincide.timestamps import IntervalEvents
+from cpu_fallback.reference import decision
 from cpu_fallback.reference import join as reference
 from tests.helpers.strategies import JoinCase, Row
 
@@ -147,7 +148,7 @@ def _assert_best(found: list[Row], expected: list[Row], case: JoinCase, toleranc
 
 def pair_probability(left: Row, right: Row, lo: int, hi: int) -> Fraction:
     ends = (left["min_time"], left["max_time"], right["min_time"], right["max_time"])
-    return reference.satisfaction_probability(*ends, lo, hi)
+    return decision.satisfaction_probability(*ends, lo, hi)
 
 
 def sides_of(case: JoinCase) -> tuple[IntervalEvents, IntervalEvents]:
@@ -184,5 +185,5 @@ def matching_rows(case: JoinCase) -> list[tuple[int, int]]:
         if is_matchable(left, case.by)
         and is_matchable(right, case.by)
         and all(left[name] == right[name] for name in case.by)
-        and reference.qualifies(pair_probability(left, right, case.lo, case.hi), case.confidence)
+        and decision.qualifies(pair_probability(left, right, case.lo, case.hi), case.confidence)
     ]

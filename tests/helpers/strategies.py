@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from hypothesis import strategies as st
 
-from cpu_fallback.reference.join import decision_is_clear, satisfaction_probability
+from cpu_fallback.reference.decision import decision_is_clear, satisfaction_probability
 
 T = TypeVar("T")
 Row = dict[str, Any]

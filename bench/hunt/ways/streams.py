@@ -17,7 +17,7 @@ from bench.hunt.judging import judge_error
 from bench.hunt.meaning import Event
 from bench.hunt.times import LIMIT
 from coincide import TimingCondition, within
-from cpu_fallback.reference.join import qualifies, satisfaction_probability
+from cpu_fallback.reference.decision import qualifies, satisfaction_probability
 from cpu_fallback.streams import ALGORITHMS, StreamCorrelator, stream_correlator
 
 _MOST = 2**58

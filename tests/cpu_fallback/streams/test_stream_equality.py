@@ -8,7 +8,7 @@ import pytest
 from coincide import Window
 from coincide.timestamps import IntervalPairs
 from cpu_fallback import EventJoin
-from cpu_fallback.reference import join as reference
+from cpu_fallback.reference import decision as reference
 from cpu_fallback.streams import ALGORITHMS
 from tests.helpers.strategies import random_cases
 from tests.helpers.stream_cases import (
