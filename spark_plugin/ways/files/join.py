@@ -39,7 +39,7 @@ from spark_plugin.worker.arrow.schemas import type_of
 from spark_plugin.worker.files.credentials import NOT_FOR_SPARK, holds_settings, shown
 from spark_plugin.worker.files.finding import Given, find_files, words_of
 from spark_plugin.worker.files.outputs import Output
-from spark_plugin.worker.reports.metrics import TALLY, JoinTally
+from spark_plugin.worker.reports.metrics import JoinTally
 from spark_plugin.worker.reports.reports import JoinReport, JoinSummary, tell, warn
 
 _log = logging.getLogger(__name__)
@@ -173,7 +173,7 @@ def _frame(spark: SparkSession, join: DirectJoin, report: JoinReport | None) -> 
     profile = gpu_profile(spark, tables.spec.backend)
     found = _numbers(spark, join).mapInArrow(task, schema, profile=profile)
     if metrics is not None and observed_by is not None:
-        found = observed(found, metrics, observed_by, TALLY)
+        found = observed(found, metrics, observed_by, task.counted)
     return decoded(found, columns)
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
+from typing import ClassVar
 
 import pyarrow as pa
 from pyarrow import fs
@@ -19,12 +20,13 @@ from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.backends.devices import release_gpu
 from spark_plugin.worker.emission.spec import output_schema
 from spark_plugin.worker.files.parquet_rows import ParquetRows
-from spark_plugin.worker.reports.metrics import JoinTally, with_metrics
+from spark_plugin.worker.reports.metrics import TALLY, JoinTally
+from spark_plugin.worker.wire.counting import Answer, CountingTask
 from spark_plugin.worker.wire.reuse import begin_task
 
 
 @dataclass(frozen=True)
-class BatchTask:
+class BatchTask(CountingTask):
     """Joins the slices whose numbers come in, and yields the matches in wire types.
 
     Parameters
@@ -33,10 +35,10 @@ class BatchTask:
     by, left, right : tuples of (str, DataType)
         Key columns and columns to hand out, with their Spark types.
     names : tuple of str
-        Of the output columns.
     metrics : str or None
-        Name of a column to add, null but in one last row: the numbers of a `JoinTally`.
     """
+
+    counted: ClassVar[tuple[str, ...]] = TALLY
 
     join: DirectJoin
     by: tuple[tuple[str, T.DataType], ...]
@@ -45,31 +47,18 @@ class BatchTask:
     names: tuple[str, ...]
     metrics: str | None = None
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Join the slices of one partition."""
-        begin_task()
-        try:
-            yield from self._joined(batches)
-        finally:
-            release_gpu()
-
-    def _joined(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def answers(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Answer]:
+        """The output columns of all slices of one partition."""
         tables = replace(self.join.tables, schema=self._schema())
-        join = replace(self.join, tables=tables)
-        tally = JoinTally()
+        join, tally = replace(self.join, tables=tables), JoinTally()
         for number in _numbers(batches):
             rows = read_slice(join, number)
             rows = replace(rows, left=self._side(rows, 0), right=self._side(rows, 1))
             emission = join_slice(join, rows)
             for batch in emission:
-                yield self._named(batch.columns, None)
+                yield batch.columns, None
             tally += JoinTally(*rows.counts, emission.counters)
-        if self.metrics is not None:
-            nulls = [pa.nulls(1, field.type) for field in tables.schema]
-            yield self._named(nulls, tally.numbers())
-
-    def _named(self, columns: list[pa.Array], told: Mapping[str, int] | None) -> pa.RecordBatch:
-        return with_metrics(columns, self.names, self.metrics, told)
+        yield [pa.nulls(1, field.type) for field in tables.schema], tally.numbers()
 
     def _schema(self) -> pa.Schema:
         groups = [

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
-import pyarrow as pa
 
 from coincide.results import JoinCounters
 from coincide.sides import SIDES
@@ -20,21 +19,6 @@ _LARGEST = "rounded"
 def merged(name: str, value: str) -> str:
     """SQL that makes one number of those of all tasks."""
     return f"{'max' if name.endswith(_LARGEST) else 'sum'}({value})"
-
-
-def with_metrics(
-    columns: Sequence[pa.Array],
-    names: Sequence[str],
-    metrics: str | None,
-    told: Mapping[str, int] | None,
-) -> pa.RecordBatch:
-    """Output columns, and one for numbers if `metrics` names it: null, or those of a last row."""
-    if metrics is None:
-        return pa.RecordBatch.from_arrays(list(columns), names=list(names))
-    kind = pa.list_(pa.int64())
-    count = len(columns[0])
-    values = pa.nulls(count, kind) if told is None else pa.array([list(told.values())], kind)
-    return pa.RecordBatch.from_arrays([*columns, values], names=[*names, metrics])
 
 
 @dataclass(frozen=True)

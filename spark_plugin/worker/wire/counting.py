@@ -1,0 +1,64 @@
+"""What runs in Spark's Python worker, whatever the operator: Arrow batches, and what was counted."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from typing import ClassVar
+
+import pyarrow as pa
+
+from spark_plugin.worker.backends.devices import release_gpu
+from spark_plugin.worker.wire.reuse import begin_task
+
+Answer = tuple[list[pa.Array], Mapping[str, int] | None]
+"""Output columns, and the numbers of `CountingTask.counted` beside a last row of nulls."""
+
+
+class CountingTask(ABC):
+    """The function of a `mapInArrow` stage.
+
+    Spark may call it with any batch boundaries, again after a failure, or not at all for an empty
+    partition: the answer depends on the rows alone.
+
+    Attributes
+    ----------
+    counted : tuple of str
+        Names of the numbers that it tells, which Spark adds up.
+    names : tuple of str
+        Of the output columns.
+    metrics : str or None
+        Name of a column to add, null but in one last row: the numbers of `counted`.
+    """
+
+    counted: ClassVar[tuple[str, ...]]
+    names: tuple[str, ...]
+    metrics: str | None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Work through one partition.
+
+        Yields
+        ------
+        pa.RecordBatch
+            Columns in wire types, in the order of `names`.
+        """
+        begin_task()
+        try:
+            for columns, told in self.answers(batches):
+                if told is None or self.metrics is not None:
+                    yield self._named(columns, told)
+        finally:
+            release_gpu()
+
+    @abstractmethod
+    def answers(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Answer]:
+        """The output columns, batch by batch, and at the end a row of nulls with what was counted."""
+
+    def _named(self, columns: list[pa.Array], told: Mapping[str, int] | None) -> pa.RecordBatch:
+        if self.metrics is None:
+            return pa.RecordBatch.from_arrays(columns, names=list(self.names))
+        kind, count = pa.list_(pa.int64()), len(columns[0])
+        numbers = None if told is None else [told[name] for name in self.counted]
+        values = pa.nulls(count, kind) if numbers is None else pa.array([numbers], kind)
+        return pa.RecordBatch.from_arrays([*columns, values], names=[*self.names, self.metrics])
