@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from spark_plugin.worker.reports.metrics import merged
-from spark_plugin.worker.wire.task import WireTask
+from spark_plugin.worker.wire.counting import CountingTask
 
 _log = logging.getLogger("coincide")
 NOBODY = -1
@@ -42,14 +42,14 @@ class Stage:
     observation: Observation | None
 
     def run(
-        self, rows: DataFrame, task: WireTask, schema: T.StructType, *, is_joined: bool = False
+        self, rows: DataFrame, task: CountingTask, schema: T.StructType, *, is_joined: bool = False
     ) -> DataFrame:
         """What a task makes of rows on the wire, in the columns of the schema.
 
         Parameters
         ----------
         rows : DataFrame
-        task : WireTask
+        task : CountingTask
         schema : StructType
         is_joined : bool
             Whether the result is only joined, by a number in its first column. Rows with `NOBODY`

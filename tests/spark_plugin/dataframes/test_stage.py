@@ -1,0 +1,64 @@
+"""The stage adds up what tasks count, whatever they call it: other operators bring their own names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import Observation, SparkSession
+from pyspark.sql import types as T
+
+from spark_plugin.dataframes.stage import Stage, observed_numbers
+from spark_plugin.worker.wire.counting import Answer, CountingTask
+
+SCHEMA = T.StructType([T.StructField("id", T.LongType())])
+
+
+@dataclass(frozen=True)
+class Crossings(CountingTask):
+    """Hands out the odd numbers, and counts what it sees."""
+
+    counted: ClassVar[tuple[str, ...]] = ("segments", "crossings", "largest_rounded")
+
+    names: tuple[str, ...] = ("id",)
+    metrics: str | None = None
+
+    def answers(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Answer]:
+        told = dict.fromkeys(reversed(self.counted), 0)
+        for batch in batches:
+            numbers = batch.column(0).to_pylist()
+            odd = [number for number in numbers if number % 2]
+            told["segments"] += len(numbers)
+            told["crossings"] += len(odd)
+            told["largest_rounded"] = max(told["largest_rounded"], *numbers)
+            yield [pa.array(odd, pa.int64())], None
+        yield [pa.nulls(1, pa.int64())], told
+
+
+def batches() -> list[pa.RecordBatch]:
+    return [pa.record_batch({"id": pa.array(ids, pa.int64())}) for ids in ([1, 2, 3], [5])]
+
+
+@pytest.mark.parametrize("metrics", [None, "told"])
+def test_numbers_are_in_the_order_of_their_names(metrics: str | None) -> None:
+    found = list(Crossings(metrics=metrics)(batches()))
+    table = pa.Table.from_batches(found).to_pydict()
+    if metrics is None:
+        assert table == {"id": [1, 3, 5]}
+    else:
+        assert table == {"id": [1, 3, 5, None], "told": [None, None, None, [4, 3, 5]]}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("is_joined", [False, True])
+def test_spark_adds_up_what_is_counted(spark: SparkSession, is_joined: bool) -> None:
+    observation = Observation()
+    stage = Stage(raise_invalid=False, profile=None, metrics="told", observation=observation)
+    rows = spark.range(0, 100, 1, 3)
+    found = stage.run(rows, Crossings(metrics="told"), SCHEMA, is_joined=is_joined).collect()
+    assert sorted(row.id for row in found if row.id >= 0) == list(range(1, 100, 2))
+    expected = {"segments": 100, "crossings": 50, "largest_rounded": 99}
+    assert observed_numbers(observation) == expected
