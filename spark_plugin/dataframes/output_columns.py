@@ -97,11 +97,6 @@ def decoded(frame: DataFrame, columns: Sequence[OutputColumn]) -> DataFrame:
 class ResultColumns:
     """The output columns of a join of DataFrames: their names, types, and how they cross the wire.
 
-    Parameters
-    ----------
-    sides : (EventFrame, EventFrame)
-    spec : JoinSpec
-
     Raises
     ------
     ConditionError

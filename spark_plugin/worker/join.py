@@ -40,11 +40,6 @@ class TableJoin:
     """A join of two tables, batch by batch.
 
     Everything that can be known without the rows is checked when it is made.
-
-    Parameters
-    ----------
-    left, right : pa.Table
-    arguments : JoinArguments
     """
 
     def __init__(self, left: pa.Table, right: pa.Table, arguments: JoinArguments) -> None:

@@ -24,13 +24,7 @@ _LITTLE_WORK = 5_000_000.0
 
 @dataclass(frozen=True)
 class BroadcastPlan:
-    """A join in which one side goes to every worker.
-
-    Parameters
-    ----------
-    small : {"left", "right"}
-    why : str
-    """
+    """A join in which one side goes to every worker."""
 
     small: SideName
     why: str

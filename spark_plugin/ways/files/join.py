@@ -47,14 +47,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class FilesJoin:
-    """A join of two sets of Parquet files on Spark.
-
-    Parameters
-    ----------
-    spark : SparkSession
-    left, right : str, path or sequence of them
-    arguments : JoinArguments
-    """
+    """A join of two sets of Parquet files on Spark."""
 
     spark: SparkSession
     left: Given

@@ -83,12 +83,7 @@ def _encoded(columns: list[pa.Array], kinds: tuple[tuple[str, T.DataType], ...])
 
 @dataclass(frozen=True)
 class StepSeconds:
-    """Seconds that tasks spent on each step, summed over tasks.
-
-    Parameters
-    ----------
-    reading, correlating, writing : float
-    """
+    """Seconds that tasks spent on each step, summed over tasks."""
 
     reading: float = 0.0
     correlating: float = 0.0

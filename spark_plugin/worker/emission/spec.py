@@ -13,18 +13,7 @@ from coincide.options import Emit, How
 
 @dataclass(frozen=True)
 class JoinSpec:
-    """What a join computes, resolved to ticks: everything but the data.
-
-    Parameters
-    ----------
-    window : Window
-    how, emit : str
-    probability : bool
-    backend : str
-    classes : int or None
-    threads : int
-    batch_pairs : int
-    """
+    """What a join computes, resolved to ticks: everything but the data."""
 
     window: Window
     how: How = "inner"

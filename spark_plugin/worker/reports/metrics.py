@@ -23,13 +23,7 @@ def merged(name: str, value: str) -> str:
 
 @dataclass(frozen=True)
 class JoinTally:
-    """What a join looked at and found, and what the rows of its sides were.
-
-    Parameters
-    ----------
-    left, right : SideCounts
-    counters : JoinCounters
-    """
+    """What a join looked at and found, and what the rows of its sides were."""
 
     left: SideCounts = field(default_factory=SideCounts)
     right: SideCounts = field(default_factory=SideCounts)

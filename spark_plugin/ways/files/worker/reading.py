@@ -21,14 +21,7 @@ _FEW_ROWS = 256
 
 @dataclass(frozen=True, eq=False)
 class PlannedFiles:
-    """The files of one side as they were when the join was planned.
-
-    Parameters
-    ----------
-    files : ParquetFiles
-    schema : pa.Schema
-    stamps : FileStamps
-    """
+    """The files of one side as they were when the join was planned."""
 
     files: ParquetFiles
     schema: pa.Schema

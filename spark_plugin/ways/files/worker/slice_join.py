@@ -23,14 +23,7 @@ _FEW_BEYOND = 0.9
 
 @dataclass(frozen=True, eq=False)
 class DirectJoin:
-    """A planned join of files; small enough to be sent to every task.
-
-    Parameters
-    ----------
-    files : (PlannedFiles, PlannedFiles)
-    tables : TablePlan
-    plan : DirectPlan
-    """
+    """A planned join of files; small enough to be sent to every task."""
 
     files: tuple[PlannedFiles, PlannedFiles]
     tables: TablePlan
