@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from coincide.errors import SchemaError
 from spark_plugin.command_line.arguments import JoinRequest
 from spark_plugin.command_line.arrow_inputs import ArrowInput
 from spark_plugin.command_line.csv_keys import read_ahead, with_text_keys
@@ -25,15 +25,8 @@ from spark_plugin.command_line.progress import Progress
 from spark_plugin.command_line.spark_session import session
 from spark_plugin.command_line.summary import Summary
 from spark_plugin.command_line.unknown_types import Types, unknown_types
-from spark_plugin.command_line.ways import (
-    closed_way,
-    local_files_join,
-    refuse_if_asked,
-    warn_of_the_slower_way,
-)
-from spark_plugin.ways.files.columns import MissingColumn
+from spark_plugin.command_line.ways import planned_directly, refuse_if_asked
 from spark_plugin.ways.files.local import LocalFilesJoin
-from spark_plugin.ways.files.planning import NotDirect
 from spark_plugin.worker.arrow.schemas import plain_type
 from spark_plugin.worker.files.outputs import Output
 from spark_plugin.worker.files.parquet_rows import ParquetRows
@@ -44,7 +37,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from spark_plugin.ways.correlation import Correlation
-    from spark_plugin.ways.files.worker.slice_join import DirectJoin
 
 
 _Written = tuple[JoinSummary, set[str] | None]
@@ -88,9 +80,10 @@ def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) 
         left, right = with_text_keys(inputs, empty, request.arguments.keys)
         TableJoin(left, right, request.arguments)
         at = _Place()
-        job: LocalFilesJoin | TableJoin | None
-        job, why = local_files_join(request, inputs, types, say=at.note)
-        if job is None:
+        job: LocalFilesJoin | TableJoin | str
+        job = planned_directly(request, inputs, types, partial(LocalFilesJoin, say=at.note))
+        why = job if isinstance(job, str) else job.plan.describe()
+        if isinstance(job, str):
             tables = []
             inputs = read_ahead(request, inputs, types, progress.show)
             for given, columns, kinds in zip(inputs, request.columns, types, strict=True):
@@ -169,41 +162,18 @@ def _written_directly(
     output: Output | SparkUri,
 ) -> _Written | str:
     """Let workers read and write files; why not, where that way is closed."""
-    from spark_plugin.ways.files.join import summary_of, written_slices
+    from spark_plugin.ways.files.join import plan_direct, summary_of, written_slices
 
     if isinstance(output, SparkUri):
         refuse_if_asked(request, closed := "the output does not lie on this machine")
         return closed
-    planned = _planned_directly(request, inputs, types, spark)
+    planned = planned_directly(request, inputs, types, partial(plan_direct, spark))
     if isinstance(planned, str):
-        refuse_if_asked(request, planned)
         return planned
     with progress.following(spark, "joining"):
         reports = written_slices(spark, planned, output.filesystem, output.aside)
     done = summary_of(planned, reports, 0.0, planned.plan.describe())
     return done, {report.path for report in reports}
-
-
-def _planned_directly(
-    request: JoinRequest, inputs: list[ArrowInput], types: tuple[Types, Types], spark: SparkSession
-) -> DirectJoin | str:
-    """The plan, or why the direct way is closed."""
-    from spark_plugin.ways.files.join import plan_direct
-
-    closed = closed_way(request, inputs, types)
-    if closed is not None:
-        return closed
-    try:
-        left, right = (given.source.text for given in inputs)
-        return plan_direct(spark, left, right, request.arguments)
-    except MissingColumn:
-        raise
-    except NotDirect as error:
-        warn_of_the_slower_way(request, error)
-        return str(error)
-    except SchemaError as error:
-        # What is wrong with columns is said by the other way, which may also bridge it.
-        return str(error)
 
 
 def _written_by_spark(

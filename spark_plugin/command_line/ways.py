@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import TypeVar
 
-import pyarrow as pa
-from pyarrow import fs
-
-from coincide.errors import SchemaError
+from coincide.errors import DataError, SchemaError
 from spark_plugin.command_line.arguments import JoinRequest
 from spark_plugin.command_line.arrow_inputs import ArrowInput
 from spark_plugin.command_line.input_checks import path_columns
+from spark_plugin.command_line.inputs import Source
 from spark_plugin.command_line.problems import Problem
 from spark_plugin.command_line.unknown_types import Types
 from spark_plugin.ways.files.columns import MissingColumn
-from spark_plugin.ways.files.local import LocalFilesJoin
 from spark_plugin.ways.files.planning import NotDirect
+from spark_plugin.worker.arguments import JoinArguments
+from spark_plugin.worker.files.finding import place_of
+
+Planned = TypeVar("Planned")
 
 
-def closed_way(
+def _closed(
     request: JoinRequest, inputs: list[ArrowInput], types: tuple[Types, Types]
 ) -> str | None:
     """Why the direct way is closed; None if it may be open."""
@@ -29,56 +31,50 @@ def closed_way(
         side = given.source.side
         if given.source.file_format != "parquet":
             return f"{side} is no Parquet"
-        if given.source.is_uri and not _opens(given.source.text):
+        if given.source.is_uri and not _opens(given.source):
             return f"PyArrow does not open {given.source.text}"
         if unknown or path_columns(given.source).intersection(columns):
             return f"{side} has columns that its files do not hold or do not give a type"
     return None
 
 
-def _opens(uri: str) -> bool:
+def _opens(source: Source) -> bool:
     try:
-        fs.FileSystem.from_uri(uri)
-    except (pa.ArrowException, OSError):
+        place_of(source.side, source.text)
+    except DataError:
         return False
     return True
 
 
-def local_files_join(
+def planned_directly(
     request: JoinRequest,
     inputs: list[ArrowInput],
     types: tuple[Types, Types],
-    say: Callable[[int, int], None],
-) -> tuple[LocalFilesJoin | None, str]:
-    """The join of files in this process, or None where the way is closed; and why.
+    plan: Callable[[str, str, JoinArguments], Planned],
+) -> Planned | str:
+    """What `plan` makes of both inputs, or why the direct way is closed.
 
     Raises
     ------
     Problem
         If the way is closed, and the request asks for it.
     """
-    closed = closed_way(request, inputs, types)
+    closed = _closed(request, inputs, types)
     if closed is None:
         try:
-            left, right = (given.source.text for given in inputs)
-            job = LocalFilesJoin(left, right, request.arguments, say)
-            return job, job.plan.describe()
+            return plan(inputs[0].source.text, inputs[1].source.text, request.arguments)
         except MissingColumn:
             raise
         except NotDirect as error:
-            warn_of_the_slower_way(request, error)
+            if request.way == "auto":
+                # Before the slower way begins: why it is taken, and what would help.
+                print(f"coincide: not directly: {request.hide(str(error))}", file=sys.stderr)
             closed = str(error)
         except SchemaError as error:
             # What is wrong with columns is said by the other way, which may also bridge it.
             closed = str(error)
     refuse_if_asked(request, closed)
-    return None, closed
-
-
-def warn_of_the_slower_way(request: JoinRequest, closed: NotDirect) -> None:
-    """Say on stderr, before the slower way begins, why it is taken and what would help."""
-    if request.way == "auto":
-        print(f"coincide: not directly: {request.hide(str(closed))}", file=sys.stderr)
+    return closed
 
 
 def refuse_if_asked(request: JoinRequest, closed: str) -> None:
