@@ -21,7 +21,7 @@ from spark_plugin.command_line.csv_files import (
 )
 from spark_plugin.command_line.inputs import Source, reading
 from spark_plugin.command_line.old_timestamps import check_calendar, exact_instants, int96_times
-from spark_plugin.ways.files.footers import holds_dates, with_instants
+from spark_plugin.ways.files.footers import holds_dates, int96_columns, with_instants
 from spark_plugin.worker.arrow.schemas import check_name
 from spark_plugin.worker.files.finding import HIDDEN, find_files, place_of
 
@@ -67,7 +67,7 @@ class ArrowInput:
             if self.source.file_format == "parquet":
                 first = next(self._dataset.get_fragments(), None)
                 schema = self._dataset.schema
-                return with_instants(schema, first.metadata) if first else schema
+                return with_instants(schema, int96_columns(first.metadata)) if first else schema
             return self._file_schema(self._files[0])
 
     def check_columns(self, columns: list[str]) -> None:
@@ -144,7 +144,10 @@ class ArrowInput:
         """
         with reading(self.source):
             return [
-                (fragment.path, with_instants(fragment.physical_schema, fragment.metadata))
+                (
+                    fragment.path,
+                    with_instants(fragment.physical_schema, int96_columns(fragment.metadata)),
+                )
                 for fragment in self._dataset.get_fragments()
             ]
 
