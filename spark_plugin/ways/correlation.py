@@ -79,7 +79,7 @@ class Correlation:
     @property
     def slices(self) -> int | None:
         """Number of slices, hence of tasks, of an exchange."""
-        return self.plan.slices
+        return self.plan.count
 
     @property
     def replication(self) -> float | None:
