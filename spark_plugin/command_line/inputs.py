@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from spark_plugin.cluster.spark_errors import first_line
 from spark_plugin.command_line.problems import Problem
-from spark_plugin.worker.files.credentials import check_encoded, shown
-from spark_plugin.worker.files.finding import HIDDEN, PARQUET_ENDINGS, SCHEME
+from spark_plugin.worker.files.credentials import SCHEME, check_encoded, shown
+from spark_plugin.worker.files.finding import HIDDEN, PARQUET_ENDINGS
 
 FORMATS = {
     "parquet": PARQUET_ENDINGS,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,12 +13,11 @@ import pyarrow as pa
 from pyarrow import fs
 
 from coincide.errors import DataError
-from spark_plugin.worker.files.credentials import Redactor, check_encoded, shown
+from spark_plugin.worker.files.credentials import SCHEME, Redactor, check_encoded, shown
 
 PARQUET_ENDINGS = (".parquet", ".parq", ".pq")
 HIDDEN = ("_", ".")
 """How names begin that Spark passes over in folders."""
-SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 Given = str | os.PathLike[str] | Sequence[str]
 """What names the files of a side."""
