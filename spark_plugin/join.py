@@ -11,6 +11,7 @@ import pyarrow as pa
 from coincide.condition import TimingCondition
 from coincide.errors import ConditionError, SchemaError
 from coincide.options import Backend, CorrelateOptions, Emit, How
+from coincide.sides import SIDES
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.frames import arrow_table, offers_arrow
 from spark_plugin.worker.join import TableJoin
@@ -206,13 +207,13 @@ def correlate_tables(
         options=options,
     )  # fmt: skip
     tables = []
-    for side, given in (("left", left), ("right", right)):
+    for side, given, names in zip(SIDES, (left, right), arguments.columns, strict=True):
         if not offers_arrow(given):
             raise SchemaError(
                 f"{side} must be a table that offers Arrow's C stream, such as those of pyarrow, pandas,"
                 f" Polars and DuckDB; found {_kind(given)}. {_TO_ARROW}"
             )
-        tables.append(arrow_table(given))
+        tables.append(arrow_table(side, given, names))
     job = TableJoin(tables[0], tables[1], arguments)
     found = pa.Table.from_batches(job.batches(), schema=job.schema)
     assert job.summary is not None

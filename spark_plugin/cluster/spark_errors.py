@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from coincide import errors
 from coincide.errors import CoincideError, DataError, SchemaError
@@ -11,6 +13,8 @@ _ERROR_FROM_WORKER = re.compile(r"coincide\.errors\.(\w+): (.+)")
 _BUG_IN_WORKER = re.compile(r"^(?!org\.|java\.|py4j\.)[\w.]+(?:Error|Exception): .+$", re.MULTILINE)
 _SPARK_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ([^\n]*)")
 _NO_FILE_SYSTEM = re.compile(r"No FileSystem for scheme \"?([\w.+-]+)")
+_FILE_NOT_READ = re.compile(r"\[FAILED_READ_FILE[\w.]*\] [^\n]*? file ([^\n]+?)\.(?:\s|$)")
+_OVERFLOW = "java.lang.ArithmeticException: long overflow"
 _SQL_STATE = re.compile(r"\s*SQLSTATE: \w+\s*$")
 _BAD_DATA_CONDITIONS = (
     "CANNOT_READ_FILE_FOOTER",
@@ -22,6 +26,12 @@ _BAD_DATA_CONDITIONS = (
     "UNABLE_TO_INFER_SCHEMA",
     "USER_RAISED_EXCEPTION",
 )
+
+SPARK_COUNTS = "Spark counts times in microseconds, in 64 bits"
+
+
+class BeyondMicroseconds(DataError):
+    """Files hold times that Spark cannot."""
 
 
 def explain_spark(error: BaseException) -> tuple[bool, str]:
@@ -35,6 +45,11 @@ def explain_spark(error: BaseException) -> tuple[bool, str]:
         return True, (
             f"Spark knows no file system {unknown[1]}://; name another, or add its library, for example"
             " with --conf spark.jars.packages=..."
+        )
+    if (file := _file_of_overflow(text)) is not None:
+        return True, (
+            f"{file} holds times that Spark cannot read: {SPARK_COUNTS}; leave such rows out of the file,"
+            " or join it without Spark"
         )
     conditions = [
         (name, _SQL_STATE.sub("", words)) for name, words in _SPARK_CONDITION.findall(text)
@@ -58,8 +73,36 @@ def as_ours(error: BaseException) -> CoincideError | None:
     raised = _ERROR_FROM_WORKER.findall(text)
     if raised:
         return getattr(errors, raised[-1][0], DataError)(words)
+    if _file_of_overflow(text) is not None:
+        return BeyondMicroseconds(words)
     of_types = type(error).__name__ == "AnalysisException" or "[PARQUET_TYPE" in text
     return (SchemaError if of_types else DataError)(words)
+
+
+def _file_of_overflow(text: str) -> str | None:
+    """The file with a time that is too many microseconds, if Spark says that there is one."""
+    found = _FILE_NOT_READ.search(text)
+    return found[1] if found and _OVERFLOW in text else None
+
+
+@contextmanager
+def spark_errors_as_ours() -> Iterator[None]:
+    """Raise what Spark says of the data as errors of this package; others pass.
+
+    Raises
+    ------
+    CoincideError
+    """
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        ours = as_ours(error)
+        if ours is None:
+            raise
+        raise ours from error
 
 
 def first_line(error: BaseException) -> str:

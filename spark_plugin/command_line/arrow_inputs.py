@@ -19,7 +19,7 @@ from spark_plugin.command_line.csv_files import (
 )
 from spark_plugin.command_line.inputs import Source, reading
 from spark_plugin.command_line.old_timestamps import check_calendar, exact_instants, int96_times
-from spark_plugin.ways.files.footers import holds_dates, with_instants
+from spark_plugin.ways.files.footers import holds_dates, int96_columns, with_instants
 from spark_plugin.worker.arrow.schemas import check_name
 
 _IPC_FILE_MAGIC = b"ARROW1"
@@ -64,7 +64,7 @@ class ArrowInput:
             if self.source.file_format == "parquet":
                 first = next(self._dataset.get_fragments(), None)
                 schema = self._dataset.schema
-                return with_instants(schema, first.metadata) if first else schema
+                return with_instants(schema, int96_columns(first.metadata)) if first else schema
             return self._file_schema(self.source.found.paths[0])
 
     def check_columns(self, columns: list[str]) -> None:
@@ -143,7 +143,10 @@ class ArrowInput:
         """
         with reading(self.source):
             return [
-                (fragment.path, with_instants(fragment.physical_schema, fragment.metadata))
+                (
+                    fragment.path,
+                    with_instants(fragment.physical_schema, int96_columns(fragment.metadata)),
+                )
                 for fragment in self._dataset.get_fragments()
             ]
 

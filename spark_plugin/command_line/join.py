@@ -68,7 +68,7 @@ def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) 
         options = request.arguments.options
         inputs = [
             ArrowInput(s, "ns" in (options.unit_of(s.side), options.tick), tuple(times))
-            for s, times in zip(sources, _time_names(request), strict=True)
+            for s, times in zip(sources, request.arguments.time_columns, strict=True)
         ]
         for given, columns in zip(inputs, request.columns, strict=True):
             check_complete(given, columns)
@@ -133,7 +133,7 @@ def _run_spark(request: JoinRequest, sources: list[Source], progress: Progress) 
     with spark_output(request.output, request.overwrite, sources) as output:
         inputs = [
             ArrowInput(source, times=tuple(times))
-            for source, times in zip(sources, _time_names(request), strict=True)
+            for source, times in zip(sources, request.arguments.time_columns, strict=True)
         ]
         types = _check_before_spark(request, inputs)
         progress.show("starting Spark")
@@ -200,21 +200,16 @@ def _check_before_spark(request: JoinRequest, inputs: list[ArrowInput]) -> tuple
         check_for_spark(given, columns)
     types = _unknown_types(request, inputs)
     tables = []
-    for given, names, unknown in zip(inputs, _time_names(request), types, strict=True):
+    for given, names, unknown in zip(inputs, request.arguments.time_columns, types, strict=True):
         if given.source.is_uri or path_columns(given.source).intersection(names):
             return types  # Spark alone knows of which type they are
         schema = given.typed(names, unknown)
         tables.append(pa.schema([f.with_type(plain_type(f.type)) for f in schema]).empty_table())
     # Times only: as keys, Spark takes many types for one that differ here.
-    left, right = _time_names(request)
+    left, right = request.arguments.time_columns
     times = replace(request.arguments, by=(), left_columns=left, right_columns=right)
     TableJoin(tables[0], tables[1], times)
     return types
-
-
-def _time_names(request: JoinRequest) -> tuple[list[str], list[str]]:
-    left, right = (list(dict.fromkeys(names)) for names in request.arguments.times)
-    return left, right
 
 
 def _spark_join(

@@ -10,10 +10,15 @@ import pyarrow.compute as pc
 
 from coincide.errors import DataError
 from spark_plugin.command_line.arrow_inputs import ArrowInput
-from spark_plugin.command_line.input_checks import check_for_spark, has_plain_subfolders
+from spark_plugin.command_line.input_checks import (
+    check_for_spark,
+    has_plain_subfolders,
+    path_columns,
+)
 from spark_plugin.command_line.inputs import Source, reading
 from spark_plugin.command_line.problems import Problem
 from spark_plugin.dataframes.columns import quoted
+from spark_plugin.ways.files.footers import read_footers
 from spark_plugin.worker.arrow.schemas import plain_type
 from spark_plugin.worker.files.credentials import NOT_FOR_SPARK, holds_settings
 
@@ -74,6 +79,7 @@ def _parquet(
     subfolders = str(has_plain_subfolders(source)).lower()
     frame = spark.read.option("recursiveFileLookup", subfolders).parquet(*_paths(source))
     told = given.told(columns)
+    _refuse_beyond_microseconds(given, told)
     unknown = [
         field for field in given.typed(columns, types) if field.type != told.field(field.name).type
     ]
@@ -82,6 +88,21 @@ def _parquet(
     } | {field.name: _nothing(source.side, field) for field in unknown}
     # Spark Connect refuses to change no column.
     return frame.withColumns(changed) if changed else frame
+
+
+def _refuse_beyond_microseconds(given: ArrowInput, needed: pa.Schema) -> None:
+    from spark_plugin.ways.files.dataframe_checks import refuse_beyond_microseconds
+
+    own = path_columns(given.source)
+    coarse = [
+        field.name
+        for field in needed
+        if pa.types.is_timestamp(field.type) and field.type.unit in ("s", "ms")
+        if field.name not in own
+    ]
+    if coarse:
+        files = given.source.found
+        refuse_beyond_microseconds(files, read_footers(files, coarse), coarse, "use --engine local")
 
 
 def _nothing(side: str, field: pa.Field) -> Column:

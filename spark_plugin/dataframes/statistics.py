@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from coincide.errors import DataError
+from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.dataframes.events import REASONS, EventFrame
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.tables import example_row
@@ -93,7 +94,8 @@ def measure(left: EventFrame, right: EventFrame) -> tuple[SideStatistics, SideSt
         _keyed(events, side).groupBy("code").agg(*map(F.expr, wanted))
         for side, events in enumerate((left, right))
     ]
-    table = grouped[0].unionAll(grouped[1]).toArrow()
+    with spark_errors_as_ours():
+        table = grouped[0].unionAll(grouped[1]).toArrow()
     return _of_side(table, 0, sizes[0][0]), _of_side(table, 1, sizes[1][0])
 
 

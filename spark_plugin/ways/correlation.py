@@ -79,7 +79,7 @@ class Correlation:
     @property
     def slices(self) -> int | None:
         """Number of slices, hence of tasks, of an exchange."""
-        return self.plan.slices
+        return self.plan.count
 
     @property
     def replication(self) -> float | None:
@@ -129,8 +129,8 @@ class Correlation:
     def _known(self) -> JoinSummary:
         tick = self.evidence.sides[0].scales[0].tick
         return JoinSummary(
-            self.left, self.right, None, None, self.way, tick, slices=self.plan.slices,
-            replication=self.plan.replication, why=self.plan.describe(),
+            self.left, self.right, None, None, self.way, tick, slices=self.slices,
+            replication=self.replication, why=self.plan.describe(),
         )  # fmt: skip
 
     def _counted(self, side: int) -> SideCounts | None:

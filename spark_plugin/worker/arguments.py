@@ -57,12 +57,18 @@ class JoinArguments:
             _check_names(name, getattr(self, name))
         if not isinstance(self.options, CorrelateOptions):
             raise ConditionError(f"options must be CorrelateOptions(...); found {self.options!r}")
-        _ = self.times
+        _ = self.times  # refuses names that are no pair now, not where they are first used
 
     @property
     def times(self) -> tuple[tuple[str, str], tuple[str, str]]:
         """The min and the max column of the left and of the right side."""
         return time_names("left", self.left_time), time_names("right", self.right_time)
+
+    @property
+    def time_columns(self) -> tuple[list[str], list[str]]:
+        """The time columns of the left and of the right side, each once: an instant has but one."""
+        left, right = (list(dict.fromkeys(names)) for names in self.times)
+        return left, right
 
     @property
     def keys(self) -> list[str]:

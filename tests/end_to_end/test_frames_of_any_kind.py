@@ -69,3 +69,36 @@ def test_what_is_not_there_yet_is_told_apart() -> None:
         coincide.SchemaError, match=r"right must be a table.*polars.LazyFrame\. \.col"
     ):
         coincide.correlate_tables(TABLE, frame, CONDITION)
+
+
+MIXED = TABLE.to_pandas().assign(note=[7, "word", None], odd=[1j, 2j, 3j])
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize(("column", "why"), [("note", "convert 'word'"), ("odd", "numpy type")])
+def test_a_column_that_arrow_cannot_take(side: str, column: str, why: str) -> None:
+    tables = {"left": TABLE, "right": TABLE, side: MIXED}
+    given = {f"{side}_columns": ["id", column]}
+    with pytest.raises(coincide.SchemaError, match=rf"{side}: .*the column '{column}'.*{why}"):
+        coincide.correlate_tables(**tables, condition=CONDITION, **given)
+
+
+def test_columns_that_nobody_needs_are_not_converted() -> None:
+    expected = coincide.correlate_tables(TABLE, TABLE, CONDITION)
+    assert coincide.correlate_tables(MIXED, MIXED, CONDITION).equals(expected)
+    by_index = MIXED.drop(columns=["note", "odd"]).set_index("id")
+    assert coincide.correlate_tables(by_index, TABLE, CONDITION).equals(expected)
+
+
+def test_a_frame_with_columns_of_one_name() -> None:
+    twice = pd.concat([MIXED, MIXED[["note"]]], axis=1)
+    expected = coincide.correlate_tables(TABLE, TABLE, CONDITION)
+    assert coincide.correlate_tables(twice, TABLE, CONDITION).equals(expected)
+    with pytest.raises(coincide.SchemaError, match="left has 2 columns called 'note'"):
+        coincide.correlate_tables(twice, TABLE, CONDITION, left_columns="note")
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "stream"])
+def test_a_missing_column_is_named_beside_those_there(kind: str) -> None:
+    with pytest.raises(coincide.SchemaError, match=r"left has no column 'nope'; it has 'id', 'min"):
+        coincide.correlate_tables(KINDS[kind](TABLE), TABLE, CONDITION, left_columns="nope")

@@ -72,7 +72,18 @@ def _judge(sessions: Sessions, way: str, case: Case, folder: Path) -> Verdict:
         found = correlate_files(sessions.of(case), left, right, condition, output=output, **given)
         return _found(found, output)
 
-    return judge_join(case, attempt)
+    return judge_join(case, attempt, set() if way == "direct" else _may(case.data))
+
+
+def _may(data: DataSet) -> set[str]:
+    """Spark counts microseconds: milliseconds that are too many of them, it cannot read."""
+    most = (2**63 - 1) // 10**3
+    for side in data.sides:
+        for i, kind in enumerate(side.types):
+            factor = {"s": 10**3, "ms": 1}.get(kind.step or "", 0)
+            if any(abs(row[i] or 0) * factor > most for row in side.rows):
+                return {"BeyondMicroseconds"}
+    return set()
 
 
 def _found(found: Any, output: Path | None) -> Found:
@@ -123,4 +134,4 @@ def _judge_command(sessions: Sessions, case: Case, folder: Path) -> Verdict:
             sessions.of(case).createDataFrame([], "id bigint")
             return joined(case, inputs, folder, "spark", "--way", way)
 
-    return judge_join(case, attempt)
+    return judge_join(case, attempt, set() if way == "direct" else _may(case.data))

@@ -29,7 +29,7 @@ class BroadcastPlan:
     small: SideName
     why: str
     way: ClassVar[str] = "broadcast"
-    slices: ClassVar[None] = None
+    count: ClassVar[None] = None
     replication: ClassVar[None] = None
 
     @property

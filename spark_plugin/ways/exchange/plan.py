@@ -60,11 +60,6 @@ class SlicePlan:
     replication: float
     way: ClassVar[str] = "exchange"
 
-    @property
-    def slices(self) -> int:
-        """As `count`: tasks, as a summary tells them."""
-        return self.count
-
     @cached_property
     def first_slices(self) -> np.ndarray:
         """First slice of each cell: int64 array, shape (T * B,)."""

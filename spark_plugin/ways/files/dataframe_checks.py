@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import pyarrow as pa
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from coincide.errors import SchemaError
-from spark_plugin.cluster.spark_errors import as_ours
+from coincide.units import NANOSECONDS_PER_UNIT
+from spark_plugin.cluster.spark_errors import SPARK_COUNTS, BeyondMicroseconds
 from spark_plugin.ways.files.columns import check_present
-from spark_plugin.ways.files.footers import file_schemas, read_footers
-from spark_plugin.worker.files.finding import Given, find_files
+from spark_plugin.ways.files.footers import Footer, file_schemas, read_footers
+from spark_plugin.worker.files.finding import Given, ParquetFiles, find_files
 
 _NANOS_AS_LONG = "spark.sql.legacy.parquet.nanosAsLong"
+_MOST_MILLISECONDS = (2**63 - 1) // 1000
+_DIRECTLY = "write the files so that the direct way is open, which takes them"
 
 
 def check_for_dataframes(
@@ -30,8 +30,10 @@ def check_for_dataframes(
         That names the file.
     """
     files = find_files(side, given)
-    schemas = file_schemas(files, read_footers(files))
+    footers = read_footers(files, names)
+    schemas = file_schemas(files, footers)
     check_present(side, schemas, names)
+    refuse_beyond_microseconds(files, footers, names, _DIRECTLY)
     if spark.conf.get(_NANOS_AS_LONG) != "true":
         _refuse_nanoseconds(side, schemas)
 
@@ -43,23 +45,43 @@ def _refuse_nanoseconds(side: str, schemas: Sequence[tuple[str, pa.Schema]]) -> 
             if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
                 raise SchemaError(
                     f"{side}: the column {field.name!r} is {field.type} in {path}, and Spark reads no"
-                    " nanoseconds; write it in microseconds, or the files so that the direct way is"
-                    " open, which takes them"
+                    f" nanoseconds; write it in microseconds, or {_DIRECTLY}"
                 )
 
 
-@contextmanager
-def spark_errors_as_ours() -> Iterator[None]:
-    """Raise what Spark says of the data as errors of this package; others pass.
+def refuse_beyond_microseconds(
+    files: ParquetFiles, footers: Sequence[Footer], names: Sequence[str], instead: str
+) -> None:
+    """Refuse milliseconds that Spark fails to turn into microseconds, as far as statistics tell of them.
+
+    Parameters
+    ----------
+    files : ParquetFiles
+    footers : sequence of Footer
+        With the ranges of these columns.
+    names : sequence of str
+        The columns that Spark will read.
+    instead : str
+        What else would help than other files.
 
     Raises
     ------
-    CoincideError
+    BeyondMicroseconds
+        That names file and column.
     """
-    try:
-        yield
-    except (PySparkException, Py4JError) as error:
-        ours = as_ours(error)
-        if ours is None:
-            raise
-        raise ours from error
+    for path, footer in zip(files.paths, footers, strict=True):
+        for name in names:
+            stored, ranges = footer.ranges[name]
+            if stored is None or stored.nanoseconds != NANOSECONDS_PER_UNIT["ms"]:
+                continue
+            if any(is_beyond_microseconds(end) for ends in ranges for end in ends or ()):
+                raise BeyondMicroseconds(
+                    f"{files.side}: the column {name!r} holds times in milliseconds beyond"
+                    f" ±{_MOST_MILLISECONDS:,} in {path}, and {SPARK_COUNTS}; leave such rows out of the"
+                    f" file, or {instead}"
+                )
+
+
+def is_beyond_microseconds(milliseconds: int | float | None) -> bool:
+    """Whether a time in milliseconds is none in microseconds; infinity stands for no value."""
+    return isinstance(milliseconds, int) and abs(milliseconds) > _MOST_MILLISECONDS

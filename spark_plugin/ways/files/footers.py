@@ -98,7 +98,7 @@ def _told(
     index = np.flatnonzero(rows)
     found = {name: ranges(footer, name) for name in times}
     size = _row_bytes(footer, index, needed) * float(rows.sum())
-    schema = with_instants(footer.schema.to_arrow_schema().remove_metadata(), footer)
+    schema = with_instants(footer.schema.to_arrow_schema().remove_metadata(), old)
     return Footer(schema, old, calendar, index, rows[index], found, size, stamp)
 
 
@@ -138,9 +138,8 @@ def holds_dates(kind: pa.DataType) -> bool:
     return pa.types.is_date(kind) or pa.types.is_timestamp(kind)
 
 
-def with_instants(schema: pa.Schema, footer: pq.FileMetaData) -> pa.Schema:
-    """The schema of a file; INT96 names no zone, but is an instant."""
-    old = int96_columns(footer)
+def with_instants(schema: pa.Schema, old: frozenset[str]) -> pa.Schema:
+    """The schema of a file with these columns of INT96, which names no zone, but is an instant."""
     fields = [f.with_type(_instants(f.type)) if f.name in old else f for f in schema]
     return pa.schema(fields, metadata=schema.metadata)
 

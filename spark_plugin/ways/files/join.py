@@ -17,6 +17,7 @@ from coincide.errors import CoincideError, DataError
 from coincide.sides import SIDES
 from coincide.warnings import DroppedRowsWarning
 from spark_plugin.cluster.accelerator import is_accelerated
+from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.dataframes.output_columns import (
     decoded,
@@ -28,7 +29,7 @@ from spark_plugin.dataframes.stage import observed, observed_numbers
 from spark_plugin.dataframes.stage_resources import gpu_profile
 from spark_plugin.ways.choice import parallelism
 from spark_plugin.ways.correlation import BATCH_PAIRS, Correlation, plan_correlation
-from spark_plugin.ways.files.dataframe_checks import check_for_dataframes, spark_errors_as_ours
+from spark_plugin.ways.files.dataframe_checks import check_for_dataframes
 from spark_plugin.ways.files.planning import NotDirect, plan_files
 from spark_plugin.ways.files.second_look import direct_summary
 from spark_plugin.ways.files.tasks import BatchTask, FileTask, SliceReport, StepSeconds

@@ -67,7 +67,7 @@ def plan_files(
         If a column is missing, or differs between the files of a side; `MissingColumn` if only some
         files of a side have it.
     """
-    needed, times = arguments.columns, arguments.times
+    needed, times = arguments.columns, arguments.time_columns
     files = find_files("left", left), find_files("right", right)
     footers = [read_footers(*side) for side in zip(files, times, needed, strict=True)]
     for side, read, names in zip(files, footers, needed, strict=True):

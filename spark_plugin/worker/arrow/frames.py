@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
+
+from coincide.errors import SchemaError
+from spark_plugin.worker.arrow.schemas import check_name
+
+_FRAMES = ("pandas", "polars")
+"""Libraries whose frames give some of their columns by ``frame[names]``."""
+_COLUMN = re.compile(r"Conversion failed for column (.+) with type ")
 
 
 def offers_arrow(given: object) -> bool:
@@ -12,14 +21,55 @@ def offers_arrow(given: object) -> bool:
     return hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__")
 
 
-def arrow_table(given: Any) -> pa.Table:
-    """A table of whatever offers Arrow's C stream, or C array; a stream is read to its end."""
-    table = given if isinstance(given, pa.Table) else pa.table(given)
+def arrow_table(side: str, given: Any, names: Sequence[str]) -> pa.Table:
+    """A table of whatever offers Arrow's C stream, or C array; a stream is read to its end.
+
+    Parameters
+    ----------
+    side : str
+    given : object
+    names : sequence of str
+        The columns that are needed: a frame may have others that Arrow has no type for.
+
+    Raises
+    ------
+    SchemaError
+        If Arrow cannot take a column over, or a needed one stands twice.
+    """
+    table = (
+        given if isinstance(given, pa.Table) else _converted(side, _narrowed(side, given, names))
+    )
     for i, field in enumerate(table.schema):
         kind = field.type
         if pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type):
             table = table.set_column(i, field.name, _with_plain_texts(table.column(i)))
     return table
+
+
+def _narrowed(side: str, given: Any, names: Sequence[str]) -> Any:
+    """Of a frame the needed columns, if they are all there and not, say, in its index."""
+    libraries = {kind.__module__.partition(".")[0] for kind in type(given).__mro__}
+    if libraries.isdisjoint(_FRAMES) or not hasattr(given, "columns"):
+        return given
+    own = list(given.columns)
+    if not set(names) <= set(own):
+        return given
+    for name in names:
+        check_name(side, name, own)
+    return given[list(names)]
+
+
+def _converted(side: str, given: Any) -> pa.Table:
+    try:
+        return pa.table(given)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError) as error:
+        found = _COLUMN.search(str(error))
+        what = f"the column {found[1]!r}" if found else "a column"
+        why = error.args[0] if error.args else type(error).__name__
+        raise SchemaError(
+            f"{side}: Arrow has no type for the values of {what}: {why}; give it values of one type, or"
+            " leave it out"
+        ) from error
 
 
 def _with_plain_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:

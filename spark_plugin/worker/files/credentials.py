@@ -11,8 +11,8 @@ from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 from coincide.errors import DataError
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_URI_IN_TEXT = re.compile(rf"{_SCHEME.pattern}(?:(?!{_SCHEME.pattern})\S)*")
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_URI_IN_TEXT = re.compile(rf"{SCHEME.pattern}(?:(?!{SCHEME.pattern})\S)*")
 _CLOSING = re.compile(r"[\"'):;,.}\]>]*$")
 """What may follow a URI in a text without a blank."""
 _NAMED_USERS = ("abfs", "abfss", "wasb", "wasbs", "hdfs", "viewfs", "webhdfs", "swebhdfs", "file")
@@ -52,7 +52,7 @@ def shown(word: str) -> str:
 
     Secrets may hold any character, also where a URI must not: all up to the last @ is taken for them.
     """
-    found = _SCHEME.search(word)
+    found = SCHEME.search(word)
     if found is None:
         return word
     scheme, _, place, _ = _parts(word[found.start() :])
@@ -187,9 +187,9 @@ def _is_secret(scheme: str, user: str) -> bool:
 
 def _uris(word: str) -> list[str]:
     """The URI that a word is, ends with, or is a list of."""
-    found = _SCHEME.search(word)
+    found = SCHEME.search(word)
     uris: list[str] = []
-    for part in re.split(rf",(?={_SCHEME.pattern})", word[found.start() :]) if found else ():
+    for part in re.split(rf",(?={SCHEME.pattern})", word[found.start() :]) if found else ():
         if uris and _is_cut(uris[-1]):
             uris[-1] += f",{part}"
         else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fnmatch
 import glob
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,12 +15,11 @@ import pyarrow as pa
 from pyarrow import fs
 
 from coincide.errors import DataError
-from spark_plugin.worker.files.credentials import Redactor, check_encoded, shown
+from spark_plugin.worker.files.credentials import SCHEME, Redactor, check_encoded, shown
 
 PARQUET_ENDINGS = (".parquet", ".parq", ".pq")
 HIDDEN = ("_", ".")
 """How names begin that Spark passes over in folders."""
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 Given = str | os.PathLike[str] | Sequence[str]
 """What names the files of a side."""
@@ -112,7 +110,7 @@ def local_path(word: str) -> str | None:
         return os.path.abspath(
             unquote(f"/{path}" if word.startswith("file:/") else host + "/" + path)
         )
-    if _SCHEME.match(word):
+    if SCHEME.match(word):
         return None
     return os.path.abspath(os.path.expanduser(word))
 

@@ -11,6 +11,8 @@ import pytest
 
 from coincide import CorrelateOptions, TimingCondition, within
 from coincide.errors import DataError, SchemaError
+from spark_plugin.ways.files import footers
+from spark_plugin.ways.files.bounds import ranges
 from spark_plugin.ways.files.footers import read_footers
 from spark_plugin.ways.files.planning import NotDirect
 from spark_plugin.ways.files.row_groups import row_groups
@@ -32,10 +34,10 @@ def write(path: Path, data: pa.Table, **how: Any) -> Path:
 
 def spans(path: Path, unit: str | None = None) -> list[tuple[int, int] | None]:
     """When the events of each row group are; None: there are none."""
-    footers = read_footers(find_files("left", path), ["min_time", "max_time"])
-    schema = footers[0].schema
+    read = read_footers(find_files("left", path), ["min_time", "max_time"])
+    schema = read[0].schema
     plan = plan_tables(schema, schema, CONDITION, options=CorrelateOptions(unit=unit))
-    groups = row_groups(footers, plan.scales[0])
+    groups = row_groups(read, plan.scales[0])
     assert groups.is_known.all()
     ends = zip(groups.spans.first.tolist(), groups.spans.last.tolist(), strict=True)
     return [None if first > last else (first, last) for first, last in ends]
@@ -175,6 +177,21 @@ def test_int96_that_nobody_needs_is_no_matter(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet", data, **OLD_TIMES)
     plan = plan_files(path, path, TimingCondition(within(0, 1), 0.5), parallelism=1).plan
     assert len(plan.slices) == 1
+
+
+def test_a_column_of_instants_is_looked_up_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_up: list[str] = []
+
+    def noted(footer: pq.FileMetaData, name: str) -> Any:
+        looked_up.append(name)
+        return ranges(footer, name)
+
+    monkeypatch.setattr(footers, "ranges", noted)
+    path = write(tmp_path / "a.parquet", table(pa.int64(), [1, 2, 3], [4, 5, 6]))
+    plan_files(path, path, TimingCondition(within(-1, 1), 0.5), left_time="min_time", parallelism=1)
+    assert looked_up == ["min_time", "min_time", "max_time"]
 
 
 def test_row_groups_larger_than_slices(tmp_path: Path) -> None:
