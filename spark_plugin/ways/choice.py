@@ -16,7 +16,8 @@ from spark_plugin.ways.broadcast.join import broadcast_join
 from spark_plugin.ways.broadcast.plan import BroadcastPlan, Candidate, choose_small_side
 from spark_plugin.ways.broadcast.worker.small_side import Shipment
 from spark_plugin.ways.exchange.join import exchange_join
-from spark_plugin.ways.exchange.plan import PAIR_WORK, SlicePlan, plan_slices, uniform_plan
+from spark_plugin.ways.exchange.plan import SlicePlan, uniform_plan
+from spark_plugin.ways.exchange.planning import PAIR_WORK, plan_slices
 from spark_plugin.ways.samples import Reach, Sample
 from spark_plugin.worker.emission.spec import JoinSpec
 
@@ -50,14 +51,11 @@ def plan_ways(
             left,
             right,
             reach,
+            options,
             parallelism=tasks,
-            slices=options.slices,
-            slice_rows=options.slice_rows,
-            max_replication=options.max_replication,
             pair_work=PAIR_WORK[spec.emit],
             keyed=bool(sides[0].by),
             row_bytes=(statistics[0].row_bytes, statistics[1].row_bytes),
-            slice_bytes=options.slice_bytes,
         )
     return statistics, plan
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from coincide.options import CorrelateOptions, SideName
-from spark_plugin.ways.exchange.plan import PAIR_WORK
+from spark_plugin.ways.exchange.planning import PAIR_WORK
 from spark_plugin.ways.samples import Reach, Sample, expected_partners, shifted, weight_between
 from spark_plugin.worker.emission.spec import JoinSpec
 

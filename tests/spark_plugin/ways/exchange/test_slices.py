@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import pytest
 
 from coincide.errors import MemoryBudgetError
-from spark_plugin.ways.exchange import plan as planner
-from spark_plugin.ways.exchange.plan import PAIR_WORK, SlicePlan, plan_slices, uniform_plan
+from coincide.options import CorrelateOptions
+from spark_plugin.ways.exchange import planning as planner
+from spark_plugin.ways.exchange.plan import SlicePlan, uniform_plan
+from spark_plugin.ways.exchange.planning import PAIR_WORK, plan_slices
 from spark_plugin.ways.samples import Reach, Sample, shifted
 
 PAIRS = PAIR_WORK["pairs"]
@@ -27,11 +30,11 @@ def sample(midpoints: Any, hashes: Any = 0, weight: float = EVENTS) -> Sample:
 
 
 def plan_for(left: Sample, right: Sample, reach: Reach, **changes: Any) -> SlicePlan:
-    settings = {
-        "parallelism": 4, "slices": None, "slice_rows": 1_000_000, "max_replication": 4.0,
-        "pair_work": PAIRS, "keyed": bool(np.any(left.hashes) or np.any(right.hashes)),
-    }  # fmt: skip
-    return plan_slices(left, right, reach, **settings | changes)
+    keyed = bool(np.any(left.hashes) or np.any(right.hashes))
+    settings = {"parallelism": 4, "pair_work": PAIRS, "keyed": keyed} | changes
+    of_options = {field.name for field in fields(CorrelateOptions)} & settings.keys()
+    options = CorrelateOptions(**{name: settings.pop(name) for name in of_options})
+    return plan_slices(left, right, reach, options, **settings)
 
 
 # --- playing a plan, by its definition and with Python's integers ---

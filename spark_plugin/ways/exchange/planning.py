@@ -1,0 +1,213 @@
+"""The slice planner: cuts the time axis so that slices hold about equal work. NumPy only, no Spark."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from coincide.errors import MemoryBudgetError
+from coincide.options import CorrelateOptions
+from spark_plugin.ways.exchange.plan import SlicePlan
+from spark_plugin.ways.samples import Reach, Sample, expected_partners, shifted
+
+MOST_TIME_SLICES = 16_384
+MOST_SLICES = 100_000
+_SMALLEST_SLICE_WORK = 100_000.0
+"""Below this much work, in rows, a task of its own does not pay."""
+_HEAVY = 1.5
+"""A cell is split when its work exceeds the mean, or its rows the room of a slice, by this factor."""
+PAIR_WORK = {"pairs": 0.3, "lists": 0.1, "counts": 0.02, "best": 0.1}
+"""Work of a pair, in rows that cross to the worker, by emit."""
+
+
+def plan_slices(
+    left: Sample,
+    right: Sample,
+    reach: Reach,
+    options: CorrelateOptions,
+    *,
+    parallelism: int,
+    pair_work: float,
+    keyed: bool,
+    row_bytes: tuple[float, float] = (0.0, 0.0),
+) -> SlicePlan:
+    """Cut the time axis.
+
+    Parameters
+    ----------
+    left, right : Sample
+    reach : Reach
+    options : CorrelateOptions
+        Where `slices` is None, their number is chosen from the work, and a slice should hold no more
+        than `slice_rows` and `slice_bytes`: that goes before `max_replication`. Copies of less than
+        `slice_rows` rows in all are always allowed.
+    parallelism : int
+        Tasks that the cluster runs at once.
+    pair_work : float
+        Work of a pair in rows, from `PAIR_WORK`.
+    keyed : bool
+        Whether events have keys.
+    row_bytes : (float, float)
+        Bytes of a left and of a right row on the way, on average.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If slices that are so small would be too many.
+    """
+    left_fill, right_fill = (
+        0.0 if options.slices else max(1 / options.slice_rows, size / options.slice_bytes)
+        for size in row_bytes
+    )
+    work = _Work(left, right, reach, pair_work, (left_fill, right_fill))
+    wanted = options.slices or _slices_for(work, parallelism, keyed)
+    allowed = max(options.max_replication, options.slice_rows / max(right.rows, 1))
+    for time_slices, buckets, most_splits in _shapes(wanted, keyed):
+        plan = work.plan(time_slices, buckets, wanted, most_splits)
+        if plan.replication <= allowed:
+            break
+    plan = work.dealt(plan)
+    if plan.count > MOST_SLICES:
+        raise MemoryBudgetError(
+            f"so many events can meet so many that slices of slice_rows={options.slice_rows:,} rows"
+            f" would be {plan.count:,}; allow a worker more rows (slice_rows, slice_bytes), or ask for"
+            " a narrower window"
+        )
+    return plan
+
+
+def _slices_for(work: _Work, parallelism: int, keyed: bool) -> int:
+    by_memory = math.ceil(work.fill)
+    by_work = min(parallelism, int(work.total // _SMALLEST_SLICE_WORK))
+    slices = max(1, by_memory, by_work)
+    if slices > parallelism:
+        # Whole waves of tasks, so that no core idles in the last one.
+        slices = -(-slices // parallelism) * parallelism
+    # Beyond this time alone does not cut; buckets of keys do.
+    return slices if keyed else min(slices, MOST_TIME_SLICES)
+
+
+def _shapes(slices: int, keyed: bool) -> Iterator[tuple[int, int, int]]:
+    """Plans to try, from the one that spreads best to the one that copies least."""
+    time_slices = min(slices, MOST_TIME_SLICES)
+    while True:
+        buckets = max(1, slices // time_slices) if keyed else 1
+        yield time_slices, buckets, slices
+        if time_slices == 1:
+            break
+        time_slices = (time_slices + 1) // 2
+    for most_splits in (max(1, slices // 2**k) for k in range(1, 12)):
+        yield 1, slices if keyed else 1, most_splits
+
+
+class _Work:
+    """Estimated work along the time axis, from the samples; `fills`: slices that a row takes up."""
+
+    def __init__(
+        self,
+        left: Sample,
+        right: Sample,
+        reach: Reach,
+        pair_work: float,
+        fills: tuple[float, float],
+    ) -> None:
+        self.left, self.right, self.reach, self._fills = left, right, reach, fills
+        self.fill = left.rows * fills[0] + right.rows * fills[1]
+        middle = (reach.first + reach.last) // 2
+        self._seen_from_left = right.midpoints - middle
+        self._left_work = left.weights * (1.0 + pair_work * expected_partners(left, right, reach))
+        work = np.concatenate([self._left_work, right.weights])
+        self.total = float(work.sum())
+        self._positions = np.concatenate([left.midpoints, self._seen_from_left])
+        order = np.argsort(self._positions, kind="stable")
+        self._positions = self._positions[order]
+        measure = work / max(self.total, 1.0)
+        if self.fill > 1.0:
+            # Few rows with many pairs must not leave all other rows to one slice.
+            rows = np.concatenate([left.weights * fills[0], right.weights * fills[1]])
+            measure = (measure + 2.0 * rows / rows.sum()) / 3.0
+        self._even = np.cumsum(measure[order])
+
+    def plan(self, time_slices: int, buckets: int, wanted: int, most_splits: int) -> SlicePlan:
+        """Cut into time slices of equal work, then split the cells that stay too heavy."""
+        cuts = self._cuts(time_slices)
+        cells = np.searchsorted(cuts, self.left.midpoints, side="right") * buckets
+        cells += self.left.hashes % buckets
+        right_cells = np.searchsorted(cuts, self._seen_from_left, side="right") * buckets
+        right_cells += self.right.hashes % buckets
+        count = (cuts.size + 1) * buckets
+        left_work = np.bincount(cells, self._left_work, count)
+        load = left_work + np.bincount(right_cells, self.right.weights, count)
+        share = max(self.total / wanted, _SMALLEST_SLICE_WORK)
+        heavy = (load > _HEAVY * share) & (left_work > 0)
+        parts = np.where(heavy, np.ceil(left_work / share), 1).astype(np.int64)
+        parts = np.clip(parts, 1, most_splits)
+        whole = np.ones(count, np.int64)
+        copies = self._replication(cuts, buckets, parts)
+        return SlicePlan(cuts, buckets, parts, whole, self.reach, copies)
+
+    def dealt(self, plan: SlicePlan) -> SlicePlan:
+        """The plan, cells that hold more than a slice has room for dealt to more slices."""
+        left, right = self._fill_of_cells(plan)
+        over = left / plan.left_parts + right > _HEAVY
+        if not over.any():
+            return plan
+        # Halves make the fewest copies, unless one side is less than half.
+        left_room = np.where(left <= 0.5, left, np.where(right <= 0.5, 1.0 - right, 0.5))
+        right_room = np.where(right <= 0.5, right, np.where(left <= 0.5, 1.0 - left, 0.5))
+        least = np.finfo(float).tiny
+        left_parts, right_parts = (
+            np.ceil(fill / np.maximum(room, least)).astype(np.int64)
+            for fill, room in ((left, left_room), (right, right_room))
+        )
+        right_parts = np.where(over, np.maximum(right_parts, 1), 1)
+        # Parts of the right share the work, too.
+        left_parts = np.where(over, left_parts, 1)
+        left_parts = np.maximum(left_parts, -(-plan.left_parts // right_parts))
+        copies = self._replication(plan.cuts, plan.buckets, left_parts)
+        return replace(plan, left_parts=left_parts, right_parts=right_parts, replication=copies)
+
+    def _fill_of_cells(self, plan: SlicePlan) -> tuple[np.ndarray, np.ndarray]:
+        """Slices that the left and the right events of each cell would take up: float64 arrays."""
+        buckets, count = plan.buckets, plan.left_parts.size
+        cells = np.searchsorted(plan.cuts, self.left.midpoints, side="right") * buckets
+        left = np.bincount(cells + self.left.hashes % buckets, self.left.weights, count)
+        first, last = self._time_slices_of_right(plan.cuts)
+        # Each right event is in all time slices from its first to its last.
+        steps = np.zeros((plan.cuts.size + 2, buckets))
+        bucket = self.right.hashes % buckets
+        np.add.at(steps, (first, bucket), self.right.weights)
+        np.add.at(steps, (last + 1, bucket), -self.right.weights)
+        right = np.cumsum(steps, axis=0)[:-1].reshape(-1)
+        return left * self._fills[0], np.maximum(right, 0.0) * self._fills[1]
+
+    def _time_slices_of_right(self, cuts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The first and the last time slice that each right event of the sample reaches."""
+        first, last = (
+            np.searchsorted(shifted(cuts, end), self.right.midpoints, side="right")
+            for end in (self.reach.last, self.reach.first)
+        )
+        return first, last
+
+    def _cuts(self, time_slices: int) -> np.ndarray:
+        places = np.searchsorted(self._even, np.arange(1, time_slices) / time_slices)
+        if not places.size or not self._positions.size:
+            return np.empty(0, np.int64)
+        cuts, drawn = np.unique(self._positions[places], return_counts=True)
+        # A burst at one instant draws several cuts to the same place: it gets a cell of its own, up to
+        # the next place, so that only its partners are copied when the cell is split.
+        after = np.searchsorted(self._positions, cuts[drawn > 1], side="right")
+        return np.union1d(cuts, self._positions[after[after < self._positions.size]])
+
+    def _replication(self, cuts: np.ndarray, buckets: int, left_parts: np.ndarray) -> float:
+        if not self.right.midpoints.size:
+            return 1.0
+        first, last = self._time_slices_of_right(cuts)
+        grid = left_parts.reshape(-1, buckets)
+        above = np.concatenate([np.zeros((1, buckets), np.int64), np.cumsum(grid, axis=0)])
+        bucket = self.right.hashes % buckets
+        copies = above[last + 1, bucket] - above[first, bucket]
+        return float((copies * self.right.weights).sum() / self.right.weights.sum())
