@@ -196,9 +196,7 @@ def narrow_rows(x, y, lo, hi, bound, start, stop, first, last):
             if hi - lo >= -x.edges[x.starts[i]] - y.edges[y.starts[j]] or first[i, j] > last[i, j]:
                 continue
             points = _points(x, i, y, j, lo, hi, first[i, j], last[i, j])
-            found = ranges_of_pair(
-                x, i, y, j, lo, hi, bound, first[i, j], last[i, j], points, out
-            )
+            found = ranges_of_pair(x, i, y, j, lo, hi, bound, first[i, j], last[i, j], points, out)
             place = i * first.shape[1] + j
             if found < 0:
                 unsure[doubtful] = place

@@ -54,8 +54,10 @@ def least_beyond(x, y, bound, guess, first, last, least, unsure):
     """
     for i in range(first, last):
         for j in range(y.starts.size - 1):
-            start = guess.y_means[j] - guess.x_means[i] + guess.deviates * math.sqrt(
-                guess.x_squares[i] + guess.y_squares[j]
+            start = (
+                guess.y_means[j]
+                - guess.x_means[i]
+                + guess.deviates * math.sqrt(guess.x_squares[i] + guess.y_squares[j])
             )
             low, high = _bracketed(x, i, y, j, bound, start)
             least[i, j] = high

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from statistics import NormalDist
 
 import numpy as np
@@ -64,7 +65,9 @@ class SatisfactionTimes:
             pair = left * self.first.shape[1] + right
             gaps = slice(int(self.gap_starts[pair]), int(self.gap_starts[pair + 1]))
         ends = [first]
-        for low, high in zip(self.gap_first[gaps].tolist(), self.gap_last[gaps].tolist(), strict=True):
+        for low, high in zip(
+            self.gap_first[gaps].tolist(), self.gap_last[gaps].tolist(), strict=True
+        ):
             ends += [low - 1, high + 1]
         ends.append(last)
         return list(zip(ends[::2], ends[1::2], strict=True))
@@ -151,16 +154,14 @@ def _narrow(
         return none
     bound = 1.0 - window.confidence + DECISION_SLACK
     given = left.buckets, right.buckets, window.lo, window.hi, bound
-    parts = _in_blocks(
-        len(left), first.size, lambda a, b: narrow_rows(*given, a, b, first, last)
-    )
+    parts = _in_blocks(len(left), first.size, lambda a, b: narrow_rows(*given, a, b, first, last))
     exact = []
     for place in np.concatenate([[], *(unsure for _, unsure in parts)]).astype(np.int64).tolist():
         i, j = divmod(place, len(right))
         ends = int(first[i, j]), int(last[i, j])
         found = exact_ranges(exact_of(left, i), exact_of(right, j), window, *ends)
         first[i, j], last[i, j] = (found[0][0], found[-1][1]) if found else (1, 0)
-        exact += [(place, a[1] + 1, b[0] - 1) for a, b in zip(found, found[1:], strict=False)]
+        exact += [(place, a[1] + 1, b[0] - 1) for a, b in pairwise(found)]
     return np.concatenate(
         [none, *(gaps for gaps, _ in parts), np.array(exact, np.int64).reshape(-1, 3)]
     )
@@ -171,7 +172,7 @@ def _in_blocks(rows: int, pairs: int, run: Callable[[int, int], object]) -> list
     threads = len(os.sched_getaffinity(0)) if pairs > _FEW_PAIRS else 1
     blocks = max(1, min(rows, threads * _BLOCKS_PER_THREAD if threads > 1 else 1))
     edges = [rows * k // blocks for k in range(blocks + 1)]
-    ends = zip(edges, edges[1:], strict=False)
+    ends = pairwise(edges)
     if threads == 1:
         return [run(a, b) for a, b in ends]
     with ThreadPoolExecutor(threads) as pool:

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from coincide.array_types import Float64s, Int64s
 from coincide.compiled import compiled
 from coincide.errors import DataError, brief
 from coincide.templates.template import Template
-from coincide.timestamps.dispatch import Float64s, Int64s
 
 
 class Buckets(NamedTuple):
@@ -109,9 +109,7 @@ class TemplateTable:
     @cached_property
     def buckets(self) -> Buckets:
         """The buckets, normalised."""
-        return Buckets(
-            self.starts, self.edges, *_normalised(self.starts, self.edges, self.given)
-        )
+        return Buckets(self.starts, self.edges, *_normalised(self.starts, self.edges, self.given))
 
     @cached_property
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
@@ -146,7 +144,7 @@ class TemplateTable:
         return np.array([self._numbers.get(name, -1) for name in ids], np.int64)  # type: ignore[arg-type]
 
     def joined(self, more: TemplateTable) -> TemplateTable:
-        """This table and another after it: numbers stay.
+        """Another table after this one: numbers stay.
 
         Raises
         ------
@@ -155,7 +153,9 @@ class TemplateTable:
         """
         twice = set(self.ids) & set(more.ids)
         if twice:
-            raise DataError(f"the template {brief(min(twice))} is in both tables; give it one id once")
+            raise DataError(
+                f"the template {brief(min(twice))} is in both tables; give it one id once"
+            )
         return TemplateTable(
             self.ids + more.ids,
             np.concatenate([self.starts, self.starts[-1] + more.starts[1:]]),
@@ -236,7 +236,9 @@ def _moments(buckets):
     for i in range(n):
         mean = 0.0
         for e in range(buckets.starts[i], buckets.starts[i + 1] - 1):
-            mean += buckets.masses[e] * 0.5 * (float(buckets.edges[e]) + float(buckets.edges[e + 1]))
+            mean += (
+                buckets.masses[e] * 0.5 * (float(buckets.edges[e]) + float(buckets.edges[e + 1]))
+            )
         square = 0.0
         for e in range(buckets.starts[i], buckets.starts[i + 1] - 1):
             middle = 0.5 * (float(buckets.edges[e]) + float(buckets.edges[e + 1])) - mean

@@ -100,7 +100,9 @@ class Template:
         try:
             value = float(mass)  # type: ignore[arg-type]
         except (TypeError, ValueError) as error:
-            raise DataError(f"{self._words}: a mass must be a number; found {brief(mass)}") from error
+            raise DataError(
+                f"{self._words}: a mass must be a number; found {brief(mass)}"
+            ) from error
         if not 0.0 <= value < math.inf:
             raise DataError(
                 f"{self._words}: a mass is a probability, at least 0; found {brief(mass)}"

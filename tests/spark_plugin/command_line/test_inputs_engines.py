@@ -110,36 +110,6 @@ def test_nanoseconds_in_parquet_become_microseconds_on_spark(tmp_path, command_s
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("way", ["exchange", "auto"])
-def test_milliseconds_that_spark_cannot_read(tmp_path, command_spark, capsys, way):
-    path = tmp_path / "a.parquet"
-    values = pa.array([5, 2**63 // 1000 + 1], pa.timestamp("ms", "UTC"))
-    pq.write_table(pa.table({"id": [1, 2], "min_time": values, "max_time": values}), path)
-    words = [*join_words(tmp_path, path), "--invalid", "drop", "--way", way]
-    if way == "exchange":
-        said = refusal(capsys, words)
-        assert "left: the column 'min_time' holds times in milliseconds beyond" in said
-        assert said.rstrip().endswith("or use --engine local")
-        words += ["--engine", "local", "--way", "auto"]
-    assert run(words) == 0
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize("way", ["exchange", "auto"])
-def test_milliseconds_that_spark_cannot_read(tmp_path, command_spark, capsys, way):
-    path = tmp_path / "a.parquet"
-    values = pa.array([5, 2**63 // 1000 + 1], pa.timestamp("ms", "UTC"))
-    pq.write_table(pa.table({"id": [1, 2], "min_time": values, "max_time": values}), path)
-    words = [*join_words(tmp_path, path), "--invalid", "drop", "--way", way]
-    if way == "exchange":
-        said = refusal(capsys, words)
-        assert "left: the column 'min_time' holds times in milliseconds beyond" in said
-        assert said.rstrip().endswith("or use --engine local")
-        words += ["--engine", "local", "--way", "auto"]
-    assert run(words) == 0
-
-
-@pytest.mark.spark
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
 def test_finer_than_a_microsecond_is_refused(tmp_path, command_spark, capsys, name):
     path = tmp_path / name

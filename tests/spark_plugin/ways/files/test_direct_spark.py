@@ -15,8 +15,6 @@ from pyspark.sql import SparkSession
 
 from coincide import CorrelateOptions, TimingCondition, correlate, within
 from coincide.errors import ConditionError, DataError, SchemaError
-from spark_plugin.cluster.spark_errors import BeyondMicroseconds
-from spark_plugin.cluster.spark_errors import BeyondMicroseconds
 from spark_plugin.ways.files.planning import NotDirect
 from tests.helpers.comparison import SHAPES, assert_answer, condition_of, ticks_of
 from tests.helpers.direct_layouts import write_layout
@@ -159,104 +157,6 @@ def test_what_spark_writes_by_default_goes_as_dataframes(
     assert found.count() == 10
     assert "as INT96" in caplog.text
     assert "TIMESTAMP_MICROS" in caplog.text
-
-
-LAST_SECOND = (2**63 - 1) // 10**6
-"""Of those that Spark can count in microseconds; Parquet keeps seconds as milliseconds."""
-INSTANTS = {"left_time": "time", "right_time": "time", "options": CorrelateOptions(invalid="drop")}
-SAME_TIME = TimingCondition(within("0s", "0s"), 1.0)
-
-
-def in_seconds(path: Path, *seconds: int, **how: bool) -> Path:
-    times = pa.array(seconds, pa.timestamp("s", "UTC"))
-    pq.write_table(pa.table({"id": range(len(seconds)), "time": times, "other": times}), path, **how)
-    return path
-
-
-@pytest.mark.parametrize("way", ["broadcast", "exchange"])
-@pytest.mark.parametrize("second", [LAST_SECOND + 1, -LAST_SECOND - 1])
-def test_times_that_spark_cannot_read_are_named(
-    spark: SparkSession, tmp_path: Path, way: str, second: int
-) -> None:
-    path = in_seconds(tmp_path / "far.parquet", 5, second)
-    near = in_seconds(tmp_path / "near.parquet", 5, 7)
-    words = r"right: the column 'time' .*beyond ±9,223,372,036,854,775 in .*far.parquet, .*micros"
-    with pytest.raises(BeyondMicroseconds, match=words):
-        join_files(spark, near, path, SAME_TIME, way=way, **INSTANTS)
-    assert join_files(spark, near, path, SAME_TIME, way="direct", **INSTANTS).count() == 1
-
-
-def test_the_last_times_that_spark_can_read(spark: SparkSession, tmp_path: Path) -> None:
-    near = in_seconds(tmp_path / "a.parquet", 5, LAST_SECOND, -LAST_SECOND)
-    assert join_files(spark, near, near, SAME_TIME, way="broadcast", **INSTANTS).count() == 1
-
-
-def test_times_that_spark_cannot_read_and_nobody_needs(spark: SparkSession, tmp_path: Path) -> None:
-    path = in_seconds(tmp_path / "a.parquet", 5, LAST_SECOND + 1)
-    table = pq.read_table(path)
-    pq.write_table(table.set_column(1, "time", pa.array([5, 6], pa.timestamp("s", "UTC"))), path)
-    assert join_files(spark, path, path, SAME_TIME, way="broadcast", **INSTANTS).count() == 2
-
-
-def test_times_that_spark_cannot_read_without_statistics(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    path = in_seconds(tmp_path / "far.parquet", 5, LAST_SECOND + 1, write_statistics=False)
-    words = r"far\.parquet holds times that Spark cannot read: .*microseconds"
-    with pytest.raises(BeyondMicroseconds, match=words):
-        join_files(spark, path, path, SAME_TIME, way="broadcast", **INSTANTS)
-    frame = spark.read.parquet(str(path))
-    with pytest.raises(BeyondMicroseconds, match=words):
-        correlate(frame, frame, SAME_TIME, **INSTANTS)
-
-
-LAST_SECOND = (2**63 - 1) // 10**6
-"""Of those that Spark can count in microseconds; Parquet keeps seconds as milliseconds."""
-INSTANTS = {"left_time": "time", "right_time": "time", "options": CorrelateOptions(invalid="drop")}
-SAME_TIME = TimingCondition(within("0s", "0s"), 1.0)
-
-
-def in_seconds(path: Path, *seconds: int, **how: bool) -> Path:
-    times = pa.array(seconds, pa.timestamp("s", "UTC"))
-    pq.write_table(pa.table({"id": range(len(seconds)), "time": times, "other": times}), path, **how)
-    return path
-
-
-@pytest.mark.parametrize("way", ["broadcast", "exchange"])
-@pytest.mark.parametrize("second", [LAST_SECOND + 1, -LAST_SECOND - 1])
-def test_times_that_spark_cannot_read_are_named(
-    spark: SparkSession, tmp_path: Path, way: str, second: int
-) -> None:
-    path = in_seconds(tmp_path / "far.parquet", 5, second)
-    near = in_seconds(tmp_path / "near.parquet", 5, 7)
-    words = r"right: the column 'time' .*beyond ±9,223,372,036,854,775 in .*far.parquet, .*micros"
-    with pytest.raises(BeyondMicroseconds, match=words):
-        join_files(spark, near, path, SAME_TIME, way=way, **INSTANTS)
-    assert join_files(spark, near, path, SAME_TIME, way="direct", **INSTANTS).count() == 1
-
-
-def test_the_last_times_that_spark_can_read(spark: SparkSession, tmp_path: Path) -> None:
-    near = in_seconds(tmp_path / "a.parquet", 5, LAST_SECOND, -LAST_SECOND)
-    assert join_files(spark, near, near, SAME_TIME, way="broadcast", **INSTANTS).count() == 1
-
-
-def test_times_that_spark_cannot_read_and_nobody_needs(spark: SparkSession, tmp_path: Path) -> None:
-    path = in_seconds(tmp_path / "a.parquet", 5, LAST_SECOND + 1)
-    table = pq.read_table(path)
-    pq.write_table(table.set_column(1, "time", pa.array([5, 6], pa.timestamp("s", "UTC"))), path)
-    assert join_files(spark, path, path, SAME_TIME, way="broadcast", **INSTANTS).count() == 2
-
-
-def test_times_that_spark_cannot_read_without_statistics(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    path = in_seconds(tmp_path / "far.parquet", 5, LAST_SECOND + 1, write_statistics=False)
-    words = r"far\.parquet holds times that Spark cannot read: .*microseconds"
-    with pytest.raises(BeyondMicroseconds, match=words):
-        join_files(spark, path, path, SAME_TIME, way="broadcast", **INSTANTS)
-    frame = spark.read.parquet(str(path))
-    with pytest.raises(BeyondMicroseconds, match=words):
-        correlate(frame, frame, SAME_TIME, **INSTANTS)
 
 
 def test_text_keys_may_be_stored_in_two_ways(spark: SparkSession, tmp_path: Path) -> None:
