@@ -1,10 +1,8 @@
 """The oracle for histogram timestamps: a sum over all pairs of buckets, in exact arithmetic.
 
 Follows Mok, Woo & Lee (2006), "Probabilistic Timing Join over Uncertain Event Streams", Equation 2:
-the
-probability of a pair is the sum over its pairs of buckets, each of which is a pair of intervals. A histogram
-is a list of buckets (low, high, mass) in integer ticks; masses are taken as they are and divided by their
-sum.
+the probability of a pair is the sum over its pairs of buckets, each of which is a pair of intervals. A
+histogram is a list of buckets (low, high, mass) in integer ticks; masses are divided by their sum.
 """
 
 from __future__ import annotations
