@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from cpu_fallback.reference.join import qualifies, satisfaction_probability
+from cpu_fallback.reference.decision import qualifies, satisfaction_probability
 
 Bucket = tuple[int, int, float]
 Histogram = Sequence[Bucket]

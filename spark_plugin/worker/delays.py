@@ -64,7 +64,7 @@ def templates_from_delays(
     DataError
         If delays are null, not finite or too few.
     """
-    rows = arrow_table(table)
+    rows = arrow_table("delays", table, [delay] if by is None else [delay, by])
     values, edge_unit = _whole_delays(_column(rows, delay), delay, unit, tick)
     ids = [_ALL] * len(values) if by is None else _ids(_column(rows, by), by)
     names, places = np.unique(np.array(ids, object).astype(str), return_inverse=True)

@@ -15,8 +15,8 @@ from coincide.templates.table import TemplateTable, template_table
 from coincide.templates.template import Template
 from coincide.timestamps import HistogramEvents, IntervalEvents, IntervalPairs, pairs_model
 from cpu_fallback import EventJoin, event_probabilities
+from cpu_fallback.reference.decision import qualifies
 from cpu_fallback.reference.histograms import histogram_pairs, histogram_probability
-from cpu_fallback.reference.join import qualifies
 from tests.helpers.histogram_cases import Case, cases, histograms_of, tables, template_histogram
 
 SECOND = Template([0, 10, 20, 30, 40], [0.15, 0.3, 0.4, 0.15])

@@ -55,7 +55,8 @@ def templates_of(source: object, unit: str | None = None) -> Templates:
         return Templates(
             {str(name): _given(str(name), pair) for name, pair in source.items()}, unit
         )
-    return _of_table(arrow_table(source), unit)
+    names = () if isinstance(source, pa.Table) else getattr(source, "columns", ())
+    return _of_table(arrow_table("templates", source, list(names)), unit)
 
 
 def template_rows(templates: Templates) -> pa.Table:
