@@ -20,8 +20,8 @@ from bench.events import LONGEST_US, SHORTEST_US
 from bench.experiment import Bench
 from bench.fingerprints import fingerprint
 from coincide.condition import Window
-from coincide.timestamps import IntervalEvents
-from cpu_fallback import IntervalJoin
+from coincide.timestamps import IntervalEvents, IntervalPairs
+from cpu_fallback import EventJoin
 from cpu_fallback.streams import LiveBlocks, Matches, StreamStats, stream_correlator
 from cpu_fallback.streams.factory import MakeLive
 
@@ -152,7 +152,7 @@ class StreamRun:
 
     def fingerprint_of_join(self) -> tuple[int, ...]:
         """Of the pairs of the batch join."""
-        join = IntervalJoin(*self.load.events(), self.window)
+        join = EventJoin(*self.load.events(), IntervalPairs(self.window))
         sums = [
             fingerprint(*join.pairs(*run, join.left_order, join.right_order))
             for run in join.chunks(_PAIRS_AT_ONCE)

@@ -11,8 +11,8 @@ from bench.events import DEADLINE_US
 from bench.experiment import Bench, Experiment
 from coincide import class_choice
 from coincide.condition import Window
-from coincide.timestamps import IntervalEvents
-from cpu_fallback import IntervalJoin
+from coincide.timestamps import IntervalEvents, IntervalPairs
+from cpu_fallback import EventJoin
 
 WINDOW = Window(-DEADLINE_US, DEADLINE_US, 0.8)
 COSTS = {
@@ -48,13 +48,13 @@ class Trial:
     rate: float = 4.0
     groups: int = 1
 
-    def join(self) -> IntervalJoin:
+    def join(self) -> EventJoin:
         """The join, sorted and not yet counted."""
         seconds = self.left / self.rate / self.groups
         left = _events(self.left, seconds, self.left_lengths, self.groups, 1)
         right = _events(self.right, seconds, self.right_lengths, self.groups, 2)
         classes = 16 if self.left_lengths and self.right_lengths else 1
-        return IntervalJoin(left, right, WINDOW, classes=classes, threads=1)
+        return EventJoin(left, right, IntervalPairs(WINDOW), classes=classes, threads=1)
 
     def amounts(self) -> list[float]:
         """How often each cost arises, per left event."""

@@ -14,6 +14,7 @@ from bench.gpu.works import Work
 from coincide.condition import TimingCondition
 from coincide.options import CorrelateOptions
 from coincide.predicates import mutual_deadline
+from coincide.timestamps import IntervalPairs
 
 PAIRS_AT_ONCE = 1 << 22
 
@@ -24,7 +25,7 @@ def check_join(bench: Bench, backends: dict[str, Any], name: str, make: Callable
     left, right, window = make()
     for classes in (None, 1, 16):
         answers = {
-            who: _everything(package.IntervalJoin(left, right, window, classes=classes))
+            who: _everything(package.EventJoin(left, right, IntervalPairs(window), classes=classes))
             for who, package in backends.items()
         }
         bench.check_equal(f"{name}, classes {classes or 'chosen'}", answers)
@@ -87,7 +88,7 @@ def check_pairs(bench: Bench, backends: dict[str, Any], work: Work) -> int:
     left, right = work.sides()
     answers, pairs = {}, 0
     for who, package in backends.items():
-        join = package.IntervalJoin(left, right, work.window, threads=bench.cores)
+        join = package.EventJoin(left, right, IntervalPairs(work.window), threads=bench.cores)
         digest = hashlib.sha256()
         for run in join.chunks(PAIRS_AT_ONCE):
             for array in join.pairs(*run, join.left_order, join.right_order):

@@ -10,6 +10,7 @@ from bench.experiment import Bench
 from bench.gpu.clock import device_seconds
 from bench.gpu.prepared import prepared_join
 from bench.gpu.works import Work
+from coincide.timestamps import IntervalPairs
 
 BAR_MS = 50.0
 """On the device, from arrays that are there already."""
@@ -17,14 +18,14 @@ BAR_MS = 50.0
 
 def time_large(bench: Bench, work: Work) -> None:
     """Note both times, and check that both ways count the same."""
-    from gpu_kernels import IntervalJoin
+    from gpu_kernels import EventJoin
 
     bench.say("a large sparse join")
     left, right = work.sides()
     jobs: dict[str, tuple[Callable[[], int], float | None]] = {
         "sorted and counted on the device": (_on_device(work), BAR_MS),
         "copied in, sorted, counted and copied back": (
-            lambda: int(IntervalJoin(left, right, work.window).counts.sum()),
+            lambda: int(EventJoin(left, right, IntervalPairs(work.window)).counts.sum()),
             None,
         ),
     }

@@ -13,6 +13,7 @@ from bench.timing import Timing
 from coincide.condition import TimingCondition
 from coincide.options import CorrelateOptions
 from coincide.predicates import mutual_deadline
+from coincide.timestamps import IntervalPairs
 
 END_TO_END_BAR = 10.0
 _BESIDE, _WAITED = "beside the kernels", "waited for"
@@ -23,11 +24,13 @@ def time_dense(bench: Bench, backends: dict[str, Any], work: Work) -> None:
     left, right = work.sides()
 
     def counted(package: Any) -> Any:
-        join = package.IntervalJoin(left, right, work.window, threads=bench.cores)
+        join = package.EventJoin(left, right, IntervalPairs(work.window), threads=bench.cores)
         return int(join.counts.sum())
 
     def filled(package: Any) -> int:
-        return _filled(package.IntervalJoin(left, right, work.window, threads=bench.cores))
+        return _filled(
+            package.EventJoin(left, right, IntervalPairs(work.window), threads=bench.cores)
+        )
 
     for name, job in (("counts", counted), ("pairs", filled)):
         timings = bench.alternate(
@@ -61,7 +64,7 @@ def time_copies(bench: Bench, package: Any, work: Work) -> None:
 
     def filled(overlap: bool) -> int:
         transfers.current().overlap = overlap
-        return _filled(package.IntervalJoin(left, right, work.window))
+        return _filled(package.EventJoin(left, right, IntervalPairs(work.window)))
 
     try:
         timings = bench.alternate(

@@ -11,6 +11,7 @@ from bench.charts import Chart
 from bench.experiment import Bench
 from bench.gpu.backends import CPU, GPU
 from bench.gpu.works import Work
+from coincide.timestamps import IntervalPairs
 
 
 def sweep_counts(bench: Bench, backends: dict[str, Any]) -> None:
@@ -40,8 +41,8 @@ def sweep_counts(bench: Bench, backends: dict[str, Any]) -> None:
             left, right = work.sides()
 
             def job(package: Any, work: Work = work, sides: Any = (left, right)) -> int:
-                join = package.IntervalJoin(
-                    *sides, work.window, classes=work.classes, threads=bench.cores
+                join = package.EventJoin(
+                    *sides, IntervalPairs(work.window), classes=work.classes, threads=bench.cores
                 )
                 return int(join.counts.sum())
 

@@ -1,6 +1,5 @@
 """The join of events on the CPU."""
 
 from cpu_fallback.join.event_join import EventJoin, event_probabilities
-from cpu_fallback.join.interval_join import IntervalJoin, pair_probabilities
 
-__all__ = ["EventJoin", "IntervalJoin", "event_probabilities", "pair_probabilities"]
+__all__ = ["EventJoin", "event_probabilities"]

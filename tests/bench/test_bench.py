@@ -29,7 +29,8 @@ from bench.processes import PeakMemory
 from bench.report import Check, Figure, Report
 from bench.streams import StreamLoad, StreamRun, mutual_deadline_us
 from bench.timing import Timing, alternate
-from cpu_fallback import IntervalJoin
+from coincide.timestamps import IntervalPairs
+from cpu_fallback import EventJoin
 
 
 def test_list_names_every_experiment():
@@ -208,7 +209,7 @@ def test_streams_are_those_of_the_batch_join():
     lengths = arrivals.max_time - arrivals.min_time
     assert SHORTEST_US <= lengths.min() < lengths.max() <= LONGEST_US
     window = mutual_deadline_us(500, 0.8)
-    expected = int(IntervalJoin(*load.events(), window).counts.sum())
+    expected = int(EventJoin(*load.events(), IntervalPairs(window)).counts.sum())
     assert expected > 0
     assert {StreamRun(load, window, block=50)(name).pairs for name in LABELS} == {expected}
     ordered = StreamLoad(100.0, 3.0, ordered=True).arrivals()

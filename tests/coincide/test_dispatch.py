@@ -87,8 +87,8 @@ def test_intervals_by_their_rule(origin: int) -> None:
 PLAIN = """
 import numpy as np
 from coincide.condition import Window
-from coincide.timestamps import IntervalEvents
-from cpu_fallback import EventJoin, IntervalJoin
+from coincide.timestamps import IntervalEvents, IntervalPairs
+from cpu_fallback import EventJoin
 from tests.helpers.template_tables import drawn_events, drawn_model
 
 rng = np.random.default_rng(1)
@@ -98,7 +98,7 @@ right = drawn_events(rng, 30, model.right_leans, 80)
 times = rng.integers(0, 200, 50)
 side = IntervalEvents(times, times + rng.integers(0, 9, 50))
 print(EventJoin(left, right, model).counters)
-print(IntervalJoin(side, side, Window(-5, 7, 0.6), classes=2).counters)
+print(EventJoin(side, side, IntervalPairs(Window(-5, 7, 0.6)), classes=2).counters)
 """
 
 

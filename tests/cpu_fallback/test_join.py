@@ -10,8 +10,8 @@ import pytest
 import cpu_fallback.join.event_join as join_module
 from coincide import Window
 from coincide.results import JoinCounters
-from coincide.timestamps import IntervalEvents
-from cpu_fallback import IntervalJoin, pair_probabilities
+from coincide.timestamps import IntervalEvents, IntervalPairs
+from cpu_fallback import EventJoin, event_probabilities
 from cpu_fallback.reference import join as reference
 from tests.helpers.comparison import (
     PROBABILITY_TOLERANCE,
@@ -34,14 +34,14 @@ def solved() -> list[tuple[JoinCase, Pairs]]:
     return [(case, matching_rows(case)) for case in random_cases(71, N_CASES)]
 
 
-def pairs_of(join: IntervalJoin, start: int = 0, stop: int | None = None) -> Pairs:
+def pairs_of(join: EventJoin, start: int = 0, stop: int | None = None) -> Pairs:
     """Row pairs of a range of base positions."""
     stop = join.counts.size if stop is None else stop
     left, right = join.pairs(start, stop, join.left_order, join.right_order)
     return sorted(zip(left.tolist(), right.tolist(), strict=True))
 
 
-def check_join(join: IntervalJoin, expected: Pairs, n_left: int) -> None:
+def check_join(join: EventJoin, expected: Pairs, n_left: int) -> None:
     assert pairs_of(join) == expected
     per_row = np.zeros(n_left, np.int64)
     per_row[join.left_order] = join.counts
@@ -61,7 +61,7 @@ def blocks_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("classes", [None, 1, 2, 3, 5, 16])
 def test_any_number_of_classes(solved: list[tuple[JoinCase, Pairs]], classes: int | None) -> None:
     for case, expected in solved:
-        join = IntervalJoin(*sides_of(case), window_of(case), classes=classes)
+        join = EventJoin(*sides_of(case), IntervalPairs(window_of(case)), classes=classes)
         check_join(join, expected, len(case.left))
 
 
@@ -71,7 +71,9 @@ def test_threads_in_tiny_blocks(
 ) -> None:
     blocks_of_one(monkeypatch)
     for case, expected in solved:
-        join = IntervalJoin(*sides_of(case), window_of(case), classes=2, threads=threads)
+        join = EventJoin(
+            *sides_of(case), IntervalPairs(window_of(case)), classes=2, threads=threads
+        )
         assert len(join._blocks(0, 40)) == threads * 4
         check_join(join, expected, len(case.left))
 
@@ -79,7 +81,7 @@ def test_threads_in_tiny_blocks(
 @pytest.mark.parametrize("batch_pairs", [1, 2, 7, 10**6])
 def test_chunks(solved: list[tuple[JoinCase, Pairs]], batch_pairs: int) -> None:
     for case, expected in solved:
-        join = IntervalJoin(*sides_of(case), window_of(case))
+        join = EventJoin(*sides_of(case), IntervalPairs(window_of(case)))
         found: Pairs = []
         position = 0
         for start, stop in join.chunks(batch_pairs):
@@ -97,7 +99,9 @@ def test_swapped_sides_mirror(solved: list[tuple[JoinCase, Pairs]]) -> None:
     for case, expected in solved:
         left, right = sides_of(case)
         mirrored = Window(-case.hi, -case.lo, case.confidence)
-        assert pairs_of(IntervalJoin(right, left, mirrored)) == sorted((j, i) for i, j in expected)
+        assert pairs_of(EventJoin(right, left, IntervalPairs(mirrored))) == sorted(
+            (j, i) for i, j in expected
+        )
 
 
 @pytest.mark.parametrize("shift", [1, -(10**17), 2**58])
@@ -107,7 +111,7 @@ def test_shifted_times(solved: list[tuple[JoinCase, Pairs]], shift: int) -> None
             IntervalEvents(s.min_time + shift, s.max_time + shift, s.group, s.groups)
             for s in sides_of(case)
         ]
-        assert pairs_of(IntervalJoin(*shifted, window_of(case))) == expected
+        assert pairs_of(EventJoin(*shifted, IntervalPairs(window_of(case)))) == expected
 
 
 def test_one_shifted_side_shifts_the_window(solved: list[tuple[JoinCase, Pairs]]) -> None:
@@ -117,13 +121,13 @@ def test_one_shifted_side_shifts_the_window(solved: list[tuple[JoinCase, Pairs]]
             right.min_time + 977, right.max_time + 977, right.group, right.groups
         )
         window = Window(case.lo + 977, case.hi + 977, case.confidence)
-        assert pairs_of(IntervalJoin(left, right, window, classes=3)) == expected
+        assert pairs_of(EventJoin(left, right, IntervalPairs(window), classes=3)) == expected
 
 
 def test_values_are_written_by_position() -> None:
     left = IntervalEvents(np.array([9, 0, 4]), np.array([9, 0, 4]))
     right = IntervalEvents(np.array([4, 9, 0, 5]), np.array([4, 9, 0, 5]))
-    join = IntervalJoin(left, right, Window(0, 0, 1.0))
+    join = EventJoin(left, right, IntervalPairs(Window(0, 0, 1.0)))
     ids = np.array([90, 0, 40]), np.array([400, 900, 1, 500])
     values = ids[0][join.left_order], ids[1][join.right_order]
     found = join.pairs(0, 3, *values)
@@ -131,7 +135,7 @@ def test_values_are_written_by_position() -> None:
     assert join.partners(1, 3, values[1]).tolist() == [400, 900]
 
 
-def best_rows(join: IntervalJoin, ranks: np.ndarray) -> Iterator[tuple[int, int | None, float]]:
+def best_rows(join: EventJoin, ranks: np.ndarray) -> Iterator[tuple[int, int | None, float]]:
     n = join.left_order.size
     # In two runs, the second from the middle of a block.
     runs = [join.best(a, b, ranks[join.right_order]) for a, b in ((0, n // 3), (n // 3, n))]
@@ -154,7 +158,9 @@ def test_best(
         keys = [(row["max_time"] or 0, row["min_time"] or 0, row["id"]) for row in case.right]
         ranks = np.empty(len(keys), np.int64)
         ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
-        join = IntervalJoin(*sides_of(case), window_of(case), classes=classes, threads=threads)
+        join = EventJoin(
+            *sides_of(case), IntervalPairs(window_of(case)), classes=classes, threads=threads
+        )
         seen = set()
         for row, chosen, p in best_rows(join, ranks):
             seen.add(row)
@@ -173,7 +179,9 @@ def test_pair_probabilities(solved: list[tuple[JoinCase, Pairs]]) -> None:
     for case, expected in solved:
         rows = np.array(expected, np.int64).reshape(-1, 2)
         left, right = sides_of(case)
-        found = pair_probabilities(left, rows[:, 0], right, rows[:, 1], window_of(case))
+        found = event_probabilities(
+            left, rows[:, 0], right, rows[:, 1], IntervalPairs(window_of(case))
+        )
         for (i, j), p in zip(expected, found, strict=True):
             exact = pair_probability(case.left[i], case.right[j], case.lo, case.hi)
             assert probability_is_right(p, exact, PROBABILITY_TOLERANCE)
@@ -191,7 +199,7 @@ def lognormal_side(seed: int, n: int, groups: int) -> IntervalEvents:
 def naive_pairs(left: IntervalEvents, right: IntervalEvents, window: Window) -> Pairs:
     """Every pair of equal groups, decided by the formula."""
     i, j = np.nonzero((left.group[:, None] == right.group[None, :]) & (left.group >= 0)[:, None])
-    p = pair_probabilities(left, i, right, j, window)
+    p = event_probabilities(left, i, right, j, IntervalPairs(window))
     kept = p >= window.confidence - 2.0**-50
     return list(zip(i[kept].tolist(), j[kept].tolist(), strict=True))
 
@@ -204,14 +212,14 @@ def test_many_events(groups: int, window: Window, monkeypatch: pytest.MonkeyPatc
     expected = naive_pairs(left, right, window)
     assert len(expected) > 100
     for classes, threads in ((None, 1), (None, 3), (1, 1), (1, 3), (4, 2), (16, 1)):
-        join = IntervalJoin(left, right, window, classes=classes, threads=threads)
+        join = EventJoin(left, right, IntervalPairs(window), classes=classes, threads=threads)
         check_join(join, expected, len(left))
 
 
 def test_more_classes_probe_less() -> None:
     left, right = lognormal_side(3, 5000, 1), lognormal_side(4, 5000, 1)
     probed = [
-        IntervalJoin(left, right, Window(-2000, 2000, 0.8), classes=k).counters.probed
+        EventJoin(left, right, IntervalPairs(Window(-2000, 2000, 0.8)), classes=k).counters.probed
         for k in (1, 4, 16)
     ]
     assert probed == sorted(probed, reverse=True)
@@ -222,7 +230,7 @@ def test_equal_lengths_probe_nothing() -> None:
     for length in (0, 100):
         start = np.arange(0, 50_000, 25)
         side = IntervalEvents(start, start + length)
-        counters = IntervalJoin(side, side, Window(-500, 500, 0.9)).counters
+        counters = EventJoin(side, side, IntervalPairs(Window(-500, 500, 0.9))).counters
         assert counters.probed == 0
         assert counters.candidates == counters.pairs > start.size
 
@@ -230,7 +238,7 @@ def test_equal_lengths_probe_nothing() -> None:
 def test_certain_pairs_are_not_probed_at_confidence_1() -> None:
     start = np.arange(0, 50_000, 25)
     side = IntervalEvents(start, start + 10 + start % 3)
-    counters = IntervalJoin(side, side, Window(-500, 500, 1.0)).counters
+    counters = EventJoin(side, side, IntervalPairs(Window(-500, 500, 1.0))).counters
     assert counters.probed < counters.pairs / 4
 
 
@@ -239,7 +247,7 @@ def test_empty_sides(sizes: tuple[int, int]) -> None:
     left, right = (
         IntervalEvents(np.arange(n), np.arange(n), np.zeros(n, np.int64), 1) for n in sizes
     )
-    join = IntervalJoin(left, right, Window(-5, 5, 0.5), threads=2)
+    join = EventJoin(left, right, IntervalPairs(Window(-5, 5, 0.5)), threads=2)
     check_join(join, [], sizes[0])
     best, _, counters = join.best(0, sizes[0], np.arange(sizes[1]))
     assert counters == JoinCounters()
@@ -250,7 +258,7 @@ def test_events_of_equal_midpoints_keep_the_order_of_their_rows() -> None:
     rng = np.random.default_rng(5)
     midpoint, half = rng.integers(0, 300, 20_000), rng.integers(0, 40, 20_000)
     side = IntervalEvents(midpoint - half, midpoint + half)
-    join = IntervalJoin(side, side, Window(0, 0, 1.0), classes=1)
+    join = EventJoin(side, side, IntervalPairs(Window(0, 0, 1.0)), classes=1)
     expected = np.argsort(side.midpoints, kind="stable")
     assert join.left_order.tolist() == join.right_order.tolist() == expected.tolist()
     assert join.base.shapes.tolist() == side.lengths[expected].tolist()

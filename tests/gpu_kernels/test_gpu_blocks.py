@@ -19,7 +19,8 @@ from tests.helpers.simulator import gpu_problem
 if problem := gpu_problem():
     pytest.skip(problem, allow_module_level=True)
 
-from gpu_kernels import IntervalJoin
+from coincide.timestamps import IntervalPairs
+from gpu_kernels import EventJoin
 from gpu_kernels.device import memory
 from gpu_kernels.join import blocks
 from gpu_kernels.kernels import placement
@@ -101,7 +102,7 @@ def test_a_launch_refuses_what_the_kernel_does_not_take() -> None:
 def test_what_a_thread_raises_is_raised() -> None:
     """Also by a kernel whose threads wait for each other: the others do not wait for ever."""
     sides = FAULTY[0]
-    banded = IntervalJoin(*sides, FAULTY[1])._banded
+    banded = EventJoin(*sides, IntervalPairs(FAULTY[1]))._banded
     block = banded.blocks(0, len(sides[0]))[0]
     targets = banded.sides.targets._replace(keys=np.empty(0, np.int64))
     broken = banded._replace(sides=banded.sides._replace(targets=targets))

@@ -14,7 +14,7 @@ import pytest
 import cpu_fallback
 from coincide import BackendError, CorrelateOptions, MemoryBudgetError, Window, correlate_tables
 from coincide.results import JoinCounters
-from coincide.timestamps import IntervalEvents
+from coincide.timestamps import IntervalEvents, IntervalPairs
 from gpu_kernels.kernels.compilation import TILE
 from gpu_kernels.kernels.simulation import SIMULATED
 from spark_plugin.worker.backends.choice import load_backend
@@ -60,10 +60,10 @@ def assert_all_same(found: Any, expected: Any) -> None:
 
 def check_join(
     sides: Sides, window: Window, classes: int | None = None, batch_pairs: int = 10**6
-) -> cpu_fallback.IntervalJoin:
+) -> cpu_fallback.EventJoin:
     """Compare everything that both joins answer; returns the CPU's."""
     gpu, cpu = (
-        package.IntervalJoin(*sides, window, classes=classes)
+        package.EventJoin(*sides, IntervalPairs(window), classes=classes)
         for package in (gpu_kernels, cpu_fallback)
     )
     names = ("bands", "left_order", "right_order", "counts", "offsets", "counters")
@@ -77,8 +77,8 @@ def check_join(
         assert_same(gpu.partners(*run, gpu.right_order), cpu.partners(*run, cpu.right_order))
     check_best(gpu, cpu)
     rows = cpu.pairs(0, cpu.counts.size, cpu.left_order, cpu.right_order)
-    pairs = sides[0], rows[0], sides[1], rows[1], window
-    assert_same(gpu_kernels.pair_probabilities(*pairs), cpu_fallback.pair_probabilities(*pairs))
+    pairs = sides[0], rows[0], sides[1], rows[1], IntervalPairs(window)
+    assert_same(gpu_kernels.event_probabilities(*pairs), cpu_fallback.event_probabilities(*pairs))
     return cpu
 
 
@@ -160,7 +160,12 @@ def test_best_of_few_candidates_at_once(most: int, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(candidates, "_CANDIDATES_AT_ONCE", most)
     monkeypatch.setattr(candidates.Candidates, "best", best)
     sides = spread(5, 60, 500, 200, 2), spread(6, 50, 500, 200, 2)
-    check_best(*(p.IntervalJoin(*sides, Window(-80, 90, 0.6)) for p in (gpu_kernels, cpu_fallback)))
+    check_best(
+        *(
+            p.EventJoin(*sides, IntervalPairs(Window(-80, 90, 0.6)))
+            for p in (gpu_kernels, cpu_fallback)
+        )
+    )
     assert sum(n for n, _ in counts) > 200
     # Only the last event of a part may lead beyond the bound, with at most as many as there are targets.
     assert all(n < most + 50 or events == 1 for n, events in counts)
@@ -192,7 +197,7 @@ def test_output_goes_where_the_caller_says() -> None:
         return taken[-1]
 
     sides = spread(7, 20, 200, 30), spread(8, 20, 200, 30)
-    found = gpu_kernels.IntervalJoin(*sides, Window(-20, 20, 0.5), empty=empty)
+    found = gpu_kernels.EventJoin(*sides, IntervalPairs(Window(-20, 20, 0.5)), empty=empty)
     left, right = found.pairs(0, 20, found.left_order, found.right_order)
     assert left.size == right.size > 0
     assert np.shares_memory(left, taken[0])
@@ -204,7 +209,7 @@ def test_batches_filled_ahead(ahead: int, monkeypatch: pytest.MonkeyPatch) -> No
     """Batches asked for in any order, with other values in between, are cut from what is filled."""
     monkeypatch.setattr(join, "_PAIRS_AHEAD", ahead)
     sides, window = (spread(13, 40, 900, 90), spread(14, 40, 900, 90)), Window(-50, 80, 0.6)
-    gpu, cpu = (p.IntervalJoin(*sides, window) for p in (gpu_kernels, cpu_fallback))
+    gpu, cpu = (p.EventJoin(*sides, IntervalPairs(window)) for p in (gpu_kernels, cpu_fallback))
     values = [(cpu.left_order * k, cpu.right_order + k) for k in (2, 3)]
     runs = list(cpu.chunks(5))
     for i in np.random.default_rng(15).permutation(len(runs)):
@@ -215,7 +220,7 @@ def test_batches_filled_ahead(ahead: int, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_small_batches_are_filled_together(monkeypatch: pytest.MonkeyPatch) -> None:
     sides = spread(13, 40, 900, 90), spread(14, 40, 900, 90)
-    found = gpu_kernels.IntervalJoin(*sides, Window(-50, 80, 0.6))
+    found = gpu_kernels.EventJoin(*sides, IntervalPairs(Window(-50, 80, 0.6)))
     runs = list(found.chunks(1))
     sizes = allocating(monkeypatch, lambda *_: False)
     for run in runs:
@@ -272,13 +277,13 @@ def test_small_memory_splits_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_memory_too_small_for_one_event(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = gpu_kernels.IntervalJoin(*FAULTY[0], FAULTY[1], classes=2)
+    found = gpu_kernels.EventJoin(*FAULTY[0], IntervalPairs(FAULTY[1]), classes=2)
     allocating(monkeypatch, lambda *_: True)
     for attempt in (
         lambda: found.counts,
         lambda: found.best(0, 70, np.arange(60)),
-        lambda: gpu_kernels.pair_probabilities(
-            FAULTY[0][0], np.arange(5), FAULTY[0][1], np.arange(5), FAULTY[1]
+        lambda: gpu_kernels.event_probabilities(
+            FAULTY[0][0], np.arange(5), FAULTY[0][1], np.arange(5), IntervalPairs(FAULTY[1])
         ),
     ):
         with pytest.raises(MemoryBudgetError, match=r"GPU has no memory for an array.*slice_rows"):
@@ -288,7 +293,7 @@ def test_memory_too_small_for_one_event(monkeypatch: pytest.MonkeyPatch) -> None
 def test_sides_that_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(join, "ordered", fails_once(None, MemoryError("full")))
     with pytest.raises(MemoryBudgetError, match="GPU has no memory for both sides of the join"):
-        gpu_kernels.IntervalJoin(*FAULTY[0], FAULTY[1])
+        gpu_kernels.EventJoin(*FAULTY[0], IntervalPairs(FAULTY[1]))
 
 
 def fails_once(work: Any, error: Exception) -> Any:
@@ -331,7 +336,7 @@ def test_a_sort_without_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(buffers, "array_module", Module)
     Module.argsort = staticmethod(fails_once(xp.argsort, MemoryError("std::bad_alloc")))
     with pytest.raises(MemoryBudgetError, match=r"for both sides of the join: std::bad_alloc"):
-        gpu_kernels.IntervalJoin(*FAULTY[0], FAULTY[1])
+        gpu_kernels.EventJoin(*FAULTY[0], IntervalPairs(FAULTY[1]))
 
 
 def test_device_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -341,14 +346,14 @@ def test_device_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> Any:
         raise CUDADriverError("CUDA_ERROR_ILLEGAL_ADDRESS")
 
-    found = gpu_kernels.IntervalJoin(*FAULTY[0], FAULTY[1])
+    found = gpu_kernels.EventJoin(*FAULTY[0], IntervalPairs(FAULTY[1]))
     monkeypatch.setattr(memory, "_allocate", fail)
     with pytest.raises(BackendError, match=r"GPU failed \(CUDADriverError: .*ILLEGAL.*new process"):
         _ = found.counts
 
 
 def test_errors_of_ours_are_not_blamed_on_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = gpu_kernels.IntervalJoin(*FAULTY[0], FAULTY[1])
+    found = gpu_kernels.EventJoin(*FAULTY[0], IntervalPairs(FAULTY[1]))
     monkeypatch.setattr(memory, "_allocate", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         _ = found.counts

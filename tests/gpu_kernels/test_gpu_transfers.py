@@ -21,6 +21,7 @@ if not SIMULATED:
     pytest.skip("the simulator's; test_gpu_simulator runs these", allow_module_level=True)
 
 import gpu_kernels
+from coincide.timestamps import IntervalPairs
 from gpu_kernels.device import memory, transfers
 from gpu_kernels.device.transfers import Transfers
 from gpu_kernels.join import buffers
@@ -62,7 +63,7 @@ def test_the_same_answers(link: DeferredLink, classes: int, batch_pairs: int) ->
 def test_results_leave_while_the_next_block_is_filled(
     link: DeferredLink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = gpu_kernels.IntervalJoin(*FAULTY[0], FAULTY[1])
+    found = gpu_kernels.EventJoin(*FAULTY[0], IntervalPairs(FAULTY[1]))
     values = found.left_order, found.right_order
     n = found.counts.size
     found.pairs(0, 1, *values)
@@ -91,7 +92,7 @@ def test_the_right_side_is_copied_while_the_left_is_sorted(
 
     monkeypatch.setattr(buffers, "by_key", sort)
     left, right = FAULTY[0]
-    gpu_kernels.IntervalJoin(left, right, FAULTY[1])
+    gpu_kernels.EventJoin(left, right, IntervalPairs(FAULTY[1]))
     pieces = [3 * -(-len(side) // ITEMS) for side in (left, right)]
     copies = [["to_device"] * n + ["kernels_follow", "sort"] for n in pieces]
     assert link.log == ["copies_follow", *copies[0], *copies[1]]
@@ -137,7 +138,7 @@ def test_a_failed_block_lets_those_before_arrive_first(
     link: DeferredLink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They hold memory, which the second attempt may need."""
-    found = gpu_kernels.IntervalJoin(*FAULTY[0], FAULTY[1])
+    found = gpu_kernels.EventJoin(*FAULTY[0], IntervalPairs(FAULTY[1]))
     values = found.left_order, found.right_order
     expected = found.pairs(0, 70, *values)
     found._filled.clear()
@@ -162,7 +163,7 @@ def test_a_failed_block_lets_those_before_arrive_first(
 def test_no_copy_is_left_behind_by_a_failure(
     link: DeferredLink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = gpu_kernels.IntervalJoin(*FAULTY[0], FAULTY[1])
+    found = gpu_kernels.EventJoin(*FAULTY[0], IntervalPairs(FAULTY[1]))
     values = found.left_order, found.right_order
     assert found.counts.sum() > 0
     with monkeypatch.context() as broken:
@@ -188,7 +189,7 @@ def test_a_side_half_sent_is_waited_for(
 
     monkeypatch.setattr(link, name, interrupt)
     with pytest.raises(KeyboardInterrupt):
-        gpu_kernels.IntervalJoin(*FAULTY[0], FAULTY[1])
+        gpu_kernels.EventJoin(*FAULTY[0], IntervalPairs(FAULTY[1]))
     assert "to_device" in link.log
     assert link.pending == 0
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from coincide import Window
-from cpu_fallback import IntervalJoin
+from coincide.timestamps import IntervalPairs
+from cpu_fallback import EventJoin
 from cpu_fallback.reference import join as reference
 from cpu_fallback.streams import ALGORITHMS
 from tests.helpers.strategies import random_cases
@@ -44,7 +45,7 @@ def pairs_by_reference(case: StreamCase) -> Pairs:
 
 
 def pairs_by_join(case: StreamCase) -> Pairs:
-    join = IntervalJoin(case.left.events, case.right.events, case.window)
+    join = EventJoin(case.left.events, case.right.events, IntervalPairs(case.window))
     left, right = join.pairs(0, join.counts.size, join.left_order, join.right_order)
     order = np.lexsort((right, left))
     return np.stack([left[order], right[order]], axis=1)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from coincide import Window
-from coincide.timestamps import IntervalEvents
-from cpu_fallback import IntervalJoin
+from coincide.timestamps import IntervalEvents, IntervalPairs
+from cpu_fallback import EventJoin
 from cpu_fallback.streams import ALGORITHMS, stream_correlator
 from tests.helpers.stream_cases import sorted_pairs
 
@@ -43,8 +43,9 @@ def test_late_events_stand_aside(algorithm: str, delays: tuple[int, int]) -> Non
             results.append(correlator.push(name, (low[rows], high[rows])))
     results.append(correlator.flush())
     kept = [np.flatnonzero(~each) for each in late]
-    join = IntervalJoin(
-        *(IntervalEvents(s[0][k], s[1][k]) for s, k in zip(sides, kept, strict=True)), WINDOW
+    join = EventJoin(
+        *(IntervalEvents(s[0][k], s[1][k]) for s, k in zip(sides, kept, strict=True)),
+        IntervalPairs(WINDOW),
     )
     left, right = join.pairs(
         0, join.counts.size, kept[0][join.left_order], kept[1][join.right_order]
