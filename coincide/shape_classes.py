@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from coincide.compiled import compiled
+from coincide.errors import ConditionError
+from coincide.sides import SIDES
 
 MOST_CLASSES = 1024
 """Of a side. A join's tables grow with their square, a base event's work with their number."""
@@ -80,6 +82,23 @@ class ShapeClasses:
         uint16 array, shape (n,)
         """
         return _assign(shapes, self.highest)
+
+
+def checked(chosen: tuple[ShapeClasses, ShapeClasses]) -> tuple[ShapeClasses, ShapeClasses]:
+    """The classes of both sides of a join, unless they are more than it takes.
+
+    Raises
+    ------
+    ConditionError
+        If a side has more than `MOST_CLASSES`.
+    """
+    for side, classes in zip(SIDES, chosen, strict=True):
+        if classes.count > MOST_CLASSES:
+            raise ConditionError(
+                f"{side}: the timestamp model cuts its shapes into {classes.count:,} classes, and a join"
+                f" takes {MOST_CLASSES:,}; put near shapes into one class"
+            )
+    return chosen
 
 
 @compiled(forceinline=True)

@@ -12,6 +12,7 @@ import numpy as np
 
 from coincide.class_choice import HostPopulation
 from coincide.results import JoinCounters, offsets_of, runs_of_about
+from coincide.shape_classes import checked
 from coincide.sides import LEFT
 from coincide.timestamps.protocol import Events, PairModel
 from cpu_fallback.join import kernels
@@ -55,11 +56,13 @@ class EventJoin:
         self.threads = threads
         self._empty = empty
         bases, targets = self._run([lambda: ordered(left), lambda: ordered(right)])
-        k1, k2 = model.choose_classes(
-            HostPopulation(bases.keys, bases.shapes, left.group),
-            HostPopulation(targets.keys, targets.shapes, right.group),
-            left.groups,
-            classes,
+        k1, k2 = checked(
+            model.choose_classes(
+                HostPopulation(bases.keys, bases.shapes, left.group),
+                HostPopulation(targets.keys, targets.shapes, right.group),
+                left.groups,
+                classes,
+            )
         )
         self.bands = model.bands(LEFT, k1, k2)
         self.base, self.targets = self._run(

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from coincide.shape_classes import checked
 from coincide.sides import LEFT
 from coincide.timestamps.protocol import PairModel
 from gpu_kernels.device.arrays import on_device, tuple_on_device
@@ -44,8 +45,13 @@ def prepared(
     model : PairModel
     classes : int or None
         Of each side; None: chosen.
+
+    Raises
+    ------
+    ConditionError
+        If the model cuts a side into more classes than a join takes.
     """
-    k1, k2 = model.choose_classes(left, right, groups, classes)
+    k1, k2 = checked(model.choose_classes(left, right, groups, classes))
     bands = model.bands(LEFT, k1, k2)
     left_order, base = base_buffer(left, groups, k1)
     right_order, targets = target_buffer(right, groups, k2)

@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from coincide.errors import ConditionError
 from coincide.length_classes import MAX_CLASSES
+from coincide.shape_classes import MOST_CLASSES, ShapeClasses
+from coincide.sides import SIDES
 from cpu_fallback import EventJoin, event_probabilities
 from cpu_fallback.streams import LiveBlocks
 from tests.helpers.template_streams import check_streams
@@ -87,3 +90,13 @@ def test_the_best_partner(classes: int | None) -> None:
 @pytest.mark.parametrize("algorithm", ["lazy", "lookup", "classes"])
 def test_streams_of_templates(algorithm: Any, templates: tuple[int, int]) -> None:
     check_streams(algorithm, templates, LiveBlocks)
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_more_classes_than_a_join_takes(monkeypatch: pytest.MonkeyPatch, side: str) -> None:
+    model, *events = case(1, (3, 2))
+    counts = (MOST_CLASSES + (side == name) for name in SIDES)
+    each = [ShapeClasses(ends, ends, ends / ends.sum()) for ends in map(np.arange, counts)]
+    monkeypatch.setattr(type(model), "choose_classes", lambda *_: tuple(each))
+    with pytest.raises(ConditionError, match=f"{side}: .* 1,025 classes, and a join takes 1,024"):
+        EventJoin(*events, model)

@@ -26,6 +26,9 @@ COUNTS = [
     *(("-300ms", "100ms", ct, n) for ct, n in ((0.9, 4_583), (1.0, 100))),
 ]
 
+QUICK = [("-250ms", "250ms", 0.5, 40_518), ("-300ms", "100ms", 0.75, 14_290)]
+"""Those that Spark counts in the quick round, too."""
+
 
 def pair_keys(left: pa.ChunkedArray, right: pa.ChunkedArray) -> np.ndarray:
     """One sorted number per pair of ids."""
@@ -77,7 +80,7 @@ def frames(seismic: SeismicPicks, _spark_session: SparkSession) -> tuple[DataFra
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("lo", "hi", "confidence", "pairs"),
-    [case for case in COUNTS if case[2:] in ((0.5, 40_518), (0.75, 14_290))],
+    [case if case in QUICK else pytest.param(*case, marks=pytest.mark.slow) for case in COUNTS],
 )
 def test_counts_on_spark(
     seismic: SeismicPicks, spark: SparkSession, frames: tuple[DataFrame, DataFrame],

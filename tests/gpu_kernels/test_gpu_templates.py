@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from coincide.errors import ConditionError
 from coincide.length_classes import MAX_CLASSES
+from coincide.shape_classes import MOST_CLASSES, ShapeClasses
 from tests.helpers.simulator import gpu_problem
 
 if problem := gpu_problem():
@@ -59,3 +61,14 @@ def test_templates_are_joined(templates: tuple[int, int], groups: int, classes: 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_streams_of_templates(algorithm: Any, templates: tuple[int, int]) -> None:
     check_streams(algorithm, templates, LiveBlocks, n=200)
+
+
+def test_more_classes_than_a_join_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    model = drawn_model(rng, (3, 2))
+    sides = [drawn_events(rng, 9, leans, 50) for leans in (model.left_leans, model.right_leans)]
+    few, many = (np.arange(count) for count in (2, MOST_CLASSES + 1))
+    chosen = tuple(ShapeClasses(ends, ends, ends / ends.sum()) for ends in (few, many))
+    monkeypatch.setattr(type(model), "choose_classes", lambda *_: chosen)
+    with pytest.raises(ConditionError, match=r"right: .* 1,025 classes, and a join takes 1,024"):
+        gpu_kernels.EventJoin(*sides, model)
