@@ -253,7 +253,7 @@ def _check_before_spark(request: JoinRequest, inputs: list[ArrowInput]) -> tuple
 
 
 def _time_names(request: JoinRequest) -> tuple[list[str], list[str]]:
-    left, right = (list(dict.fromkeys(names)) for names in request.arguments.times)
+    left, right = (list(dict.fromkeys(names.clocks)) for names in request.arguments.times)
     return left, right
 
 

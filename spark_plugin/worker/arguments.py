@@ -10,9 +10,11 @@ from coincide.errors import ConditionError, SchemaError
 from coincide.options import Backend, CorrelateOptions, Emit, How, check_choice
 from coincide.sides import SIDES
 from coincide.units import Tick
-from spark_plugin.worker.arrow.time_columns import time_names
+from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of
 from spark_plugin.worker.backends.choice import check_backend
 from spark_plugin.worker.emission.spec import JoinSpec, check_emission, hands_out_partners
+from spark_plugin.worker.timestamps.columns import TimestampColumns
+from spark_plugin.worker.timestamps.names import TimestampNames, all_columns, timestamp_names
 
 Names = str | Sequence[str]
 
@@ -60,9 +62,13 @@ class JoinArguments:
         _ = self.times
 
     @property
-    def times(self) -> tuple[tuple[str, str], tuple[str, str]]:
-        """The min and the max column of the left and of the right side."""
-        return time_names("left", self.left_time), time_names("right", self.right_time)
+    def times(self) -> tuple[TimestampNames, TimestampNames]:
+        """The timestamps of the left and of the right side."""
+        left, right = (
+            timestamp_names(*each)
+            for each in zip(SIDES, (self.left_time, self.right_time), strict=True)
+        )
+        return left, right
 
     @property
     def keys(self) -> list[str]:
@@ -79,10 +85,33 @@ class JoinArguments:
     def columns(self) -> tuple[list[str], list[str]]:
         """All columns that are needed of the left and of the right side."""
         left, right = (
-            list(dict.fromkeys([*times, *self.keys, *handed_out]))
+            list(dict.fromkeys([*all_columns(times), *self.keys, *handed_out]))
             for times, handed_out in zip(self.times, self.payload, strict=True)
         )
         return left, right
+
+    def resolved_times(
+        self, clocks: Sequence[TimeColumn]
+    ) -> tuple[TimestampColumns, TimestampColumns]:
+        """The timestamps of both sides, in one tick.
+
+        Parameters
+        ----------
+        clocks : sequence of TimeColumn
+            What the two clocks of left, then those of right, mean as times.
+
+        Raises
+        ------
+        SchemaError, ConditionError
+            If they do not go together, or not with what the options say.
+        """
+        tick = resolve_tick(clocks, self.options)
+        scales = [scale_of(column, tick, self.options) for column in clocks]
+        longest, (left, right) = self.longest(tick), self.times
+        return (
+            left.resolved((scales[0], scales[1]), longest[0]),
+            right.resolved((scales[2], scales[3]), longest[1]),
+        )
 
     def longest(self, tick: Tick) -> tuple[int | None, int | None]:
         """The declared longest lengths of both sides, in ticks.
@@ -101,12 +130,14 @@ class JoinArguments:
                 )
         return left, right
 
-    def spec(self, tick: Tick, threads: int, batch_pairs: int) -> JoinSpec:
+    def spec(self, times: Sequence[TimestampColumns], threads: int, batch_pairs: int) -> JoinSpec:
         """What is computed, in ticks; the numbers are for what the options leave open."""
+        left, right = times
+        tick = left.scales[0].tick
         return JoinSpec(
             self.condition.window(tick), self.how, self.emit, self.probability, self.backend,
             self.options.classes, self.options.threads or threads,
-            self.options.batch_pairs or batch_pairs,
+            self.options.batch_pairs or batch_pairs, (left.model, right.model),
         )  # fmt: skip
 
 

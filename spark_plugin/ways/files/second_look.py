@@ -49,5 +49,5 @@ def _looked_at(join: DirectJoin, side: int) -> tuple[Side, Evidence]:
     spread = np.union1d(np.arange(0, len(places), every), max(len(places) - 1, 0))
     parts = Parts.whole(places.take(spread[: len(places)]))
     events, _ = tables.read(side, join.files[side].read(parts, tables.columns(side), threads=True))
-    found = evidence_of(events, tables.scales[side][0])
+    found = evidence_of(events, tables.times[side].scales[0])
     return events, replace(found, is_all=every == 1)

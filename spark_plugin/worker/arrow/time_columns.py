@@ -9,11 +9,14 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from coincide.errors import ConditionError, SchemaError
 from coincide.options import CorrelateOptions
 from coincide.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, Tick
+
+if TYPE_CHECKING:
+    from spark_plugin.worker.timestamps.columns import TimestampColumns
 
 Family = Literal["timestamp", "timestamp_ntz", "integer", "float"]
 
@@ -233,14 +236,13 @@ def time_names(side: str, time: str | Sequence[str]) -> tuple[str, str]:
     return names
 
 
-def describe_invalid(
-    side: str, reason: str, count: int, scales: Sequence[TimeScale], example: object
-) -> str:
+def describe_invalid(columns: TimestampColumns, reason: str, count: int, example: object) -> str:
     """The message for invalid rows: the column, the count, one example, and what to do."""
-    names = " and ".join(dict.fromkeys(scale.column.name for scale in scales))
+    scales, names = columns.scales, " and ".join(columns.blamed(reason))
+    words = f"{scales[0].column.side}: {INVALID_REASONS[reason]} {names}"
     hint = range_hint(scales[0].tick, scales) if reason == "range" else ""
     return (
-        f"{side}: {INVALID_REASONS[reason]} {names} in {count} row{'s' if count > 1 else ''},"
+        f"{words} in {count} row{'s' if count > 1 else ''},"
         f" for example {example}. {hint and f'Here {hint}. '}Mend the data, or leave such rows out with"
         " options=CorrelateOptions(invalid='drop')"
     )

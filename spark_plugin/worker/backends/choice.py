@@ -27,7 +27,7 @@ def check_backend(name: str) -> None:
 
 
 def load_backend(name: str) -> ModuleType:
-    """The package that exposes `IntervalJoin` and `pair_probabilities`: call it where the work is done.
+    """The package that exposes `EventJoin` and `event_probabilities`: call it where the work is done.
 
     Raises
     ------

@@ -19,18 +19,18 @@ _log = logging.getLogger(__name__)
 
 
 def make_join(backend: ModuleType, *sides: Any, **arguments: Any) -> Any:
-    """The backend's `IntervalJoin`, with a way out if it is a GPU's."""
+    """The backend's `EventJoin`, with a way out if it is a GPU's."""
     if backend.__name__ != "gpu_kernels":
-        return backend.IntervalJoin(*sides, **arguments)
+        return backend.EventJoin(*sides, **arguments)
     cpu = import_module("cpu_fallback")
     return ResilientJoin(
-        lambda: backend.IntervalJoin(*sides, **arguments),
-        lambda: cpu.IntervalJoin(*sides, **arguments),
+        lambda: backend.EventJoin(*sides, **arguments),
+        lambda: cpu.EventJoin(*sides, **arguments),
     )
 
 
 class ResilientJoin:
-    """Used as an `IntervalJoin`. Both backends agree in order, so that what was handed out stands.
+    """Used as an `EventJoin`. Both backends agree in order, so that what was handed out stands.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class ResilientJoin:
 
     @property
     def left_order(self) -> np.ndarray:
-        """As `IntervalJoin`, like all that follow."""
+        """As `EventJoin`, like all that follow."""
         return self._do(lambda join: join.left_order)
 
     @property

@@ -49,12 +49,10 @@ class Emission(ABC):
     ):
         self._left, self._right, self._spec, self.schema = left, right, spec, schema
         self._backend = backend
-        self._left_events, self._right_events = grouped_events(left, right)
+        self._events = (*grouped_events(left, right), spec.pairs)
         self.join = make_join(
             backend,
-            self._left_events,
-            self._right_events,
-            spec.window,
+            *self._events,
             classes=spec.classes,
             threads=spec.threads,
             empty=_arrow_int64,
@@ -145,12 +143,13 @@ class Emission(ABC):
         yield from (slice(*cut) for cut in cuts(sizes, rows[0].size, row_sizes.BATCH_BYTES))
 
     def _probabilities(self, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
-        given = self._left_events, left_rows, self._right_events, right_rows, self._spec.window
+        left, right, model = self._events
+        given = left, left_rows, right, right_rows, model
         try:
-            return self._backend.pair_probabilities(*given)
+            return self._backend.event_probabilities(*given)
         except MemoryBudgetError:
             # The CPU's, to the bit; a join that lacks memory has given its warning by now.
-            return import_module("cpu_fallback").pair_probabilities(*given)
+            return import_module("cpu_fallback").event_probabilities(*given)
 
     def _batch(self, left_rows: np.ndarray, others: list[pa.Array]) -> pa.RecordBatch:
         left = [column(left_rows) for column in self._left_columns]

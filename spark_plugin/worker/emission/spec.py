@@ -9,6 +9,8 @@ import pyarrow as pa
 from coincide.condition import Window
 from coincide.errors import ConditionError
 from coincide.options import Emit, How
+from coincide.timestamps.protocol import PairModel
+from spark_plugin.worker.timestamps.models import INTERVALS, SideModel, pair_model
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,8 @@ class JoinSpec:
     classes : int or None
     threads : int
     batch_pairs : int
+    models : (SideModel, SideModel)
+        Of the timestamps, left and right.
     """
 
     window: Window
@@ -34,6 +38,12 @@ class JoinSpec:
     classes: int | None = None
     threads: int = 1
     batch_pairs: int = 1_000_000
+    models: tuple[SideModel, SideModel] = (INTERVALS, INTERVALS)
+
+    @property
+    def pairs(self) -> PairModel:
+        """The timing condition on the timestamps of both sides."""
+        return pair_model(self.window, *self.models)
 
     @property
     def keeps_unmatched(self) -> bool:

@@ -67,12 +67,12 @@ class Evidence:
 
 def evidence_of(side: Side, scale: TimeScale) -> Evidence:
     """What the events of a side in memory tell."""
-    low, high = side.min_time, side.max_time
+    high, lengths = side.max_time, side.lengths
     if side.matchable is not None:
-        low, high = low[side.matchable], high[side.matchable]
-    if not low.size:
+        high, lengths = high[side.matchable], lengths[side.matchable]
+    if not high.size:
         return Evidence(scale, 0)
-    lengths = high - low
+    low = high - lengths
     middle = lengths.size // 2
     return Evidence(
         scale, low.size, int(lengths.min()), int(low.min()), int(high.max()),

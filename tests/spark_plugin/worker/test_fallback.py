@@ -28,7 +28,7 @@ def made_up_gpu(fails_at: int) -> ModuleType:
         if next(used) >= fails_at:
             raise MemoryBudgetError("the GPU's memory is full")
 
-    class Join(cpu_fallback.IntervalJoin):
+    class Join(cpu_fallback.EventJoin):
         def __init__(self, *given: Any, **more: Any) -> None:
             use()
             super().__init__(*given, **more)
@@ -38,12 +38,12 @@ def made_up_gpu(fails_at: int) -> ModuleType:
                 use()
             return super().__getattribute__(name)
 
-    def pair_probabilities(*given: Any) -> np.ndarray:
+    def event_probabilities(*given: Any) -> np.ndarray:
         use()
-        return cpu_fallback.pair_probabilities(*given)
+        return cpu_fallback.event_probabilities(*given)
 
     package = ModuleType("gpu_kernels")
-    vars(package).update(IntervalJoin=Join, pair_probabilities=pair_probabilities)
+    vars(package).update(EventJoin=Join, event_probabilities=event_probabilities)
     return package
 
 
