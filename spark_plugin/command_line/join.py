@@ -40,6 +40,7 @@ from spark_plugin.worker.files.parquet_rows import ParquetRows
 from spark_plugin.worker.files.publishing import Publication
 from spark_plugin.worker.join import TableJoin
 from spark_plugin.worker.reports.reports import extended
+from spark_plugin.worker.timestamps.names import all_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -240,13 +241,13 @@ def _check_before_spark(request: JoinRequest, inputs: list[ArrowInput]) -> tuple
         check_for_spark(given, columns)
     types = _unknown_types(request, inputs)
     tables = []
-    for given, names, unknown in zip(inputs, _time_names(request), types, strict=True):
+    for given, names, unknown in zip(inputs, _timestamp_names(request), types, strict=True):
         if given.source.is_uri or path_columns(given.source).intersection(names):
             return types  # Spark alone knows of which type they are
         schema = given.typed(names, unknown)
         tables.append(pa.schema([f.with_type(plain_type(f.type)) for f in schema]).empty_table())
     # Times only: as keys, Spark takes many types for one that differ here.
-    left, right = _time_names(request)
+    left, right = _timestamp_names(request)
     times = replace(request.arguments, by=(), left_columns=left, right_columns=right)
     TableJoin(tables[0], tables[1], times)
     return types
@@ -254,6 +255,12 @@ def _check_before_spark(request: JoinRequest, inputs: list[ArrowInput]) -> tuple
 
 def _time_names(request: JoinRequest) -> tuple[list[str], list[str]]:
     left, right = (list(dict.fromkeys(names.clocks)) for names in request.arguments.times)
+    return left, right
+
+
+def _timestamp_names(request: JoinRequest) -> tuple[list[str], list[str]]:
+    """All columns that timestamps are made of."""
+    left, right = map(all_columns, request.arguments.times)
     return left, right
 
 

@@ -73,6 +73,7 @@ class EventFrame:
         return [
             f"{low} AS low",
             f"{high} AS high",
+            *self._sql.extras,
             f"({null_key}) AS null_key",
             f"{key_hash} AS key_hash",
             *(f"xxhash64({i}L, {known}) AS {name}" for i, name in enumerate(HASHES)),

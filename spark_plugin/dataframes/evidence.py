@@ -57,7 +57,7 @@ class FrameEvidence:
             Evidence(side.times.scales[0], s.matchable, s.shortest, s.first, s.last)
             for side, s in zip(self.sides, statistics, strict=True)
         )
-        return explain_emptiness(left, right, self.spec.window, self.spec.how, keys)
+        return explain_emptiness(left, right, self.spec, keys)
 
     def _shares_no_key(self, statistics: tuple[SideStatistics, SideStatistics]) -> bool:
         """Whether the sample holds all events, and no key of one side is on the other."""

@@ -21,6 +21,7 @@ from spark_plugin.dataframes.evidence import FrameEvidence
 from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.dataframes.stage import Stage, observed_numbers
 from spark_plugin.dataframes.stage_resources import gpu_profile
+from spark_plugin.dataframes.timestamps import with_timestamps
 from spark_plugin.ways.broadcast.plan import BroadcastPlan
 from spark_plugin.ways.broadcast.streaming_sides import check_streaming
 from spark_plugin.ways.broadcast.worker.small_side import Shipment
@@ -28,7 +29,7 @@ from spark_plugin.ways.choice import JOINS, plan_ways
 from spark_plugin.ways.exchange.plan import SlicePlan
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.counts import SideCounts
-from spark_plugin.worker.arrow.schemas import check_keys
+from spark_plugin.worker.arrow.schemas import check_keys, check_label
 from spark_plugin.worker.reports.emptiness import NoPairs
 from spark_plugin.worker.reports.metrics import counters_of
 from spark_plugin.worker.reports.reports import JoinReport, JoinSummary, tell
@@ -169,7 +170,7 @@ def plan_correlation(
         for name in side.payload:
             frames.field_of(side.source, side.side, name)
     result = ResultColumns(sides, spec)
-    check_streaming(left, right, spec, options)
+    check_streaming(sides, spec, options)
     check_workers(left.sparkSession)
     statistics, plan = plan_ways(sides, spec, options)
     _log.info("correlate: %s", plan.describe())
@@ -202,6 +203,10 @@ def _event_frames(
     keys, payload = arguments.keys, arguments.payload
     kinds = [frames.key_kinds(*each, keys) for each in zip(sources, SIDES, strict=True)]
     check_keys(keys, kinds[0], kinds[1])
+    for side, source, names in zip(SIDES, sources, arguments.times, strict=True):
+        for name in names.labels:
+            kind = frames.field_of(source, side, name).dataType
+            check_label(side, name, kind.simpleString(), frames.can_be_label(kind))
     clocks = [
         frames.spark_time_column(side, frames.field_of(source, side, name))
         for side, source, names in zip(SIDES, sources, arguments.times, strict=True)
@@ -209,7 +214,7 @@ def _event_frames(
     ]
     times = arguments.resolved_times(clocks)
     left, right = (
-        EventFrame(side, sources[i], times[i], keys, payload[i])
+        EventFrame(side, with_timestamps(times[i], sources[i]), times[i], keys, payload[i])
         for i, side in enumerate(get_args(SideName))
     )
     return left, right

@@ -13,6 +13,7 @@ from coincide.units import Tick
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of
 from spark_plugin.worker.backends.choice import check_backend
 from spark_plugin.worker.emission.spec import JoinSpec, check_emission, hands_out_partners
+from spark_plugin.worker.histograms import Histograms
 from spark_plugin.worker.timestamps.columns import TimestampColumns
 from spark_plugin.worker.timestamps.names import TimestampNames, all_columns, timestamp_names
 
@@ -34,8 +35,8 @@ class JoinArguments:
     """
 
     condition: TimingCondition
-    left_time: Names = ("min_time", "max_time")
-    right_time: Names = ("min_time", "max_time")
+    left_time: Names | Histograms = ("min_time", "max_time")
+    right_time: Names | Histograms = ("min_time", "max_time")
     by: Names = ()
     left_columns: Names = ("id",)
     right_columns: Names = ("id",)
@@ -55,11 +56,14 @@ class JoinArguments:
         check_choice("emit", self.emit, ("pairs", "lists", "counts", "best"))
         check_emission(self.how, self.emit, self.probability)
         check_backend(self.backend)
-        for name in ("left_time", "right_time", "by", "left_columns", "right_columns"):
+        for name in ("by", "left_columns", "right_columns"):
             _check_names(name, getattr(self, name))
         if not isinstance(self.options, CorrelateOptions):
             raise ConditionError(f"options must be CorrelateOptions(...); found {self.options!r}")
-        _ = self.times
+        given = self.options.left_longest, self.options.right_longest
+        for side, names, longest in zip(SIDES, self.times, given, strict=True):
+            if longest is not None:
+                names.check_longest(f"{side}_longest")
 
     @property
     def times(self) -> tuple[TimestampNames, TimestampNames]:
@@ -149,10 +153,7 @@ def names_of(columns: Names) -> list[str]:
 def _check_names(argument: str, given: object) -> None:
     if isinstance(given, str):
         return
-    is_time = argument.endswith("_time")  # whose length and names `time_names` checks
-    if not isinstance(given, Collection) or not (
-        is_time or all(isinstance(name, str) for name in given)
-    ):
-        words = "a (min, max) pair of names" if is_time else "a sequence of names"
-        none = "" if is_time else "; () means none"
-        raise ConditionError(f"{argument} must be a column name or {words}{none}; found {given!r}")
+    if not isinstance(given, Collection) or not all(isinstance(name, str) for name in given):
+        raise ConditionError(
+            f"{argument} must be a column name or a sequence of names; () means none; found {given!r}"
+        )

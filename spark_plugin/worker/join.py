@@ -17,7 +17,9 @@ from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.schemas import (
     arrow_time_column,
     can_be_key,
+    can_be_label,
     check_keys,
+    check_label,
     type_of,
     with_like_keys,
 )
@@ -114,8 +116,7 @@ class TablePlan:
         return explain_emptiness(
             evidence_of(left, self.times[0].scales[0]),
             evidence_of(right, self.times[1].scales[0]),
-            self.spec.window,
-            self.spec.how,
+            self.spec,
             key_overlap(left, right, self.by),
         )
 
@@ -182,6 +183,10 @@ def _check_key_types(schemas: tuple[pa.Schema, pa.Schema], by: list[str]) -> Non
 def _clocks(
     schemas: tuple[pa.Schema, pa.Schema], times: tuple[TimestampNames, TimestampNames]
 ) -> list[TimeColumn]:
+    for schema, side, names in zip(schemas, SIDES, times, strict=True):
+        for name in names.labels:
+            kind = type_of(schema, side, name)
+            check_label(side, name, str(kind), can_be_label(kind))
     return [
         arrow_time_column(side, name, type_of(schema, side, name))
         for schema, side, names in zip(schemas, SIDES, times, strict=True)

@@ -7,34 +7,31 @@ import pyarrow as pa
 
 from coincide.condition import Window
 from coincide.probability import distances_from_middle
-from spark_plugin.worker.arrow.sides import Side
 
 _SIGN = np.uint64(1 << 63)
 
 
-def sortable_distances(midpoints: pa.Array, partners: pa.Array, window: Window) -> pa.Array:
+def sortable_distances(
+    midpoints: pa.Array, latest: pa.Array, earliest: pa.Array, window: Window
+) -> pa.Array:
     """Distances of partners from the middle of the window, in an order that Spark has numbers for.
 
     Parameters
     ----------
     midpoints : pa.Array of int64
-        Of the events: `Side.midpoints`.
-    partners : pa.Array of int64
-        Those of their partners; what is null gives any number.
+        Doubled midpoints of the events, half ticks.
+    latest, earliest : pa.Array of int64
+        max_time and min_time of their partners, ticks; what is null gives any number.
     window : Window
 
     Returns
     -------
     pa.Array of int64
     """
-    own, theirs = (
-        column.fill_null(0).to_numpy(zero_copy_only=False) for column in (midpoints, partners)
+    own, high, low = (
+        column.fill_null(0).to_numpy(zero_copy_only=False)
+        for column in (midpoints, latest, earliest)
     )
-    distances = distances_from_middle(own, theirs, window.lo, window.hi)
+    distances = distances_from_middle(own, high + low, window.lo, window.hi)
     # Spark has no unsigned numbers: moved down, they keep their order.
     return pa.array((distances ^ _SIGN).view(np.int64))
-
-
-def times_of_partners(side: Side) -> list[pa.Array]:
-    """What a partner tells besides its columns: its midpoint, its max_time and its min_time."""
-    return [pa.array(values) for values in (side.midpoints, side.max_time, side.min_time)]

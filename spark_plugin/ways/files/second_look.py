@@ -36,8 +36,7 @@ def no_pairs_of(
     ]
     is_all = all(found.is_all for _, found in sides)
     keys = key_overlap(sides[0][0], sides[1][0], join.tables.by, is_all=is_all)
-    spec = join.tables.spec
-    return explain_emptiness(evidence[0], evidence[1], spec.window, spec.how, keys)
+    return explain_emptiness(evidence[0], evidence[1], join.tables.spec, keys)
 
 
 def _looked_at(join: DirectJoin, side: int) -> tuple[Side, Evidence]:

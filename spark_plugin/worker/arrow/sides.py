@@ -56,7 +56,7 @@ class Side:
         return self.max_time - self.lengths
 
     @property
-    def midpoints(self) -> np.ndarray:
+    def sort_keys(self) -> np.ndarray:
         """Keys of the events, of intervals their doubled midpoints: int64 array, shape (n,), half ticks."""
         return 2 * self.max_time - self.model.leans(self.shapes)
 

@@ -98,6 +98,7 @@ def _describe(table: pa.Table, columns: TimestampColumns, reasons: dict[str, np.
     for reason, mask in reasons.items():
         values = table.slice(int(np.argmax(mask)), 1).columns
         row = {n: readable(c[0]) for n, c in zip(table.column_names, values, strict=True)}
+        row = {**{name: row[name] for name in columns.names}, **row}  # these first: it may be long
         messages.append(describe_invalid(columns, reason, int(mask.sum()), example_row(row)))
     return "; ".join(messages)
 

@@ -6,7 +6,7 @@ Shared by the Spark and the Arrow side, so that both give the same ticks and the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
@@ -25,6 +25,7 @@ INVALID_REASONS = {
     "range": "times that reach 2^61 ticks in",
     "order": "min above max in",
     "length": "timestamps longer than the declared longest length in",
+    "template": "unknown or missing ids of templates in",
 }
 """Why a row is invalid, in the order in which it is asked, with the words for it."""
 
@@ -226,12 +227,13 @@ def time_names(side: str, time: str | Sequence[str]) -> tuple[str, str]:
     ConditionError
         If it is neither one nor two names.
     """
-    names = (time, time) if isinstance(time, str) else tuple(time)
+    names = (time,) if isinstance(time, str) or not isinstance(time, Collection) else tuple(time)
     if len(names) == 1:
         names *= 2
     if len(names) != 2 or not all(isinstance(name, str) for name in names):
         raise ConditionError(
-            f"{side}_time must be a column name or a (min, max) pair of names; found {time!r}"
+            f"{side}_time must be a column name, a (min, max) pair of names, or histograms(...); found"
+            f" {time!r}"
         )
     return names
 

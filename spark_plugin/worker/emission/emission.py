@@ -49,10 +49,11 @@ class Emission(ABC):
     ):
         self._left, self._right, self._spec, self.schema = left, right, spec, schema
         self._backend = backend
-        self._events = (*grouped_events(left, right), spec.pairs)
+        self._model, *self._events = spec.pairs.for_events(*grouped_events(left, right))
         self.join = make_join(
             backend,
             *self._events,
+            self._model,
             classes=spec.classes,
             threads=spec.threads,
             empty=_arrow_int64,
@@ -143,8 +144,8 @@ class Emission(ABC):
         yield from (slice(*cut) for cut in cuts(sizes, rows[0].size, row_sizes.BATCH_BYTES))
 
     def _probabilities(self, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
-        left, right, model = self._events
-        given = left, left_rows, right, right_rows, model
+        left, right = self._events
+        given = left, left_rows, right, right_rows, self._model
         try:
             return self._backend.event_probabilities(*given)
         except MemoryBudgetError:

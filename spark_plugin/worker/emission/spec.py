@@ -9,8 +9,7 @@ import pyarrow as pa
 from coincide.condition import Window
 from coincide.errors import ConditionError
 from coincide.options import Emit, How
-from coincide.timestamps.protocol import PairModel
-from spark_plugin.worker.timestamps.models import INTERVALS, SideModel, pair_model
+from spark_plugin.worker.timestamps.models import INTERVALS, Pairs, SideModel, pair_model
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class JoinSpec:
     models: tuple[SideModel, SideModel] = (INTERVALS, INTERVALS)
 
     @property
-    def pairs(self) -> PairModel:
+    def pairs(self) -> Pairs:
         """The timing condition on the timestamps of both sides."""
         return pair_model(self.window, *self.models)
 

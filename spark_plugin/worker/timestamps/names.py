@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from spark_plugin.worker.arrow.time_columns import TimeScale, time_names
+from spark_plugin.worker.histograms import Histograms
 from spark_plugin.worker.timestamps.columns import TimestampColumns
+from spark_plugin.worker.timestamps.histograms import HistogramNames
 from spark_plugin.worker.timestamps.intervals import IntervalNames
 
 
@@ -43,7 +45,7 @@ class TimestampNames(Protocol):
         """
 
 
-def timestamp_names(side: str, given: str | Sequence[str]) -> TimestampNames:
+def timestamp_names(side: str, given: str | Sequence[str] | Histograms) -> TimestampNames:
     """What is meant by `left_time` or `right_time`.
 
     Raises
@@ -51,6 +53,8 @@ def timestamp_names(side: str, given: str | Sequence[str]) -> TimestampNames:
     ConditionError
         If it is nothing that timestamps can be made of.
     """
+    if isinstance(given, Histograms):
+        return HistogramNames(given)
     return IntervalNames(*time_names(side, given))
 
 

@@ -20,6 +20,7 @@ from coincide.units import Tick
 from spark_plugin.ways.files.worker.slice_join import read_slice
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of
 from spark_plugin.worker.arrow.time_words import length_words, time_words
+from spark_plugin.worker.emission.spec import JoinSpec
 from spark_plugin.worker.reports.emptiness import Evidence, NoPairs, evidence_of, explain_emptiness
 from spark_plugin.worker.reports.key_overlap import key_overlap
 from tests.helpers.interval_sides import interval_side
@@ -98,10 +99,10 @@ def test_typical_lengths_are_told_where_they_are_known() -> None:
     window = TimingCondition(within(0, 4), 0.9).window(Tick())
     known, unknown = Evidence(scale, 9, 0, 0, 9, typical=8), Evidence(scale, 9, 0, 0, 9)
     for sides in ((known, unknown), (unknown, known), (unknown, unknown)):
-        told = explain_emptiness(*sides, window, "inner", None)
+        told = explain_emptiness(*sides, JoinSpec(window), None)
         assert "half of the timestamps" not in " ".join(told.lines)
     assert (
-        "half of the timestamps" in explain_emptiness(known, known, window, "inner", None).hints[0]
+        "half of the timestamps" in explain_emptiness(known, known, JoinSpec(window), None).hints[0]
     )
     # Of nine events at least five are as long as the typical one.
     times = np.arange(9)

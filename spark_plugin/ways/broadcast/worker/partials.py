@@ -15,7 +15,7 @@ from spark_plugin.ways.broadcast.worker.task import BroadcastTask
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.emission.emission import Emission
 from spark_plugin.worker.emission.spec import JoinSpec
-from spark_plugin.worker.partial_results import sortable_distances, times_of_partners
+from spark_plugin.worker.partial_results import sortable_distances
 
 
 def partial_spec(spec: JoinSpec) -> JoinSpec:
@@ -39,8 +39,8 @@ class PartialTask(BroadcastTask):
         left, right = [rows], list(streamed.payload)
         if self.spec.emit == "best":
             # What the order among the best of several tasks goes by.
-            left.append(near.midpoints)
-            right += times_of_partners(streamed)
+            left.append(near.min_time + near.max_time)
+            right += [pa.array(streamed.max_time), pa.array(streamed.min_time)]
         near = replace(near, payload=[pa.array(column) for column in left])
         return self.joined(near, replace(streamed, payload=right))
 
@@ -49,6 +49,7 @@ class PartialTask(BroadcastTask):
         columns = batch.columns[len(self.layout.keys) :]
         if self.spec.emit != "best":
             return columns
-        row, midpoint, *found, partner, latest, earliest, probability = columns
-        distances = sortable_distances(midpoint, partner, self.spec.window)
+        row, midpoint, *found, latest, earliest, probability = columns
+        window = self.spec.window
+        distances = sortable_distances(midpoint, latest, earliest, window)
         return [row, *found, probability, distances, latest, earliest]

@@ -9,12 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.errors import ConditionError
-from coincide.timestamps.protocol import PairModel
 from spark_plugin.cluster.connect import MESSAGE_SETTING, context_of, message_bytes
 from spark_plugin.ways.samples import Reach, shifted
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.arrow.wide_columns import narrowed, one_array
-from spark_plugin.worker.timestamps.models import SideModel
+from spark_plugin.worker.timestamps.models import Pairs, SideModel
 from spark_plugin.worker.wire.columns import WireLayout
 from spark_plugin.worker.wire.sides import read_side
 
@@ -29,7 +28,7 @@ _PLAN_BYTES = 1 << 20
 def sorted_table(table: pa.Table, layout: WireLayout, side: str, model: SideModel) -> pa.Table:
     """The rows of a side on the wire by midpoint; those that match nothing last."""
     events = read_side(table, layout, side, model)
-    midpoints = events.midpoints
+    midpoints = events.sort_keys
     keys = (midpoints,) if events.matchable is None else (midpoints, ~events.matchable)
     order = np.lexsort(keys)
     whole = pa.table([one_array(column) for column in table.columns], names=table.column_names)
@@ -106,21 +105,21 @@ class SmallSide:
         self.side = read_side(table, layout, name, model)
         matchable = self.side.matchable
         self._matchable = len(self.side) if matchable is None else int(matchable.sum())
-        self._midpoints = self.side.midpoints[: self._matchable]
+        self._midpoints = self.side.sort_keys[: self._matchable]
         self._shapes = _extent(self.side.shapes[: self._matchable])
         self._is_left = name == "left"
 
     def __len__(self) -> int:
         return len(self.side)
 
-    def near(self, streamed: Side, pairs: PairModel) -> tuple[Side, np.ndarray]:
+    def near(self, streamed: Side, pairs: Pairs) -> tuple[Side, np.ndarray]:
         """The events that some of the streamed ones can reach.
 
         Parameters
         ----------
         streamed : Side
             Of the other side.
-        pairs : PairModel
+        pairs : Pairs
             Of both sides.
 
         Returns
@@ -141,8 +140,8 @@ class SmallSide:
         )
         return near, np.arange(first, last)
 
-    def _rows_near(self, streamed: Side, pairs: PairModel) -> tuple[int, int]:
-        midpoints, own = streamed.midpoints, streamed.shapes
+    def _rows_near(self, streamed: Side, pairs: Pairs) -> tuple[int, int]:
+        midpoints, own = streamed.sort_keys, streamed.shapes
         if streamed.matchable is not None:
             midpoints, own = midpoints[streamed.matchable], own[streamed.matchable]
         if not own.size or not self._matchable:

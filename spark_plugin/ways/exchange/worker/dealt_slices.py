@@ -16,7 +16,7 @@ from spark_plugin.ways.exchange.worker.task import SliceTask
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.emission.emission import Emission
 from spark_plugin.worker.emission.spec import JoinSpec
-from spark_plugin.worker.partial_results import sortable_distances, times_of_partners
+from spark_plugin.worker.partial_results import sortable_distances
 from spark_plugin.worker.wire.columns import HASHES
 
 
@@ -63,8 +63,9 @@ class DealtSliceTask(SliceTask):
             columns = [pa.nulls(len(left), column.type) for column in columns]
         told = [pa.array(np.full(len(left), is_first)), *event]
         if self.spec.emit == "best":
-            told.append(pa.array(left.midpoints))
-            right = replace(right, payload=[*right.payload, *times_of_partners(right)])
+            told.append(pa.array(left.min_time + left.max_time))
+            times = [pa.array(right.max_time), pa.array(right.min_time)]
+            right = replace(right, payload=[*right.payload, *times])
         if self.spec.emit == "pairs":
             # Tells a partner whose columns are null from none.
             right = replace(
@@ -85,8 +86,8 @@ class DealtSliceTask(SliceTask):
         event, columns = columns[:known], columns[known:]
         if self.spec.emit != "best":
             return [*event, *own, *columns]
-        midpoint, *found, partner, latest, earliest, probability = columns
-        distances = sortable_distances(midpoint, partner, self.spec.window)
+        midpoint, *found, latest, earliest, probability = columns
+        distances = sortable_distances(midpoint, latest, earliest, self.spec.window)
         return [*event, *own, *found, probability, distances, latest, earliest]
 
 
