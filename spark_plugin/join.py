@@ -14,6 +14,7 @@ from coincide.options import Backend, CorrelateOptions, Emit, How
 from coincide.sides import SIDES
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.frames import arrow_table, offers_arrow
+from spark_plugin.worker.histograms import Histograms
 from spark_plugin.worker.join import TableJoin
 from spark_plugin.worker.reports.reports import JoinReport, check_report, tell
 
@@ -34,8 +35,8 @@ def correlate(
     right: DataFrame,
     condition: TimingCondition,
     *,
-    left_time: str | Sequence[str] = ("min_time", "max_time"),
-    right_time: str | Sequence[str] = ("min_time", "max_time"),
+    left_time: str | Sequence[str] | Histograms = ("min_time", "max_time"),
+    right_time: str | Sequence[str] | Histograms = ("min_time", "max_time"),
     by: str | Sequence[str] = (),
     left_columns: str | Sequence[str] = ("id",),
     right_columns: str | Sequence[str] = ("id",),
@@ -49,7 +50,8 @@ def correlate(
     """Join two DataFrames of events by satisfaction probability.
 
     A pair qualifies when P(lo <= T_right - T_left <= hi) reaches the confidence threshold, each
-    timestamp being uniform on its interval, independently of the other.
+    timestamp being uniform on its interval, or distributed as its template histogram, independently of
+    the other.
 
     One small Spark job runs at once, to measure both sides and refuse invalid rows. Where a side is
     small it is collected at once, too. The join itself runs when the result is used.
@@ -61,8 +63,9 @@ def correlate(
         hand out. One side may be streaming, if the other one is broadcast and lengths are declared.
     condition : TimingCondition
         The window on T_right - T_left and the confidence that it must reach.
-    left_time, right_time : str or (str, str)
-        The min and max column of the interval timestamps; one name for exact instants.
+    left_time, right_time : str, (str, str) or Histograms
+        The min and max column of the interval timestamps; one name for exact instants; or
+        ``histograms("seen_at", template="device", templates=table)``.
     by : str or sequence of str
         Columns that must be equal on both sides. A null equals nothing.
     left_columns, right_columns : str or sequence of str
@@ -135,8 +138,8 @@ def correlate_tables(
     right: Any,
     condition: TimingCondition,
     *,
-    left_time: str | Sequence[str] = ("min_time", "max_time"),
-    right_time: str | Sequence[str] = ("min_time", "max_time"),
+    left_time: str | Sequence[str] | Histograms = ("min_time", "max_time"),
+    right_time: str | Sequence[str] | Histograms = ("min_time", "max_time"),
     by: str | Sequence[str] = (),
     left_columns: str | Sequence[str] = ("id",),
     right_columns: str | Sequence[str] = ("id",),
@@ -158,8 +161,9 @@ def correlate_tables(
         Events: time columns (timestamps, integers or floats), key columns, columns to hand out.
     condition : TimingCondition
         The window on T_right - T_left and the confidence that it must reach.
-    left_time, right_time : str or (str, str)
-        The min and max column of the interval timestamps; one name for exact instants.
+    left_time, right_time : str, (str, str) or Histograms
+        The min and max column of the interval timestamps; one name for exact instants; or
+        ``histograms("seen_at", template="device", templates=table)``.
     by : str or sequence of str
         Columns that must be equal on both sides.
     left_columns, right_columns : str or sequence of str

@@ -264,6 +264,16 @@ class MixedPairs:
         last = self.window.hi + _longest(self.right, right)
         return (first, last) if base_side == LEFT else (-last, -first)
 
+    def bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:
+        """As `PairModel`: outer bounds, beyond which no pair has a probability; inside nothing is sure."""
+        left, right = (own, other) if base_side == LEFT else (other, own)
+        before_left, after_left = _around_keys(self.left, left)
+        before_right, after_right = _around_keys(self.right, right)
+        low = 2 * self.window.lo - np.add.outer(before_left, after_right)
+        high = 2 * self.window.hi + np.add.outer(after_left, before_right)
+        table = np.stack([low, low, low - 1, high], axis=-1)
+        return table if base_side == LEFT else _mirrored(table)
+
 
 def pairs_model(
     window: Window, left: TemplateTable | None, right: TemplateTable | None
@@ -291,6 +301,20 @@ def _as_histograms(events: Any) -> HistogramEvents:
 
 def _longest(table: TemplateTable | None, classes: ShapeClasses) -> int:
     return int(classes.highest[-1] if table is None else table.lengths.max())
+
+
+def _around_keys(
+    table: TemplateTable | None, classes: ShapeClasses
+) -> tuple[np.ndarray, np.ndarray]:
+    """How far supports reach before and after keys, by class: two int64 arrays, half ticks."""
+    if table is None:
+        return classes.highest, classes.highest
+    before, leans = 2 * table.lengths - table.leans, table.leans
+    spans = list(zip(classes.lowest.tolist(), (classes.highest + 1).tolist(), strict=True))
+    return (
+        np.array([before[a:b].max() for a, b in spans], np.int64),
+        np.array([leans[a:b].max() for a, b in spans], np.int64),
+    )
 
 
 def _whole(table: TemplateTable) -> ShapeClasses:

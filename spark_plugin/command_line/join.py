@@ -200,13 +200,15 @@ def _check_before_spark(request: JoinRequest, inputs: list[ArrowInput]) -> tuple
         check_for_spark(given, columns)
     types = _unknown_types(request, inputs)
     tables = []
-    for given, names, unknown in zip(inputs, request.arguments.time_columns, types, strict=True):
+    for given, names, unknown in zip(
+        inputs, request.arguments.timestamp_columns, types, strict=True
+    ):
         if given.source.is_uri or path_columns(given.source).intersection(names):
             return types  # Spark alone knows of which type they are
         schema = given.typed(names, unknown)
         tables.append(pa.schema([f.with_type(plain_type(f.type)) for f in schema]).empty_table())
     # Times only: as keys, Spark takes many types for one that differ here.
-    left, right = request.arguments.time_columns
+    left, right = request.arguments.timestamp_columns
     times = replace(request.arguments, by=(), left_columns=left, right_columns=right)
     TableJoin(tables[0], tables[1], times)
     return types

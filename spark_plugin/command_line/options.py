@@ -39,6 +39,24 @@ LeftTime = Annotated[
     ),
 ]
 RightTime = Annotated[str, _data(metavar="MIN,MAX", help="The same, of RIGHT.")]
+LeftTemplate = Annotated[
+    str | None,
+    _data(
+        metavar="COLUMN",
+        help="Column that names the template of each event of LEFT, whose timestamps are histograms then."
+        " --left-time is the one column of the times at which they were seen.",
+    ),
+]
+RightTemplate = Annotated[str | None, _data(metavar="COLUMN", help="The same, of RIGHT.")]
+LeftTemplates = Annotated[
+    str | None,
+    _data(
+        metavar="FILE",
+        help="The templates: Parquet, CSV or Arrow with the columns template, lower, upper, mass;"
+        " or delay_lower and delay_upper for delays of detection.",
+    ),
+]
+RightTemplates = Annotated[str | None, _data(metavar="FILE", help="The same, of RIGHT.")]
 Unit = Annotated[
     str | None,
     _data(

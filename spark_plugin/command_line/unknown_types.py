@@ -28,7 +28,7 @@ def unknown_types(
     schemas : (pa.Schema, pa.Schema)
         The needed columns, null where the type is not known.
     """
-    times = request.arguments.times
+    times = [names.clocks for names in request.arguments.times]
     known = [_known_times(schema, names) for schema, names in zip(schemas, times, strict=True)]
     found: tuple[Types, Types] = {}, {}
     for i, schema in enumerate(schemas):

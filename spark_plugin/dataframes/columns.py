@@ -88,6 +88,11 @@ def can_be_key(kind: T.DataType) -> bool:
     return not isinstance(kind, (*inexact, T.VariantType)) and not collated
 
 
+def can_be_label(kind: T.DataType) -> bool:
+    """Whether values of a Spark type name things: texts, and whole numbers as their digits."""
+    return isinstance(kind, (*_INTEGERS, T.StringType))
+
+
 def ticks(scale: TimeScale) -> str:
     """A time column in ticks: bigint, null where the value is null.
 

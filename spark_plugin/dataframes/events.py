@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
@@ -10,17 +11,17 @@ from pyspark.sql import functions as F
 from coincide.options import SideName
 from coincide.units import TIME_LIMIT
 from spark_plugin.dataframes.columns import (
-    NOT_FINITE,
     can_be_hashed,
     can_be_named,
     field_of,
     literal,
     quoted,
     rounding,
-    ticks,
     wire_bytes,
 )
-from spark_plugin.worker.arrow.time_columns import INVALID_REASONS, TimeScale
+from spark_plugin.dataframes.timestamps import TimestampSql, timestamp_sql
+from spark_plugin.worker.arrow.time_columns import INVALID_REASONS
+from spark_plugin.worker.timestamps.columns import TimestampColumns
 from spark_plugin.worker.wire.columns import HASHES
 
 REASONS = ("ok", "null", *INVALID_REASONS)
@@ -39,42 +40,40 @@ class EventFrame:
         ``"left"`` or ``"right"``.
     source : DataFrame
         As the user gave it.
-    scales : (TimeScale, TimeScale)
-        Of the min and the max column.
+    times : TimestampColumns
     by, payload : lists of str
         Key columns and columns to hand out.
-    longest : int or None
-        Declared longest length, ticks.
     observation : Observation or None
         Counts its rows while they are joined: where nobody has looked at them before.
     """
 
     side: SideName
     source: DataFrame
-    scales: tuple[TimeScale, TimeScale]
+    times: TimestampColumns
     by: list[str]
     payload: list[str]
-    longest: int | None
     observation: Observation | None = None
 
     @property
     def columns(self) -> list[str]:
         """What other expressions refer to, as select expressions over the source.
 
-        ``low`` and ``high``: min_time and max_time in ticks, bigint, null for a null, just out of range
-        for what is no time: Spark may evaluate ``high - low`` of rows that another condition excludes,
-        so that it must not overflow for any. ``null_key``: whether a key is null, boolean. ``key_hash``:
-        bigint, 0 without keys. `HASHES`: bigints, of the times, the keys and all columns that can be
-        hashed: events of equal ones have equal partners, whatever else they differ in.
+        ``low`` and ``high``: ends of the timestamp's support in ticks, bigint, null for a null, just
+        out of range for what is no time: Spark may evaluate ``high - low`` of rows that another
+        condition excludes, so that it must not overflow for any. ``null_key``: whether a key is null,
+        boolean. ``key_hash``: bigint, 0 without keys. `HASHES`: bigints, of the times, the keys and all
+        columns that can be hashed: events of equal ones have equal partners, whatever else they differ
+        in.
         """
         names = [quoted(name) for name in self.by]
         null_key = " OR ".join(f"{name} IS NULL" for name in names) or "false"
         key_hash = f"xxhash64({', '.join(names)})" if names else "0L"
-        times = [ticks(scale) for scale in self.scales]
-        known = ", ".join([*times, *names, *self._hashable])
+        low, high = self._sql.low, self._sql.high
+        known = ", ".join([low, high, *names, *self._hashable])
         return [
-            f"{times[0]} AS low",
-            f"{times[1]} AS high",
+            f"{low} AS low",
+            f"{high} AS high",
+            *self._sql.extras,
             f"({null_key}) AS null_key",
             f"{key_hash} AS key_hash",
             *(f"xxhash64({i}L, {known}) AS {name}" for i, name in enumerate(HASHES)),
@@ -111,7 +110,7 @@ class EventFrame:
     @property
     def rounding(self) -> str:
         """By how many ticks the times of a valid row are rounded: double, over the source."""
-        low, high = map(rounding, self.scales)
+        low, high = map(rounding, self.times.scales)
         return low if low == high else f"greatest({low}, {high})"
 
     @property
@@ -148,25 +147,32 @@ class EventFrame:
         ok = f"low <= high AND low > {literal(-TIME_LIMIT)} AND high < {literal(TIME_LIMIT)}"
         if self.by:
             ok += " AND NOT null_key"
-        return ok if self.longest is None else f"{ok} AND high - low <= {literal(self.longest)}"
+        longest = self.times.longest
+        return ok if longest is None else f"{ok} AND high - low <= {literal(longest)}"
 
     @property
     def reason(self) -> str:
         """Index in `REASONS`: int, never null."""
-        index = {reason: i for i, reason in enumerate(REASONS)}
-        too_long = "false" if self.longest is None else f"high - low > {literal(self.longest)}"
-        not_finite = literal(NOT_FINITE)
-        # A null key comes last: it does not excuse an invalid time.
-        return (
-            f"CASE WHEN {self.is_ok} THEN {index['ok']}"
-            f" WHEN low IS NULL OR high IS NULL THEN {index['null']}"
-            # Not IN: the RAPIDS Accelerator has it for lists of literals only.
-            f" WHEN low = {not_finite} OR high = {not_finite} THEN {index[self._finiteness]}"
-            f" WHEN NOT ({_in_range('low')} AND {_in_range('high')}) THEN {index['range']}"
-            f" WHEN low > high THEN {index['order']}"
-            f" WHEN {too_long} THEN {index['length']}"
-            f" ELSE {index['null']} END"
+        faults = " ".join(
+            f"WHEN {test} THEN {REASONS.index(reason)}" for reason, test in self._sql.faults
         )
+        ok, null = REASONS.index("ok"), REASONS.index("null")
+        # A null key comes last: it does not excuse an invalid time.
+        return f"CASE WHEN {self.is_ok} THEN {ok} {faults} ELSE {null} END"
+
+    @property
+    def shape(self) -> str:
+        """Shape of a row's timestamp, if it is valid: bigint."""
+        return self._sql.shape
+
+    @property
+    def midpoint(self) -> str:
+        """The key of a row's timestamp, if it is valid, by which events are near or far: bigint."""
+        return self._sql.midpoint
+
+    @cached_property
+    def _sql(self) -> TimestampSql:
+        return timestamp_sql(self.times)
 
     def rows_of(self, reason: str) -> DataFrame:
         """The source's rows of one of the `REASONS`, as text: Python has no date for every time."""
@@ -174,19 +180,6 @@ class EventFrame:
         return found.where(f"{self.reason} = {REASONS.index(reason)}").selectExpr(
             *(
                 f"CAST(source_row.{quoted(name)} AS STRING) AS {quoted(name)}"
-                for name in dict.fromkeys([*self._time_names, *self.by, *self.payload])
+                for name in dict.fromkeys([*self.times.names, *self.by, *self.payload])
             )
         )
-
-    @property
-    def _time_names(self) -> list[str]:
-        return [scale.column.name for scale in self.scales]
-
-    @property
-    def _finiteness(self) -> str:
-        floats = any(scale.column.family == "float" for scale in self.scales)
-        return "not_finite" if floats else "range"
-
-
-def _in_range(name: str) -> str:
-    return f"{name} > {literal(-TIME_LIMIT)} AND {name} < {literal(TIME_LIMIT)}"

@@ -15,6 +15,7 @@ from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.emission.spec import JoinSpec
 from spark_plugin.worker.reports.emptiness import Evidence, NoPairs, explain_emptiness
 from spark_plugin.worker.reports.key_overlap import KeyOverlap, key_overlap
+from spark_plugin.worker.timestamps.models import INTERVALS
 
 _MOST_KEYS = 20_000
 """Distinct keys of a side to look at."""
@@ -53,10 +54,10 @@ class FrameEvidence:
         self, statistics: tuple[SideStatistics, SideStatistics], keys: KeyOverlap | None
     ) -> NoPairs:
         left, right = (
-            Evidence(side.scales[0], s.matchable, s.shortest, s.first, s.last)
+            Evidence(side.times.scales[0], s.matchable, s.shortest, s.first, s.last)
             for side, s in zip(self.sides, statistics, strict=True)
         )
-        return explain_emptiness(left, right, self.spec.window, self.spec.how, keys)
+        return explain_emptiness(left, right, self.spec, keys)
 
     def _shares_no_key(self, statistics: tuple[SideStatistics, SideStatistics]) -> bool:
         """Whether the sample holds all events, and no key of one side is on the other."""
@@ -89,4 +90,4 @@ def _distinct_keys(side: EventFrame) -> DataFrame:
 def _side_of(keys: pa.Table) -> Side:
     times = np.zeros(keys.num_rows, np.int64)
     columns = [column.combine_chunks() for column in keys.columns]
-    return Side(times, times, None, columns, [])
+    return Side(times, times, INTERVALS, None, columns, [])

@@ -114,7 +114,7 @@ def _keyed(events: EventFrame, side: int) -> DataFrame:
         f"({group}) * 2 + {side} AS code",
         f"CASE WHEN {events.is_ok} THEN high - low END AS length",
         *(f"CASE WHEN {events.is_ok} THEN {name} END AS {alias}" for name, alias in _OF_EVENTS),
-        f"CASE WHEN {chosen} THEN low + high END AS midpoint",
+        f"CASE WHEN {chosen} THEN {events.midpoint} END AS midpoint",
         f"CASE WHEN {chosen} THEN key_hash END AS hash",
         f"CASE WHEN {chosen} THEN own_bytes END AS bytes",
         # Of nested columns it takes too long to tell of every row.
@@ -209,6 +209,6 @@ def refuse_invalid(sides: Sequence[EventFrame], statistics: Sequence[SideStatist
         for reason, count in found.counts.invalid.items():
             rows = events.rows_of(reason).limit(1).collect()
             example = example_row(rows[0].asDict()) if rows else "none"
-            messages.append(describe_invalid(events.side, reason, count, events.scales, example))
+            messages.append(describe_invalid(events.times, reason, count, example))
     if messages:
         raise DataError("; ".join(messages))

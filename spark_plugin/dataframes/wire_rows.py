@@ -39,8 +39,8 @@ def wire_rows(
     )
     with_null = is_left and keeps_unmatched
     rows = side.counted(rows).where(f"{above}({_kept(side, with_null, raise_invalid)})")
-    time, coded = "high", "high - low" if is_left else "low - high - 1L"
-    midpoint = "low + high"
+    time, coded = "high", side.shape if is_left else f"-1L - ({side.shape})"
+    midpoint = side.midpoint
     if with_null:
         time, coded, midpoint = (
             f"CASE WHEN {side.is_ok} THEN {x} END" for x in (time, coded, midpoint)
@@ -78,7 +78,7 @@ def _kept(side: EventFrame, with_null: bool, raise_invalid: bool) -> str:
 
 def _words_of_invalid(side: EventFrame) -> str:
     """SQL of what to say of an invalid row."""
-    names = " and ".join(dict.fromkeys(scale.column.name for scale in side.scales))
+    names = " and ".join(side.times.names)
     reasons = " ".join(
         f"WHEN {REASONS.index(reason)} THEN {_text(words)}"
         for reason, words in INVALID_REASONS.items()

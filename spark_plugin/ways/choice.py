@@ -38,8 +38,8 @@ def plan_ways(
     statistics = measure(*sides)
     if options.invalid == "raise":
         refuse_invalid(sides, statistics)
-    lengths = [_lengths(*each) for each in zip(sides, statistics, strict=True)]
-    reach = Reach.of(spec.window, *lengths)
+    shapes = [_shapes(*each) for each in zip(sides, statistics, strict=True)]
+    reach = Reach.of(spec.pairs, *shapes)
     left, right = _sample(statistics[0], spec.keeps_unmatched), _sample(statistics[1], False)
     spark = sides[0].source.sparkSession
     tasks, options = parallelism(spark), _as_transported(spark, options)
@@ -64,7 +64,7 @@ def _declared_plan(
     sides: tuple[EventFrame, EventFrame], spec: JoinSpec, options: CorrelateOptions
 ) -> SlicePlan | BroadcastPlan | None:
     """The plan where everything it needs is declared."""
-    left, right = (side.longest for side in sides)
+    left, right = (side.times.declared for side in sides)
     named = options.small_side
     if left is None or right is None or not (named or options.time_range):
         return None
@@ -81,7 +81,7 @@ def _declared_plan(
         return BroadcastPlan(named, "as asked")
     assert options.time_range is not None
     first, last = options.time_range
-    reach = Reach.of(spec.window, (0, left), (0, right))
+    reach = Reach.of(spec.pairs, left, right)
     slices = options.slices or 4 * parallelism(sides[0].source.sparkSession)
     return uniform_plan(2 * first, 2 * last, reach, slices, options.max_replication)
 
@@ -94,11 +94,9 @@ def _as_transported(spark: SparkSession, options: CorrelateOptions) -> Correlate
     return replace(options, broadcast_bytes=min(options.broadcast_bytes, most // 2))
 
 
-def _lengths(side: EventFrame, statistics: SideStatistics) -> tuple[int, int]:
-    """Shortest and longest length to plan for, ticks: as declared, else as they are now."""
-    if side.longest is not None:
-        return 0, side.longest
-    return statistics.shortest, statistics.longest
+def _shapes(side: EventFrame, statistics: SideStatistics) -> tuple[int, int]:
+    """Smallest and largest shape to plan for: as declared, else the lengths as they are now."""
+    return side.times.declared or (statistics.shortest, statistics.longest)
 
 
 def _candidate(side: EventFrame, sample: Sample, statistics: SideStatistics) -> Candidate:

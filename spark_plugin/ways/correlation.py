@@ -13,7 +13,6 @@ from pyspark.sql import DataFrame, Observation
 from coincide.options import SideName
 from coincide.results import JoinCounters
 from coincide.sides import SIDES
-from coincide.units import Tick
 from spark_plugin.cluster.accelerator import is_accelerated
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.dataframes import columns as frames
@@ -22,6 +21,7 @@ from spark_plugin.dataframes.evidence import FrameEvidence
 from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.dataframes.stage import Stage, observed_numbers
 from spark_plugin.dataframes.stage_resources import gpu_profile
+from spark_plugin.dataframes.timestamps import with_timestamps
 from spark_plugin.ways.broadcast.plan import BroadcastPlan
 from spark_plugin.ways.broadcast.streaming_sides import check_streaming
 from spark_plugin.ways.broadcast.worker.small_side import Shipment
@@ -29,8 +29,7 @@ from spark_plugin.ways.choice import JOINS, plan_ways
 from spark_plugin.ways.exchange.plan import SlicePlan
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.counts import SideCounts
-from spark_plugin.worker.arrow.schemas import check_keys
-from spark_plugin.worker.arrow.time_columns import resolve_tick, scale_of
+from spark_plugin.worker.arrow.schemas import check_keys, check_label
 from spark_plugin.worker.reports.emptiness import NoPairs
 from spark_plugin.worker.reports.metrics import counters_of
 from spark_plugin.worker.reports.reports import JoinReport, JoinSummary, tell
@@ -127,7 +126,7 @@ class Correlation:
 
     @property
     def _known(self) -> JoinSummary:
-        tick = self.evidence.sides[0].scales[0].tick
+        tick = self.evidence.sides[0].times.scales[0].tick
         return JoinSummary(
             self.left, self.right, None, None, self.way, tick, slices=self.slices,
             replication=self.replication, why=self.plan.describe(),
@@ -168,13 +167,13 @@ def plan_correlation(
         As `coincide.correlate`.
     """
     options = arguments.options
-    sides, tick = _event_frames((left, right), arguments)
-    spec = arguments.spec(tick, 1, BATCH_PAIRS)
+    sides = _event_frames((left, right), arguments)
+    spec = arguments.spec([side.times for side in sides], 1, BATCH_PAIRS)
     for side in sides:
         for name in side.payload:
             frames.field_of(side.source, side.side, name)
     result = ResultColumns(sides, spec)
-    check_streaming(left, right, spec, options)
+    check_streaming(sides, spec, options)
     check_workers(left.sparkSession)
     statistics, plan = plan_ways(sides, spec, options)
     _log.info("correlate: %s", plan.describe())
@@ -203,22 +202,22 @@ def _observed_side(side: EventFrame) -> EventFrame:
 
 def _event_frames(
     sources: tuple[DataFrame, DataFrame], arguments: JoinArguments
-) -> tuple[tuple[EventFrame, EventFrame], Tick]:
+) -> tuple[EventFrame, EventFrame]:
     keys, payload = arguments.keys, arguments.payload
     kinds = [frames.key_kinds(*each, keys) for each in zip(sources, SIDES, strict=True)]
     check_keys(keys, kinds[0], kinds[1])
-    columns = [
+    for side, source, names in zip(SIDES, sources, arguments.times, strict=True):
+        for name in names.labels:
+            kind = frames.field_of(source, side, name).dataType
+            check_label(side, name, kind.simpleString(), frames.can_be_label(kind))
+    clocks = [
         frames.spark_time_column(side, frames.field_of(source, side, name))
-        for side, source, pair in zip(SIDES, sources, arguments.times, strict=True)
-        for name in pair
+        for side, source, names in zip(SIDES, sources, arguments.times, strict=True)
+        for name in names.clocks
     ]
-    tick = resolve_tick(columns, arguments.options)
-    scales = [scale_of(column, tick, arguments.options) for column in columns]
-    longest = arguments.longest(tick)
+    times = arguments.resolved_times(clocks)
     left, right = (
-        EventFrame(
-            side, sources[i], (scales[2 * i], scales[2 * i + 1]), keys, payload[i], longest[i]
-        )
+        EventFrame(side, with_timestamps(times[i], sources[i]), times[i], keys, payload[i])
         for i, side in enumerate(get_args(SideName))
     )
-    return (left, right), tick
+    return left, right

@@ -7,9 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from coincide.bands import OUTER_HI, OUTER_LO, band_table
-from coincide.condition import Window
+from coincide.bands import OUTER_HI, OUTER_LO
 from coincide.shape_classes import ShapeClasses
+from coincide.sides import LEFT
+from spark_plugin.worker.timestamps.models import Pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,14 +37,14 @@ class Sample:
 
 @dataclass(frozen=True)
 class Reach:
-    """A pair can qualify only if first <= D <= last, D the difference of doubled midpoints.
+    """A pair can qualify only if first <= D <= last, D the difference of doubled midpoints of supports.
 
     Parameters
     ----------
     first, last : int
         Half ticks.
     left, right : (int, int)
-        Shortest and longest lengths of the events of each side for which it holds, ticks.
+        Smallest and largest shapes of the events of each side for which it holds.
     """
 
     first: int
@@ -52,9 +53,10 @@ class Reach:
     right: tuple[int, int] = (0, 0)
 
     @classmethod
-    def of(cls, window: Window, left: tuple[int, int], right: tuple[int, int]) -> Reach:
-        """Of events whose shortest and longest lengths, ticks, are given by side."""
-        bands = band_table(ShapeClasses.one(*left), ShapeClasses.one(*right), window)[0, 0]
+    def of(cls, pairs: Pairs, left: tuple[int, int], right: tuple[int, int]) -> Reach:
+        """Of events whose smallest and largest shapes are given by side."""
+        classes = ShapeClasses.one(*left), ShapeClasses.one(*right)
+        bands = pairs.bands(LEFT, *classes)[0, 0]
         return cls(int(bands[OUTER_LO]), int(bands[OUTER_HI]), left, right)
 
     @property

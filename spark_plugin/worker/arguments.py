@@ -10,9 +10,12 @@ from coincide.errors import ConditionError, SchemaError
 from coincide.options import Backend, CorrelateOptions, Emit, How, check_choice
 from coincide.sides import SIDES
 from coincide.units import Tick
-from spark_plugin.worker.arrow.time_columns import time_names
+from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of
 from spark_plugin.worker.backends.choice import check_backend
 from spark_plugin.worker.emission.spec import JoinSpec, check_emission, hands_out_partners
+from spark_plugin.worker.histograms import Histograms
+from spark_plugin.worker.timestamps.columns import TimestampColumns
+from spark_plugin.worker.timestamps.names import TimestampNames, all_columns, timestamp_names
 
 Names = str | Sequence[str]
 
@@ -32,8 +35,8 @@ class JoinArguments:
     """
 
     condition: TimingCondition
-    left_time: Names = ("min_time", "max_time")
-    right_time: Names = ("min_time", "max_time")
+    left_time: Names | Histograms = ("min_time", "max_time")
+    right_time: Names | Histograms = ("min_time", "max_time")
     by: Names = ()
     left_columns: Names = ("id",)
     right_columns: Names = ("id",)
@@ -53,21 +56,34 @@ class JoinArguments:
         check_choice("emit", self.emit, ("pairs", "lists", "counts", "best"))
         check_emission(self.how, self.emit, self.probability)
         check_backend(self.backend)
-        for name in ("left_time", "right_time", "by", "left_columns", "right_columns"):
+        for name in ("by", "left_columns", "right_columns"):
             _check_names(name, getattr(self, name))
         if not isinstance(self.options, CorrelateOptions):
             raise ConditionError(f"options must be CorrelateOptions(...); found {self.options!r}")
-        _ = self.times  # refuses names that are no pair now, not where they are first used
+        given = self.options.left_longest, self.options.right_longest
+        for side, names, longest in zip(SIDES, self.times, given, strict=True):
+            if longest is not None:
+                names.check_longest(f"{side}_longest")
 
     @property
-    def times(self) -> tuple[tuple[str, str], tuple[str, str]]:
-        """The min and the max column of the left and of the right side."""
-        return time_names("left", self.left_time), time_names("right", self.right_time)
+    def times(self) -> tuple[TimestampNames, TimestampNames]:
+        """The timestamps of the left and of the right side."""
+        left, right = (
+            timestamp_names(*each)
+            for each in zip(SIDES, (self.left_time, self.right_time), strict=True)
+        )
+        return left, right
 
     @property
     def time_columns(self) -> tuple[list[str], list[str]]:
         """The time columns of the left and of the right side, each once: an instant has but one."""
-        left, right = (list(dict.fromkeys(names)) for names in self.times)
+        left, right = (list(dict.fromkeys(names.clocks)) for names in self.times)
+        return left, right
+
+    @property
+    def timestamp_columns(self) -> tuple[list[str], list[str]]:
+        """All columns that the timestamps of the left and of the right side are made of."""
+        left, right = map(all_columns, self.times)
         return left, right
 
     @property
@@ -85,10 +101,33 @@ class JoinArguments:
     def columns(self) -> tuple[list[str], list[str]]:
         """All columns that are needed of the left and of the right side."""
         left, right = (
-            list(dict.fromkeys([*times, *self.keys, *handed_out]))
+            list(dict.fromkeys([*all_columns(times), *self.keys, *handed_out]))
             for times, handed_out in zip(self.times, self.payload, strict=True)
         )
         return left, right
+
+    def resolved_times(
+        self, clocks: Sequence[TimeColumn]
+    ) -> tuple[TimestampColumns, TimestampColumns]:
+        """The timestamps of both sides, in one tick.
+
+        Parameters
+        ----------
+        clocks : sequence of TimeColumn
+            What the two clocks of left, then those of right, mean as times.
+
+        Raises
+        ------
+        SchemaError, ConditionError
+            If they do not go together, or not with what the options say.
+        """
+        tick = resolve_tick(clocks, self.options)
+        scales = [scale_of(column, tick, self.options) for column in clocks]
+        longest, (left, right) = self.longest(tick), self.times
+        return (
+            left.resolved((scales[0], scales[1]), longest[0]),
+            right.resolved((scales[2], scales[3]), longest[1]),
+        )
 
     def longest(self, tick: Tick) -> tuple[int | None, int | None]:
         """The declared longest lengths of both sides, in ticks.
@@ -107,12 +146,14 @@ class JoinArguments:
                 )
         return left, right
 
-    def spec(self, tick: Tick, threads: int, batch_pairs: int) -> JoinSpec:
+    def spec(self, times: Sequence[TimestampColumns], threads: int, batch_pairs: int) -> JoinSpec:
         """What is computed, in ticks; the numbers are for what the options leave open."""
+        left, right = times
+        tick = left.scales[0].tick
         return JoinSpec(
             self.condition.window(tick), self.how, self.emit, self.probability, self.backend,
             self.options.classes, self.options.threads or threads,
-            self.options.batch_pairs or batch_pairs,
+            self.options.batch_pairs or batch_pairs, (left.model, right.model),
         )  # fmt: skip
 
 
@@ -124,10 +165,7 @@ def names_of(columns: Names) -> list[str]:
 def _check_names(argument: str, given: object) -> None:
     if isinstance(given, str):
         return
-    is_time = argument.endswith("_time")  # whose length and names `time_names` checks
-    if not isinstance(given, Collection) or not (
-        is_time or all(isinstance(name, str) for name in given)
-    ):
-        words = "a (min, max) pair of names" if is_time else "a sequence of names"
-        none = "" if is_time else "; () means none"
-        raise ConditionError(f"{argument} must be a column name or {words}{none}; found {given!r}")
+    if not isinstance(given, Collection) or not all(isinstance(name, str) for name in given):
+        raise ConditionError(
+            f"{argument} must be a column name or a sequence of names; () means none; found {given!r}"
+        )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from coincide.options import CorrelateOptions, Invalid
+from coincide.options import Invalid
 from coincide.sides import SIDES
 from coincide.units import Tick
 from spark_plugin.worker.arguments import JoinArguments
@@ -17,13 +17,15 @@ from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.schemas import (
     arrow_time_column,
     can_be_key,
+    can_be_label,
     check_keys,
+    check_label,
     type_of,
     with_like_keys,
 )
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.arrow.tables import read_side
-from spark_plugin.worker.arrow.time_columns import TimeScale, resolve_tick, scale_of
+from spark_plugin.worker.arrow.time_columns import TimeColumn
 from spark_plugin.worker.arrow.wide_columns import decoded
 from spark_plugin.worker.backends.devices import load_task_backend
 from spark_plugin.worker.emission import emission_of
@@ -32,6 +34,8 @@ from spark_plugin.worker.emission.spec import JoinSpec, output_schema
 from spark_plugin.worker.reports.emptiness import NoPairs, evidence_of, explain_emptiness
 from spark_plugin.worker.reports.key_overlap import key_overlap
 from spark_plugin.worker.reports.reports import JoinSummary
+from spark_plugin.worker.timestamps.columns import TimestampColumns
+from spark_plugin.worker.timestamps.names import TimestampNames
 
 _BATCH_PAIRS = 1_000_000
 
@@ -82,10 +86,8 @@ class TablePlan:
         Key columns.
     payload : (list of str, list of str)
         Columns to hand out, left and right.
-    scales : tuple of (TimeScale, TimeScale)
-        Of the min and the max column, left and right.
-    longest : (int or None, int or None)
-        Declared longest lengths, ticks.
+    times : (TimestampColumns, TimestampColumns)
+        Left and right.
     invalid : {"raise", "drop"}
     spec : JoinSpec
     schema : pa.Schema
@@ -94,8 +96,7 @@ class TablePlan:
 
     by: list[str]
     payload: tuple[list[str], list[str]]
-    scales: tuple[tuple[TimeScale, TimeScale], ...]
-    longest: tuple[int | None, int | None]
+    times: tuple[TimestampColumns, TimestampColumns]
     invalid: Invalid
     spec: JoinSpec
     schema: pa.Schema
@@ -103,22 +104,20 @@ class TablePlan:
     @property
     def tick(self) -> Tick:
         """In what times are counted."""
-        return self.scales[0][0].tick
+        return self.times[0].scales[0].tick
 
     def no_pairs(self, left: Side, right: Side) -> NoPairs:
         """Why a join of these events finds nothing."""
         return explain_emptiness(
-            evidence_of(left, self.scales[0][0]),
-            evidence_of(right, self.scales[1][0]),
-            self.spec.window,
-            self.spec.how,
+            evidence_of(left, self.times[0].scales[0]),
+            evidence_of(right, self.times[1].scales[0]),
+            self.spec,
             key_overlap(left, right, self.by),
         )
 
     def columns(self, side: int) -> list[str]:
         """The columns that are needed of the left (0) or right (1) table."""
-        times = (scale.column.name for scale in self.scales[side])
-        return list(dict.fromkeys([*times, *self.by, *self.payload[side]]))
+        return list(dict.fromkeys([*self.times[side].names, *self.by, *self.payload[side]]))
 
     def read(self, side: int, table: pa.Table) -> tuple[Side, SideCounts]:
         """The events of the left (0) or right (1) table.
@@ -128,9 +127,7 @@ class TablePlan:
         DataError
             If rows are invalid and `invalid` is ``"raise"``.
         """
-        return read_side(
-            table, self.scales[side], self.by, self.payload[side], self.invalid, self.longest[side]
-        )
+        return read_side(table, self.times[side], self.by, self.payload[side], self.invalid)
 
     def join(self, left: Side, right: Side) -> Emission:
         """The output batches of a join of these events."""
@@ -162,10 +159,10 @@ def plan_tables(left: pa.Schema, right: pa.Schema, arguments: JoinArguments) -> 
     keys, payload = arguments.keys, arguments.payload
     schemas = left, right
     _check_key_types(schemas, keys)
-    scales, tick = _scales(schemas, arguments.times, arguments.options)
-    spec = arguments.spec(tick, len(os.sched_getaffinity(0)), _BATCH_PAIRS)
+    times = arguments.resolved_times(_clocks(schemas, arguments.times))
+    spec = arguments.spec(times, len(os.sched_getaffinity(0)), _BATCH_PAIRS)
     return TablePlan(
-        keys, payload, scales, arguments.longest(tick), arguments.options.invalid, spec,
+        keys, payload, times, arguments.options.invalid, spec,
         output_schema(spec, *_fields(schemas, keys, payload)),
     )  # fmt: skip
 
@@ -178,19 +175,18 @@ def _check_key_types(schemas: tuple[pa.Schema, pa.Schema], by: list[str]) -> Non
     check_keys(by, *([(str(kind), can_be_key(kind)) for kind in side] for side in kinds))
 
 
-def _scales(
-    schemas: tuple[pa.Schema, pa.Schema],
-    names: tuple[tuple[str, str], tuple[str, str]],
-    options: CorrelateOptions,
-) -> tuple[tuple[tuple[TimeScale, TimeScale], ...], Tick]:
-    columns = [
+def _clocks(
+    schemas: tuple[pa.Schema, pa.Schema], times: tuple[TimestampNames, TimestampNames]
+) -> list[TimeColumn]:
+    for schema, side, names in zip(schemas, SIDES, times, strict=True):
+        for name in names.labels:
+            kind = type_of(schema, side, name)
+            check_label(side, name, str(kind), can_be_label(kind))
+    return [
         arrow_time_column(side, name, type_of(schema, side, name))
-        for schema, side, pair in zip(schemas, SIDES, names, strict=True)
-        for name in pair
+        for schema, side, names in zip(schemas, SIDES, times, strict=True)
+        for name in names.clocks
     ]
-    tick = resolve_tick(columns, options)
-    scales = [scale_of(column, tick, options) for column in columns]
-    return ((scales[0], scales[1]), (scales[2], scales[3])), tick
 
 
 def _fields(

@@ -11,6 +11,7 @@ from coincide.options import CorrelateOptions
 from coincide.predicates import Within, mutual_deadline, within
 from coincide.units import Duration
 from spark_plugin.worker.arguments import JoinArguments
+from spark_plugin.worker.histograms import Histograms, histograms
 
 UNSET = "name something, or leave the option out (is a variable of the shell unset?)"
 
@@ -31,8 +32,8 @@ def worded_join(words: dict[str, Any]) -> JoinArguments:
     predicate = _predicate(words["within"], words["mutual_deadline"])
     return JoinArguments(
         TimingCondition(predicate, _confidence(words["confidence"])),
-        left_time=_times("--left-time", words["left_time"]),
-        right_time=_times("--right-time", words["right_time"]),
+        left_time=_timestamps("left", words),
+        right_time=_timestamps("right", words),
         by=names("--by", words["by"]),
         left_columns=names("--left-columns", words["left_columns"] or ["id"]),
         right_columns=names("--right-columns", words["right_columns"] or ["id"]),
@@ -61,6 +62,27 @@ def duration(text: str) -> Duration:
         return int(text)
     except ValueError:
         return text
+
+
+def _timestamps(side: str, words: dict[str, Any]) -> tuple[str, str] | Histograms:
+    """Intervals, or histograms where a side has templates."""
+    option, time = f"--{side}-time", words[f"{side}_time"]
+    template, templates = words[f"{side}_template"], words[f"{side}_templates"]
+    if template is None and templates is None:
+        return _times(option, time)
+    if template is None or templates is None:
+        lacking = f"--{side}-template" + ("" if template is None else "s")
+        raise ConditionError(
+            f"histograms need both --{side}-template COLUMN and --{side}-templates FILE; {lacking} is"
+            " missing"
+        )
+    columns = names(option, [time])
+    if len(columns) != 1:
+        raise ConditionError(
+            f"with --{side}-template, {option} takes the one column of the times at which events were"
+            f" seen; found {time!r}"
+        )
+    return histograms(columns[0], template=template, templates=templates)
 
 
 def _times(option: str, text: str) -> tuple[str, str]:

@@ -34,7 +34,9 @@ def broadcast_join(
         own = layout.only(side.side)
         return wire_rows(side, own, spec.keeps_unmatched, stage.raise_invalid).select(*own.columns)
 
-    table = sorted_table(rows(small).toArrow(), layout.only(plan.small), plan.small)
+    table = sorted_table(
+        rows(small).toArrow(), layout.only(plan.small), plan.small, small.times.model
+    )
     # Of no events Spark would leave the second step out, and what tasks count with it.
     if not is_two_step(plan.small, spec) or table.num_rows == 0:
         shipment = Shipment.of(table, spark)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-
 from coincide.errors import ConditionError
 from coincide.options import CorrelateOptions
+from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.ways.broadcast.plan import is_two_step
 from spark_plugin.worker.emission.spec import JoinSpec
 
@@ -17,7 +16,7 @@ _BOTH = (
 
 
 def check_streaming(
-    left: DataFrame, right: DataFrame, spec: JoinSpec, options: CorrelateOptions
+    sides: tuple[EventFrame, EventFrame], spec: JoinSpec, options: CorrelateOptions
 ) -> None:
     """Refuse a streaming side unless each micro-batch can be joined as it comes.
 
@@ -29,13 +28,14 @@ def check_streaming(
     ConditionError
         Says which options would serve.
     """
-    if not left.isStreaming and not right.isStreaming:
+    streams = [side.side for side in sides if side.source.isStreaming]
+    if not streams:
         return
-    if left.isStreaming and right.isStreaming:
+    if len(streams) == 2:
         raise ConditionError(_BOTH)
-    stream, static = ("left", "right") if left.isStreaming else ("right", "left")
+    stream, static = ("left", "right") if streams == ["left"] else ("right", "left")
     _check_final(stream, spec)
-    lacking = _lacking(static, options)
+    lacking = _lacking(static, sides, options)
     if lacking:
         raise ConditionError(
             f"{stream} is streaming, so nothing of it can be measured when the join is planned, and the"
@@ -55,10 +55,10 @@ def _check_final(stream: str, spec: JoinSpec) -> None:
         )
 
 
-def _lacking(static: str, options: CorrelateOptions) -> list[str]:
+def _lacking(
+    static: str, sides: tuple[EventFrame, EventFrame], options: CorrelateOptions
+) -> list[str]:
     """The options that would have to be given, or given otherwise."""
     lacking = [] if options.small_side == static else [f'way="broadcast-{static}"']
-    for name in ("left_longest", "right_longest"):
-        if getattr(options, name) is None:
-            lacking.append(f"{name}=...")
+    lacking += [f"{side.side}_longest=..." for side in sides if side.times.declared is None]
     return lacking + (['invalid="raise"'] if options.invalid == "drop" else [])

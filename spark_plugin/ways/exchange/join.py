@@ -38,20 +38,18 @@ def exchange_join(
 ) -> tuple[DataFrame, None]:
     """The result in wire types, not yet computed; it needs nothing else."""
     labels = partition_labels(plan.count)
-    lengths = plan.reach.left, plan.reach.right
-    code = LabelCode.of(int(labels.max()), (lengths[0][1], lengths[1][1]))
+    shapes = plan.reach.left, plan.reach.right
+    code = LabelCode.of(int(labels.max()), (shapes[0][1], shapes[1][1]))
     if not plan.deals_right or not needs_adding_up(spec):
         rows = _exchanged(sides, spec, result.layout, result.layout, plan, code, stage)
-        task = SliceTask(
-            spec, result.layout, result.names, stage.metrics, code=code, lengths=lengths
-        )
+        task = SliceTask(spec, result.layout, result.names, stage.metrics, code=code, shapes=shapes)
         return stage.run(rows, task, result.wire_schema), None
     dealt = DealtResult(spec, result)
     schema = dealt.found_schema
     layout = result.layout.with_hashes()
     rows = _exchanged(sides, spec, result.layout, layout, plan, code, stage)
     task = DealtSliceTask(
-        dealt.partial, layout, tuple(schema.names), stage.metrics, code=code, lengths=lengths,
+        dealt.partial, layout, tuple(schema.names), stage.metrics, code=code, shapes=shapes,
         first_labels=labels[plan.first_parts],
     )  # fmt: skip
     return dealt.combined(stage.run(rows, task, schema)), None
@@ -86,8 +84,8 @@ def _exchanged(
 
 
 def _with_label(code: LabelCode) -> str:
-    """SQL of the coded length with the label in its lowest bits, as `LabelCode.decoded` reads it."""
-    left, right = (frames.literal(longest + 1) for longest in code.longest)
+    """SQL of the coded shape with the label in its lowest bits, as `LabelCode.decoded` reads it."""
+    left, right = (frames.literal(largest + 1) for largest in code.largest)
     label = LABEL if code.bits else "0L"
     packed = f"{{}} * {frames.literal(1 << code.bits)} + {label}"
     of_left = packed.format(f"least({CODED}, {left})")

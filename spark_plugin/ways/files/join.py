@@ -141,7 +141,7 @@ def plan_direct(
     """
     join = plan_files(left, right, arguments, parallelism=parallelism(spark))
     check_workers(spark)
-    spec = arguments.spec(join.tables.tick, 1, BATCH_PAIRS)
+    spec = arguments.spec(join.tables.times, 1, BATCH_PAIRS)
     _log.info("correlate_files: directly, %s", join.plan.describe())
     return replace(join, tables=replace(join.tables, spec=spec))
 

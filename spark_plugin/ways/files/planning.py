@@ -94,7 +94,7 @@ def _row_groups(
     check_alike(files, footers, footers[0].schema, names)
     for path, footer in zip(files.paths, footers, strict=True):
         _check_times_are_new(f"{files.side}: {path}", footer, names)
-    groups = row_groups(footers, tables.scales[side])
+    groups = row_groups(footers, tables.times[side])
     _check_known(files, groups, tables, side)
     return groups
 
@@ -152,7 +152,8 @@ def _check_times_are_new(file: str, footer: Footer, names: Sequence[str]) -> Non
 def _check_known(files: ParquetFiles, groups: RowGroups, tables: TablePlan, side: int) -> None:
     unknown = np.flatnonzero(~groups.is_known)
     if unknown.size:
-        names = " and ".join(dict.fromkeys(s.column.name for s in tables.scales[side]))
+        scales = tables.times[side].scales
+        names = " and ".join(dict.fromkeys(scale.column.name for scale in scales))
         path = files.paths[groups.places.file[unknown[0]]]
         raise NotDirect(
             f"{files.side}: {path} has no statistics of {names}; write it with"

@@ -13,6 +13,7 @@ from coincide.units import TIME_LIMIT
 from spark_plugin.ways.files.bounds import ONLY_NULLS, Range, Stored, range_ticks
 from spark_plugin.ways.files.footers import Footer
 from spark_plugin.worker.arrow.time_columns import TimeScale
+from spark_plugin.worker.timestamps.columns import TimestampColumns
 
 NEVER = 2**62
 """First time of what has no events; the last one is its negative. Beyond every time and window."""
@@ -66,7 +67,7 @@ class RowGroups:
     ----------
     places : Places
     spans : Spans
-        Where valid events can be, whatever else is in a row group; within ±2^61.
+        Where valid events can be, whatever else is in a row group; within ±2^62.
     likely : Spans
         Where most of them will be: without what looks like a single time out of range.
     is_known : bool array, shape (groups,)
@@ -87,15 +88,14 @@ class RowGroups:
         return np.lexsort((self.likely.last, self.likely.first))
 
 
-def row_groups(footers: Sequence[Footer], scales: tuple[TimeScale, TimeScale]) -> RowGroups:
+def row_groups(footers: Sequence[Footer], times: TimestampColumns) -> RowGroups:
     """All row groups of a side.
 
     Parameters
     ----------
     footers : sequence of Footer
         With the ranges of both time columns.
-    scales : (TimeScale, TimeScale)
-        Of the min and the max column.
+    times : TimestampColumns
     """
     counts = [footer.rows.size for footer in footers]
     places = Places(
@@ -103,7 +103,8 @@ def row_groups(footers: Sequence[Footer], scales: tuple[TimeScale, TimeScale]) -
         _together([footer.index for footer in footers]).astype(np.int32),
         _together([footer.rows for footer in footers]),
     )
-    return _timed(places, _Column.of(footers, scales[0]), _Column.of(footers, scales[1]))
+    lower, upper = (_Column.of(footers, scale) for scale in times.scales)
+    return _timed(places, lower, upper, times.beyond)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,25 +149,27 @@ def _ends(
     return np.full(len(found), -TIME_LIMIT), np.full(len(found), TIME_LIMIT)
 
 
-def _timed(places: Places, lower: _Column, upper: _Column) -> RowGroups:
+def _timed(places: Places, lower: _Column, upper: _Column, beyond: tuple[int, int]) -> RowGroups:
     # Where one end of every interval is null or out of range, nothing can match.
     none = lower.is_null | upper.is_null | (lower.low >= TIME_LIMIT) | (upper.high <= -TIME_LIMIT)
     early, late = lower.low <= -TIME_LIMIT, upper.high >= TIME_LIMIT
     return RowGroups(
         places,
-        _spans(none, lower.low, upper.high),
-        _spans(none, *_likely(lower, upper)),
+        _spans(none, lower.low + beyond[0], upper.high + beyond[1]),
+        _spans(none, *_likely(lower, upper, beyond)),
         (lower.is_known & upper.is_known) | lower.is_null | upper.is_null,
         (early | late) & ~none,
     )
 
 
-def _likely(lower: _Column, upper: _Column) -> tuple[np.ndarray, np.ndarray]:
+def _likely(
+    lower: _Column, upper: _Column, beyond: tuple[int, int]
+) -> tuple[np.ndarray, np.ndarray]:
     """Ends, of which one out of range gives way to the next that the statistics tell of."""
     limit = TIME_LIMIT
     first = np.select([lower.low > -limit, upper.low > -limit], [lower.low, upper.low], lower.high)
     last = np.select([upper.high < limit, lower.high < limit], [upper.high, lower.high], first)
-    return np.minimum(first, last), last
+    return np.minimum(first, last) + beyond[0], last + beyond[1]
 
 
 def _spans(none: np.ndarray, first: np.ndarray, last: np.ndarray) -> Spans:

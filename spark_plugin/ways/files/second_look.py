@@ -42,8 +42,7 @@ def _no_pairs(join: DirectJoin, tally: JoinTally) -> NoPairs | None:
     ]
     is_all = all(found.is_all for _, found in sides)
     keys = key_overlap(sides[0][0], sides[1][0], join.tables.by, is_all=is_all)
-    spec = join.tables.spec
-    return explain_emptiness(evidence[0], evidence[1], spec.window, spec.how, keys)
+    return explain_emptiness(evidence[0], evidence[1], join.tables.spec, keys)
 
 
 def _looked_at(join: DirectJoin, side: int) -> tuple[Side, Evidence]:
@@ -55,5 +54,5 @@ def _looked_at(join: DirectJoin, side: int) -> tuple[Side, Evidence]:
     spread = np.union1d(np.arange(0, len(places), every), max(len(places) - 1, 0))
     parts = Parts.whole(places.take(spread[: len(places)]))
     events, _ = tables.read(side, join.files[side].read(parts, tables.columns(side), threads=True))
-    found = evidence_of(events, tables.scales[side][0])
+    found = evidence_of(events, tables.times[side].scales[0])
     return events, replace(found, is_all=every == 1)

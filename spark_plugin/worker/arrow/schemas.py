@@ -110,6 +110,25 @@ def can_be_key(kind: pa.DataType) -> bool:
     return not (pa.types.is_floating(kind) or pa.types.is_nested(kind) or pa.types.is_null(kind))
 
 
+def can_be_label(kind: pa.DataType) -> bool:
+    """Whether values of an Arrow type name things: texts, and whole numbers as their digits."""
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return is_text or pa.types.is_integer(kind)
+
+
+def check_label(side: str, name: str, kind: str, able: bool) -> None:
+    """Refuse a column that cannot name templates.
+
+    Raises
+    ------
+    SchemaError
+    """
+    if not able:
+        raise SchemaError(
+            f"{side}.{name} is {kind}; ids of templates must be texts or whole numbers. Cast it"
+        )
+
+
 def plain_type(kind: pa.DataType) -> pa.DataType:
     """Dictionaries and views are encodings, not types that results should depend on."""
     if pa.types.is_dictionary(kind):

@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coincide.timestamps import IntervalEvents
+from coincide.timestamps.protocol import Events
 from spark_plugin.worker.arrow.wide_columns import of_one_type, one_array
+from spark_plugin.worker.timestamps.models import SideModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,8 +20,12 @@ class Side:
 
     Parameters
     ----------
-    min_time, max_time : int64 arrays, shape (n,)
+    max_time : int64 array, shape (n,)
         Ticks.
+    shapes : int64 array, shape (n,)
+        Of the timestamps.
+    model : SideModel
+        What shapes mean.
     matchable : bool array, shape (n,), or None
         False for events that match nothing because their time or a key is null (their times are then
         meaningless). None: all can match.
@@ -30,27 +35,44 @@ class Side:
         The columns to hand out, in order.
     """
 
-    min_time: np.ndarray
     max_time: np.ndarray
+    shapes: np.ndarray
+    model: SideModel
     matchable: np.ndarray | None
     keys: list[pa.Array]
     payload: list[pa.Array]
 
     def __len__(self) -> int:
-        return self.min_time.size
+        return self.max_time.size
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Of the supports of the timestamps: int64 array, shape (n,), ticks."""
+        return self.model.lengths(self.shapes)
+
+    @property
+    def min_time(self) -> np.ndarray:
+        """Where the supports begin: int64 array, shape (n,), ticks."""
+        return self.max_time - self.lengths
+
+    @property
+    def sort_keys(self) -> np.ndarray:
+        """Keys of the events, of intervals their doubled midpoints: int64 array, shape (n,), half ticks."""
+        return 2 * self.max_time - self.model.leans(self.shapes)
 
     def rows(self, index: np.ndarray) -> Side:
         """The side with only some rows, an int64 array."""
         return Side(
-            self.min_time[index],
             self.max_time[index],
+            self.shapes[index],
+            self.model,
             None if self.matchable is None else self.matchable[index],
             [key.take(pa.array(index)) for key in self.keys],
             [column.take(pa.array(index)) for column in self.payload],
         )
 
 
-def grouped_events(left: Side, right: Side) -> tuple[IntervalEvents, IntervalEvents]:
+def grouped_events(left: Side, right: Side) -> tuple[Events, Events]:
     """Both sides as events whose groups are codes of their keys; unmatchable events get code -1."""
     codes, groups = _group_codes(left, right)
     events = []
@@ -59,7 +81,7 @@ def grouped_events(left: Side, right: Side) -> tuple[IntervalEvents, IntervalEve
             code = np.zeros(len(side), np.int64)
         if code is not None and side.matchable is not None:
             code[~side.matchable] = -1
-        events.append(IntervalEvents(side.min_time, side.max_time, code, groups))
+        events.append(side.model.events(side.max_time, side.shapes, code, groups))
     return events[0], events[1]
 
 

@@ -6,14 +6,17 @@ Shared by the Spark and the Arrow side, so that both give the same ticks and the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from coincide.errors import ConditionError, SchemaError
 from coincide.options import CorrelateOptions
 from coincide.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, Tick
+
+if TYPE_CHECKING:
+    from spark_plugin.worker.timestamps.columns import TimestampColumns
 
 Family = Literal["timestamp", "timestamp_ntz", "integer", "float"]
 
@@ -22,6 +25,7 @@ INVALID_REASONS = {
     "range": "times that reach 2^61 ticks in",
     "order": "min above max in",
     "length": "timestamps longer than the declared longest length in",
+    "template": "unknown or missing ids of templates in",
 }
 """Why a row is invalid, in the order in which it is asked, with the words for it."""
 
@@ -223,24 +227,24 @@ def time_names(side: str, time: str | Sequence[str]) -> tuple[str, str]:
     ConditionError
         If it is neither one nor two names.
     """
-    names = (time, time) if isinstance(time, str) else tuple(time)
+    names = (time,) if isinstance(time, str) or not isinstance(time, Collection) else tuple(time)
     if len(names) == 1:
         names *= 2
     if len(names) != 2 or not all(isinstance(name, str) for name in names):
         raise ConditionError(
-            f"{side}_time must be a column name or a (min, max) pair of names; found {time!r}"
+            f"{side}_time must be a column name, a (min, max) pair of names, or histograms(...); found"
+            f" {time!r}"
         )
     return names
 
 
-def describe_invalid(
-    side: str, reason: str, count: int, scales: Sequence[TimeScale], example: object
-) -> str:
+def describe_invalid(columns: TimestampColumns, reason: str, count: int, example: object) -> str:
     """The message for invalid rows: the column, the count, one example, and what to do."""
-    names = " and ".join(dict.fromkeys(scale.column.name for scale in scales))
+    scales, names = columns.scales, " and ".join(columns.blamed(reason))
+    words = f"{scales[0].column.side}: {INVALID_REASONS[reason]} {names}"
     hint = range_hint(scales[0].tick, scales) if reason == "range" else ""
     return (
-        f"{side}: {INVALID_REASONS[reason]} {names} in {count} row{'s' if count > 1 else ''},"
+        f"{words} in {count} row{'s' if count > 1 else ''},"
         f" for example {example}. {hint and f'Here {hint}. '}Mend the data, or leave such rows out with"
         " options=CorrelateOptions(invalid='drop')"
     )

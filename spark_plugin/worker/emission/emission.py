@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from coincide.errors import MemoryBudgetError
 from coincide.results import JoinCounters
-from coincide.timestamps import IntervalPairs
 from spark_plugin.worker.arrow import row_sizes
 from spark_plugin.worker.arrow.gather import Gather
 from spark_plugin.worker.arrow.row_sizes import cuts, total_bytes
@@ -50,12 +49,10 @@ class Emission(ABC):
     ):
         self._left, self._right, self._spec, self.schema = left, right, spec, schema
         self._backend = backend
-        self._left_events, self._right_events = grouped_events(left, right)
-        self._model = IntervalPairs(spec.window)
+        self._model, *self._events = spec.pairs.for_events(*grouped_events(left, right))
         self.join = make_join(
             backend,
-            self._left_events,
-            self._right_events,
+            *self._events,
             self._model,
             classes=spec.classes,
             threads=spec.threads,
@@ -147,7 +144,8 @@ class Emission(ABC):
         yield from (slice(*cut) for cut in cuts(sizes, rows[0].size, row_sizes.BATCH_BYTES))
 
     def _probabilities(self, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
-        given = self._left_events, left_rows, self._right_events, right_rows, self._model
+        left, right = self._events
+        given = left, left_rows, right, right_rows, self._model
         try:
             return self._backend.event_probabilities(*given)
         except MemoryBudgetError:

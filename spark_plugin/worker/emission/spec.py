@@ -9,6 +9,7 @@ import pyarrow as pa
 from coincide.condition import Window
 from coincide.errors import ConditionError
 from coincide.options import Emit, How
+from spark_plugin.worker.timestamps.models import INTERVALS, Pairs, SideModel, pair_model
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,12 @@ class JoinSpec:
     classes: int | None = None
     threads: int = 1
     batch_pairs: int = 1_000_000
+    models: tuple[SideModel, SideModel] = (INTERVALS, INTERVALS)
+
+    @property
+    def pairs(self) -> Pairs:
+        """The timing condition on the timestamps of both sides."""
+        return pair_model(self.window, *self.models)
 
     @property
     def keeps_unmatched(self) -> bool:

@@ -8,17 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
 from coincide.condition import Window
 from coincide.probability import DECISION_SLACK, highest_probability
+from coincide.timestamps import HistogramPairs, IntervalPairs
 from coincide.units import Tick
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.arrow.time_columns import TimeScale
 from spark_plugin.worker.arrow.time_words import length_words, time_words
+from spark_plugin.worker.emission.spec import JoinSpec
 from spark_plugin.worker.reports.key_overlap import KeyOverlap
+from spark_plugin.worker.reports.reachable import highest_of_templates
+from spark_plugin.worker.timestamps.models import Pairs
 
 _NEAR = Fraction(1, 10)
 """Two numbers are about the same if they differ by no more than this share."""
@@ -67,12 +72,12 @@ class Evidence:
 
 def evidence_of(side: Side, scale: TimeScale) -> Evidence:
     """What the events of a side in memory tell."""
-    low, high = side.min_time, side.max_time
+    high, lengths = side.max_time, side.lengths
     if side.matchable is not None:
-        low, high = low[side.matchable], high[side.matchable]
-    if not low.size:
+        high, lengths = high[side.matchable], lengths[side.matchable]
+    if not high.size:
         return Evidence(scale, 0)
-    lengths = high - low
+    low = high - lengths
     middle = lengths.size // 2
     return Evidence(
         scale, low.size, int(lengths.min()), int(low.min()), int(high.max()),
@@ -119,25 +124,25 @@ class NoPairs:
 
 
 def explain_emptiness(
-    left: Evidence, right: Evidence, window: Window, how: str, keys: KeyOverlap | None
+    left: Evidence, right: Evidence, spec: JoinSpec, keys: KeyOverlap | None
 ) -> NoPairs:
     """What speaks against any pair.
 
     Parameters
     ----------
     left, right : Evidence
-    window : Window
-    how : {"inner", "left", "semi", "anti"}
+    spec : JoinSpec
     keys : KeyOverlap or None
         None without keys, or if nobody has looked.
     """
+    window, how = spec.window, spec.how
     without = [side.scale.column.side for side in (left, right) if not side.events]
     if without:
         reasons = tuple(f"{side} has no row that can match" for side in without)
         return NoPairs(reasons, (), is_asked_for=how == "anti")
-    best = highest_probability(left.shortest, right.shortest, window.width)
+    best, of_probability = _highest(spec.pairs, left, right, window)
     found = [
-        _of_probability(left, right, window, best),
+        *of_probability,
         _of_times(left, right, window),
         *([(keys.is_all and not keys.shared, keys.describe())] if keys else []),
     ]
@@ -146,6 +151,45 @@ def explain_emptiness(
     hints += tuple(_suspicions(left, right, window))
     times = left.words_of_times, right.words_of_times
     return NoPairs(reasons, hints, best, *times, keys, how == "anti")
+
+
+_Words = list[tuple[bool, str]]
+
+
+@singledispatch
+def _highest(
+    pairs: Pairs, left: Evidence, right: Evidence, window: Window
+) -> tuple[float | None, _Words]:
+    """The highest probability that a pair can reach, if it is known, and what to say of it."""
+    return None, []
+
+
+@_highest.register
+def _(
+    pairs: IntervalPairs, left: Evidence, right: Evidence, window: Window
+) -> tuple[float | None, _Words]:
+    best = highest_probability(left.shortest, right.shortest, window.width)
+    return best, [_of_probability(left, right, window, best)]
+
+
+@_highest.register
+def _(
+    pairs: HistogramPairs, left: Evidence, right: Evidence, window: Window
+) -> tuple[float | None, _Words]:
+    best = highest_of_templates(pairs)
+    if best is None:
+        return None, []
+    is_enough = _reaches(best, window.confidence)
+    words = "enough for" if is_enough else "below"
+    advice = "" if is_enough else "; widen the window, or lower the confidence"
+    return best, [
+        (
+            not is_enough,
+            f"the highest probability that these templates and this window allow is {best:.6g}, {words} the"
+            f" confidence {window.confidence:g}: the window is"
+            f" {length_words(window.width, left.scale.tick)} wide{advice}",
+        )
+    ]
 
 
 def _of_probability(

@@ -32,6 +32,7 @@ _SHORT_REASONS = {
     "range": "out of range",
     "order": "whose min is above max",
     "length": "longer than declared",
+    "template": "of unknown template",
 }
 assert list(_SHORT_REASONS) == list(INVALID_REASONS)
 

@@ -1,8 +1,8 @@
 """How events cross from the JVM to the Python worker and pairs cross back: int64 wherever possible.
 
 One column type keeps Spark's Arrow writer fast. Both sides share the columns: an event is its max_time,
-its length coded together with its side, its keys, and slots that hold the left columns in left rows
-and the right columns in right rows.
+the shape of its timestamp coded together with its side, its keys, and slots that hold the left columns
+in left rows and the right columns in right rows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ METRICS = "coincide_metrics"
 """Name of the extra output column that carries a task's counters in one last row, if asked for."""
 
 UNMATCHED = -(2**63)
-"""Coded length of a left event that matches nothing: its time or a key is null."""
+"""Coded shape of a left event that matches nothing: its time or a key is null."""
 
 _LARGEST_CODE = 2**62
 
@@ -84,29 +84,29 @@ def _slots(side: str, shareable: Sequence[bool]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class LabelCode:
-    """How the label of a row's slice crosses: in the lowest bits of its coded length, where there is room.
+    """How the label of a row's slice crosses: in the lowest bits of its coded shape, where there is room.
 
     Parameters
     ----------
     bits : int
-        What the label takes of the coded length. 0: it crosses in a column of its own.
-    longest : (int, int)
-        Longest lengths that cross as they are, left and right, ticks. Longer ones are cut to one tick
-        more, which tells them apart and cannot overflow.
+        What the label takes of the coded shape. 0: it crosses in a column of its own.
+    largest : (int, int)
+        Largest shapes that cross as they are, left and right. Larger ones are cut to one more, which
+        tells them apart and cannot overflow.
     """
 
     bits: int
-    longest: tuple[int, int]
+    largest: tuple[int, int]
 
     @classmethod
-    def of(cls, largest_label: int, longest: tuple[int, int]) -> LabelCode:
+    def of(cls, largest_label: int, largest: tuple[int, int]) -> LabelCode:
         """The code for labels from 0 to the largest."""
         bits = max(1, int(largest_label).bit_length())
-        fits = (max(longest) + 2) << bits < _LARGEST_CODE
-        return cls(bits if fits else 0, longest)
+        fits = (max(largest) + 2) << bits < _LARGEST_CODE
+        return cls(bits if fits else 0, largest)
 
     def decoded(self, coded: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The coded lengths without labels, and the labels; those of `UNMATCHED` mean nothing.
+        """The coded shapes without labels, and the labels; those of `UNMATCHED` mean nothing.
 
         Parameters
         ----------
@@ -118,16 +118,16 @@ class LabelCode:
         """
         right = (coded < 0) & (coded != UNMATCHED)
         plain = np.where(right, -1 - coded, coded)
-        lengths = plain >> self.bits
-        lengths = np.where(right, -1 - lengths, lengths)
-        return np.where(coded == UNMATCHED, UNMATCHED, lengths), plain & ((1 << self.bits) - 1)
+        shapes = plain >> self.bits
+        shapes = np.where(right, -1 - shapes, shapes)
+        return np.where(coded == UNMATCHED, UNMATCHED, shapes), plain & ((1 << self.bits) - 1)
 
 
 def is_left(coded: np.ndarray) -> np.ndarray:
-    """Which coded lengths are of left events: those >= 0, and `UNMATCHED`."""
+    """Which coded shapes are of left events: those >= 0, and `UNMATCHED`."""
     return (coded >= 0) | (coded == UNMATCHED)
 
 
-def right_lengths(coded: np.ndarray) -> np.ndarray:
-    """Lengths of right events: they cross as -1 - length."""
+def right_shapes(coded: np.ndarray) -> np.ndarray:
+    """Shapes of right events: they cross as -1 - shape."""
     return -1 - coded

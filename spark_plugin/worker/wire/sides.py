@@ -7,11 +7,16 @@ import pyarrow as pa
 
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.arrow.wide_columns import one_array
-from spark_plugin.worker.wire.columns import CODED, TIME, UNMATCHED, WireLayout, right_lengths
+from spark_plugin.worker.timestamps.models import SideModel
+from spark_plugin.worker.wire.columns import CODED, TIME, UNMATCHED, WireLayout, right_shapes
 
 
 def read_side(
-    table: pa.Table, layout: WireLayout, side: str, rows: np.ndarray | None = None
+    table: pa.Table,
+    layout: WireLayout,
+    side: str,
+    model: SideModel,
+    rows: np.ndarray | None = None,
 ) -> Side:
     """The events of one side.
 
@@ -21,6 +26,8 @@ def read_side(
         Columns of the wire.
     layout : WireLayout
     side : {"left", "right"}
+    model : SideModel
+        Of its timestamps.
     rows : int64 array or None
         Rows of the table that are of this side; None: all.
     """
@@ -30,16 +37,17 @@ def read_side(
         whole = one_array(table.column(name))
         return whole if picked is None else whole.take(picked)
 
-    latest, lengths = column(TIME).to_numpy(), column(CODED).to_numpy()
+    latest, shapes = column(TIME).to_numpy(), column(CODED).to_numpy()
     matchable = None
     if side == "right":
-        lengths = right_lengths(lengths)
-    elif lengths.size and lengths.min() == UNMATCHED:
-        matchable = lengths != UNMATCHED
-        lengths = np.where(matchable, lengths, 0)
+        shapes = right_shapes(shapes)
+    elif shapes.size and shapes.min() == UNMATCHED:
+        matchable = shapes != UNMATCHED
+        shapes = np.where(matchable, shapes, 0)
     return Side(
-        latest - lengths,
         latest,
+        shapes,
+        model,
         matchable,
         [column(name) for name in layout.keys],
         [column(name) for name in layout.payload(side)],

@@ -19,6 +19,7 @@ from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.tables import read_side
 from spark_plugin.worker.arrow.time_columns import resolve_tick, scale_of
 from spark_plugin.worker.join import arrow_time_column
+from spark_plugin.worker.timestamps.intervals import IntervalColumns
 from tests.helpers.spark_cases import frame, jobs
 
 pytestmark = pytest.mark.spark
@@ -34,7 +35,7 @@ def events(
     options = CorrelateOptions(unit=unit)
     tick = resolve_tick(columns, options)
     low, high = (scale_of(column, tick, options) for column in columns)
-    return EventFrame(side, source, (low, high), by or [], [], longest)
+    return EventFrame(side, source, IntervalColumns((low, high), longest), by or [], [])
 
 
 def timed(low: Any, high: Any, **more: Any) -> pa.Table:
@@ -168,9 +169,9 @@ def test_rows_are_counted_as_in_a_table(spark: SparkSession, name: str) -> None:
     columns = [arrow_time_column("right", n, table.schema.field(n).type) for n in TIMES]
     options = CorrelateOptions(unit=settings.get("unit"))
     tick = resolve_tick(columns, options)
-    scales = [scale_of(column, tick, options) for column in columns]
-    longest = settings.get("longest")
-    _, expected = read_side(table, (scales[0], scales[1]), [], [], "drop", longest)
+    low_scale, high_scale = (scale_of(column, tick, options) for column in columns)
+    intervals = IntervalColumns((low_scale, high_scale), settings.get("longest"))
+    _, expected = read_side(table, intervals, [], [], "drop")
     source = frame(spark, table)
     right = events("right", source, **settings)
     _, found = measure(events("left", source.limit(0)), right) if name != "floats" else (

@@ -18,11 +18,12 @@ from coincide import CorrelateOptions, TimingCondition, within
 from coincide.probability import highest_probability, window_probability
 from coincide.units import Tick
 from spark_plugin.ways.files.worker.slice_join import read_slice
-from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of
 from spark_plugin.worker.arrow.time_words import length_words, time_words
+from spark_plugin.worker.emission.spec import JoinSpec
 from spark_plugin.worker.reports.emptiness import Evidence, NoPairs, evidence_of, explain_emptiness
 from spark_plugin.worker.reports.key_overlap import key_overlap
+from tests.helpers.interval_sides import interval_side
 from tests.helpers.joins import local_files_join, table_join
 
 LENGTHS = st.integers(0, 60)
@@ -98,15 +99,15 @@ def test_typical_lengths_are_told_where_they_are_known() -> None:
     window = TimingCondition(within(0, 4), 0.9).window(Tick())
     known, unknown = Evidence(scale, 9, 0, 0, 9, typical=8), Evidence(scale, 9, 0, 0, 9)
     for sides in ((known, unknown), (unknown, known), (unknown, unknown)):
-        told = explain_emptiness(*sides, window, "inner", None)
+        told = explain_emptiness(*sides, JoinSpec(window), None)
         assert "half of the timestamps" not in " ".join(told.lines)
     assert (
-        "half of the timestamps" in explain_emptiness(known, known, window, "inner", None).hints[0]
+        "half of the timestamps" in explain_emptiness(known, known, JoinSpec(window), None).hints[0]
     )
     # Of nine events at least five are as long as the typical one.
     times = np.arange(9)
     lengths = [0, 0, 0, 0, 3, 9, 9, 9, 9]
-    side = Side(times, times + lengths, None, [], [])
+    side = interval_side(times, times + lengths)
     assert evidence_of(side, scale).typical == 3
 
 
@@ -188,8 +189,7 @@ def test_shared_keys_are_counted() -> None:
 
 def test_alike_only_where_nothing_is_equal() -> None:
     left, right = (
-        Side(*[np.zeros(2, np.int64)] * 2, None, [pa.array(keys)], [])
-        for keys in (["A", "b"], ["a", "A"])
+        interval_side([0, 0], [0, 0], keys=[pa.array(keys)]) for keys in (["A", "b"], ["a", "A"])
     )
     found = key_overlap(left, right, ["k"])
     assert found is not None

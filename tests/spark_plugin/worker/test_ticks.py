@@ -43,6 +43,7 @@ from spark_plugin.worker.arrow.time_columns import (
     scale_of,
 )
 from spark_plugin.worker.reports.wording import for_command_line
+from spark_plugin.worker.timestamps.intervals import IntervalColumns
 from tests.helpers.spark_cases import frame
 
 UNITS = list(NANOSECONDS_PER_UNIT)
@@ -157,7 +158,7 @@ def scale_for(kind: pa.DataType, unit: str, tick: str | None) -> TimeScale:
 def test_floats_are_rounded_once_half_to_even(values: list[float], unit: str, tick: str) -> None:
     """As exact arithmetic would, but for the one rounding of a product or quotient of floats."""
     scale = scale_for(pa.float64(), unit, tick)
-    side, _ = read_side(at(values), (scale, scale), [], [], "drop", None)
+    side, _ = read_side(at(values), IntervalColumns((scale, scale)), [], [], "drop")
     up, down = scale.factor.numerator, scale.factor.denominator
     products = [float(v) * up if down == 1 else v / down for v in values]
     expected = [round(p) for p in products if abs(round(p) if abs(p) < 2.0**62 else p) < TIME_LIMIT]
@@ -190,7 +191,7 @@ def test_spark_gives_the_same_ticks(spark: SparkSession, kind: pa.DataType) -> N
     for i, scale in enumerate(scales):
         there = found[f"t{i}"].to_numpy()
         valid = np.abs(there) < TIME_LIMIT
-        side, counts = read_side(table, (scale, scale), [], [], "drop", None)
+        side, counts = read_side(table, IntervalColumns((scale, scale)), [], [], "drop")
         assert np.array_equal(there[valid], side.min_time)
         assert counts.rounded == found[f"r{i}"].to_numpy()[valid].max()
 
@@ -211,15 +212,16 @@ ROUNDED = {
 def test_the_largest_change_is_counted(name: str) -> None:
     values, kind, unit, tick, change = ROUNDED[name]
     scale = scale_for(kind, unit, tick)
-    _, counts = read_side(at(values, kind), (scale, scale), [], [], "drop", None)
+    _, counts = read_side(at(values, kind), IntervalColumns((scale, scale)), [], [], "drop")
     assert counts.rounded == pytest.approx(change, rel=1e-5)
 
 
 def test_invalid_rows_do_not_count_as_rounded() -> None:
     scale = scale_for(pa.float64(), "s", "s")
     table = pa.table({"t": [0.0, 5.4], "u": [1.0, 3.0]})
-    _, counts = read_side(table, (scale, scale_of(TimeColumn("left", "u", "float"), scale.tick,
-                          CorrelateOptions(unit="s", tick="s"))), [], [], "drop", None)  # fmt: skip
+    options = CorrelateOptions(unit="s", tick="s")
+    upper = scale_of(TimeColumn("left", "u", "float"), scale.tick, options)
+    _, counts = read_side(table, IntervalColumns((scale, upper)), [], [], "drop")
     assert (counts.rounded, counts.invalid) == (0.0, {"order": 1})
 
 
@@ -227,9 +229,11 @@ def test_invalid_rows_do_not_count_as_rounded() -> None:
 def test_the_look_counts_the_same_change(spark: SparkSession) -> None:
     scale = scale_for(pa.float64(), "s", "us")
     table = at([0.0, 1.0000003, float("nan"), 1e300, None, 5.0000001])
-    _, expected = read_side(table, (scale, scale), [], [], "drop", None)
+    _, expected = read_side(table, IntervalColumns((scale, scale)), [], [], "drop")
     source = frame(spark, table)
-    left, right = (EventFrame(s, source, (scale, scale), [], [], None) for s in ("left", "right"))
+    left, right = (
+        EventFrame(s, source, IntervalColumns((scale, scale)), [], []) for s in ("left", "right")
+    )
     found, _ = measure(left, right)
     assert found.counts == expected
     assert expected.rounded == pytest.approx(0.3, rel=1e-5)

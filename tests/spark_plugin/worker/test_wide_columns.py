@@ -19,12 +19,14 @@ from spark_plugin.ways.broadcast.worker.small_side import Shipment, sorted_table
 from spark_plugin.ways.broadcast.worker.task import BroadcastTask
 from spark_plugin.ways.exchange.worker.task import SliceTask
 from spark_plugin.worker.arrow import row_sizes
-from spark_plugin.worker.arrow.sides import Side, grouped_events
+from spark_plugin.worker.arrow.sides import grouped_events
 from spark_plugin.worker.arrow.wide_columns import decoded, narrow_type, one_array, wide_type
 from spark_plugin.worker.emission.spec import JoinSpec
 from spark_plugin.worker.files.parquet_rows import ParquetRows
+from spark_plugin.worker.timestamps.models import INTERVALS
 from spark_plugin.worker.wire.columns import CODED, LABEL, TIME, LabelCode, WireLayout
 from tests.helpers.comparison import SHAPES
+from tests.helpers.interval_sides import interval_side
 from tests.helpers.joins import local_files_join, table_join
 
 TEXTS = ["", "a", "bb" * 7, None, "c" * 40, "d" * 300, "é" * 20]
@@ -212,7 +214,7 @@ def test_keys(kind: pa.DataType, tight: None) -> None:
     """Of which one side's fit short offsets and the other's, or both together, do not."""
     long, short = some(kind), some(kind)[:8]
     sides = [
-        Side(np.zeros(len(key), np.int64), np.zeros(len(key), np.int64), None, [array], [])
+        interval_side([0] * len(key), [0] * len(key), keys=[array])
         for key in (long, short)
         for array in [one_array(chunked(key))]
     ]
@@ -296,11 +298,13 @@ def test_slices_and_broadcasts(
     monkeypatch.setattr(row_sizes, "ARRAY_BYTES", 10_000 if emit == "lists" else 1000)
     spec = JoinSpec(Window(-5, 6, 0.4), emit=emit)
     code = LabelCode(0, (100, 100))
-    task = SliceTask(spec, LAYOUT, NAMES_OUT, code=code, lengths=((0, 100), (0, 100)))
+    task = SliceTask(spec, LAYOUT, NAMES_OUT, code=code, shapes=((0, 100), (0, 100)))
     table = on_the_wire(kind, LAYOUT, ("left", "right"))
     rows = table.append_column(LABEL, pa.array([7] * table.num_rows)).to_batches()
     assert in_order(check_task(task, iter(rows), kind, emit)) == in_order(want.to_batches())
-    small = sorted_table(on_the_wire(kind, LAYOUT.only("right"), ("right",)), LAYOUT, "right")
+    small = sorted_table(
+        on_the_wire(kind, LAYOUT.only("right"), ("right",)), LAYOUT, "right", INTERVALS
+    )
     broadcast = BroadcastTask(
         spec, LAYOUT, NAMES_OUT, plan=BroadcastPlan("right", "test"),
         small=Shipment(as_stream(small)), slice_rows=25, slice_bytes=1 << 20,
@@ -322,7 +326,7 @@ def as_stream(table: pa.Table) -> bytes:
 def test_a_small_left_side(kind: pa.DataType, tight: None) -> None:
     layout = WireLayout(("key0",), (), LAYOUT.right)
     given = on_the_wire(kind, LAYOUT.only("left"), ("left",))
-    small = sorted_table(given, LAYOUT.only("left"), "left")
+    small = sorted_table(given, LAYOUT.only("left"), "left", INTERVALS)
     assert small.schema == given.schema
     own = small.select(layout.only("left").columns)
     task = PartialTask(

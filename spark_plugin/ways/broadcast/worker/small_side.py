@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from coincide.condition import Window
 from coincide.errors import ConditionError
 from spark_plugin.cluster.connect import MESSAGE_SETTING, context_of, message_bytes
 from spark_plugin.ways.samples import Reach, shifted
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.arrow.wide_columns import narrowed, one_array
+from spark_plugin.worker.timestamps.models import Pairs, SideModel
 from spark_plugin.worker.wire.columns import WireLayout
 from spark_plugin.worker.wire.sides import read_side
 
@@ -25,10 +25,10 @@ _PLAN_BYTES = 1 << 20
 """Room for all else in a plan."""
 
 
-def sorted_table(table: pa.Table, layout: WireLayout, side: str) -> pa.Table:
+def sorted_table(table: pa.Table, layout: WireLayout, side: str, model: SideModel) -> pa.Table:
     """The rows of a side on the wire by midpoint; those that match nothing last."""
-    events = read_side(table, layout, side)
-    midpoints = events.min_time + events.max_time
+    events = read_side(table, layout, side, model)
+    midpoints = events.sort_keys
     keys = (midpoints,) if events.matchable is None else (midpoints, ~events.matchable)
     order = np.lexsort(keys)
     whole = pa.table([one_array(column) for column in table.columns], names=table.column_names)
@@ -98,27 +98,29 @@ class SmallSide:
         From `sorted_table`.
     layout : WireLayout
     name : {"left", "right"}
+    model : SideModel
     """
 
-    def __init__(self, table: pa.Table, layout: WireLayout, name: str) -> None:
-        self.side = read_side(table, layout, name)
+    def __init__(self, table: pa.Table, layout: WireLayout, name: str, model: SideModel) -> None:
+        self.side = read_side(table, layout, name, model)
         matchable = self.side.matchable
         self._matchable = len(self.side) if matchable is None else int(matchable.sum())
-        self._midpoints = (self.side.min_time + self.side.max_time)[: self._matchable]
-        self._lengths = _extent((self.side.max_time - self.side.min_time)[: self._matchable])
+        self._midpoints = self.side.sort_keys[: self._matchable]
+        self._shapes = _extent(self.side.shapes[: self._matchable])
         self._is_left = name == "left"
 
     def __len__(self) -> int:
         return len(self.side)
 
-    def near(self, streamed: Side, window: Window) -> tuple[Side, np.ndarray]:
+    def near(self, streamed: Side, pairs: Pairs) -> tuple[Side, np.ndarray]:
         """The events that some of the streamed ones can reach.
 
         Parameters
         ----------
         streamed : Side
             Of the other side.
-        window : Window
+        pairs : Pairs
+            Of both sides.
 
         Returns
         -------
@@ -126,27 +128,28 @@ class SmallSide:
         int64 array
             Their rows in the table.
         """
-        first, last = self._rows_near(streamed, window)
+        first, last = self._rows_near(streamed, pairs)
         side, count = self.side, last - first
         near = Side(
-            side.min_time[first:last],
             side.max_time[first:last],
+            side.shapes[first:last],
+            side.model,
             None,
             [key.slice(first, count) for key in side.keys],
             [column.slice(first, count) for column in side.payload],
         )
         return near, np.arange(first, last)
 
-    def _rows_near(self, streamed: Side, window: Window) -> tuple[int, int]:
-        low, high = streamed.min_time, streamed.max_time
+    def _rows_near(self, streamed: Side, pairs: Pairs) -> tuple[int, int]:
+        midpoints, own = streamed.sort_keys, streamed.shapes
         if streamed.matchable is not None:
-            low, high = low[streamed.matchable], high[streamed.matchable]
-        if not low.size or not self._matchable:
+            midpoints, own = midpoints[streamed.matchable], own[streamed.matchable]
+        if not own.size or not self._matchable:
             return 0, 0
-        lengths = self._lengths, _extent(high - low)
-        reach = Reach.of(window, *(lengths if self._is_left else lengths[::-1]))
+        shapes = self._shapes, _extent(own)
+        reach = Reach.of(pairs, *(shapes if self._is_left else shapes[::-1]))
         towards = reach.reversed if self._is_left else reach
-        earliest, latest = (np.array([end]) for end in _extent(low + high))
+        earliest, latest = (np.array([end]) for end in _extent(midpoints))
         first = np.searchsorted(self._midpoints, shifted(earliest, towards.first), side="left")
         last = np.searchsorted(self._midpoints, shifted(latest, towards.last), side="right")
         # Of a window that nothing can meet the ends are the wrong way round.

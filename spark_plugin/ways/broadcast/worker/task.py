@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from coincide.sides import SIDES
 from spark_plugin.ways.broadcast.plan import BroadcastPlan, chunk_rows
 from spark_plugin.ways.broadcast.worker.small_side import Shipment, SmallSide
 from spark_plugin.worker.arrow.sides import Side
@@ -36,10 +37,13 @@ class BroadcastTask(WireTask):
     def emissions(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Emission]:
         """A join for each chunk."""
         plan = self.plan
-        small = SmallSide(self.small.table(), self.layout.only(plan.small), plan.small)
+        of_small, of_large = (self.spec.models[SIDES.index(s)] for s in (plan.small, plan.large))
+        layout = self.layout.only(plan.small)
+        small = SmallSide(self.small.table(), layout, plan.small, of_small)
+        layout = self.layout.only(plan.large)
         rows = chunk_rows(self.slice_rows, len(small))
         for table in chunks(batches, rows, self.slice_bytes):
-            yield self.emission(small, read_side(table, self.layout.only(plan.large), plan.large))
+            yield self.emission(small, read_side(table, layout, plan.large, of_large))
 
     def emission(self, small: SmallSide, streamed: Side) -> Emission:
         """The join of a chunk."""
@@ -49,7 +53,7 @@ class BroadcastTask(WireTask):
 
     def near(self, small: SmallSide, streamed: Side) -> tuple[Side, np.ndarray]:
         """The small side's events near a chunk, and their rows."""
-        return small.near(streamed, self.spec.window)
+        return small.near(streamed, self.spec.pairs)
 
 
 def chunks(batches: Iterable[pa.RecordBatch], rows: int, size: int) -> Iterator[pa.Table]:

@@ -31,12 +31,12 @@ class SliceTask(WireTask):
     ----------
     code : LabelCode
         How rows say which slice they are of.
-    lengths : ((int, int), (int, int))
-        Shortest and longest length of the events of each side, as the slices were cut for, ticks.
+    shapes : ((int, int), (int, int))
+        Smallest and largest shape of the events of each side, as the slices were cut for.
     """
 
     code: LabelCode
-    lengths: tuple[tuple[int, int], tuple[int, int]]
+    shapes: tuple[tuple[int, int], tuple[int, int]]
 
     def emissions(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Emission]:
         """The joins of the partition."""
@@ -75,11 +75,15 @@ class SliceTask(WireTask):
 
     def _slice(self, table: pa.Table, label: int | None) -> Emission:
         is_base = is_left(table.column(CODED).to_numpy())
-        left = read_side(table, self.layout, "left", np.flatnonzero(is_base))
-        right = read_side(table, self.layout, "right", np.flatnonzero(~is_base))
+        left, right = (
+            read_side(table, self.layout, name, model, np.flatnonzero(is_own))
+            for name, model, is_own in zip(
+                SIDES, self.spec.models, (is_base, ~is_base), strict=True
+            )
+        )
         del table, is_base
-        for name, side, planned in zip(SIDES, (left, right), self.lengths, strict=True):
-            _check_lengths(name, side, *planned)
+        for name, side, planned in zip(SIDES, (left, right), self.shapes, strict=True):
+            _check_shapes(name, side, *planned)
         return self.joined_slice(left, right, label)
 
 
@@ -87,19 +91,19 @@ def _rows(table: pa.Table, chosen: np.ndarray) -> pa.Table:
     return table.take(pa.array(np.flatnonzero(chosen)))
 
 
-def _check_lengths(name: str, side: Side, shortest: int, longest: int) -> None:
+def _check_shapes(name: str, side: Side, smallest: int, largest: int) -> None:
     """Refuse events that may have partners in slices to which the plan has not brought them.
 
     Raises
     ------
     DataError
     """
-    lengths = side.max_time - side.min_time
+    shapes = side.shapes
     if side.matchable is not None:
-        lengths = lengths[side.matchable]
-    if not lengths.size or (lengths.min() >= shortest and lengths.max() <= longest):
+        shapes = shapes[side.matchable]
+    if not shapes.size or (shapes.min() >= smallest and shapes.max() <= largest):
         return
-    what = f"longer than {longest}" if lengths.max() > longest else f"shorter than {shortest}"
+    what = f"longer than {largest}" if shapes.max() > largest else f"shorter than {smallest}"
     raise DataError(
         f"{name}: a timestamp is {what} ticks, which none was when the join was planned: {CHANGED}."
         f" Or declare the longest length, {name}_longest, which the plan then counts on"

@@ -141,8 +141,9 @@ def _joined(sides: Sequence[Side]) -> Side:
             [np.ones(len(s), bool) if s.matchable is None else s.matchable for s in filled]
         )
     return Side(
-        np.concatenate([side.min_time for side in filled]),
         np.concatenate([side.max_time for side in filled]),
+        np.concatenate([side.shapes for side in filled]),
+        filled[0].model,
         matchable,
         _columns(filled, lambda side: side.keys),
         _columns(filled, lambda side: side.payload),

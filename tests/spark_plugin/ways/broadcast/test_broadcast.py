@@ -25,13 +25,15 @@ from coincide.errors import ConditionError, DataError
 from coincide.options import Way
 from coincide.probability import distance_from_middle, distances_from_middle
 from coincide.results import JoinCounters
+from coincide.timestamps import IntervalPairs
 from spark_plugin.ways.broadcast.worker import task as broadcast_task
 from spark_plugin.ways.broadcast.worker.small_side import Shipment, SmallSide, sorted_table
 from spark_plugin.ways.correlation import Correlation
-from spark_plugin.worker.arrow.sides import Side
+from spark_plugin.worker.timestamps.models import INTERVALS
 from spark_plugin.worker.wire.columns import UNMATCHED, WireLayout
 from tests.conftest import SeismicPicks
 from tests.helpers.comparison import HUGE_TOLERANCE, PROBABILITY_TOLERANCE, SHAPES
+from tests.helpers.interval_sides import interval_side
 from tests.helpers.joins import join_files, plan_correlation
 from tests.helpers.spark_cases import frame, jobs, pack, pair_ids, rows_of, settings
 
@@ -393,20 +395,19 @@ def test_a_shipment_needs_no_broadcast() -> None:
     table = pa.table({
         "max_time": [50, 0, 10, 30], "coded": [0, UNMATCHED, 0, 0], "slot0": ["c", "d", "a", "b"],
     })  # fmt: skip
-    table = sorted_table(table, layout, "left")
+    table = sorted_table(table, layout, "left", INTERVALS)
     assert table["slot0"].to_pylist() == ["a", "b", "c", "d"]
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)
     shipment = Shipment(sink.getvalue().to_pybytes())
-    small = SmallSide(shipment.table(), layout, "left")
+    small = SmallSide(shipment.table(), layout, "left", INTERVALS)
     shipment.close()
     assert len(small) == 4
 
     def near(*times: int, lo: int = -10, hi: int = 10) -> list[str]:
-        ends = np.array(times, np.int64)
-        streamed = Side(ends, ends, None, [], [])
-        side, rows = small.near(streamed, Window(lo, hi, 0.5))
+        streamed = interval_side(times, times)
+        side, rows = small.near(streamed, IntervalPairs(Window(lo, hi, 0.5)))
         assert side.payload[0].to_pylist() == table["slot0"].take(pa.array(rows)).to_pylist()
         return side.payload[0].to_pylist()
 

@@ -23,8 +23,10 @@ from spark_plugin.ways.files.planning import NotDirect
 from spark_plugin.ways.files.row_groups import RowGroups, row_groups
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.tables import read_side
-from spark_plugin.worker.arrow.time_columns import TimeColumn, TimeScale, resolve_tick, scale_of
+from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of
 from spark_plugin.worker.files.finding import find_files
+from spark_plugin.worker.timestamps.columns import TimestampColumns
+from spark_plugin.worker.timestamps.intervals import IntervalColumns
 from tests.helpers.joins import local_files_join, plan_files, plan_tables, table_join
 
 TIMES = ("min_time", "max_time")
@@ -44,23 +46,23 @@ def _as(kind: pa.DataType, values: Sequence[Any]) -> pa.Array:
     return pa.array(values, pa.int64()).cast(kind)
 
 
-def planned(path: Path, unit: str | None) -> tuple[RowGroups, tuple[TimeScale, TimeScale]]:
+def planned(path: Path, unit: str | None) -> tuple[RowGroups, TimestampColumns]:
     files = find_files("left", path)
     footers = read_footers(files, TIMES)
     schema = footers[0].schema
     options = CorrelateOptions(unit=unit)
     plan = plan_tables(schema, schema, EXACT, options=options)
-    return row_groups(footers, plan.scales[0]), plan.scales[0]
+    return row_groups(footers, plan.times[0]), plan.times[0]
 
 
 def assert_bounded(path: Path, unit: str | None) -> None:
     """What the footer tells of each row group is from its first event to its last one."""
-    groups, scales = planned(path, unit)
+    groups, times = planned(path, unit)
     assert groups.is_known.all()
     assert not groups.is_open.any()
     for number in range(len(groups.places)):
         table = pq.ParquetFile(path).read_row_group(int(groups.places.index[number]))
-        events, counts = read_side(table, scales, [], [], "raise", None)
+        events, counts = read_side(table, times, [], [], "raise")
         assert not counts.unmatchable
         first, last = (int(end[number]) for end in (groups.spans.first, groups.spans.last))
         assert (first, last) == (events.min_time.min(), events.max_time.max())
@@ -162,7 +164,7 @@ def test_the_range_of_floats_is_that_of_their_ticks(values: list[float], unit: s
     options = CorrelateOptions(unit=unit)
     scale = scale_of(column, resolve_tick([column], options), options)
     table = pa.table({"min_time": values, "max_time": values})
-    events, counts = read_side(table, (scale, scale), [], [], "drop", None)
+    events, counts = read_side(table, IntervalColumns((scale, scale)), [], [], "drop")
     (low,), (high,) = range_ticks(Stored("float"), [(min(values), max(values))], scale)
     if len(events):
         assert low <= events.min_time.min() <= events.max_time.max() <= high

@@ -37,7 +37,7 @@ def spans(path: Path, unit: str | None = None) -> list[tuple[int, int] | None]:
     read = read_footers(find_files("left", path), ["min_time", "max_time"])
     schema = read[0].schema
     plan = plan_tables(schema, schema, CONDITION, options=CorrelateOptions(unit=unit))
-    groups = row_groups(read, plan.scales[0])
+    groups = row_groups(read, plan.times[0])
     assert groups.is_known.all()
     ends = zip(groups.spans.first.tolist(), groups.spans.last.tolist(), strict=True)
     return [None if first > last else (first, last) for first, last in ends]

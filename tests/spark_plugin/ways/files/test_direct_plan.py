@@ -17,6 +17,7 @@ from coincide.units import TIME_LIMIT
 from spark_plugin.ways.files.plan import DirectPlan, direct_plan, needed_groups
 from spark_plugin.ways.files.row_groups import NEVER, Places, RowGroups, Spans
 from spark_plugin.worker.arrow.sides import Side
+from tests.helpers.interval_sides import interval_side
 
 WINDOW = Window(-5, 10, 0.5)
 
@@ -64,7 +65,7 @@ def parts(found: DirectPlan) -> list[list[tuple[int, int, int]]]:
 
 def events(*intervals: tuple[int, int]) -> Side:
     low, high = (np.array([i[end] for i in intervals], np.int64) for end in (0, 1))
-    return Side(low, high, None, [], [])
+    return interval_side(low, high)
 
 
 @given(row_groups(), row_groups(), st.none() | st.integers(1, 40))
@@ -156,7 +157,7 @@ def test_right_groups_that_no_event_reaches_are_not_read() -> None:
     found = needed_groups(right, events((1000, 1100), (0, 7), (50, 100)), WINDOW)
     assert found.tolist() == [0, 1, 9, 10, 11]
     assert not needed_groups(right, events(), WINDOW).size
-    unmatchable = Side(np.zeros(2, np.int64), np.full(2, 2000), np.zeros(2, bool), [], [])
+    unmatchable = interval_side([0, 0], [2000, 2000], np.zeros(2, bool))
     assert not needed_groups(right, unmatchable, WINDOW).size
 
 

@@ -1,0 +1,123 @@
+"""The timestamps of a side in SQL, for each model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import singledispatch
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from coincide.errors import SchemaError
+from coincide.units import TIME_LIMIT
+from spark_plugin.dataframes.columns import NOT_FINITE, literal, quoted, ticks
+from spark_plugin.worker.timestamps.columns import TimestampColumns
+from spark_plugin.worker.timestamps.histograms import HistogramColumns
+from spark_plugin.worker.timestamps.intervals import IntervalColumns
+
+_ID, _TIME = "coincide_template_id", "coincide_time"
+_NUMBER, _OFFSET = "coincide_template", "coincide_offset"
+_LENGTH, _LEAN = "coincide_length", "coincide_lean"
+
+
+@dataclass(frozen=True)
+class TimestampSql:
+    """What makes events of rows.
+
+    Parameters
+    ----------
+    low, high : str
+        Where supports begin and end, over the source: bigint, ticks, as `EventFrame.columns` has them.
+    extras : tuple of str
+        Columns of the source that `shape` and `midpoint` need.
+    shape : str
+        Shapes of events that can match, over ``low``, ``high`` and the extras: bigint.
+    midpoint : str
+        Their keys, half ticks, likewise.
+    faults : tuple of (str, str)
+        What rows can be that are no events, ``"null"`` or one of `INVALID_REASONS`, and the condition on
+        ``low`` and ``high`` for it. The first one that is met counts.
+    """
+
+    low: str
+    high: str
+    extras: tuple[str, ...]
+    shape: str
+    midpoint: str
+    faults: tuple[tuple[str, str], ...]
+
+
+@singledispatch
+def timestamp_sql(columns: TimestampColumns) -> TimestampSql:
+    """The timestamps of a side; each model registers its own."""
+    raise NotImplementedError(columns)
+
+
+@timestamp_sql.register
+def _(columns: IntervalColumns) -> TimestampSql:
+    low, high = map(ticks, columns.scales)
+    not_finite = literal(NOT_FINITE)
+    too_long = "false" if columns.longest is None else f"high - low > {literal(columns.longest)}"
+    faults = (
+        ("null", "low IS NULL OR high IS NULL"),
+        # Not IN: the RAPIDS Accelerator has it for lists of literals only.
+        (finiteness(columns), f"low = {not_finite} OR high = {not_finite}"),
+        ("range", f"NOT ({in_range('low')} AND {in_range('high')})"),
+        ("order", "low > high"),
+        ("length", too_long),
+    )
+    return TimestampSql(low, high, (), "high - low", "low + high", faults)
+
+
+@timestamp_sql.register
+def _(columns: HistogramColumns) -> TimestampSql:
+    # What is out of range says by its value what is wrong with it, so it stays as it is.
+    high = f"IF({in_range(_TIME)}, {_TIME} + coalesce({_OFFSET}, 0L), {_TIME})"
+    faults = (
+        ("null", "high IS NULL"),
+        (finiteness(columns), f"high = {literal(NOT_FINITE)}"),
+        ("range", f"NOT ({in_range('high')})"),
+        ("template", "low IS NULL"),
+        ("range", f"NOT ({in_range('low')})"),
+    )
+    midpoint = f"2L * high - {_LEAN}"
+    return TimestampSql(f"{high} - {_LENGTH}", high, (_NUMBER, _LEAN), _NUMBER, midpoint, faults)
+
+
+@singledispatch
+def with_timestamps(columns: TimestampColumns, source: DataFrame) -> DataFrame:
+    """The source, with what the SQL of its timestamps needs besides its columns."""
+    return source
+
+
+@with_timestamps.register
+def _(columns: HistogramColumns, source: DataFrame) -> DataFrame:
+    table = columns.table
+    templates = {
+        _ID: pa.array(table.ids, pa.string()),
+        _NUMBER: pa.array(np.arange(len(table))),
+        _OFFSET: pa.array(table.offsets),
+        _LENGTH: pa.array(table.lengths),
+        _LEAN: pa.array(table.leans),
+    }
+    taken = [name for name in (_TIME, *templates) if name in map(str.lower, source.columns)]
+    if taken:
+        raise SchemaError(f"a column is called {taken[0]!r}, which is needed here; rename it")
+    frame = source.sparkSession.createDataFrame(pa.table(templates))
+    label = f"CAST({quoted(columns.template)} AS STRING)"
+    # As text, and in order of bytes, whatever the collation of the column.
+    joined = source.join(F.broadcast(frame), F.expr(f"{label} = {_ID}"), "left")
+    return joined.drop(_ID).selectExpr("*", f"{ticks(columns.scale)} AS {_TIME}")
+
+
+def finiteness(columns: TimestampColumns) -> str:
+    """What is wrong with a time that is `NOT_FINITE`."""
+    floats = any(scale.column.family == "float" for scale in columns.scales)
+    return "not_finite" if floats else "range"
+
+
+def in_range(name: str) -> str:
+    """SQL of whether a column is within the limits of time."""
+    return f"{name} > {literal(-TIME_LIMIT)} AND {name} < {literal(TIME_LIMIT)}"

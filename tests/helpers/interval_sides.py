@@ -1,0 +1,19 @@
+"""Sides of a join in memory, from the ends of intervals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from spark_plugin.worker.arrow.sides import Side
+from spark_plugin.worker.timestamps.models import INTERVALS
+
+
+def interval_side(
+    low: Any, high: Any, matchable: np.ndarray | None = None, keys: list[pa.Array] | None = None
+) -> Side:
+    """Events of intervals, without columns to hand out."""
+    low, high = np.asarray(low, np.int64), np.asarray(high, np.int64)
+    return Side(high, high - low, INTERVALS, matchable, keys or [], [])

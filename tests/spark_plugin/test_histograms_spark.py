@@ -1,0 +1,91 @@
+"""Histogram timestamps on Spark: every way gives what one process gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from coincide import (
+    CorrelateOptions,
+    DataError,
+    JoinReport,
+    TimingCondition,
+    correlate,
+    correlate_files,
+    correlate_tables,
+    within,
+)
+from spark_plugin.ways.files.source import CoincideSource
+from tests.helpers.histogram_tables import by_device, events, random_templates, with_ends
+from tests.spark_plugin.test_histograms import in_order, spoiled
+
+pytestmark = pytest.mark.spark
+
+CONDITION = TimingCondition(within(-30, 50), 0.55)
+MINE, THEIRS = random_templates(1), random_templates(2)
+LEFT, RIGHT = events(1, 300), with_ends(events(2, 300))
+BOTH = {"left_time": by_device(MINE), "right_time": by_device(THEIRS), "by": "place"}
+MIXED = {"left_time": by_device(MINE), "right_time": ("min_time", "seen_at")}
+
+ASKED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "exchange": ({**BOTH, "probability": True}, {"way": "exchange", "slices": 3}),
+    "exchange of mixed sides": ({**MIXED, "how": "left"}, {"way": "exchange", "slices": 3}),
+    "dealt": ({**BOTH, "emit": "best"}, {"way": "exchange", "slice_rows": 60}),
+    "small left": ({**BOTH, "emit": "best"}, {"way": "broadcast-left"}),
+    "small right": ({**MIXED, "emit": "counts", "how": "left"}, {"way": "broadcast-right"}),
+    "no look": (BOTH, {"way": "exchange", "time_range": (0, 3000)}),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_as_in_one_process(spark: SparkSession, name: str) -> None:
+    asked, options = ASKED[name]
+    want = correlate_tables(LEFT, RIGHT, CONDITION, **asked)
+    left, right = map(spark.createDataFrame, (LEFT, RIGHT))
+    found = correlate(left, right, CONDITION, **asked, options=CorrelateOptions(**options))
+    assert in_order(found.toArrow()) == in_order(want)
+    assert want.num_rows
+
+
+def test_files_are_read_directly(spark: SparkSession, tmp_path: Path) -> None:
+    """By tasks that read their slices, and by the data source."""
+    paths = [str(tmp_path / f"{side}.parquet") for side in ("left", "right")]
+    for path, table in zip(paths, (LEFT, RIGHT), strict=True):
+        pq.write_table(table, path, row_group_size=20)
+    want = correlate_tables(LEFT, RIGHT, CONDITION, **BOTH, probability=True)
+    options = CorrelateOptions(way="direct", slices=4)
+    found = correlate_files(spark, *paths, CONDITION, **BOTH, probability=True, options=options)
+    assert in_order(found.toArrow()) == in_order(want)
+    spark.dataSource.register(CoincideSource)
+    words = {"left": paths[0], "right": paths[1], "within": "-30,50", "confidence": "0.55"}
+    for side, templates in (("left", MINE), ("right", THEIRS)):
+        words[f"{side}_templates"] = str(tmp_path / f"{side}_templates.parquet")
+        words |= {f"{side}_time": "seen_at", f"{side}_template": "device"}
+        pq.write_table(templates, words[f"{side}_templates"])
+    words |= {"by": "place", "probability": "true", "slices": "3"}
+    source = spark.read.format("coincide").options(**words).load()
+    assert in_order(source.toArrow()) == in_order(want)
+
+
+def test_invalid_rows(spark: SparkSession) -> None:
+    left, right = map(spark.createDataFrame, (spoiled(), RIGHT))
+    with pytest.raises(
+        DataError, match=r"templates in device in 2 rows, for example seen_at=\d+, dev"
+    ):
+        correlate(left, right, CONDITION, **BOTH)
+    report, asked = JoinReport(), {**BOTH, "how": "left", "emit": "counts"}
+    options = CorrelateOptions(invalid="drop", way="exchange")
+    with pytest.warns(match="2 of unknown template"):
+        found = correlate(left, right, CONDITION, **asked, options=options, report=report)
+        want = correlate_tables(spoiled(), RIGHT, CONDITION, **asked, options=options)
+    assert report.left is not None
+    assert (report.left.invalid, report.left.unmatchable) == ({"template": 2}, 1)
+    assert in_order(found.toArrow()) == in_order(want)
+    far = spoiled().slice(4).set_column(2, "seen_at", pa.array([-(2**61) + 5] * 296))
+    with pytest.raises(DataError, match=r"times that reach 2\^61 ticks in seen_at in 296 rows"):
+        correlate(spark.createDataFrame(far), right, CONDITION, **BOTH)
