@@ -10,6 +10,8 @@ from coincide.condition import TimingCondition, Window
 from coincide.options import Backend, check_choice
 from coincide.streams.live_blocks import Deferred, LiveBlockStep
 from coincide.streams.options import Emit
+from coincide.streams.sides import MOST_LENGTHS
+from coincide.templates.table import TemplateTable
 from cpu_fallback.streams.live_blocks import LiveBlocks
 from spark_plugin.worker.backends.choice import check_backend
 from spark_plugin.worker.backends.live_blocks import ResilientLiveBlocks
@@ -25,10 +27,13 @@ def stream_correlator(
     *,
     left_delay: int,
     right_delay: int,
-    left_longest: int,
-    right_longest: int,
+    left_longest: int | None = None,
+    right_longest: int | None = None,
     left_shortest: int = 0,
     right_shortest: int = 0,
+    left_templates: TemplateTable | None = None,
+    right_templates: TemplateTable | None = None,
+    most_lengths: int = MOST_LENGTHS,
     block: int | None = 1000,
     every: int | None = None,
     emit: Emit = "pairs",
@@ -81,6 +86,9 @@ def stream_correlator(
         right_longest=right_longest,
         left_shortest=left_shortest,
         right_shortest=right_shortest,
+        left_templates=left_templates,
+        right_templates=right_templates,
+        most_lengths=most_lengths,
         block=block,
         every=every,
         emit=emit,
