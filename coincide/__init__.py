@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     )
     from coincide.options import CorrelateOptions
     from coincide.predicates import Within, deadline, delay, mutual_deadline, within
+    from coincide.templates.given import GivenTemplate, Templates
+    from coincide.timestamps.histograms import HistogramEvents
+    from coincide.timestamps.intervals import IntervalEvents
     from coincide.units import Tick
     from coincide.warnings import (
         CoincideWarning,
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from spark_plugin.join import correlate, correlate_files, correlate_tables
     from spark_plugin.streams import stream_correlator
     from spark_plugin.ways.files.source import register_source
+    from spark_plugin.worker.histograms import Histograms, histograms
     from spark_plugin.worker.reports.reports import JoinReport, JoinSummary
 
 _HOMES = {
@@ -42,6 +46,9 @@ _HOMES = {
     ),
     "coincide.options": ("CorrelateOptions",),
     "coincide.predicates": ("Within", "deadline", "delay", "mutual_deadline", "within"),
+    "coincide.templates.given": ("GivenTemplate", "Templates"),
+    "coincide.timestamps.histograms": ("HistogramEvents",),
+    "coincide.timestamps.intervals": ("IntervalEvents",),
     "coincide.units": ("Tick",),
     "coincide.warnings": (
         "CoincideWarning", "DroppedRowsWarning", "NoPairsWarning", "RoundedTimesWarning",
@@ -50,6 +57,7 @@ _HOMES = {
     "spark_plugin.join": ("correlate", "correlate_files", "correlate_tables"),
     "spark_plugin.streams": ("stream_correlator",),
     "spark_plugin.ways.files.source": ("register_source",),
+    "spark_plugin.worker.histograms": ("Histograms", "histograms"),
     "spark_plugin.worker.reports.reports": ("JoinReport", "JoinSummary"),
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
@@ -62,12 +70,17 @@ __all__ = [
     "CorrelateOptions",
     "DataError",
     "DroppedRowsWarning",
+    "GivenTemplate",
+    "HistogramEvents",
+    "Histograms",
+    "IntervalEvents",
     "JoinReport",
     "JoinSummary",
     "MemoryBudgetError",
     "NoPairsWarning",
     "RoundedTimesWarning",
     "SchemaError",
+    "Templates",
     "Tick",
     "TimingCondition",
     "UnmatchableRowsWarning",
@@ -79,6 +92,7 @@ __all__ = [
     "correlate_tables",
     "deadline",
     "delay",
+    "histograms",
     "mutual_deadline",
     "register_source",
     "stream_correlator",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -10,6 +11,7 @@ from coincide.bands import INNER_HI, INNER_LO, OUTER_HI, OUTER_LO, band_table
 from coincide.condition import Window
 from coincide.length_classes import class_ends, length_sample
 from coincide.shape_classes import ShapeClasses
+from coincide.sides import LEFT, RIGHT
 
 LEFT_CHOICES = (1, 2, 4, 8)
 RIGHT_CHOICES = (1, 2, 4, 8, 16)
@@ -121,21 +123,54 @@ def choose_classes(
     """
     if classes is not None or not left.size or not right.size:
         return _at_most(left, classes or 1), _at_most(right, classes or 1)
+    longest = (int(side.shape_sample().max()) for side in (left, right))
+    reach, middle = window.width + sum(longest) + 1, window.lo + window.hi
+    return cheapest_classes(
+        left, right, groups,
+        lambda side, sample, mosts: class_ends(sample, mosts),
+        lambda k1, k2: band_table(k1, k2, window),
+        (middle - reach, middle + reach),
+    )  # fmt: skip
+
+
+def cheapest_classes(
+    left: Population,
+    right: Population,
+    groups: int,
+    ends: Callable[[int, np.ndarray, tuple[int, ...]], list[np.ndarray]],
+    bands: Callable[[ShapeClasses, ShapeClasses], np.ndarray],
+    outer: tuple[int, int],
+) -> tuple[ShapeClasses, ShapeClasses]:
+    """The classes of both sides that cost least, by estimate.
+
+    Parameters
+    ----------
+    left, right : Population
+        Neither empty.
+    groups : int
+        Number of codes.
+    ends : callable
+        From a side, a sample of its shapes and limits on the number of classes, to the largest shape
+        of each class per limit, as `coincide.length_classes.class_ends`.
+    bands : callable
+        From classes of both sides to `coincide.timestamps.protocol.PairModel.bands`.
+    outer : (int, int)
+        Bounds on the key of a right event less that of a left one, if they can qualify, half ticks.
+    """
     samples = left.shape_sample(), right.shape_sample()
-    lefts = _choices(samples[0], LEFT_CHOICES)
-    rights = _choices(samples[1], RIGHT_CHOICES)
-    reach = window.width + int(samples[0].max()) + int(samples[1].max()) + 1
-    density = _targets_per_half_tick(left, right, groups, window, reach)
+    lefts = _choices(samples[LEFT], ends(LEFT, samples[LEFT], LEFT_CHOICES))
+    rights = _choices(samples[RIGHT], ends(RIGHT, samples[RIGHT], RIGHT_CHOICES))
+    density = _targets_per_half_tick(left, right, groups, outer)
     bases = left.size
     per_base = right.size / bases
 
     def cost(k1: ShapeClasses, k2: ShapeClasses) -> float:
-        bands = band_table(k1, k2, window)
-        ends = bands.astype(np.float64)
-        outer = ends[:, :, OUTER_HI] - ends[:, :, OUTER_LO]
-        shell = outer - (ends[:, :, INNER_HI] - ends[:, :, INNER_LO])
+        table = bands(k1, k2)
+        widths = table.astype(np.float64)
+        shell = widths[:, :, OUTER_HI] - widths[:, :, OUTER_LO]
+        shell -= widths[:, :, INNER_HI] - widths[:, :, INNER_LO]
         probes = density * float(k1.share @ shell @ k2.share)
-        return float(np.dot(_COSTS, amounts(bands, probes, per_base, groups / bases)))
+        return float(np.dot(_COSTS, amounts(table, probes, per_base, groups / bases)))
 
     k1, k2 = min(((k1, k2) for k1 in lefts for k2 in rights), key=lambda pair: cost(*pair))
     return left.classes_between(k1.highest), right.classes_between(k2.highest)
@@ -147,24 +182,24 @@ def _at_most(population: Population, most: int) -> ShapeClasses:
     return population.classes_between(class_ends(population.shape_sample(), [most])[0])
 
 
-def _choices(sample: np.ndarray, mosts: tuple[int, ...]) -> list[ShapeClasses]:
-    """One choice per number of classes: few distinct lengths give the same classes again."""
-    choices = [ShapeClasses.between(sample, ends) for ends in class_ends(sample, mosts)]
+def _choices(sample: np.ndarray, ends: list[np.ndarray]) -> list[ShapeClasses]:
+    """One choice per number of classes: few distinct shapes give the same classes again."""
+    choices = [ShapeClasses.between(sample, highest) for highest in ends]
     return list({choice.count: choice for choice in choices}.values())
 
 
 def _targets_per_half_tick(
-    left: Population, right: Population, groups: int, window: Window, reach: int
+    left: Population, right: Population, groups: int, outer: tuple[int, int]
 ) -> float:
     """Mean density of partners around a base event, per unit of D, from a sample of base events."""
-    every = left.keys_apart(max(1, left.size // _SAMPLE))
     # As floats: sums with a window cannot overflow.
-    base = every.astype(np.float64) + (window.lo + window.hi)
+    base = left.keys_apart(max(1, left.size // _SAMPLE)).astype(np.float64)
     # Every so many targets, in order, stand for all: enough for a mean.
     stride = max(1, right.size // _TARGETS)
     few = right.keys_apart(stride).astype(np.float64)
-    near = stride * (np.searchsorted(few, base + reach) - np.searchsorted(few, base - reach))
-    return float(near.mean()) / (2.0 * reach) * _same_group_share(left, right, groups)
+    near = stride * (np.searchsorted(few, base + outer[1]) - np.searchsorted(few, base + outer[0]))
+    share = _same_group_share(left, right, groups)
+    return float(near.mean()) / max(float(outer[1] - outer[0]), 1.0) * share
 
 
 def _same_group_share(left: Population, right: Population, groups: int) -> float:

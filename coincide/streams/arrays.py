@@ -82,7 +82,7 @@ def _array(name: str, values: npt.ArrayLike) -> np.ndarray:
     if array.dtype.kind == "f":
         _refuse_null(name, np.isnan(array))
     elif array.dtype.kind == "O":
-        nulls = [_is_null(value) for value in array.ravel().tolist()]
+        nulls = [is_null(value) for value in array.ravel().tolist()]
         _refuse_null(name, np.array(nulls, bool))
     return array
 
@@ -96,7 +96,7 @@ def _refuse_null(name: str, nulls: np.ndarray) -> None:
         )
 
 
-def _is_null(value: object) -> bool:
+def is_null(value: object) -> bool:
     """Whether a value of an object array is None, NaN, NaT or pandas.NA."""
     if value is None:
         return True

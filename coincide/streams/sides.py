@@ -13,7 +13,9 @@ from coincide.streams.intervals import IntervalStreams
 from coincide.streams.mixed import MixedStreams
 from coincide.streams.model import StreamModel
 from coincide.streams.options import SideLimits, count_of, side_limits
+from coincide.templates.given import Templates
 from coincide.templates.table import TemplateTable, without_offsets
+from coincide.units import Tick
 
 MOST_LENGTHS = 4096
 """Different lengths of intervals beside templates, unless something else is said."""
@@ -28,7 +30,7 @@ class Side(NamedTuple):
     delay, shortest, longest : object
         As given; the last two of intervals only, longest None if not given.
     templates : object
-        A TemplateTable; None: the stream has intervals.
+        Templates, in ticks or a TemplateTable; None: the stream has intervals.
     """
 
     name: str
@@ -44,14 +46,20 @@ class Side(NamedTuple):
         Raises
         ------
         ConditionError
+            If it is something else, or its edges have a unit.
+        DataError
+            If a template makes no histogram.
         """
         if self.templates is None:
             return None
         if isinstance(self.templates, TemplateTable):
             # What is pushed are max_times: where they come from is no longer asked.
             return without_offsets(self.templates)
+        if isinstance(self.templates, Templates):
+            return without_offsets(self.templates.table(Tick()))
         raise ConditionError(
-            f"{self.name}_templates must be a TemplateTable; found {type(self.templates).__name__}"
+            f"{self.name}_templates must be Templates or a TemplateTable; found"
+            f" {type(self.templates).__name__}"
         )
 
     @property

@@ -1,5 +1,13 @@
 """Timestamp models, one file each, behind one protocol (`coincide.timestamps.protocol`)."""
 
+from coincide.timestamps.histograms import (
+    HistogramEvents,
+    HistogramPairs,
+    HistogramRule,
+    HistogramTimes,
+    MixedPairs,
+    pairs_model,
+)
 from coincide.timestamps.intervals import (
     IntervalEvents,
     IntervalPairs,
@@ -9,9 +17,15 @@ from coincide.timestamps.intervals import (
 )
 
 __all__ = [
+    "HistogramEvents",
+    "HistogramPairs",
+    "HistogramRule",
+    "HistogramTimes",
     "IntervalEvents",
     "IntervalPairs",
     "IntervalRule",
     "IntervalTimes",
+    "MixedPairs",
     "are_valid_times",
+    "pairs_model",
 ]

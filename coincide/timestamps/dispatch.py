@@ -13,17 +13,11 @@ from functools import cache
 from types import FunctionType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-import numpy as np
 from numba import types
 from numba.extending import overload_method
 
 from coincide.compiled import compiled
 from coincide.sides import LEFT, RIGHT
-
-Int64s = Annotated[np.ndarray, types.Array(types.int64, 1, "C")]
-"""How a rule annotates a C-contiguous array of one dimension; others likewise."""
-
-Float64s = Annotated[np.ndarray, types.Array(types.float64, 1, "C")]
 
 _NUMBERS = {int: types.int64, float: types.float64, bool: types.boolean}
 

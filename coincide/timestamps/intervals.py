@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from coincide.array_types import Int64s
 from coincide.bands import band_table
 from coincide.class_choice import Population, choose_classes
 from coincide.compiled import compiled
@@ -18,7 +19,7 @@ from coincide.probability import (
 )
 from coincide.shape_classes import ShapeClasses
 from coincide.sides import LEFT
-from coincide.timestamps.dispatch import Int64s
+from coincide.timestamps.protocol import Events, PairModel
 from coincide.units import TIME_LIMIT
 
 
@@ -144,6 +145,9 @@ class IntervalPairs:
     def rule(self) -> IntervalRule:
         """As `PairModel`, like all that follow."""
         return IntervalRule.of(self.window)
+
+    def for_events(self, left: Events, right: Events) -> tuple[PairModel, Events, Events]:  # noqa: D102
+        return self, left, right
 
     def choose_classes(  # noqa: D102
         self, left: Population, right: Population, groups: int, classes: int | None

@@ -89,6 +89,9 @@ class PairModel(Protocol):
     def rule(self) -> Any:
         """The `Rule`, its arrays in host memory."""
 
+    def for_events(self, left: Events, right: Events) -> tuple[PairModel, Events, Events]:
+        """The model for given events, and the events in the shapes that it knows: asked before a join."""
+
     def choose_classes(
         self, left: Population, right: Population, groups: int, classes: int | None
     ) -> tuple[ShapeClasses, ShapeClasses]:

@@ -13,6 +13,7 @@ from coincide.streams.deferred import ClassedCorrelator, LazyCorrelator
 from coincide.streams.live_blocks import Deferred, LiveBlockStep
 from coincide.streams.options import Emit, StreamOptions, window_in_ticks
 from coincide.streams.sides import MOST_LENGTHS, Side, declared
+from coincide.templates.given import Templates
 from coincide.templates.table import TemplateTable
 from cpu_fallback.streams.immediate import Immediate, ImmediateCorrelator
 from cpu_fallback.streams.live_blocks import LiveBlocks
@@ -44,8 +45,8 @@ def stream_correlator(
     right_longest: int | None = None,
     left_shortest: int = 0,
     right_shortest: int = 0,
-    left_templates: TemplateTable | None = None,
-    right_templates: TemplateTable | None = None,
+    left_templates: Templates | TemplateTable | None = None,
+    right_templates: Templates | TemplateTable | None = None,
     most_lengths: int = MOST_LENGTHS,
     block: int | None = 1000,
     every: int | None = None,
@@ -68,8 +69,9 @@ def stream_correlator(
     left_longest, right_longest, left_shortest, right_shortest : int
         The papers' pi and rho, ticks: limits of the lengths of each stream's timestamps, if they are
         intervals. The longest is needed then.
-    left_templates, right_templates : TemplateTable, optional
-        Of a stream whose timestamps are histograms. Each stream is of one kind, whatever the other is.
+    left_templates, right_templates : Templates or TemplateTable, optional
+        In ticks, of a stream whose timestamps are histograms. Each stream is of one kind, whatever the
+        other one is.
     most_lengths : int
         Where one stream has intervals, and the other one histograms: how many different lengths may
         come. Each takes memory for as many entries as there are templates, and keeps it.

@@ -12,6 +12,7 @@ from typing import Any
 from numba import cuda, types
 
 from coincide.kernel_cache import ForgetsOtherSources, KeyedBySources, keep_on_disk
+from coincide.rounding import product
 from coincide.timestamps.dispatch import numba_type, teach
 from gpu_kernels.kernels.arguments import Arguments
 from gpu_kernels.kernels.layout import Sides
@@ -19,10 +20,15 @@ from gpu_kernels.kernels.simulation import SIMULATED
 
 if not SIMULATED:
     from cuda.core import LaunchConfig, Stream, launch
+    from numba.cuda import libdevice
     from numba.cuda.dispatcher import CUDACache, CUDACacheImpl
-    from numba.cuda.extending import overload_method
+    from numba.cuda.extending import overload, overload_method
 
     teach(overload_method, forceinline=True)
+
+    @overload(product)
+    def _rounded(a, b):
+        return lambda a, b: libdevice.dmul_rn(a, b)
 
     class _KernelCacheImpl(KeyedBySources, CUDACacheImpl):
         pass

@@ -12,12 +12,13 @@ import pytest
 from numba import types
 from numba.core.errors import TypingError
 
+from coincide.array_types import Int64s
 from coincide.compiled import compiled
 from coincide.condition import Window
 from coincide.probability import distance_from_middle, window_probability
 from coincide.sides import LEFT, RIGHT
 from coincide.timestamps import IntervalEvents, IntervalPairs, IntervalRule
-from coincide.timestamps.dispatch import Int64s, difference, max_time_of, numba_type
+from coincide.timestamps.dispatch import difference, max_time_of, numba_type
 from tests.helpers.places import ROOT
 
 

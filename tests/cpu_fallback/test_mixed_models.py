@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from coincide.array_types import Int64s
 from coincide.class_choice import Population
 from coincide.length_classes import class_ends
 from coincide.shape_classes import ShapeClasses
 from coincide.sides import LEFT
 from coincide.timestamps import IntervalEvents
-from coincide.timestamps.dispatch import Int64s
 from cpu_fallback import EventJoin
 from tests.helpers.template_tables import drawn_events
 

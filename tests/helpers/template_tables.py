@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from coincide.array_types import Int64s
 from coincide.class_choice import Population
 from coincide.shape_classes import MOST_CLASSES, ShapeClasses
 from coincide.sides import LEFT, RIGHT
 from coincide.streams.template_intake import TemplateIntake
 from coincide.templates.table import TemplateTable
-from coincide.timestamps.dispatch import Int64s
 
 Range = tuple[int, int]
 Extent = tuple[int, int, int, int]
@@ -117,6 +117,9 @@ class TemplatePairs:
         return TableRule(
             starts, firsts, lasts, self.templates[RIGHT], self.left_leans, self.right_leans
         )
+
+    def for_events(self, left: Any, right: Any) -> tuple[TemplatePairs, Any, Any]:
+        return self, left, right
 
     def choose_classes(
         self, left: Population, right: Population, groups: int, classes: int | None

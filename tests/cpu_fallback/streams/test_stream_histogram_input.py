@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+import coincide
 from coincide import Window
 from coincide.errors import ConditionError, DataError, MemoryBudgetError, SchemaError
 from coincide.streams.results import LateEvents, LateHistogramEvents
@@ -14,11 +16,16 @@ from coincide.templates.table import template_table
 from coincide.templates.template import Template
 from coincide.timestamps.histograms import HistogramEvents
 from cpu_fallback.streams import StreamCorrelator, stream_correlator
+from tests.helpers.stream_cases import sorted_pairs
 
 TABLE = template_table({"a": Template([-4, 0], [1.0]), "b": Template([-9, -3, 0], [0.2, 0.8])})
 ANOTHER = template_table({"a": Template([-4, 0], [1.0]), "b": Template([-9, -3, 0], [0.3, 0.7])})
 WINDOW = Window(-20, 20, 0.5)
 DELAYS = {"left_delay": 5, "right_delay": 5}
+
+
+def of_table(table: Any, group: np.ndarray | None = None) -> HistogramEvents:
+    return HistogramEvents(np.array([3]), np.array([0]), table, group)
 
 
 def templates(**options: Any) -> StreamCorrelator:
@@ -42,7 +49,11 @@ def beside(interval_side: str, **options: Any) -> StreamCorrelator:
         ),
         ({"right_shortest": 1}, ConditionError, "the lengths of right_templates are known; leave"),
         ({"left_templates": None}, ConditionError, "give left_longest, .* or left_templates"),
-        ({"left_templates": {}}, ConditionError, "left_templates must be .*; found dict"),
+        (
+            {"left_templates": {}},
+            ConditionError,
+            "left_templates must be Templates or .*; found dict",
+        ),
         ({"most_lengths": 0}, ConditionError, "most_lengths must be at least 1; found 0"),
         ({"left_delay": -1}, ConditionError, "left_delay must be 0 or more"),
     ],
@@ -63,7 +74,7 @@ def test_bad_declarations(options: dict[str, Any], error: type[Exception], messa
 def test_the_look_up_table_is_for_intervals(options: dict[str, Any]) -> None:
     given = DELAYS | {"left_templates": TABLE, "right_templates": TABLE} | options
     with pytest.raises(
-        ConditionError, match="for intervals on both sides.* Use 'lazy' or 'classes'"
+        ConditionError, match=r"for intervals on both sides.* Use 'lazy' or 'classes'"
     ):
         stream_correlator("lookup", WINDOW, **given)
 
@@ -72,16 +83,18 @@ def test_the_look_up_table_is_for_intervals(options: dict[str, Any]) -> None:
     ("given", "error", "message"),
     [
         (([3, 4], [0, 2]), DataError, "left: event 1 of this push, of template 2 at 4, has a template"
-         " that is none of left_templates, which are numbered 0 to 1; number"),
-        (([3], [-1]), DataError, "-1 stands for an id that is unknown or null"),
+         " that is none of left_templates, which are numbered 0 to 1; leave"),
+        (([3], [-1]), DataError, "numbered gives -1 for an unknown id"),
         (([2**61], [1]), DataError, r"reaches 2\^61 ticks"),
         (([3, 4], [0, None]), DataError, "template: nulls, masked .* at position 1"),
-        (([3], ["a"]), SchemaError, r"template must be .* \(numbers of templates\); found <U1 .*numbered"),
+        (([3, 4], ["a", "c"]), DataError, "left: event 1 .* has the template 'c', which is none of"),
+        (([3, 4], ["a", None]), DataError, "left: event 1 of this push has the template None"),
+        (([3], [1.5]), SchemaError, r"template must be .* \(their ids\); found float64 .*numbered"),
         (([3, 4], [0]), SchemaError, "template has 1 entries, but max_time has 2"),
         (([3.5], [0]), SchemaError, "max_time must be .*ticks.*; found float64"),
-        ([[3], [0]], SchemaError, r"HistogramEvents or a pair of arrays \(max_time, template\); found list"),
-        (HistogramEvents(np.array([3]), np.array([0]), ANOTHER), SchemaError, "another TemplateTable than left"),
-        (HistogramEvents(np.array([3]), np.array([0]), TABLE, np.array([0])), DataError, "knows no groups"),
+        ([[3], [0]], SchemaError, r"HistogramEvents or a pair .*\(max_time, template\); found list"),
+        (of_table(ANOTHER), SchemaError, "another TemplateTable than left"),
+        (of_table(TABLE, np.array([0])), DataError, "knows no groups"),
     ],
 )  # fmt: skip
 def test_bad_events(given: Any, error: type[Exception], message: str) -> None:
@@ -91,21 +104,20 @@ def test_bad_events(given: Any, error: type[Exception], message: str) -> None:
         with pytest.raises(error, match=message):
             made.push("left", given)
         assert made.stats.arrived == (0, 1)
-        events = HistogramEvents(np.array([3]), np.array([0]), TABLE)
-        assert made.push("left", events).count == 1
+        assert made.push("left", of_table(TABLE)).count == 1
 
 
 def test_arrivals_that_go_back() -> None:
     made = templates()
     made.push("left", ([3], [0]), arrival=[8])
     with pytest.raises(
-        DataError, match="of template 1 at 4, arrives at 7, before an earlier .* at 8"
+        DataError, match=r"of template 1 at 4, arrives at 7, before an earlier .* at 8"
     ):
         made.push("left", ([4], [1]), arrival=[7])
     # Of two things that are wrong the first is told.
-    with pytest.raises(DataError, match="event 0 .* arrives at 7"):
+    with pytest.raises(DataError, match=r"event 0 .* arrives at 7"):
         made.push("left", ([4, 5], [1, 9]), arrival=[7, 9])
-    with pytest.raises(DataError, match="event 0 .* none of left_templates"):
+    with pytest.raises(DataError, match=r"event 0 .* none of left_templates"):
         made.push("left", ([4, 5], [9, 1]), arrival=[9, 7])
 
 
@@ -159,7 +171,28 @@ def test_late_events_are_as_they_were_pushed() -> None:
 
 def test_two_tables_in_one_mixed_push() -> None:
     made = templates(right_templates=ANOTHER)
-    events = HistogramEvents(np.array([3]), np.array([0]), TABLE)
     with pytest.raises(SchemaError, match="another TemplateTable than right_templates"):
-        made.push_mixed([0], events)
+        made.push_mixed([0], of_table(TABLE))
+    with pytest.raises(SchemaError, match="ids do not say of which side"):
+        made.push_mixed([0, 1], ([3, 4], ["a", "b"]))
     assert made.push_mixed([0, 1], ([3, 4], [0, 1])).count == 1
+
+
+def test_templates_as_they_are_given_and_ids() -> None:
+    given = {"b": ([-9, -3, 0], [0.2, 0.8]), "a": ([0, 4], [1.0])}
+    limits = {**DELAYS, "right_templates": given, "left_templates": TABLE}
+    pairs = []
+    for right in (
+        ["b", "a"],
+        pa.array(["b", "a"]),
+        np.array(["b", "a"]),
+        TABLE.numbered(["b", "a"]),
+    ):
+        made = coincide.stream_correlator("eager", WINDOW, **limits)
+        made.push("left", ([3, 20], ["a", "b"]))
+        pairs.append(sorted_pairs([made.push("right", ([-12, 40], right))]).tolist())
+        assert made.flush().count == 0
+    assert pairs == [[[0, 0], [1, 1]]] * 4
+    seconds = coincide.Templates({"a": coincide.GivenTemplate((0, 4), (1.0,))}, "s")
+    with pytest.raises(ConditionError, match="its edges have a unit"):
+        coincide.stream_correlator("eager", WINDOW, **(limits | {"left_templates": seconds}))

@@ -197,3 +197,18 @@ def test_drawn_templates_have_all_kinds_of_buckets() -> None:
     instants = [(np.diff(table.edges) == 0).any() for table in tables]
     assert sum(empty) > 5
     assert sum(instants) > 5
+
+
+@pytest.mark.parametrize("algorithm", ["eager", "lazy", "classes"])
+def test_where_no_pair_can_qualify_nothing_is_kept(algorithm: str) -> None:
+    """A window narrower than the timestamps, and certainty asked for."""
+    rng = np.random.default_rng(3)
+    sides = [stream_of(np.sort(rng.integers(0, 500, 200)).tolist(), ONE, []) for _ in range(2)]
+    case = ShapedCase(*sides, Window(-3, 3, 0.9))
+    made = case.correlator(algorithm, stream_correlator, block=10)
+    for start in range(0, 200, 20):
+        for name, side in zip(SIDES, sides, strict=True):
+            assert made.push(name, side.pushed(slice(start, start + 20))).count == 0
+    assert made.flush().count == 0
+    assert max(made.stats.buffer_max) <= 20
+    assert made.stats.evaluations == 0

@@ -1,0 +1,1 @@
+"""Template histograms, and the exact times at which two of them meet a timing condition."""

@@ -1,0 +1,106 @@
+"""Bands of classes of templates, from their table: extremes over blocks of it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coincide.compiled import compiled
+from coincide.shape_classes import ShapeClasses
+from coincide.templates.satisfaction import SatisfactionTimes
+
+_FAR = 2**62
+
+
+def class_bands(
+    table: SatisfactionTimes,
+    left: ShapeClasses,
+    right: ShapeClasses,
+    left_leans: np.ndarray,
+    right_leans: np.ndarray,
+) -> np.ndarray:
+    """Bounds on the difference of keys, right less left, in half ticks, by pair of classes.
+
+    Parameters
+    ----------
+    table : SatisfactionTimes
+    left, right : ShapeClasses
+        K1 and K2 classes of templates.
+    left_leans, right_leans : int64 arrays
+        By how much a key is below its doubled max_time, by template.
+
+    Returns
+    -------
+    int64 array, shape (K1, K2, 4)
+        As `coincide.bands.band_table`.
+    """
+    return _bands(table, _ends(left), _ends(right), left_leans, right_leans)
+
+
+def class_extremes(
+    table: SatisfactionTimes, left: ShapeClasses, right: ShapeClasses
+) -> tuple[int, int]:
+    """The least and the largest s that qualifies with some pair of templates of the classes, ticks."""
+    block = (
+        slice(int(left.lowest[0]), int(left.highest[-1]) + 1),
+        slice(int(right.lowest[0]), int(right.highest[-1]) + 1),
+    )
+    first, last = table.first[block], table.last[block]
+    some = first <= last
+    if not some.any():
+        return 0, 0
+    return int(first[some].min()), int(last[some].max())
+
+
+def _ends(classes: ShapeClasses) -> tuple[np.ndarray, np.ndarray]:
+    return classes.lowest, classes.highest
+
+
+def _bands(table, left, right, left_leans, right_leans):
+    arrays = table.first, table.last, table.gap_starts, table.gap_first, table.gap_last
+    return _extremes(arrays, left, right, left_leans, right_leans)
+
+
+@compiled
+def _extremes(table, left, right, left_leans, right_leans):
+    first, last = table[0], table[1]
+    bands = np.empty((left[0].size, right[0].size, 4), np.int64)
+    for a in range(left[0].size):
+        for b in range(right[0].size):
+            outer_lo, outer_hi = np.int64(_FAR), np.int64(-_FAR)
+            inner_lo, inner_hi = np.int64(-_FAR), np.int64(_FAR)
+            for i in range(left[0][a], left[1][a] + 1):
+                for j in range(right[0][b], right[1][b] + 1):
+                    if first[i, j] > last[i, j]:
+                        inner_lo, inner_hi = np.int64(_FAR), np.int64(-_FAR)
+                        continue
+                    lean = left_leans[i] - right_leans[j]
+                    outer_lo = min(outer_lo, 2 * first[i, j] + lean)
+                    outer_hi = max(outer_hi, 2 * last[i, j] + lean)
+                    low, high = _widest(table, i, j)
+                    inner_lo = max(inner_lo, 2 * low + lean)
+                    inner_hi = min(inner_hi, 2 * high + lean)
+            if outer_lo > outer_hi:
+                outer_lo, outer_hi = np.int64(0), np.int64(-1)
+            if inner_lo > inner_hi:
+                inner_lo, inner_hi = outer_lo, outer_lo - 1
+            bands[a, b, 0], bands[a, b, 1] = outer_lo, inner_lo
+            bands[a, b, 2], bands[a, b, 3] = inner_hi, outer_hi
+    return bands
+
+
+@compiled(forceinline=True)
+def _widest(table, i, j):
+    """The widest range of a pair, which may be taken unseen."""
+    first, last, gap_starts, gap_first, gap_last = table
+    low, high = first[i, j], last[i, j]
+    if gap_starts.size == 0:
+        return low, high
+    pair = i * first.shape[1] + j
+    best_low, best_high, start = low, low - 1, low
+    for gap in range(gap_starts[pair], gap_starts[pair + 1]):
+        if gap_first[gap] - 1 - start > best_high - best_low:
+            best_low, best_high = start, gap_first[gap] - 1
+        start = gap_last[gap] + 1
+    if high - start > best_high - best_low:
+        best_low, best_high = start, high
+    return best_low, best_high

@@ -1,0 +1,118 @@
+"""The ranges of a pair of templates, where floats cannot tell: the definition in integers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import pairwise
+
+from coincide.condition import Window
+from coincide.templates.exact import ExactTemplate, allowance, exact_tail, outside
+
+Range = tuple[int, int]
+
+
+def least_beyond_exactly(
+    x: ExactTemplate, y: ExactTemplate, bound: Fraction, low: int, high: int
+) -> int:
+    """The least z with P(Y - X > z) <= bound, which is above `low` and at most `high`."""
+    while high - low > 1:
+        z = (low + high) >> 1
+        if exact_tail(x, y, z) <= bound:
+            high = z
+        else:
+            low = z
+    return high
+
+
+def exact_ranges(
+    x: ExactTemplate, y: ExactTemplate, window: Window, first: int, last: int
+) -> list[Range]:
+    """All ranges of s that qualify, of those from first to last.
+
+    Parameters
+    ----------
+    x, y : ExactTemplate
+        Of the left and of the right event.
+    window : Window
+    first, last : int
+        Ticks.
+    """
+    points = sorted({first, last + 1} | {p for p in _kinks(x, y, window) if first < p <= last})
+    bound = allowance(window.confidence)
+    found: list[Range] = []
+    for low, high in _undecided(x, y, window, bound, points):
+        if found and found[-1][1] == low - 1:
+            found[-1] = (found[-1][0], high)
+        else:
+            found.append((low, high))
+    return found
+
+
+def _kinks(x: ExactTemplate, y: ExactTemplate, window: Window) -> Iterator[int]:
+    """Where the formula of the probability changes; after a jump, the next integer too."""
+    for own in {place for place, _ in (*x.jumps, *x.atoms)}:
+        for other in {place for place, _ in (*y.jumps, *y.atoms)}:
+            for end in (window.lo, window.hi):
+                yield end - (other - own)
+                yield end - (other - own) + 1
+
+
+def _undecided(
+    x: ExactTemplate, y: ExactTemplate, window: Window, bound: Fraction, points: list[int]
+) -> Iterator[Range]:
+    """Ranges that qualify: runs of stretches by what their ends tell, single ones by their quadratic."""
+    runs = [(0, len(points) - 1)]
+    while runs:
+        a, b = runs.pop()
+        start, stop = points[a], points[b] - 1
+        below = exact_tail(y, x, start - window.lo), exact_tail(y, x, stop - window.lo)
+        above = exact_tail(x, y, window.hi - start), exact_tail(x, y, window.hi - stop)
+        if below[0] + above[1] <= bound:
+            yield start, stop
+        elif below[1] + above[0] > bound:
+            continue
+        elif b - a > 1:
+            middle = (a + b) >> 1
+            runs += [(middle, b), (a, middle)]
+        else:
+            yield from _of_quadratic(x, y, window, bound, start, stop)
+
+
+def _of_quadratic(
+    x: ExactTemplate, y: ExactTemplate, window: Window, bound: Fraction, start: int, stop: int
+) -> Iterator[Range]:
+    """Ranges in a stretch on which what is outside of the window is a quadratic of s."""
+    if stop - start < 3:
+        good = [s for s in range(start, stop + 1) if outside(x, y, s, window) <= bound]
+        yield from ((s, s) for s in good)
+        return
+    # Through three values, as a s'^2 + b s' + c with s' from the start; less the bound.
+    values = [outside(x, y, start + step, window) - bound for step in range(3)]
+    c = values[0]
+    a = (values[2] - 2 * values[1] + values[0]) / 2
+    b = values[1] - values[0] - a
+    scale = math.lcm(a.denominator, b.denominator, c.denominator)
+    ints = int(a * scale), int(b * scale), int(c * scale)
+    # The quadratic changes sign at its roots alone: what is between two integers near them is one range.
+    cuts = sorted({0, stop - start + 1, *_near_roots(*ints, stop - start)})
+    for low, high in pairwise(cuts):
+        if ints[0] * low * low + ints[1] * low + ints[2] <= 0:
+            yield start + low, start + high - 1
+
+
+def _near_roots(a: int, b: int, c: int, most: int) -> Iterator[int]:
+    """The integers beside the real roots of a quadratic, of those from 1 to `most`."""
+    if a == 0:
+        roots = [] if b == 0 else [-c // b]
+    else:
+        square = b * b - 4 * a * c
+        if square < 0:
+            return
+        root = math.isqrt(square)
+        roots = [(sign * root - b) // (2 * a) for sign in (1, -1)]
+    for at in roots:
+        for near in range(at - 2, at + 4):
+            if 0 < near <= most:
+                yield near

@@ -1,0 +1,179 @@
+"""The decision of a timing condition on templates: a table of integers, one entry per pair of them.
+
+Of each pair of templates the table holds the integers s = max_right - max_left that qualify: Mok, Woo &
+Lee (2006), Theorem 2 with Equations 8 and 9, for windows of any width. It is solved with floats whose error
+is known; where they cannot tell an integer, exact arithmetic does.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from statistics import NormalDist
+
+import numpy as np
+
+from coincide.condition import Window
+from coincide.errors import MemoryBudgetError
+from coincide.probability import DECISION_SLACK
+from coincide.templates.exact import allowance, exact_of
+from coincide.templates.exact_ranges import exact_ranges, least_beyond_exactly
+from coincide.templates.narrow import narrow_rows
+from coincide.templates.quantiles import Guess, least_beyond
+from coincide.templates.table import TemplateTable
+
+MOST_PAIRS = 1 << 26
+"""Of templates: 1 GiB of table."""
+
+_FEW_PAIRS = 4096
+"""For so few a second thread is not worth its start."""
+
+_BLOCKS_PER_THREAD = 4
+
+
+@dataclass(frozen=True, eq=False)
+class SatisfactionTimes:
+    """Which s = max_right - max_left qualify, by pair of templates.
+
+    Parameters
+    ----------
+    first, last : int64 arrays, shape (left templates, right templates)
+        The least and the largest that does, ticks; (1, 0) where none does.
+    gap_starts : int64 array, shape (pairs + 1,), or (0,) if there is no gap
+        Where the gaps of each pair begin; pairs row by row.
+    gap_first, gap_last : int64 arrays, shape (gaps,)
+        What between `first` and `last` does not qualify.
+    """
+
+    first: np.ndarray
+    last: np.ndarray
+    gap_starts: np.ndarray
+    gap_first: np.ndarray
+    gap_last: np.ndarray
+
+    def ranges(self, left: int, right: int) -> list[tuple[int, int]]:
+        """The ranges of a pair of templates, ascending, both ends inclusive."""
+        first, last = int(self.first[left, right]), int(self.last[left, right])
+        if first > last:
+            return []
+        gaps = slice(0)
+        if self.gap_starts.size:
+            pair = left * self.first.shape[1] + right
+            gaps = slice(int(self.gap_starts[pair]), int(self.gap_starts[pair + 1]))
+        ends = [first]
+        for low, high in zip(
+            self.gap_first[gaps].tolist(), self.gap_last[gaps].tolist(), strict=True
+        ):
+            ends += [low - 1, high + 1]
+        ends.append(last)
+        return list(zip(ends[::2], ends[1::2], strict=True))
+
+
+@lru_cache(maxsize=8)
+def satisfaction_times(
+    left: TemplateTable, right: TemplateTable, window: Window
+) -> SatisfactionTimes:
+    """The table of a timing condition. The last ones are kept.
+
+    Another window costs a subtraction per pair, as long as it is not narrow; another confidence solves
+    the pairs anew.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If there are more than 2**26 pairs of templates.
+    """
+    above, below = tail_quantiles(left, right, window.confidence)
+    first, last = window.lo + below, window.hi - above
+    gaps = _narrow(left, right, window, first, last)
+    none = first > last
+    first[none], last[none] = 1, 0
+    if not len(gaps):
+        nothing = np.empty(0, np.int64)
+        return SatisfactionTimes(first, last, nothing, nothing, nothing)
+    gaps = gaps[np.lexsort((gaps[:, 1], gaps[:, 0]))]
+    counts = np.bincount(gaps[:, 0], minlength=first.size)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    return SatisfactionTimes(first, last, starts, gaps[:, 1].copy(), gaps[:, 2].copy())
+
+
+@lru_cache(maxsize=8)
+def tail_quantiles(
+    left: TemplateTable, right: TemplateTable, confidence: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Where the tails of the difference of each pair fall to what a confidence allows outside.
+
+    Parameters
+    ----------
+    left, right : TemplateTable
+    confidence : float
+
+    Returns
+    -------
+    two int64 arrays, shape (left templates, right templates)
+        Of X and Y, the left and the right time, each relative to its max: the least z with
+        P(Y - X > z) <= 1 - ct, and the least with P(X - Y > z) <= 1 - ct, but for the decision's slack.
+    """
+    if len(left) * len(right) > MOST_PAIRS:
+        raise MemoryBudgetError(
+            f"{len(left):,} times {len(right):,} templates make a table of more than {MOST_PAIRS:,}"
+            " entries; join fewer templates at once, or round lengths of intervals, each of which counts"
+            " as a template, to fewer different ones"
+        )
+    below = _least_beyond(right, left, confidence)
+    return _least_beyond(left, right, confidence), np.ascontiguousarray(below.T)
+
+
+def _least_beyond(x: TemplateTable, y: TemplateTable, confidence: float) -> np.ndarray:
+    least, unsure = (np.empty((len(x), len(y)), np.int64) for _ in range(2))
+    bound = 1.0 - confidence + DECISION_SLACK
+    deviates = NormalDist().inv_cdf(min(max(1.0 - bound, 1e-9), 1.0 - 1e-9))
+    (x_means, x_deviations), (y_means, y_deviations) = x.moments, y.moments
+    guess = Guess(x_means, x_deviations**2, y_means, y_deviations**2, deviates)
+    given = x.buckets, y.buckets, bound, guess
+    _in_blocks(len(x), least.size, lambda a, b: least_beyond(*given, a, b, least, unsure))
+    exactly = allowance(confidence)
+    for i, j in np.argwhere(unsure).tolist():
+        high = int(least[i, j])
+        low = high - 1 - int(unsure[i, j])
+        least[i, j] = least_beyond_exactly(exact_of(x, i), exact_of(y, j), exactly, low, high)
+    return least
+
+
+def _narrow(
+    left: TemplateTable, right: TemplateTable, window: Window, first: np.ndarray, last: np.ndarray
+) -> np.ndarray:
+    """Bring the pairs into order for which the window is narrow; their gaps: int64 array, shape (G, 3)."""
+    none = np.empty((0, 3), np.int64)
+    longest = [int(table.lengths.max(initial=0)) for table in (left, right)]
+    if window.width >= sum(longest):
+        return none
+    bound = 1.0 - window.confidence + DECISION_SLACK
+    given = left.buckets, right.buckets, window.lo, window.hi, bound
+    parts = _in_blocks(len(left), first.size, lambda a, b: narrow_rows(*given, a, b, first, last))
+    exact = []
+    for place in np.concatenate([[], *(unsure for _, unsure in parts)]).astype(np.int64).tolist():
+        i, j = divmod(place, len(right))
+        ends = int(first[i, j]), int(last[i, j])
+        found = exact_ranges(exact_of(left, i), exact_of(right, j), window, *ends)
+        first[i, j], last[i, j] = (found[0][0], found[-1][1]) if found else (1, 0)
+        exact += [(place, a[1] + 1, b[0] - 1) for a, b in pairwise(found)]
+    return np.concatenate(
+        [none, *(gaps for gaps, _ in parts), np.array(exact, np.int64).reshape(-1, 3)]
+    )
+
+
+def _in_blocks(rows: int, pairs: int, run: Callable[[int, int], object]) -> list:
+    """Run a function on blocks of rows, on all cores where there is much to do."""
+    threads = len(os.sched_getaffinity(0)) if pairs > _FEW_PAIRS else 1
+    blocks = max(1, min(rows, threads * _BLOCKS_PER_THREAD if threads > 1 else 1))
+    edges = [rows * k // blocks for k in range(blocks + 1)]
+    ends = pairwise(edges)
+    if threads == 1:
+        return [run(a, b) for a, b in ends]
+    with ThreadPoolExecutor(threads) as pool:
+        return [f.result() for f in [pool.submit(run, a, b) for a, b in ends]]

@@ -1,0 +1,321 @@
+"""Histogram timestamps: Mok, Woo & Lee (2006). The shape of an event is the number of its template.
+
+The decision is a table of integers (`coincide.templates.satisfaction`), so that no candidate's probability
+is ever evaluated. A key is twice the mean of a timestamp, by which templates of any skew lie best above
+each other. Intervals that meet templates are templates of one bucket, one for each length that occurs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from coincide.array_types import Int64s
+from coincide.class_choice import Population, cheapest_classes
+from coincide.condition import Window
+from coincide.length_classes import class_ends
+from coincide.probability import distance_from_middle
+from coincide.shape_classes import ShapeClasses
+from coincide.sides import LEFT
+from coincide.templates.class_bands import class_bands, class_extremes
+from coincide.templates.satisfaction import SatisfactionTimes, satisfaction_times
+from coincide.templates.table import Buckets, TemplateTable
+from coincide.templates.tails import window_tails
+from coincide.timestamps.intervals import IntervalEvents, IntervalPairs
+from coincide.timestamps.protocol import Events, PairModel
+
+
+class HistogramTimes(NamedTuple):
+    """Histograms of one side: `coincide.timestamps.protocol.Times`.
+
+    Parameters
+    ----------
+    max_time, template : int64 arrays, shape (n,)
+        Ticks; number of the template.
+    leans : int64 array, shape (templates,)
+        Of the templates, half ticks.
+    """
+
+    max_time: Int64s
+    template: Int64s
+    leans: Int64s
+
+    def key_at(self, row):  # noqa: D102
+        return 2 * self.max_time[row] - self.leans[self.template[row]]
+
+    def shape_at(self, row):  # noqa: D102
+        return self.template[row]
+
+    def keys(self) -> Any:  # noqa: D102
+        return 2 * self.max_time - self.leans[self.template]
+
+    def shapes(self) -> Any:  # noqa: D102
+        return self.template
+
+    def of(self, rows: np.ndarray) -> HistogramTimes:  # noqa: D102
+        return HistogramTimes(self.max_time[rows], self.template[rows], self.leans)
+
+
+@dataclass(frozen=True, eq=False)
+class HistogramEvents:
+    """Events whose timestamps are histograms, each of a template.
+
+    Parameters
+    ----------
+    max_time : int64 array, shape (n,), C-contiguous
+        Where the last edge of the event's template lies, ticks, |time| < 2**61.
+    template : int64 array, shape (n,), C-contiguous
+        Numbers of templates of the table.
+    table : TemplateTable
+    group : int64 array, shape (n,), or None
+        As `IntervalEvents`.
+    groups : int
+        As `IntervalEvents`.
+    """
+
+    max_time: np.ndarray
+    template: np.ndarray
+    table: TemplateTable
+    group: np.ndarray | None = None
+    groups: int = 1
+
+    def __len__(self) -> int:
+        return self.max_time.size
+
+    @property
+    def times(self) -> HistogramTimes:
+        """The histograms, for a join."""
+        return HistogramTimes(self.max_time, self.template, self.table.leans)
+
+
+class HistogramRule(NamedTuple):
+    """The decision on two histograms: `coincide.timestamps.protocol.Rule`.
+
+    Parameters
+    ----------
+    first, last, gap_starts, gap_first, gap_last : int64 arrays
+        As `SatisfactionTimes`, the first two row by row.
+    right_templates : int
+        Number of templates of the right side.
+    left_leans, right_leans, left_lengths, right_lengths : int64 arrays
+        Of the templates, half ticks and ticks.
+    left, right : Buckets
+        For probabilities, of pairs that are handed out.
+    lo, hi : int
+        The window, ticks.
+    """
+
+    first: Int64s
+    last: Int64s
+    gap_starts: Int64s
+    gap_first: Int64s
+    gap_last: Int64s
+    right_templates: int
+    left_leans: Int64s
+    right_leans: Int64s
+    left_lengths: Int64s
+    right_lengths: Int64s
+    left: Buckets
+    right: Buckets
+    lo: int
+    hi: int
+
+    def lean(self, side, shape):  # noqa: D102
+        return self.left_leans[shape] if side == LEFT else self.right_leans[shape]
+
+    def qualifies(self, s, left, right):  # noqa: D102
+        pair = left * self.right_templates + right
+        inside = self.first[pair] <= s <= self.last[pair]
+        if inside and self.gap_starts.size:
+            for gap in range(self.gap_starts[pair], self.gap_starts[pair + 1]):
+                inside &= not self.gap_first[gap] <= s <= self.gap_last[gap]
+        return inside
+
+    def probability(self, s, left, right):  # noqa: D102
+        outside = window_tails(self.left, left, self.right, right, self.lo - s, self.hi - s)
+        return max(0.0, 1.0 - outside)
+
+    def merit(self, s, left, right):  # noqa: D102
+        return self.probability(s, left, right) if self.qualifies(s, left, right) else -1.0
+
+    def distance(self, s, left, right):  # noqa: D102
+        # Of the middles of the supports, as of intervals.
+        apart = 2 * s + (self.left_lengths[left] - self.right_lengths[right])
+        return distance_from_middle(apart, self.lo, self.hi)
+
+
+@dataclass(frozen=True)
+class HistogramPairs:
+    """Histograms on both sides: `coincide.timestamps.protocol.PairModel`.
+
+    Parameters
+    ----------
+    window : Window
+        The timing condition, ticks.
+    left, right : TemplateTable
+    """
+
+    window: Window
+    left: TemplateTable
+    right: TemplateTable
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"window": self.window, "left": self.left, "right": self.right}
+
+    @cached_property
+    def table(self) -> SatisfactionTimes:
+        """The decision."""
+        return satisfaction_times(self.left, self.right, self.window)
+
+    @cached_property
+    def rule(self) -> HistogramRule:
+        """As `PairModel`, like all that follow."""
+        table, left, right = self.table, self.left, self.right
+        return HistogramRule(
+            table.first.reshape(-1), table.last.reshape(-1), table.gap_starts, table.gap_first,
+            table.gap_last, len(right), left.leans, right.leans, left.lengths, right.lengths,
+            left.buckets, right.buckets, self.window.lo, self.window.hi,
+        )  # fmt: skip
+
+    def for_events(self, left: Events, right: Events) -> tuple[PairModel, Events, Events]:  # noqa: D102
+        return self, left, right
+
+    def choose_classes(  # noqa: D102
+        self, left: Population, right: Population, groups: int, classes: int | None
+    ) -> tuple[ShapeClasses, ShapeClasses]:
+        sides = (left, self.left), (right, self.right)
+        if classes is not None or not left.size or not right.size:
+            k1, k2 = (_at_most(population, table, classes or 1) for population, table in sides)
+            return k1, k2
+        outer = self.bands(LEFT, *(_whole(table) for _, table in sides))[0, 0]
+        return cheapest_classes(
+            left, right, groups,
+            lambda side, sample, mosts: [_ends(sample, sides[side][1], most) for most in mosts],
+            lambda k1, k2: self.bands(LEFT, k1, k2),
+            (int(outer[0]), int(outer[3])),
+        )  # fmt: skip
+
+    def bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:  # noqa: D102
+        left, right = (own, other) if base_side == LEFT else (other, own)
+        table = class_bands(self.table, left, right, self.left.leans, self.right.leans)
+        return table if base_side == LEFT else _mirrored(table)
+
+    def reach(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> tuple[int, int]:  # noqa: D102
+        left, right = (own, other) if base_side == LEFT else (other, own)
+        first, last = class_extremes(self.table, left, right)
+        return (first, last) if base_side == LEFT else (-last, -first)
+
+    def top_leans(self, side: int, classes: ShapeClasses) -> np.ndarray:  # noqa: D102
+        leans = (self.left if side == LEFT else self.right).leans
+        ends = zip(classes.lowest.tolist(), classes.highest.tolist(), strict=True)
+        return np.array([leans[low : high + 1].max() for low, high in ends], np.int64)
+
+    def max_time_bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:
+        """As `coincide.streams.model.StreamModel`, like what follows: Theorem 3, for any window."""
+        leans = [self.left.leans, self.right.leans]
+        leans[1 - base_side] = np.zeros_like(leans[1 - base_side])
+        left, right = (own, other) if base_side == LEFT else (other, own)
+        table = class_bands(self.table, left, right, *leans)
+        return (table if base_side == LEFT else _mirrored(table))[:, 0]
+
+    def stream_classes(  # noqa: D102
+        self, side: int, seen: np.ndarray, most: int | None, limits: tuple[int, int]
+    ) -> ShapeClasses:
+        table = self.left if side == LEFT else self.right
+        ends = _ends(seen, table, most or _STREAM_CLASSES)
+        ends = np.append(ends[(ends >= limits[0]) & (ends < limits[1])], limits[1])
+        lowest = np.concatenate([[limits[0]], ends[:-1] + 1])
+        return ShapeClasses(lowest, ends, np.full(ends.size, 1.0 / ends.size))
+
+    def certainty(self, left: ShapeClasses, right: ShapeClasses) -> float | None:  # noqa: D102
+        return None
+
+
+_STREAM_CLASSES = 6
+
+
+@dataclass(frozen=True)
+class MixedPairs:
+    """Intervals on one side, histograms on the other: a `PairModel` once the events are known.
+
+    Parameters
+    ----------
+    window : Window
+    left, right : TemplateTable or None
+        None of the side of intervals.
+    """
+
+    window: Window
+    left: TemplateTable | None
+    right: TemplateTable | None
+
+    def for_events(self, left: Events, right: Events) -> tuple[PairModel, Events, Events]:
+        """The model of given events: lengths that occur among them are templates of one bucket."""
+        first, second = _as_histograms(left), _as_histograms(right)
+        return HistogramPairs(self.window, first.table, second.table), first, second
+
+    def reach(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> tuple[int, int]:
+        """As `PairModel`: of intervals shapes are lengths. No pair beyond these has a probability."""
+        left, right = (own, other) if base_side == LEFT else (other, own)
+        first = self.window.lo - _longest(self.left, left)
+        last = self.window.hi + _longest(self.right, right)
+        return (first, last) if base_side == LEFT else (-last, -first)
+
+
+def pairs_model(
+    window: Window, left: TemplateTable | None, right: TemplateTable | None
+) -> IntervalPairs | HistogramPairs | MixedPairs:
+    """The model of two sides, each of intervals (None) or of templates."""
+    if left is None and right is None:
+        return IntervalPairs(window)
+    if left is None or right is None:
+        return MixedPairs(window, left, right)
+    return HistogramPairs(window, left, right)
+
+
+def _as_histograms(events: Any) -> HistogramEvents:
+    if isinstance(events, HistogramEvents):
+        return events
+    assert isinstance(events, IntervalEvents)
+    lengths, numbers = np.unique(events.lengths, return_inverse=True)
+    if not lengths.size:
+        lengths = np.zeros(1, np.int64)
+    table = TemplateTable.of_lengths(lengths)
+    return HistogramEvents(
+        events.max_time, numbers.astype(np.int64), table, events.group, events.groups
+    )
+
+
+def _longest(table: TemplateTable | None, classes: ShapeClasses) -> int:
+    return int(classes.highest[-1] if table is None else table.lengths.max())
+
+
+def _whole(table: TemplateTable) -> ShapeClasses:
+    return ShapeClasses.one(0, len(table) - 1)
+
+
+def _at_most(population: Population, table: TemplateTable, most: int) -> ShapeClasses:
+    if population.size == 0:
+        return ShapeClasses.one(0, 0)
+    return population.classes_between(_ends(population.shape_sample(), table, most))
+
+
+def _ends(sample: np.ndarray, table: TemplateTable, most: int) -> np.ndarray:
+    """The last template of each of at most so many classes, of templates of near spread."""
+    if np.unique(sample).size <= most:
+        ends = np.unique(sample)
+    else:
+        # Spreads rise with the number, but for templates that were added later.
+        rising = np.maximum.accumulate(table.spreads)
+        (tops,) = class_ends(rising[sample], [most])
+        ends = np.unique(np.searchsorted(rising, tops, side="right") - 1)
+    ends[-1] = len(table) - 1
+    return ends
+
+
+def _mirrored(table: np.ndarray) -> np.ndarray:
+    """Bands of the other side's view."""
+    return np.ascontiguousarray(-table.transpose(1, 0, 2)[:, :, ::-1])

@@ -1,0 +1,196 @@
+"""Templates read from tables and small files, and written to them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet as pq
+
+from coincide.errors import DataError, SchemaError, brief
+from coincide.templates.given import GivenTemplate, Templates
+from spark_plugin.worker.arrow.frames import arrow_table
+
+_ROWS = {"lower": False, "delay_lower": True}
+_LISTS = {"edges": False, "delays": True}
+
+LAYOUTS = (
+    "a row per bucket (template, lower, upper, mass), or (template, delay_lower, delay_upper, mass) for"
+    " delays of detection; or a row per template (template, edges, masses), or (template, delays, masses),"
+    " with lists"
+)
+
+
+def templates_of(source: object, unit: str | None = None) -> Templates:
+    """Templates from whatever holds them.
+
+    Parameters
+    ----------
+    source : Templates, mapping, path or table
+        A mapping is from ids to (edges, masses). A path is of a Parquet, CSV or Arrow IPC file. A table
+        is anything that offers Arrow's C stream. Files and tables hold a row per bucket, of columns
+        ``template``, ``lower``, ``upper``, ``mass``, or ``delay_lower`` and ``delay_upper`` for delays;
+        or a row per template, of columns ``template``, ``edges`` (or ``delays``) and ``masses``, which
+        are lists.
+    unit : str, optional
+        Of edges that are plain numbers.
+
+    Raises
+    ------
+    SchemaError
+        If columns are missing or of a wrong type.
+    DataError
+        If there is no template, an id twice, or buckets of a template overlap.
+    """
+    if isinstance(source, Templates):
+        return source if unit is None else Templates(source.given, unit)
+    if isinstance(source, str | os.PathLike):
+        return _of_table(_read(Path(source)), unit)
+    if isinstance(source, Mapping):
+        return Templates(
+            {str(name): _given(str(name), pair) for name, pair in source.items()}, unit
+        )
+    return _of_table(arrow_table(source), unit)
+
+
+def template_rows(templates: Templates) -> pa.Table:
+    """Templates as a table of one row per template, with lists of edges and masses.
+
+    Raises
+    ------
+    DataError
+        If some templates are of delays and others are not.
+    """
+    given = templates.given
+    kinds = {each.delays for each in given.values()}
+    if len(kinds) > 1:
+        raise DataError("templates of delays and others cannot be written to one table; write two")
+    name = "delays" if kinds.pop() else "edges"
+    columns = {
+        "template": list(given),
+        name: [list(each.edges) for each in given.values()],
+        "masses": [list(each.masses) for each in given.values()],
+    }
+    return pa.table(columns)
+
+
+def _given(name: str, pair: object) -> GivenTemplate:
+    if isinstance(pair, GivenTemplate):
+        return pair
+    if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
+        raise SchemaError(f"template {brief(name)}: expected (edges, masses); found {brief(pair)}")
+    edges, masses = pair
+    return GivenTemplate(tuple(edges), tuple(masses))
+
+
+def _read(path: Path) -> pa.Table:
+    readers = {".parquet": pq.read_table, ".csv": pa.csv.read_csv}
+    ipc = {".arrow", ".feather", ".ipc"}
+    if path.suffix not in readers.keys() | ipc:
+        raise SchemaError(
+            f"templates: {path} is of no known kind; give a .parquet, .csv, .arrow or .feather file"
+        )
+    try:
+        if path.suffix in ipc:
+            return pa.ipc.open_file(path).read_all()
+        return readers[path.suffix](path)
+    except FileNotFoundError as error:
+        raise DataError(f"templates: {path} does not exist") from error
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DataError(f"templates: {path} cannot be read: {error}") from error
+
+
+def _of_table(table: pa.Table, unit: str | None) -> Templates:
+    names = set(table.column_names)
+    for first, delays in _LISTS.items():
+        if {"template", first, "masses"} <= names:
+            return _of_lists(table, first, delays, unit)
+    for first, delays in _ROWS.items():
+        if {"template", first, first.replace("lower", "upper"), "mass"} <= names:
+            return _of_buckets(table, first, delays, unit)
+    raise SchemaError(f"templates: expected {LAYOUTS}; found {', '.join(table.column_names)}")
+
+
+def _of_lists(table: pa.Table, edges: str, delays: bool, unit: str | None) -> Templates:
+    ids = _ids(table)
+    if len(set(ids)) < len(ids):
+        twice = next(name for name in ids if ids.count(name) > 1)
+        raise DataError(f"templates: {brief(twice)} is there twice; give each template one id")
+    for name in (edges, "masses"):
+        kind = table.schema.field(name).type
+        if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+            raise SchemaError(f"templates: {name} must be a list of numbers; found {kind}")
+    value, unit = _plain_values(table.column(edges), unit)
+    rows = zip(ids, value.to_pylist(), table.column("masses").to_pylist(), strict=True)
+    given = {}
+    for name, ends, masses in rows:
+        if ends is None or masses is None or None in ends or None in masses:
+            raise DataError(f"template {brief(name)}: edges and masses must not be null")
+        given[name] = GivenTemplate(tuple(ends), tuple(masses), delays)
+    return Templates(given, unit)
+
+
+def _of_buckets(table: pa.Table, lower: str, delays: bool, unit: str | None) -> Templates:
+    upper = lower.replace("lower", "upper")
+    for name in (lower, upper, "mass"):
+        if table.column(name).null_count:
+            raise DataError(f"templates: {name} must not be null; leave such rows out")
+    ends = {}
+    for name in (lower, upper):
+        ends[name], found = _plain_values(table.column(name), unit)
+    buckets: dict[str, list[tuple]] = {}
+    columns = _ids(table), *(ends[n].to_pylist() for n in (lower, upper))
+    for name, low, high, mass in zip(*columns, table.column("mass").to_pylist(), strict=True):
+        buckets.setdefault(name, []).append((low, high, mass))
+    given = {name: _joined(name, rows, delays) for name, rows in buckets.items()}
+    return Templates(given, found if given else unit)
+
+
+def _joined(name: str, rows: list[tuple], delays: bool) -> GivenTemplate:
+    """Buckets in their order as one template; what is between two of them is a bucket of mass 0."""
+    if not any(isinstance(end, str) for low, high, _ in rows for end in (low, high)):
+        rows = sorted(rows, key=lambda row: row[:2])
+    edges, masses = [rows[0][0]], []
+    for low, high, mass in rows:
+        if low != edges[-1]:
+            if not isinstance(low, str) and low < edges[-1]:
+                raise DataError(
+                    f"template {brief(name)}: two buckets overlap, at {low}; give buckets that follow one"
+                    " another"
+                )
+            edges.append(low)
+            masses.append(0.0)
+        edges.append(high)
+        masses.append(mass)
+    return GivenTemplate(tuple(edges), tuple(masses), delays)
+
+
+def _ids(table: pa.Table) -> list[str]:
+    column = table.column("template")
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    kind = column.type
+    if not (
+        pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    ):
+        raise SchemaError(f"templates: template must be text or an integer; found {kind}")
+    if column.null_count:
+        raise DataError("templates: an id is null; give each template one")
+    return pc.cast(column, pa.string()).to_pylist()
+
+
+def _plain_values(column: pa.ChunkedArray, unit: str | None) -> tuple[pa.ChunkedArray, str | None]:
+    """Durations as nanoseconds; anything else as it is."""
+    kind = column.type
+    inner = kind.value_type if pa.types.is_list(kind) or pa.types.is_large_list(kind) else kind
+    if not pa.types.is_duration(inner):
+        return column, unit
+    fine, plain = pa.duration("ns"), pa.int64()
+    if inner is not kind:
+        fine, plain = pa.list_(fine), pa.list_(plain)
+    return column.cast(fine).cast(plain), "ns"
