@@ -153,10 +153,9 @@ class OneKindIntake(ABC):
 
     def _columns(self, events: Any, sides: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
         given = self._given(events, sides)
-        first, second = (
-            integers(column, each) for column, each in zip(self.COLUMNS, given, strict=True)
-        )
-        check_size(self.COLUMNS[1].name, second, self.COLUMNS[0].name, first.size)
+        one, other = self.COLUMNS
+        first, second = integers(one, given[0]), integers(other, given[1])
+        check_size(other.name, second, one.name, first.size)
         return first, second
 
     def _checked(
