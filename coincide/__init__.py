@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     )
     from coincide.options import CorrelateOptions
     from coincide.predicates import Within, deadline, delay, mutual_deadline, within
+    from coincide.templates.densities import templates_from_densities
+    from coincide.templates.fitting import TemplateFit
     from coincide.templates.given import GivenTemplate, Templates
     from coincide.timestamps.histograms import HistogramEvents
     from coincide.timestamps.intervals import IntervalEvents
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from spark_plugin.join import correlate, correlate_files, correlate_tables
     from spark_plugin.streams import stream_correlator
     from spark_plugin.ways.files.source import register_source
+    from spark_plugin.worker.delays import templates_from_delays
     from spark_plugin.worker.histograms import Histograms, histograms
     from spark_plugin.worker.reports.reports import JoinReport, JoinSummary
 
@@ -46,6 +49,8 @@ _HOMES = {
     ),
     "coincide.options": ("CorrelateOptions",),
     "coincide.predicates": ("Within", "deadline", "delay", "mutual_deadline", "within"),
+    "coincide.templates.densities": ("templates_from_densities",),
+    "coincide.templates.fitting": ("TemplateFit",),
     "coincide.templates.given": ("GivenTemplate", "Templates"),
     "coincide.timestamps.histograms": ("HistogramEvents",),
     "coincide.timestamps.intervals": ("IntervalEvents",),
@@ -57,6 +62,7 @@ _HOMES = {
     "spark_plugin.join": ("correlate", "correlate_files", "correlate_tables"),
     "spark_plugin.streams": ("stream_correlator",),
     "spark_plugin.ways.files.source": ("register_source",),
+    "spark_plugin.worker.delays": ("templates_from_delays",),
     "spark_plugin.worker.histograms": ("Histograms", "histograms"),
     "spark_plugin.worker.reports.reports": ("JoinReport", "JoinSummary"),
 }  # fmt: skip
@@ -80,6 +86,7 @@ __all__ = [
     "NoPairsWarning",
     "RoundedTimesWarning",
     "SchemaError",
+    "TemplateFit",
     "Templates",
     "Tick",
     "TimingCondition",
@@ -96,6 +103,8 @@ __all__ = [
     "mutual_deadline",
     "register_source",
     "stream_correlator",
+    "templates_from_delays",
+    "templates_from_densities",
     "within",
 ]
 

@@ -42,24 +42,33 @@ def ranges_of_pair(x, i, y, j, lo, hi, bound, first, last, points, out):
     int64
         How many ranges; -1 if floats cannot tell.
     """
+    # What is outside of the window on either side, by point; below 0 where nobody has asked yet.
+    below, above = np.full(points.size, -1.0), np.full(points.size, -1.0)
     # A stack of runs of stretches to look at, the earliest on top.
     froms, tos = np.empty(points.size + 2, np.int64), np.empty(points.size + 2, np.int64)
     froms[0], tos[0] = 0, points.size - 1
     depth, found = 1, 0
+    doubt = 4.0 * relative_error(x, i, y, j)
     while depth:
         depth -= 1
         a, b = froms[depth], tos[depth]
-        start, stop = points[a], points[b] - 1
-        state = _of_stretch(x, i, y, j, lo, hi, bound, start, stop)
-        if state == QUALIFIES:
-            found = _added(out, found, start, stop)
-        elif state == UNSURE and b - a > 1:
+        for point in (a, b):
+            if below[point] < 0.0:
+                below[point] = tail(y, j, x, i, points[point] - lo)[0]
+                above[point] = tail(x, i, y, j, hi - points[point])[0]
+        # One tail only falls as s grows, the other only rises: ends bound all between.
+        if _state(below[a] + above[b], bound, doubt) == QUALIFIES:
+            found = _added(out, found, points[a], points[b] - 1)
+        elif _state(below[b] + above[a], bound, doubt) == FAILS:
+            continue
+        elif b - a > 1:
             middle = (a + b) >> 1
             froms[depth], tos[depth] = middle, b
             froms[depth + 1], tos[depth + 1] = a, middle
             depth += 2
-        elif state == UNSURE:
-            found = _of_piece(x, i, y, j, lo, hi, bound, start, stop, out, found)
+        else:
+            piece = points[a], points[b] - 1
+            found = _of_piece(x, i, y, j, lo, hi, bound, *piece, out, found)
             if found < 0:
                 return -1
     return found
@@ -81,25 +90,16 @@ def _outside(x, i, y, j, lo, hi, s):
 
 
 @compiled(forceinline=True)
-def _state(x, i, y, j, value, bound):
-    doubt = 4.0 * relative_error(x, i, y, j)
+def _state(value, bound, doubt):
     if value <= bound * (1.0 - doubt):
         return QUALIFIES
     return FAILS if value > bound * (1.0 + doubt) else UNSURE
 
 
 @compiled
-def _of_stretch(x, i, y, j, lo, hi, bound, start, stop):
-    """Whether all s of a stretch qualify, or none does, as far as its ends tell."""
-    below = tail(y, j, x, i, start - lo)[0]
-    above = tail(x, i, y, j, hi - stop)[0]
-    if start == stop:
-        return _state(x, i, y, j, below + above, bound)
-    # P(Y - X < lo - s) only falls as s grows, and P(Y - X > hi - s) only rises.
-    if _state(x, i, y, j, below + above, bound) == QUALIFIES:
-        return QUALIFIES
-    least = tail(y, j, x, i, stop - lo)[0] + tail(x, i, y, j, hi - start)[0]
-    return FAILS if _state(x, i, y, j, least, bound) == FAILS else UNSURE
+def _state_at(x, i, y, j, lo, hi, bound, s):
+    value = _outside(x, i, y, j, lo, hi, s)
+    return _state(value, bound, 4.0 * relative_error(x, i, y, j))
 
 
 @compiled
@@ -107,7 +107,7 @@ def _of_piece(x, i, y, j, lo, hi, bound, start, stop, out, found):
     """Add the ranges of a stretch on which the probability is one quadratic; -1 if floats cannot tell."""
     if stop - start < 8:
         for s in range(start, stop + 1):
-            state = _state(x, i, y, j, _outside(x, i, y, j, lo, hi, s), bound)
+            state = _state_at(x, i, y, j, lo, hi, bound, s)
             if state == UNSURE:
                 return -1
             if state == QUALIFIES:
@@ -144,8 +144,8 @@ def _vertex(before, after, first, middle, last):
 @compiled
 def _of_slope(x, i, y, j, lo, hi, bound, start, stop, out, found):
     """Add the range of a stretch on which the probability only rises or only falls; -1 if unclear."""
-    first = _state(x, i, y, j, _outside(x, i, y, j, lo, hi, start), bound)
-    last = _state(x, i, y, j, _outside(x, i, y, j, lo, hi, stop), bound)
+    first = _state_at(x, i, y, j, lo, hi, bound, start)
+    last = _state_at(x, i, y, j, lo, hi, bound, stop)
     if first == UNSURE or last == UNSURE:
         return -1
     if first == last:
@@ -153,7 +153,7 @@ def _of_slope(x, i, y, j, lo, hi, bound, start, stop, out, found):
     low, high = start, stop
     while high - low > 1:
         s = (low + high) >> 1
-        state = _state(x, i, y, j, _outside(x, i, y, j, lo, hi, s), bound)
+        state = _state_at(x, i, y, j, lo, hi, bound, s)
         if state == UNSURE:
             return -1
         if state == first:

@@ -1,0 +1,108 @@
+"""Templates from any density that has a distribution function, to a stated error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from coincide.errors import ConditionError, DataError, brief
+from coincide.templates.fitting import TemplateFit, fitted_to_density
+from coincide.templates.given import GivenTemplate, Templates
+from coincide.units import NANOSECONDS_PER_UNIT, unit_name
+
+_TAIL_SHARE = 1 / 8
+"""Of the error: what each tail that is cut off may take."""
+
+
+def templates_from_densities(
+    densities: Mapping[str, Any],
+    *,
+    unit: str,
+    error: float = 0.01,
+    tick: str = "us",
+    delays: bool = True,
+    most: int = 256,
+) -> TemplateFit:
+    """Histograms of densities: Gaussians, gammas, mixtures, whatever has a distribution function.
+
+    Lee & Lee (2010) leave Gaussian timestamps to the future: they are templates like any others.
+
+    Parameters
+    ----------
+    densities : mapping of str to distribution
+        By template id. A distribution has ``cdf`` and ``ppf``, as those that SciPy freezes
+        (``scipy.stats.gamma(2, scale=3)``), or ``cdf`` and ``inv_cdf``, as `statistics.NormalDist`.
+    unit : str
+        Of the densities' numbers, such as ``"ms"``.
+    error : float
+        Most by which the probability of a pair may be off because of a template; the errors of both
+        sides add.
+    tick : str
+        Unit in which edges are whole numbers: that of the time columns, or a coarser one.
+    delays : bool
+        Whether the densities are of delays of detection; else of times, of which the end of the
+        support comes to lie at an event's time.
+    most : int
+        Upper limit on the buckets of a template.
+
+    Returns
+    -------
+    TemplateFit
+        With the largest possible error of each template.
+
+    Raises
+    ------
+    ConditionError
+        If the error cannot be reached, or a distribution lacks a function.
+
+    Examples
+    --------
+    >>> from statistics import NormalDist
+    >>> fit = templates_from_densities({"a": NormalDist(40, 10)}, unit="ms", error=0.01)
+    >>> fit.error["a"] <= 0.01
+    True
+    """
+    if not 0.0 < error < 1.0:
+        raise ConditionError(f"error must lie between 0 and 1; found {brief(error)}")
+    if not densities:
+        raise DataError("there is no density; give at least one")
+    scale = NANOSECONDS_PER_UNIT[unit_name(unit)] / NANOSECONDS_PER_UNIT[unit_name(tick)]
+    given, distance = {}, {}
+    for name, density in densities.items():
+        quantile = _quantile_function(name, density)
+        tail = error / 2 * _TAIL_SHARE
+        ends = float(quantile(tail)), float(quantile(1.0 - tail))
+        edges, masses, distance[name] = fitted_to_density(
+            _of_arrays(density.cdf), *ends, scale, error, most
+        )
+        given[name] = GivenTemplate(tuple(edges), tuple(masses), delays)
+    return TemplateFit(
+        Templates(given, tick),
+        {},
+        distance,
+        {name: 2 * value for name, value in distance.items()},
+    )
+
+
+def _quantile_function(name: str, density: Any) -> Callable[[float], Any]:
+    found = getattr(density, "ppf", None) or getattr(density, "inv_cdf", None)
+    if found is None or not hasattr(density, "cdf"):
+        raise ConditionError(
+            f"density {brief(name)} must have cdf and ppf (or inv_cdf), as SciPy's frozen distributions;"
+            f" found a {type(density).__name__}"
+        )
+    return found
+
+
+def _of_arrays(cdf: Callable[[Any], Any]) -> Callable[[np.ndarray], np.ndarray]:
+    """A distribution function of arrays: Python's own take one number at a time."""
+
+    def over(points: np.ndarray) -> np.ndarray:
+        try:
+            return np.asarray(cdf(points), np.float64)
+        except TypeError:
+            return np.array([cdf(point) for point in points.tolist()], np.float64)
+
+    return over

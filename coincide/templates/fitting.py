@@ -1,0 +1,214 @@
+"""Templates from measured delays and from densities, and how good they are."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from coincide.errors import ConditionError, DataError, brief
+from coincide.templates.given import GivenTemplate, Templates
+
+_FEWEST_PER_BUCKET = 5
+_DOUBT = 0.05
+_POINTS = 16
+"""A bucket's CDF is looked at in so many places: its error is bounded between them."""
+
+
+@dataclass(frozen=True)
+class TemplateFit:
+    """Templates, and how near each is to what it was made from.
+
+    Parameters
+    ----------
+    templates : Templates
+    samples : mapping of str to int
+        Delays per template; none for densities.
+    distance : mapping of str to float
+        Largest difference of the template's distribution function from that of the samples, or a bound
+        on its difference from the density's.
+    error : mapping of str to float
+        How far the probability of a pair may be off because of this template. Errors of both sides
+        add. Of samples: with 95 % confidence (Dvoretzky-Kiefer-Wolfowitz), the fit's distance added.
+    """
+
+    templates: Templates
+    samples: Mapping[str, int]
+    distance: Mapping[str, float]
+    error: Mapping[str, float]
+
+
+def fitted_to_delays(
+    delays: Mapping[str, np.ndarray],
+    *,
+    buckets: int,
+    method: Literal["quantile", "width"],
+    fewest: int,
+    pool: bool,
+    unit: str | None,
+) -> TemplateFit:
+    """Templates of samples: `coincide.templates_from_delays` says what arguments mean.
+
+    Parameters
+    ----------
+    delays : mapping of str to int64 array
+        Delays by template, in `unit`.
+
+    Raises
+    ------
+    DataError
+        If a template has too few delays, or there is none.
+    """
+    if buckets < 1 or fewest < 1:
+        raise ConditionError("buckets and fewest must be at least 1")
+    if method not in ("quantile", "width"):
+        raise ConditionError(f"method must be 'quantile' or 'width'; found {brief(method)}")
+    few = {name for name, values in delays.items() if values.size < fewest}
+    if few and not pool:
+        name = min(few)
+        raise DataError(
+            f"template {brief(name)} has {delays[name].size} delays, fewer than {fewest} (and so have"
+            f" {len(few) - 1} others); measure more, lower fewest=, or give those the histogram of all"
+            " delays together with pool=True"
+        )
+    everything = np.sort(np.concatenate([np.empty(0, np.int64), *delays.values()]))
+    if everything.size < fewest:
+        raise DataError(f"there are {everything.size} delays, fewer than {fewest}; measure more")
+    given, distance, error = {}, {}, {}
+    for name, values in delays.items():
+        ordered = everything if name in few else np.sort(values)
+        most = max(1, min(buckets, ordered.size // _FEWEST_PER_BUCKET))
+        edges, masses = _histogram(ordered, most, method)
+        given[name] = GivenTemplate(tuple(edges.tolist()), tuple(masses.tolist()), delays=True)
+        distance[name] = _distance(ordered, edges, masses)
+        doubt = math.sqrt(math.log(2 / _DOUBT) / (2 * ordered.size))
+        error[name] = min(1.0, 2 * (distance[name] + doubt))
+    samples = {name: int(values.size) for name, values in delays.items()}
+    return TemplateFit(Templates(given, unit), samples, distance, error)
+
+
+def _histogram(ordered: np.ndarray, buckets: int, method: str) -> tuple[np.ndarray, np.ndarray]:
+    """Edges and masses of sorted delays; a value that fills a bucket alone is one of length 0."""
+    if method == "width":
+        edges = np.rint(np.linspace(ordered[0], ordered[-1], buckets + 1)).astype(np.int64)
+    else:
+        edges = ordered[np.linspace(0, ordered.size - 1, buckets + 1).astype(np.int64)]
+    values, repeats = np.unique(edges, return_counts=True)
+    edges = np.repeat(values, np.where(repeats > 1, 2, 1))
+    if edges.size == 1:  # all delays are equal
+        edges = np.repeat(edges, 2)
+    # A delay at an edge is of the bucket before, but for those at the lower end of a bucket of length 0.
+    upper = np.searchsorted(ordered, edges[1:], side="right").astype(np.float64)
+    lower = np.searchsorted(ordered, edges[:-1], side="right").astype(np.float64)
+    instants = edges[1:] == edges[:-1]
+    lower[instants] = np.searchsorted(ordered, edges[:-1][instants], side="left")
+    upper[:-1][instants[1:]] = lower[1:][instants[1:]]
+    lower[0] = 0.0
+    return edges, (upper - lower) / ordered.size
+
+
+def _distance(ordered: np.ndarray, edges: np.ndarray, masses: np.ndarray) -> float:
+    """Kolmogorov's distance of the samples from the histogram."""
+    after = np.cumsum(masses)
+    # Right and left limits of the histogram's distribution function at each sample.
+    at = np.searchsorted(edges, ordered, side="right") - 1
+    upto = _cdf(ordered, edges, masses, after, at)
+    before = _cdf(ordered, edges, masses, after, np.searchsorted(edges, ordered, side="left") - 1)
+    n = ordered.size
+    low = np.searchsorted(ordered, ordered, side="left") / n
+    high = np.searchsorted(ordered, ordered, side="right") / n
+    return float(max(np.abs(high - upto).max(), np.abs(low - before).max()))
+
+
+def _cdf(
+    times: np.ndarray, edges: np.ndarray, masses: np.ndarray, after: np.ndarray, at: np.ndarray
+) -> np.ndarray:
+    k = np.clip(at, 0, masses.size - 1)
+    width = np.maximum(edges[k + 1] - edges[k], 1)
+    part = np.clip((times - edges[k]) / width, 0.0, 1.0)
+    found = after[k] - masses[k] * (1.0 - part)
+    return np.where(at < 0, 0.0, np.where(at >= masses.size, 1.0, found))
+
+
+def fitted_to_density(
+    cdf: Callable[[np.ndarray], np.ndarray],
+    low: float,
+    high: float,
+    scale: float,
+    error: float,
+    most: int,
+) -> tuple[list[int], list[float], float]:
+    """A histogram of a density, whose buckets are split where it is worst.
+
+    Parameters
+    ----------
+    cdf : callable
+        Distribution function, of an array.
+    low, high : float
+        Where the histogram begins and ends; the mass beyond goes into its first and last bucket.
+    scale : float
+        Units of the edges in one of the density's.
+    error : float
+        Most that the probability of a pair may be off because of this template.
+    most : int
+        Upper limit on buckets.
+
+    Returns
+    -------
+    list of int
+        Edges.
+    list of float
+        Masses.
+    float
+        Bound on the difference of the two distribution functions: half the error of a probability.
+
+    Raises
+    ------
+    ConditionError
+        If so many buckets do not reach the error.
+    """
+    edges = [math.floor(low * scale), math.ceil(high * scale)]
+    if edges[0] == edges[1]:
+        edges[1] += 1
+    values = dict(zip(edges, cdf(np.array(edges) / scale).tolist(), strict=True))
+    beyond = max(values[edges[0]], 1.0 - values[edges[1]])
+    values[edges[0]], values[edges[1]] = 0.0, 1.0
+    queue = [(-_deviation(cdf, scale, edges[0], edges[1], values), edges[0], edges[1])]
+    while -queue[0][0] + beyond > error / 2:
+        worst, start, stop = heapq.heappop(queue)
+        if len(queue) + 1 >= most or stop - start < 2:
+            raise ConditionError(
+                f"{len(queue) + 1} buckets come within {2 * (beyond - worst):.3g} of the density's"
+                f" probabilities, not within {error:.3g}; allow more buckets or a larger error, or count"
+                " edges in a finer tick"
+            )
+        middle = (start + stop) // 2
+        values[middle] = float(cdf(np.array([middle / scale]))[0])
+        for a, b in ((start, middle), (middle, stop)):
+            heapq.heappush(queue, (-_deviation(cdf, scale, a, b, values), a, b))
+    found = sorted((start, stop) for _, start, stop in queue)
+    ends = [found[0][0], *(stop for _, stop in found)]
+    masses = np.maximum(np.diff([values[end] for end in ends]), 0.0)
+    return ends, (masses / masses.sum()).tolist(), beyond - queue[0][0]
+
+
+def _deviation(
+    cdf: Callable[[np.ndarray], np.ndarray],
+    scale: float,
+    start: int,
+    stop: int,
+    values: dict[int, float],
+) -> float:
+    """A bound on how far the distribution function is from a straight line in a bucket.
+
+    Both rise: between two points neither leaves what it is at them.
+    """
+    points = np.linspace(start, stop, _POINTS + 1)
+    true = np.clip(cdf(points / scale), values[start], values[stop])
+    true[0], true[-1] = values[start], values[stop]
+    line = np.linspace(values[start], values[stop], _POINTS + 1)
+    return float(max((true[1:] - line[:-1]).max(), (line[1:] - true[:-1]).max()))

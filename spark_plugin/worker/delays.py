@@ -1,0 +1,114 @@
+"""Templates from a table of measured delays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coincide.errors import ConditionError, DataError, SchemaError, brief
+from coincide.templates.fitting import TemplateFit, fitted_to_delays
+from coincide.units import NANOSECONDS_PER_UNIT, unit_name
+from spark_plugin.worker.arrow.frames import arrow_table
+
+_ALL = "all"
+
+
+def templates_from_delays(
+    table: object,
+    *,
+    delay: str,
+    by: str | None = None,
+    buckets: int = 12,
+    method: Literal["quantile", "width"] = "quantile",
+    fewest: int = 30,
+    pool: bool = False,
+    unit: str | None = None,
+    tick: str = "us",
+) -> TemplateFit:
+    """Template histograms of measured delays: Mok, Woo & Lee (2006), Example 3.
+
+    Parameters
+    ----------
+    table : table
+        Anything that offers Arrow's C stream: Arrow tables, pandas, Polars.
+    delay : str
+        Column of delays, seen less happened: durations, whole numbers, or floats with a `unit`.
+    by : str, optional
+        Column of template ids: one template for each. None: one template, ``"all"``.
+    buckets : int
+        Most buckets of a template. Few delays make fewer: five a bucket at least.
+    method : {"quantile", "width"}
+        Buckets of equal numbers of delays, or of equal width.
+    fewest : int
+        Delays that a template needs.
+    pool : bool
+        Whether ids with fewer get the histogram of all delays together; else they are an error.
+    unit : str, optional
+        Of plain numbers. None: ticks of the time columns that the templates will be used for.
+    tick : str
+        Unit of the templates' edges, where delays have one.
+
+    Returns
+    -------
+    TemplateFit
+        With the fit of each template.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing or of a wrong type.
+    DataError
+        If delays are null, not finite or too few.
+    """
+    rows = arrow_table(table)
+    values, edge_unit = _whole_delays(_column(rows, delay), delay, unit, tick)
+    ids = [_ALL] * len(values) if by is None else _ids(_column(rows, by), by)
+    names, places = np.unique(np.array(ids, object).astype(str), return_inverse=True)
+    order = np.argsort(places, kind="stable")
+    parts = np.split(values[order], np.cumsum(np.bincount(places, minlength=names.size))[:-1])
+    delays = dict(zip(names.tolist(), parts, strict=True)) if len(values) else {}
+    return fitted_to_delays(
+        delays, buckets=buckets, method=method, fewest=fewest, pool=pool, unit=edge_unit
+    )
+
+
+def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
+    if name not in table.column_names:
+        raise SchemaError(f"no column {brief(name)}; there are {', '.join(table.column_names)}")
+    column = table.column(name)
+    if column.null_count:
+        raise DataError(f"{name}: {column.null_count} values are null; leave such rows out")
+    return column
+
+
+def _ids(column: pa.ChunkedArray, name: str) -> Sequence[str]:
+    kind = column.type
+    if pa.types.is_floating(kind) or pa.types.is_nested(kind):
+        raise SchemaError(f"{name}: ids of templates are text or integers; found {kind}")
+    return pc.cast(column, pa.string()).to_pylist()
+
+
+def _whole_delays(
+    column: pa.ChunkedArray, name: str, unit: str | None, tick: str
+) -> tuple[np.ndarray, str | None]:
+    """Delays as int64, and the unit they are counted in."""
+    kind, nanoseconds = column.type, NANOSECONDS_PER_UNIT[unit_name(tick)]
+    if pa.types.is_duration(kind):
+        whole = column.cast(pa.duration("ns")).cast(pa.int64()).to_numpy()
+        return np.rint(whole / nanoseconds).astype(np.int64), tick
+    if pa.types.is_integer(kind) and unit is None:
+        return column.cast(pa.int64()).to_numpy(), None
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        raise SchemaError(f"{name}: delays are durations or numbers; found {kind}")
+    if unit is None:
+        raise ConditionError(f"{name}: delays are floats; say of which unit (unit='s')")
+    numbers = column.cast(pa.float64()).to_numpy()
+    if not np.isfinite(numbers).all():
+        raise DataError(f"{name}: a delay is not finite; leave such rows out")
+    return np.rint(numbers * (NANOSECONDS_PER_UNIT[unit_name(unit)] / nanoseconds)).astype(
+        np.int64
+    ), tick

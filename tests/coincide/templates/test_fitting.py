@@ -1,0 +1,162 @@
+"""Templates from densities and from measured delays: how near they are, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import coincide
+from coincide import ConditionError, DataError, SchemaError, Tick
+
+
+class Erlang:
+    """A gamma distribution of shape 2, with a distribution function of arrays."""
+
+    def __init__(self, scale: float) -> None:
+        self.scale = scale
+
+    def cdf(self, x: Any) -> Any:
+        t = np.maximum(np.asarray(x, np.float64), 0.0) / self.scale
+        return 1.0 - np.exp(-t) * (1.0 + t)
+
+    def ppf(self, q: float) -> float:
+        low, high = 0.0, 100.0 * self.scale
+        for _ in range(100):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.cdf(middle) < q else (low, middle)
+        return high
+
+
+class Mixture:
+    """Two Gaussians, far from each other."""
+
+    parts = NormalDist(10, 1), NormalDist(60, 4)
+
+    def cdf(self, x: float) -> float:
+        return sum(0.5 * part.cdf(x) for part in self.parts)
+
+    def inv_cdf(self, q: float) -> float:
+        low, high = -100.0, 200.0
+        for _ in range(100):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.cdf(middle) < q else (low, middle)
+        return high
+
+
+def histogram_cdf(edges: tuple, masses: tuple, points: np.ndarray) -> np.ndarray:
+    return np.interp(points, edges, np.concatenate([[0.0], np.cumsum(masses)]))
+
+
+@pytest.mark.parametrize("error", [0.2, 0.02, 0.004])
+@pytest.mark.parametrize("density", [NormalDist(40, 10), Erlang(7.0), Mixture()])
+def test_a_density_is_met_to_the_stated_error(density: Any, error: float) -> None:
+    fit = coincide.templates_from_densities({"a": density}, unit="ms", error=error)
+    assert fit.error["a"] <= error
+    template = fit.templates.given["a"]
+    assert template.delays
+    points = np.linspace(template.edges[0] - 5_000, template.edges[-1] + 5_000, 5_003)
+    true = np.array([float(density.cdf(point / 1_000)) for point in points])
+    found = histogram_cdf(template.edges, template.masses, points)
+    assert np.abs(true - found).max() <= fit.distance["a"] + 1e-12
+    # Not much better than asked for, either: buckets cost time.
+    assert fit.error["a"] > error / 20
+
+
+def test_gaussian_timestamps_have_the_probability_of_gaussians() -> None:
+    error = 0.005
+    densities = {"a": NormalDist(40, 10), "b": NormalDist(25, 5)}
+    fit = coincide.templates_from_densities(densities, unit="ms", error=error)
+    table = fit.templates.table(Tick("us"))
+    a, b = table.numbered(["a", "b"])
+    from coincide.templates.tails import window_tails
+
+    # Seen at the same time: Delta is what the delays differ by, N(15, 125) ms.
+    shift = int(table.offsets[b] - table.offsets[a])
+    outside = window_tails(table.buckets, a, table.buckets, b, -10_000 - shift, 20_000 - shift)
+    delta = NormalDist(15, math.sqrt(125))
+    assert abs((1.0 - outside) - (delta.cdf(20) - delta.cdf(-10))) <= 2 * error
+
+
+@given(
+    st.lists(st.integers(0, 60) | st.just(7), min_size=30, max_size=200),
+    st.integers(1, 20),
+    st.sampled_from(["quantile", "width"]),
+)
+@settings(max_examples=150, deadline=None)
+def test_templates_of_delays_say_how_near_they_are(
+    delays: list[int], buckets: int, method: Any
+) -> None:
+    fit = coincide.templates_from_delays(
+        pa.table({"d": delays}), delay="d", buckets=buckets, method=method
+    )
+    template = fit.templates.given["all"]
+    assert fit.samples == {"all": len(delays)}
+    assert abs(sum(template.masses) - 1.0) < 1e-9
+    assert template.edges[0] == min(delays)
+    assert template.edges[-1] == max(delays)
+    # As often as not a value is at an edge: looked at from both sides of it.
+    after = {edge: 0.0 for edge in template.edges}
+    for k, mass in enumerate(template.masses):
+        for edge in after:
+            after[edge] += mass if edge >= template.edges[k + 1] else 0.0
+    for edge, mass in after.items():
+        share = sum(delay <= edge for delay in delays) / len(delays)
+        assert abs(share - mass) <= fit.distance["all"] + 1e-9
+    assert fit.error["all"] >= min(1.0, 2 * fit.distance["all"])
+
+
+def test_a_delay_that_repeats_is_a_bucket_of_length_0() -> None:
+    delays = [0] * 500 + list(range(1, 501))
+    fit = coincide.templates_from_delays(pa.table({"d": delays}), delay="d", buckets=8)
+    template = fit.templates.given["all"]
+    assert template.edges[:2] == (0, 0)
+    assert template.masses[0] == 0.5
+    assert fit.distance["all"] < 0.01
+    equal = coincide.templates_from_delays(pa.table({"d": [5] * 40}), delay="d")
+    assert equal.templates.given["all"].edges == (5, 5)
+    assert equal.distance["all"] == 0.0
+
+
+def test_delays_by_template_and_in_any_unit() -> None:
+    rows = {"d": [0.001 * k for k in range(80)], "device": ["a", "b"] * 40}
+    fit = coincide.templates_from_delays(pa.table(rows), delay="d", by="device", unit="s")
+    assert set(fit.templates.given) == {"a", "b"}
+    assert fit.templates.given["b"].edges[-1] == 79_000
+    durations = pa.array([k * 1_000_000 for k in range(80)], pa.duration("ns"))
+    again = coincide.templates_from_delays(
+        pa.table({"d": durations, "device": rows["device"]}), delay="d", by="device"
+    )
+    assert again.templates == fit.templates
+
+
+def test_too_few_delays() -> None:
+    rows = pa.table({"d": [1, 2, 3, *range(50)], "k": ["few"] * 3 + ["many"] * 50})
+    with pytest.raises(DataError, match="'few' has 3 delays, fewer than 30"):
+        coincide.templates_from_delays(rows, delay="d", by="k")
+    fit = coincide.templates_from_delays(rows, delay="d", by="k", pool=True)
+    assert fit.templates.given["few"] != fit.templates.given["many"]
+    assert fit.samples == {"few": 3, "many": 50}
+    with pytest.raises(DataError, match="0 delays"):
+        coincide.templates_from_delays(rows.slice(0, 0), delay="d")
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(DataError, match="null"):
+        coincide.templates_from_delays(pa.table({"d": [1, None]}), delay="d")
+    with pytest.raises(ConditionError, match="unit='s'"):
+        coincide.templates_from_delays(pa.table({"d": [1.5] * 40}), delay="d")
+    with pytest.raises(DataError, match="not finite"):
+        coincide.templates_from_delays(pa.table({"d": [1.5, math.nan]}), delay="d", unit="s")
+    with pytest.raises(SchemaError, match="no column 'x'"):
+        coincide.templates_from_delays(pa.table({"d": [1]}), delay="x")
+    with pytest.raises(ConditionError, match="not within 1e-06"):
+        coincide.templates_from_densities({"a": NormalDist()}, unit="s", error=1e-6)
+    with pytest.raises(ConditionError, match="must have cdf and ppf"):
+        coincide.templates_from_densities({"a": 3}, unit="s")

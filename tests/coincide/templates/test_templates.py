@@ -1,0 +1,222 @@
+"""Templates as they are given: mappings, tables, files; and what makes no histogram."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import coincide
+from coincide import ConditionError, DataError, SchemaError, Tick
+from coincide.templates.table import TemplateTable, template_table
+from coincide.templates.template import Template
+from spark_plugin.worker.arrow.template_frames import template_rows, templates_of
+
+BARE = Tick()
+EXAMPLE = {
+    "1": ([0, 20, 30, 40], [0.1, 0.3, 0.6]),
+    "2": ([0, 10, 20, 30, 40], [0.15, 0.3, 0.4, 0.15]),
+}
+
+
+def content(table: TemplateTable) -> dict[str, tuple]:
+    rows = {}
+    for number, name in enumerate(table.ids):
+        part = slice(int(table.starts[number]), int(table.starts[number + 1]))
+        rows[name] = (
+            table.edges[part].tolist(),
+            table.given[part].tolist()[:-1],
+            int(table.offsets[number]),
+        )
+    return rows
+
+
+def test_delays_are_mirrored_into_the_timestamp() -> None:
+    """Example 3: of an event seen at 40, the delay (0, 10, 0.6) says (30, 40, 0.6)."""
+    template = Template.of_delays([0, 10, 20, 40], [0.6, 0.3, 0.1])
+    assert template.edges == (-40, -20, -10, 0)
+    assert template.masses == (0.1, 0.3, 0.6)
+    assert template.observed
+    late = template_table({"a": Template.of_delays([5, 15], [1.0])})
+    # An event seen at t took place 5 ticks before at the latest.
+    assert content(late) == {"a": ([-10, 0], [1.0], -5)}
+
+
+EXPECTED = {
+    "1": ([-40, -20, -10, 0], [0.1, 0.3, 0.6], 0),
+    "2": ([-40, -30, -20, -10, 0], [0.15, 0.3, 0.4, 0.15], 0),
+}
+
+
+def in_lists() -> pa.Table:
+    names = list(EXAMPLE)
+    edges, masses = ([EXAMPLE[name][k] for name in names] for k in range(2))
+    return pa.table({"template": names, "edges": edges, "masses": masses})
+
+
+def in_rows() -> pa.Table:
+    rows = [
+        (int(name), edges[k], edges[k + 1], masses[k])
+        for name, (edges, masses) in EXAMPLE.items()
+        for k in range(len(masses))
+    ]
+    rows.reverse()  # in no order
+    names = ("template", "lower", "upper", "mass")
+    return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+
+
+@pytest.mark.parametrize("source", [EXAMPLE, in_lists(), in_rows(), in_rows().to_pandas()])
+def test_sources(source: Any) -> None:
+    assert content(templates_of(source).table(BARE)) == EXPECTED
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "arrow"])
+def test_files(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"templates.{kind}"
+    if kind == "csv":
+        pa.csv.write_csv(in_rows(), path)
+    elif kind == "parquet":
+        pq.write_table(template_rows(templates_of(EXAMPLE)), path)
+    else:
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, in_rows().schema) as writer:
+            writer.write_table(in_rows())
+    assert content(templates_of(str(path)).table(BARE)) == EXPECTED
+
+
+def test_gaps_are_buckets_of_no_mass() -> None:
+    rows = {"template": ["a", "a"], "lower": [30, 0], "upper": [40, 10], "mass": [0.5, 0.5]}
+    table = templates_of(pa.table(rows)).table(BARE)
+    assert content(table) == {"a": ([-40, -30, -10, 0], [0.5, 0.0, 0.5], 0)}
+
+
+def test_units() -> None:
+    micro = Tick("us")
+    assert content(templates_of({"a": (["0ms", "1.5ms"], [1.0])}).table(micro)) == {
+        "a": ([-1500, 0], [1.0], 0)
+    }
+    assert templates_of({"a": ([0.0, 0.25], [1.0])}, "s").table(micro).lengths.tolist() == [250_000]
+    durations = pa.array([0, 3], pa.duration("ms"))
+    table = pa.table(
+        {
+            "template": ["a"],
+            "delay_lower": durations[:1],
+            "delay_upper": durations[1:],
+            "mass": [1.0],
+        }
+    )
+    assert templates_of(table).table(micro).lengths.tolist() == [3000]
+    with pytest.raises(ConditionError, match="plain numbers of unknown unit"):
+        templates_of({"a": (["0ms", "1ms"], [1.0])}).table(BARE)
+    with pytest.raises(ConditionError, match=r"no whole number of ticks; say in which unit"):
+        templates_of({"a": ([0.0, 0.5], [1.0])}).table(BARE)
+    with pytest.raises(ConditionError, match="unknown unit"):
+        templates_of(EXAMPLE, "fortnight")
+
+
+@pytest.mark.parametrize(
+    ("edges", "masses", "words"),
+    [
+        ([0, 10], [0.9], "sum to 0.9; they must sum to 1"),
+        ([0, 10, 20], [1.5, -0.5], "a mass is a probability, at least 0; found -0.5"),
+        ([0, 10], [math.nan], "a mass is a probability"),
+        ([0, 10], [math.inf], "a mass is a probability"),
+        ([0, 20, 10], [0.5, 0.5], "edges must not fall; found 10 after 20"),
+        ([0], [], "n buckets have n \\+ 1 edges"),
+        ([0, 1, 2], [1.0], "found 3 edges and 1 masses"),
+        ([0, 2**60], [1.0], "reaches 2\\^60 ticks"),
+        ([0, math.inf], [1.0], "an edge must be a finite number"),
+        ([0, None], [1.0], "an edge must be a finite number"),
+    ],
+)
+def test_what_makes_no_template(edges: list, masses: list, words: str) -> None:
+    with pytest.raises(DataError, match=words) as error:
+        templates_of({"dev": (edges, masses)}).table(BARE)
+    assert "'dev'" in str(error.value)
+
+
+def test_masses_that_nearly_sum_to_1_are_normalised() -> None:
+    table = template_table({"a": Template([0, 1, 2], [0.5, 0.5 + 9e-10])})
+    assert abs(table.buckets.masses.sum() - 1.0) < 1e-15
+    with pytest.raises(DataError, match="must sum to 1"):
+        Template([0, 1, 2], [0.5, 0.5 + 2e-9])
+
+
+@pytest.mark.parametrize(
+    ("table", "error", "words"),
+    [
+        ({"id": [1]}, SchemaError, "expected a row per bucket"),
+        ({"template": [], "edges": [], "masses": []}, (SchemaError, DataError), "template"),
+        (
+            {"template": ["a", "a"], "edges": [[0, 1]] * 2, "masses": [[1.0]] * 2},
+            DataError,
+            "'a' is there twice",
+        ),
+        (
+            {"template": ["a", "a"], "lower": [0, 5], "upper": [10, 15], "mass": [0.5, 0.5]},
+            DataError,
+            "two buckets overlap, at 5",
+        ),
+        (
+            {"template": ["a"], "lower": [0], "upper": [None], "mass": [1.0]},
+            DataError,
+            "upper must not be null",
+        ),
+        (
+            {"template": [None], "edges": [[0, 1]], "masses": [[1.0]]},
+            (SchemaError, DataError),
+            "template",
+        ),
+        ({"template": ["a"], "edges": [5], "masses": [[1.0]]}, SchemaError, "edges must be a list"),
+        (
+            {"template": ["a"], "edges": [[0, None]], "masses": [[1.0]]},
+            DataError,
+            "must not be null",
+        ),
+    ],
+)
+def test_tables_that_are_refused(table: dict, error: Any, words: str) -> None:
+    with pytest.raises(error, match=words):
+        templates_of(pa.table(table))
+
+
+def test_files_that_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="does not exist"):
+        templates_of(tmp_path / "none.parquet")
+    with pytest.raises(SchemaError, match="of no known kind"):
+        templates_of("templates.txt")
+    (tmp_path / "bad.parquet").write_bytes(b"no")
+    with pytest.raises(DataError, match="cannot be read"):
+        templates_of(tmp_path / "bad.parquet")
+    with pytest.raises(DataError, match="table of templates is empty"):
+        templates_of({})
+    with pytest.raises(ConditionError, match="name of a column"):
+        coincide.histograms(3, template="device", templates=EXAMPLE)  # type: ignore[arg-type]
+
+
+def test_tables_of_equal_content_are_equal_and_travel() -> None:
+    table = templates_of(EXAMPLE).table(BARE)
+    _ = table.buckets, table.leans
+    again = pickle.loads(pickle.dumps(table))
+    assert again == table == templates_of(in_rows()).table(BARE)
+    assert hash(again) == hash(table)
+    assert table != template_table({"1": Template([0, 40], [1.0])})
+    assert b"beyond" not in pickle.dumps(table)
+
+
+def test_numbers_and_tables_joined() -> None:
+    table = template_table({"wide": Template([0, 100], [1.0]), "narrow": Template([0, 1], [1.0])})
+    assert table.ids == ("narrow", "wide")
+    assert table.numbered(["wide", None, "narrow", "?"]).tolist() == [1, -1, 0, -1]
+    more = table.joined(template_table({"new": Template([0, 5, 9], [0.5, 0.5])}))
+    assert more.ids == ("narrow", "wide", "new")
+    assert more.lengths.tolist() == [1, 100, 9]
+    assert more.only(np.array([2, 0])).lengths.tolist() == [9, 1]
+    with pytest.raises(DataError, match="'narrow' is in both tables"):
+        table.joined(table)

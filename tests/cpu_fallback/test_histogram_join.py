@@ -1,0 +1,201 @@
+"""Histogram timestamps in the join, against the sum over all pairs of buckets in exact arithmetic."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coincide.condition import Window
+from coincide.templates.satisfaction import satisfaction_times
+from coincide.templates.table import TemplateTable, template_table
+from coincide.templates.template import Template
+from coincide.timestamps import HistogramEvents, IntervalEvents, IntervalPairs, pairs_model
+from cpu_fallback import EventJoin, event_probabilities
+from cpu_fallback.reference.histograms import histogram_pairs, histogram_probability
+from cpu_fallback.reference.join import qualifies
+from tests.helpers.histogram_cases import Case, cases, histograms_of, tables, template_histogram
+
+SECOND = Template([0, 10, 20, 30, 40], [0.15, 0.3, 0.4, 0.15])
+"""Phi of the paper's second sensor; `THIRD` is that of the first: Example 3."""
+THIRD = Template([0, 20, 30, 40], [0.1, 0.3, 0.6])
+
+
+def joined(case: Case, classes: int | None = None) -> EventJoin:
+    tables = (getattr(side, "table", None) for side in (case.left, case.right))
+    model, left, right = pairs_model(case.window, *tables).for_events(case.left, case.right)
+    return EventJoin(left, right, model, classes=classes)
+
+
+def pairs_of(join: EventJoin) -> list[tuple[int, int]]:
+    found = join.pairs(0, join.left_order.size, join.left_order, join.right_order)
+    return sorted(zip(*(side.tolist() for side in found), strict=True))
+
+
+def check(case: Case, classes: int | None) -> None:
+    join = joined(case, classes)
+    window = case.window
+    sides = histograms_of(case.left), histograms_of(case.right)
+    expected = histogram_pairs(*sides, window.lo, window.hi, window.confidence)
+    assert pairs_of(join) == expected
+    assert join.counters.pairs == len(expected) == int(join.counts.sum())
+
+
+@given(cases(), st.sampled_from([None, 1, 2]))
+@settings(max_examples=100, deadline=None)
+def test_pairs_are_the_references(case: Case, classes: int | None) -> None:
+    check(case, classes)
+
+
+@pytest.mark.slow
+@given(cases(), st.sampled_from([None, 1, 2]))
+@settings(max_examples=2000, deadline=None)
+def test_pairs_are_the_references_at_length(case: Case, classes: int | None) -> None:
+    check(case, classes)
+
+
+@given(cases())
+@settings(max_examples=80, deadline=None)
+def test_probabilities_and_best_partners(case: Case) -> None:
+    tables = (getattr(side, "table", None) for side in (case.left, case.right))
+    model, left, right = pairs_model(case.window, *tables).for_events(case.left, case.right)
+    sides = histograms_of(case.left), histograms_of(case.right)
+    rows = np.indices((len(left), len(right))).reshape(2, -1)
+    found = event_probabilities(left, rows[0], right, rows[1], model)
+    for i, j, p in zip(*rows.tolist(), found.tolist(), strict=True):
+        exact = histogram_probability(sides[0][i], sides[1][j], case.window.lo, case.window.hi)
+        assert abs(p - float(exact)) < 1e-14
+    join = EventJoin(left, right, model)
+    ranks = np.arange(len(right))[join.right_order]
+    best, probabilities, _ = join.best(0, len(left), ranks)
+    pairs = pairs_of(join)
+    for at, i in enumerate(join.left_order.tolist()):
+        rivals = [j for k, j in pairs if k == i]
+        assert (best[at] >= 0) == bool(rivals)
+        if rivals:
+            merits = found.reshape(len(left), -1)[i]
+            assert probabilities[at] == merits[rivals].max()
+            assert merits[join.right_order[best[at]]] == probabilities[at]
+
+
+@given(cases(mixed=False), st.integers(-(2**40), 2**40))
+@settings(max_examples=100, deadline=None)
+def test_shifting_and_swapping_change_nothing(case: Case, shift: int) -> None:
+    moved = [
+        HistogramEvents(side.max_time + shift, side.template, side.table)
+        for side in (case.left, case.right)
+    ]
+    pairs = pairs_of(joined(case))
+    assert pairs_of(joined(Case(*moved, case.window))) == pairs
+    swapped = pairs_of(joined(Case(case.right, case.left, case.window.mirrored())))
+    assert sorted((j, i) for i, j in swapped) == pairs
+
+
+@given(
+    st.lists(st.tuples(st.integers(-300, 300), st.sampled_from([0, 0, 3, 40, 41])), max_size=30),
+    st.lists(st.tuples(st.integers(-300, 300), st.sampled_from([0, 5, 40, 200])), max_size=30),
+    st.integers(-200, 200),
+    st.integers(0, 300),
+    st.sampled_from([0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0]),
+)
+@settings(max_examples=100, deadline=None)
+def test_templates_of_one_bucket_are_intervals(
+    left: list, right: list, lo: int, width: int, confidence: float
+) -> None:
+    window = Window(lo, lo + width, confidence)
+    sides = []
+    for rows in (left, right):
+        times, lengths = np.array(rows, np.int64).reshape(-1, 2).T.copy()
+        sides.append(IntervalEvents(times - lengths, times))
+    intervals = EventJoin(*sides, IntervalPairs(window))
+    histograms = [
+        HistogramEvents(
+            side.max_time,
+            np.unique(side.lengths, return_inverse=True)[1].astype(np.int64),
+            TemplateTable.of_lengths(
+                np.unique(side.lengths) if len(side) else np.zeros(1, np.int64)
+            ),
+        )
+        for side in sides
+    ]
+    assert pairs_of(joined(Case(*histograms, window))) == pairs_of(intervals)
+    assert pairs_of(joined(Case(histograms[0], sides[1], window))) == pairs_of(intervals)
+
+
+def test_example_4_of_the_paper() -> None:
+    left, right = (template_table({"": template}) for template in (SECOND, THIRD))
+    # H2 was seen at 110 and H3 at 210: of Y - X, relative to their max, 100 is known.
+    buckets = [template_histogram(table, 0) for table in (left, right)]
+    ahead = [histogram_probability(*buckets, lag - 100, 10**6) for lag in (90, 100)]
+    assert [float(p) for p in ahead] == [0.925, 0.76875]
+    table = satisfaction_times(left, right, Window(0, 10**6, 0.8))
+    # stime(H3, H2, 0.8) = 208.5908: H2's max may lie up to there, 1.4092 ticks below that of H3.
+    assert table.first.tolist() == [[2]]
+    fine = Template([10_000 * e for e in SECOND.edges], SECOND.masses)
+    fine3 = Template([10_000 * e for e in THIRD.edges], THIRD.masses)
+    table = satisfaction_times(
+        template_table({"": fine}), template_table({"": fine3}), Window(0, 10**9, 0.8)
+    )
+    assert (210 * 10_000 - table.first.item()) // 1 == 2_085_907  # 208.5908 rounded down
+
+
+@pytest.mark.parametrize("width", [0, 1, 15, 60, 200])
+@given(tables(span=60), tables(span=60), st.data())
+@settings(max_examples=20, deadline=None)
+def test_the_table_is_the_decision(
+    width: int, left: TemplateTable, right: TemplateTable, data: st.DataObject
+) -> None:
+    i, j = (data.draw(st.integers(0, len(table) - 1)) for table in (left, right))
+    buckets = template_histogram(left, i), template_histogram(right, j)
+    lo = data.draw(st.integers(-50, 50))
+    s = data.draw(st.integers(lo - 60, lo + width + 60))
+    tie = float(histogram_probability(*buckets, lo - s, lo + width - s))
+    confidence = tie if tie > 1e-9 else 0.5
+    window = Window(lo, lo + width, confidence)
+    ranges = satisfaction_times(left, right, window).ranges(i, j)
+    inside = {t for low, high in ranges for t in range(low, high + 1)}
+    for t in range(lo - 70, lo + width + 71):
+        p = histogram_probability(*buckets, lo - t, lo + width - t)
+        assert qualifies(p, confidence) == (t in inside)
+    assert all(a[1] + 1 < b[0] for a, b in pairwise(ranges))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("span", [50, 2_000, 10**6, 10**12])
+def test_near_ties_of_tables(span: int) -> None:
+    """Thresholds that some integer reaches exactly, or misses by one unit in the last place."""
+    rng = np.random.default_rng(span)
+    checked = 0
+    while checked < 25_000:
+        left, right = (drawn_table(rng, 6, span) for _ in range(2))
+        i, j = int(rng.integers(6)), int(rng.integers(6))
+        buckets = template_histogram(left, i), template_histogram(right, j)
+        width = int(rng.integers(0, 3 * span))
+        at = int(rng.integers(-span, span + width))
+        tie = float(histogram_probability(*buckets, -at, width - at))
+        if not 1e-6 < tie < 1.0:
+            continue
+        confidence = float(
+            tie + rng.integers(-1, 2) * np.spacing(tie) + rng.integers(0, 2) * 2.0**-50
+        )
+        window = Window(0, width, min(confidence, 1.0))
+        ranges = satisfaction_times(left, right, window).ranges(i, j)
+        near = {at} | {t for low, high in ranges for t in (low - 1, low, high, high + 1)}
+        for t in near:
+            p = histogram_probability(*buckets, -t, width - t)
+            expected = qualifies(p, window.confidence)
+            assert any(low <= t <= high for low, high in ranges) == expected
+            checked += 1
+
+
+def drawn_table(rng: np.random.Generator, templates: int, span: int) -> TemplateTable:
+    drawn = {}
+    for name in range(templates):
+        buckets = int(rng.integers(1, 9))
+        edges = np.sort(rng.integers(0, span, buckets + 1))
+        masses = rng.dirichlet(np.ones(buckets)) if name % 2 else np.full(buckets, 1 / buckets)
+        drawn[str(name)] = Template(edges.tolist(), masses.tolist())
+    return template_table(drawn)
