@@ -42,6 +42,15 @@ class ShapeClasses:
         return cls(np.array([lowest], np.int64), np.array([highest], np.int64), np.ones(1))
 
     @classmethod
+    def even(cls, lowest: int, highest: int, most: int) -> ShapeClasses:
+        """So many equal ranges of shapes at most, which hold all from the lowest to the highest."""
+        width = -(-(highest - lowest + 1) // most)
+        lows = range(lowest, highest + 1, width)
+        highs = [min(low + width - 1, highest) for low in lows]
+        count = len(highs)
+        return cls(np.array(lows, np.int64), np.array(highs, np.int64), np.full(count, 1 / count))
+
+    @classmethod
     def between(cls, shapes: np.ndarray, highest: np.ndarray) -> ShapeClasses:
         """Classes with these ends, as narrow as the shapes allow; none without events.
 

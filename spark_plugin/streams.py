@@ -10,7 +10,11 @@ from coincide.condition import TimingCondition, Window
 from coincide.options import Backend, check_choice
 from coincide.streams.live_blocks import Deferred, LiveBlockStep
 from coincide.streams.options import Emit
+from coincide.streams.sides import MOST_LENGTHS
+from coincide.templates.given import Templates
+from coincide.templates.table import TemplateTable
 from cpu_fallback.streams.live_blocks import LiveBlocks
+from spark_plugin.worker.arrow.template_frames import templates_of
 from spark_plugin.worker.backends.choice import check_backend
 from spark_plugin.worker.backends.live_blocks import ResilientLiveBlocks
 
@@ -25,10 +29,13 @@ def stream_correlator(
     *,
     left_delay: int,
     right_delay: int,
-    left_longest: int,
-    right_longest: int,
+    left_longest: int | None = None,
+    right_longest: int | None = None,
     left_shortest: int = 0,
     right_shortest: int = 0,
+    left_templates: object = None,
+    right_templates: object = None,
+    most_lengths: int = MOST_LENGTHS,
     block: int | None = 1000,
     every: int | None = None,
     emit: Emit = "pairs",
@@ -52,6 +59,8 @@ def stream_correlator(
         A GPU has "lazy" and "classes".
     condition : Window or TimingCondition
         And what follows, but for the last: as `cpu_fallback.streams.stream_correlator`.
+    left_templates, right_templates : TemplateTable, Templates, mapping, path or table, optional
+        As `coincide.histograms` takes templates, in ticks.
     backend : {"auto", "cpu", "gpu"}
         ``"auto"`` takes a GPU if one can be used, the algorithm is one of a GPU's, and `block` is at least
         `LEAST_BLOCK`; with `every` alone, where blocks are as large as they happen to be, the CPU.
@@ -81,6 +90,9 @@ def stream_correlator(
         right_longest=right_longest,
         left_shortest=left_shortest,
         right_shortest=right_shortest,
+        left_templates=_templates(left_templates),
+        right_templates=_templates(right_templates),
+        most_lengths=most_lengths,
         block=block,
         every=every,
         emit=emit,
@@ -88,6 +100,10 @@ def stream_correlator(
         response=response,
         live_blocks=partial(_live_blocks, backend, block),
     )
+
+
+def _templates(given: object) -> Templates | TemplateTable | None:
+    return given if given is None or isinstance(given, TemplateTable) else templates_of(given)
 
 
 def _live_blocks(backend: Backend, block: int | None, algorithm: Deferred) -> LiveBlockStep:

@@ -14,17 +14,11 @@ import numpy.typing as npt
 from coincide.errors import ConditionError, DataError
 from coincide.sides import LEFT, RIGHT, side_index
 from coincide.streams.arrivals import ON_TIME
-from coincide.streams.intake import (
-    Batch,
-    Events,
-    declared_lengths,
-    mixed_batch,
-    one_sided_batch,
-)
+from coincide.streams.intake import Batch
 from coincide.streams.options import StreamOptions
 from coincide.streams.output import PairRoom
 from coincide.streams.region_tables import one_class
-from coincide.streams.results import LateEvents, Matches, joined_late, joined_matches
+from coincide.streams.results import Late, Matches, joined_late, joined_matches
 from coincide.streams.shared import LATE, PAIRS, Regions, Rules
 from coincide.streams.state import new_progress
 from coincide.streams.statistics import StreamStats, new_response, new_tally, stats_of
@@ -58,14 +52,14 @@ class StreamCorrelator(ABC):
     def __init__(self, options: StreamOptions, regions: Regions) -> None:
         self.options = options
         self._regions = regions
-        self._rules = _rules(options)
-        self._lengths = declared_lengths(options.limits)
+        self._intake = options.model.intake(options.limits)
+        self._rules = _rules(options, self._intake.rule)
         self._progress = new_progress()
         self._tally = new_tally()
         self._response = new_response()
         self._room = PairRoom()
         self._pending: list[Matches] = []
-        self._late: tuple[list[LateEvents], list[LateEvents]] = ([], [])
+        self._late: tuple[list[Any], list[Any]] = ([], [])
         self._closed = False
         # True while a kernel runs that leaves half-correlated events behind if it does not end.
         self._halfway = False
@@ -80,14 +74,15 @@ class StreamCorrelator(ABC):
         vars(self).update(state)
         self._lock = threading.Lock()
 
-    def push(self, side: str, events: Events, *, arrival: npt.ArrayLike | None = None) -> Matches:
+    def push(self, side: str, events: Any, *, arrival: npt.ArrayLike | None = None) -> Matches:
         """Take in a block of events of one side.
 
         Parameters
         ----------
         side : {"left", "right"}
-        events : IntervalEvents or (min_time, max_time)
-            In order of arrival; int64 arrays of shape (n,), ticks. May be empty.
+        events : IntervalEvents, HistogramEvents, (min_time, max_time), or (max_time, template)
+            In order of arrival: of a side of intervals their ends, of a side of histograms max_times and
+            numbers of templates. int64 arrays of shape (n,), ticks. May be empty.
         arrival : int64 array, shape (n,), optional
             Arrival instants, ticks, not going back. If not given, an event arrives at the largest
             max_time that its side has seen.
@@ -104,9 +99,11 @@ class StreamCorrelator(ABC):
         SchemaError
             If the arrays are not one-dimensional arrays of integers of equal size.
         DataError
-            If an entry is null; if an event has min_time above max_time, a time beyond 2**61 ticks, or a
-            length outside the declared limits; if arrival instants go back; after `flush`. Nothing of
-            the block is taken.
+            If an entry is null; if an event has min_time above max_time, a time beyond 2**61 ticks, a
+            length outside the declared limits, or a template that its side does not have; if arrival
+            instants go back; after `flush`. Nothing of the block is taken.
+        MemoryBudgetError
+            If more different lengths come beside templates than `most_lengths`. Nothing is taken.
 
         Notes
         -----
@@ -117,12 +114,11 @@ class StreamCorrelator(ABC):
         number = side_index(side)
         with self._lock:
             self._check_open()
-            return self._push(
-                one_sided_batch(number, events, arrival, self._lengths, self._progress.clock)
-            )
+            clock = self._progress.clock
+            return self._push(self._intake.one_sided(number, events, arrival, clock))
 
     def push_mixed(
-        self, sides: npt.ArrayLike, events: Events, *, arrival: npt.ArrayLike | None = None
+        self, sides: npt.ArrayLike, events: Any, *, arrival: npt.ArrayLike | None = None
     ) -> Matches:
         """As `push`, for events of both sides as they arrive among each other.
 
@@ -131,13 +127,13 @@ class StreamCorrelator(ABC):
         sides : array of int, shape (n,)
             0 for left, 1 for right.
         events, arrival
-            As `push`.
+            As `push`. Where one side has intervals and the other one histograms: a pair (left events,
+            right events), each of which is as `push` takes it.
         """
         with self._lock:
             self._check_open()
-            return self._push(
-                mixed_batch(sides, events, arrival, self._lengths, self._progress.clock)
-            )
+            clock = self._progress.clock
+            return self._push(self._intake.mixed(sides, events, arrival, clock))
 
     def advance(self, time: int, side: str | None = None) -> Matches:
         """Let time pass without events: nothing arrives before `time` any more.
@@ -188,11 +184,15 @@ class StreamCorrelator(ABC):
             self._closed = True
             return found
 
-    def take_late(self, side: str) -> LateEvents:
-        """The late events of a side since they were last taken; they are kept until then."""
-        lots = self._late[side_index(side)]
+    def take_late(self, side: str) -> Late:
+        """The late events of a side since they were last taken; they are kept until then.
+
+        Of intervals `LateEvents`, of histograms `LateHistogramEvents`, both as they were pushed.
+        """
+        number = side_index(side)
+        lots = self._late[number]
         with self._lock:
-            late = joined_late(lots)
+            late = joined_late([self._intake.late(number, _NOTHING, _NOTHING, _NOTHING), *lots])
             lots.clear()
             return late
 
@@ -220,6 +220,8 @@ class StreamCorrelator(ABC):
         """Take memory back that obsolete events have left."""
 
     def _push(self, batch: Batch) -> Matches:
+        if self._intake.rule is not self._rules.pair_rule:
+            self._rules = self._rules._replace(pair_rule=self._intake.rule)
         for start in range(0, batch.sides.size, _MOST_AT_ONCE):
             part = Batch(*(array[start : start + _MOST_AT_ONCE] for array in batch))
             before = self._tally[LATE] + self._tally[LATE + 1]
@@ -251,8 +253,8 @@ class StreamCorrelator(ABC):
         for side in (LEFT, RIGHT):
             rows = np.flatnonzero((late != ON_TIME) & (batch.sides == side))
             if rows.size:
-                highs = batch.max_time[rows]
-                self._late[side].append(LateEvents(late[rows], highs - batch.shapes[rows], highs))
+                given = late[rows], batch.max_time[rows], batch.shapes[rows]
+                self._late[side].append(self._intake.late(side, *given))
 
     def _space(self) -> tuple[np.ndarray, np.ndarray]:
         """Room for the pairs of one kernel's run."""
@@ -273,10 +275,10 @@ class StreamCorrelator(ABC):
         return found
 
 
-def _rules(options: StreamOptions) -> Rules:
+def _rules(options: StreamOptions, rule: Any) -> Rules:
     certain = options.model.certainty(*(one_class(side) for side in options.limits))
     return Rules(
-        pair_rule=options.model.rule,
+        pair_rule=rule,
         lookup=certain is not None,
         certain=np.inf if certain is None else certain,
         delays=np.array([side.delay for side in options.limits], np.int64),

@@ -10,10 +10,13 @@ from coincide.bands import band_table, guard
 from coincide.condition import Window
 from coincide.length_classes import length_classes
 from coincide.shape_classes import ShapeClasses
+from coincide.streams.interval_intake import IntervalIntake
 from coincide.streams.keys import clamped
+from coincide.streams.options import SideLimits
 from coincide.timestamps.intervals import IntervalPairs
 
 DEFAULT_CLASSES = 6
+_MOST_BINS = 64
 
 
 @dataclass(frozen=True)
@@ -26,8 +29,15 @@ class IntervalStreams(IntervalPairs):
         The timing condition, ticks.
     """
 
+    def intake(self, limits: tuple[SideLimits, SideLimits]) -> IntervalIntake:
+        """As `StreamModel`, like all that follow."""
+        return IntervalIntake(declared_lengths(limits), self.rule)
+
+    def base_bins(self, side: int, limits: SideLimits) -> ShapeClasses:  # noqa: D102
+        return ShapeClasses.even(limits.shortest, limits.longest, _MOST_BINS)
+
     def max_time_bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:
-        """As `StreamModel`, like all that follow. As `coincide.regions`, for ranges of lengths."""
+        """As `coincide.regions`, for ranges of lengths."""
         window = self._window_from(base_side)
         shortest, longest = int(other.lowest[0]), int(other.highest[0])
         at_shortest = _moved_bounds(own, shortest, shortest, window)
@@ -81,6 +91,11 @@ def covering_classes(lengths: np.ndarray, most: int, shortest: int, longest: int
     return ShapeClasses(
         np.array(lowest, np.int64), np.array(ends, np.int64), np.full(len(ends), 1 / len(ends))
     )
+
+
+def declared_lengths(limits: tuple[SideLimits, SideLimits]) -> np.ndarray:
+    """Shortest and longest length, ticks, of the left and the right side: int64 array."""
+    return np.array([(side.shortest, side.longest) for side in limits], np.int64)
 
 
 def _moved_bounds(

@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from coincide.shape_classes import ShapeClasses
-from coincide.timestamps.protocol import PairModel
+
+if TYPE_CHECKING:
+    from coincide.streams.intake import Intake
+    from coincide.streams.options import SideLimits
 
 
-class StreamModel(PairModel, Protocol):
-    """A `PairModel` for streams, of which every shape within declared limits may come."""
+class StreamModel(Protocol):
+    """The timestamps of two streams and the condition on them: every shape within its limits may come.
+
+    What it shares with a `coincide.timestamps.protocol.PairModel` means the same there.
+    """
+
+    def bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:
+        """Bounds on the key of a target less that of a base event, by their classes."""
+
+    def reach(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> tuple[int, int]:
+        """Least and largest max_time of a target less that of a base event, if a pair can qualify."""
+
+    def top_leans(self, side: int, classes: ShapeClasses) -> np.ndarray:
+        """Largest lean of the shapes of each class, half ticks."""
+
+    def intake(self, limits: tuple[SideLimits, SideLimits]) -> Intake:
+        """What checks the events of one correlator and makes shapes of them."""
+
+    def base_bins(self, side: int, limits: SideLimits) -> ShapeClasses:
+        """Narrow ranges of all shapes of a side, to bound the `max_time_bands` of each."""
 
     def max_time_bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:
         """As `bands`, on the doubled max_time of a target less the key of a base event.

@@ -68,7 +68,7 @@ class StreamOptions:
         for name in ("block", "every", "classes"):
             value = getattr(self, name)
             if value is not None:
-                object.__setattr__(self, name, _count(name, value))
+                object.__setattr__(self, name, count_of(name, value))
         if self.classes is not None and self.classes > MAX_CLASSES:
             raise ConditionError(f"classes must be at most {MAX_CLASSES}; found {self.classes}")
         if self.block is None and self.every is None:
@@ -133,7 +133,14 @@ def _refuse_text(ends: Window | Within) -> None:
             )
 
 
-def _count(name: str, value: object) -> int:
+def count_of(name: str, value: object) -> int:
+    """A whole number of at least 1.
+
+    Raises
+    ------
+    ConditionError
+        If it is none.
+    """
     number = _whole(name, value)
     if number < 1:
         raise ConditionError(f"{name} must be at least 1; found {number}")

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from coincide.bands import OUTER_LO
+from coincide.bands import OUTER_HI, OUTER_LO
 from coincide.shape_classes import ShapeClasses
 from coincide.sides import LEFT, RIGHT
 from coincide.streams.keys import FARTHEST, clamped
 from coincide.streams.options import SideLimits, StreamOptions
 from coincide.streams.shared import Regions
-
-_MOST_BINS = 64
 
 
 def one_class(limits: SideLimits) -> ShapeClasses:
@@ -27,7 +25,7 @@ def one_class(limits: SideLimits) -> ShapeClasses:
 def max_time_regions(options: StreamOptions) -> Regions:
     """Regions on the max_time of targets, the papers' axis; keys are doubled max_times."""
     model, limits = options.model, options.limits
-    bins = (_even_bins(limits[LEFT]), _even_bins(limits[RIGHT]))
+    bins = (model.base_bins(LEFT, limits[LEFT]), model.base_bins(RIGHT, limits[RIGHT]))
     wholes = (one_class(limits[LEFT]), one_class(limits[RIGHT]))
     bands = np.zeros((2, max(each.count for each in bins), 1, 4), np.int64)
     keep = np.empty((2, 1), np.int64)
@@ -86,19 +84,11 @@ def _tops(classes: tuple[ShapeClasses, ...]) -> np.ndarray:
     return tops
 
 
-def _even_bins(limits: SideLimits) -> ShapeClasses:
-    """Up to 64 equal ranges of shapes."""
-    lowest, highest = limits.shortest, limits.longest
-    width = -(-(highest - lowest + 1) // _MOST_BINS)
-    lows = range(lowest, highest + 1, width)
-    highs = [min(low + width - 1, highest) for low in lows]
-    count = len(highs)
-    return ShapeClasses(
-        np.array(lows, np.int64), np.array(highs, np.int64), np.full(count, 1 / count)
-    )
-
-
 def _keep(bands: np.ndarray, leans: np.ndarray) -> int:
-    """Smallest outer low end, from twice the max_time of a base event of each class."""
-    lows = bands[:, OUTER_LO].tolist()
-    return clamped(min(low - lean for low, lean in zip(lows, leans.tolist(), strict=True)))
+    """Smallest outer low end, from twice the max_time of a base event of each class that has partners.
+
+    Theorem 4 of Mok, Woo & Lee (2006), with the satisfaction times of templates in `bands`.
+    """
+    possible = bands[:, OUTER_LO] <= bands[:, OUTER_HI]
+    ends = zip(bands[possible, OUTER_LO].tolist(), leans[possible].tolist(), strict=True)
+    return clamped(min((low - lean for low, lean in ends), default=FARTHEST))

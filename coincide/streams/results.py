@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import TypeVar
 
 import numpy as np
 
@@ -27,7 +28,7 @@ class Matches:
 
 @dataclass(frozen=True, eq=False)
 class LateEvents:
-    """Events of one side that arrived later than its delay permits, and were not correlated.
+    """Intervals of one side that arrived later than its delay permits, and were not correlated.
 
     Parameters
     ----------
@@ -45,6 +46,29 @@ class LateEvents:
         return self.numbers.size
 
 
+@dataclass(frozen=True, eq=False)
+class LateHistogramEvents:
+    """As `LateEvents`, of a side whose timestamps are histograms.
+
+    Parameters
+    ----------
+    numbers : int64 array, shape (n,)
+        Arrival numbers.
+    max_time, template : int64 arrays, shape (n,)
+        Ticks; numbers of templates.
+    """
+
+    numbers: np.ndarray
+    max_time: np.ndarray
+    template: np.ndarray
+
+    def __len__(self) -> int:
+        return self.numbers.size
+
+
+Late = LateEvents | LateHistogramEvents
+_L = TypeVar("_L", LateEvents, LateHistogramEvents)
+
 _NOTHING = np.empty(0, np.int64)
 NO_MATCHES = Matches(0, _NOTHING, _NOTHING)
 
@@ -59,10 +83,9 @@ def joined_matches(parts: list[Matches]) -> Matches:
     return Matches(sum(part.count for part in parts), left, right)
 
 
-def joined_late(parts: list[LateEvents]) -> LateEvents:
-    """Several lots of late events as one."""
-    arrays = (
-        np.concatenate([_NOTHING, *(getattr(part, name) for part in parts)])
-        for name in ("numbers", "min_time", "max_time")
+def joined_late(parts: list[_L]) -> _L:
+    """Several lots of late events, one at least, as one."""
+    names = [field.name for field in fields(parts[0])]
+    return type(parts[0])(
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in names)
     )
-    return LateEvents(*arrays)

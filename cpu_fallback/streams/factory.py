@@ -6,12 +6,15 @@ from collections.abc import Callable
 from typing import get_args
 
 from coincide.condition import TimingCondition, Window
+from coincide.errors import ConditionError
 from coincide.options import check_choice
 from coincide.streams.correlator import StreamCorrelator
 from coincide.streams.deferred import ClassedCorrelator, LazyCorrelator
-from coincide.streams.intervals import IntervalStreams
 from coincide.streams.live_blocks import Deferred, LiveBlockStep
-from coincide.streams.options import Emit, StreamOptions, side_limits, window_in_ticks
+from coincide.streams.options import Emit, StreamOptions, window_in_ticks
+from coincide.streams.sides import MOST_LENGTHS, Side, declared
+from coincide.templates.given import Templates
+from coincide.templates.table import TemplateTable
 from cpu_fallback.streams.immediate import Immediate, ImmediateCorrelator
 from cpu_fallback.streams.live_blocks import LiveBlocks
 
@@ -38,10 +41,13 @@ def stream_correlator(
     *,
     left_delay: int,
     right_delay: int,
-    left_longest: int,
-    right_longest: int,
+    left_longest: int | None = None,
+    right_longest: int | None = None,
     left_shortest: int = 0,
     right_shortest: int = 0,
+    left_templates: Templates | TemplateTable | None = None,
+    right_templates: Templates | TemplateTable | None = None,
+    most_lengths: int = MOST_LENGTHS,
     block: int | None = 1000,
     every: int | None = None,
     emit: Emit = "pairs",
@@ -61,7 +67,14 @@ def stream_correlator(
         The papers' largest delay of each stream, ticks: how long after its max_time an event may
         arrive.
     left_longest, right_longest, left_shortest, right_shortest : int
-        The papers' pi and rho, ticks: limits of the lengths of each stream's timestamps.
+        The papers' pi and rho, ticks: limits of the lengths of each stream's timestamps, if they are
+        intervals. The longest is needed then.
+    left_templates, right_templates : Templates or TemplateTable, optional
+        In ticks, of a stream whose timestamps are histograms. Each stream is of one kind, whatever the
+        other one is.
+    most_lengths : int
+        Where one stream has intervals, and the other one histograms: how many different lengths may
+        come. Each takes memory for as many entries as there are templates, and keeps it.
     block : int or None
         The lazy algorithms re-evaluate once a side has this many unprocessed events.
     every : int or None
@@ -85,19 +98,28 @@ def stream_correlator(
     ------
     ConditionError
         If the algorithm is unknown, the window is empty, a limit is negative, `block` or `every` is
-        less than 1, or both are None.
+        less than 1, or both are None; if a stream has neither a longest interval nor templates, or both;
+        if "lookup" is asked for with templates.
+    MemoryBudgetError
+        If there are too many pairs of templates.
 
     Notes
     -----
-    Lee & Lee (2010), Algorithms 1 to 7. Nothing here assumes deadlines longer than timestamps.
+    Lee & Lee (2010), Algorithms 1 to 7; of histograms, Mok, Woo & Lee (2006), Theorems 3 and 4. Nothing
+    here assumes deadlines longer than timestamps.
     """
     check_choice("algorithm", algorithm, ALGORITHMS)
+    left = Side("left", left_delay, left_shortest, left_longest, left_templates)
+    right = Side("right", right_delay, right_shortest, right_longest, right_templates)
+    if algorithm == "lookup" and not (left.templates is None is right.templates):
+        raise ConditionError(
+            "the look-up table is for intervals on both sides: what it concludes for a neighbour follows"
+            " from lengths (Lee & Lee (2010), Corollary 2). Use 'lazy' or 'classes' with templates"
+        )
+    model, limits = declared(window_in_ticks(condition), left, right, most_lengths)
     options = StreamOptions(
-        model=IntervalStreams(window_in_ticks(condition)),
-        limits=(
-            side_limits("left", left_delay, left_shortest, left_longest),
-            side_limits("right", right_delay, right_shortest, right_longest),
-        ),
+        model=model,
+        limits=limits,
         block=block,
         every=every,
         emit=emit,

@@ -181,7 +181,7 @@ class LiveBlocks:
         self._counts = np.array(counts, np.int64)
 
     def _tables_of(self, regions: Regions, rules: Rules) -> Tables:
-        if self._tables is None or self._tables.source is not regions:
+        if self._tables is None or not self._tables.are_of(regions, rules):
             self._tables = Tables.of(regions, rules)
         return self._tables
 

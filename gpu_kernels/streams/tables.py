@@ -14,6 +14,7 @@ class Tables(NamedTuple):
     Parameters
     ----------
     source : Regions
+    source_rule : NamedTuple
     rule : NamedTuple
         `Rules.pair_rule`.
     bands, tops, target_tops, keep : lists of arrays
@@ -21,6 +22,7 @@ class Tables(NamedTuple):
     """
 
     source: Regions
+    source_rule: Any
     rule: Any
     bands: list[Any]
     tops: list[Any]
@@ -31,4 +33,8 @@ class Tables(NamedTuple):
     def of(cls, regions: Regions, rules: Rules) -> Tables:
         """Copies."""
         fields = ([on_device(table) for table in field] for field in regions)
-        return cls(regions, tuple_on_device(rules.pair_rule), *fields)
+        return cls(regions, rules.pair_rule, tuple_on_device(rules.pair_rule), *fields)
+
+    def are_of(self, regions: Regions, rules: Rules) -> bool:
+        """Whether these are copies of what is given: a rule is another one when its table has grown."""
+        return self.source is regions and self.source_rule is rules.pair_rule

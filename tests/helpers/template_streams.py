@@ -10,7 +10,6 @@ import numpy as np
 
 from coincide.sides import LEFT
 from coincide.streams import deferred
-from coincide.streams.intake import Batch
 from coincide.streams.options import SideLimits, StreamOptions
 from tests.helpers.template_tables import TemplateEvents, brute_pairs, drawn_model
 
@@ -40,7 +39,7 @@ def check_streams(
     shapes = np.array([rng.integers(0, templates[side]) for side in sides])
     with mock.patch.object(deferred, "ENOUGH", 30):
         found = [
-            made._push(Batch(sides[a : a + 70], times[a : a + 70], shapes[a : a + 70], times[:0]))
+            made.push_mixed(sides[a : a + 70], (times[a : a + 70], shapes[a : a + 70]))
             for a in range(0, n, 70)
         ]
         found.append(made.flush())

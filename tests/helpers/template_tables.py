@@ -17,6 +17,8 @@ from coincide.array_types import Int64s
 from coincide.class_choice import Population
 from coincide.shape_classes import MOST_CLASSES, ShapeClasses
 from coincide.sides import LEFT, RIGHT
+from coincide.streams.template_intake import TemplateIntake
+from coincide.templates.table import TemplateTable
 
 Range = tuple[int, int]
 Extent = tuple[int, int, int, int]
@@ -136,6 +138,13 @@ class TemplatePairs:
         ends = _grouped(*limits, most)
         lowest = np.concatenate([[limits[0]], ends[:-1] + 1])
         return ShapeClasses(lowest, ends, np.full(ends.size, 1 / ends.size))
+
+    def base_bins(self, side: int, limits: Any) -> ShapeClasses:
+        return ShapeClasses.even(limits.shortest, limits.longest, 3)
+
+    def intake(self, limits: Any) -> TemplateIntake:
+        tables = [TemplateTable.of_lengths(np.zeros(count, np.int64)) for count in self.templates]
+        return TemplateIntake((tables[LEFT], tables[RIGHT]), self.rule)
 
     def certainty(self, left: ShapeClasses, right: ShapeClasses) -> float | None:
         return None
