@@ -70,15 +70,23 @@ class EventFrame:
         names = [quoted(name) for name in self.by]
         null_key = " OR ".join(f"{name} IS NULL" for name in names) or "false"
         key_hash = f"xxhash64({', '.join(names)})" if names else "0L"
-        times = [ticks(scale) for scale in self.scales]
-        known = ", ".join([*times, *names, *self._hashable])
+        low, high = map(ticks, self.scales)
         return [
-            f"{times[0]} AS low",
-            f"{times[1]} AS high",
+            f"{low} AS low",
+            f"{high} AS high",
             f"({null_key}) AS null_key",
             f"{key_hash} AS key_hash",
-            *(f"xxhash64({i}L, {known}) AS {name}" for i, name in enumerate(HASHES)),
         ]
+
+    @property
+    def hashes(self) -> list[str]:
+        """`HASHES`, as select expressions over the source: of times, keys and all that can be hashed.
+
+        Events of equal ones have equal partners, whatever else they differ in.
+        """
+        names = [quoted(name) for name in self.by]
+        known = ", ".join([*map(ticks, self.scales), *names, *self._hashable])
+        return [f"xxhash64({i}L, {known}) AS {name}" for i, name in enumerate(HASHES)]
 
     @property
     def _hashable(self) -> list[str]:
@@ -144,29 +152,43 @@ class EventFrame:
     @property
     def is_ok(self) -> str:
         """Whether a row is an event that can match: boolean, null counts as no."""
+        return f"{self._is_time} AND NOT null_key" if self.by else self._is_time
+
+    @property
+    def _is_time(self) -> str:
         # Of ordered ends only the outer sides can be out of range.
         ok = f"low <= high AND low > {literal(-TIME_LIMIT)} AND high < {literal(TIME_LIMIT)}"
-        if self.by:
-            ok += " AND NOT null_key"
         return ok if self.longest is None else f"{ok} AND high - low <= {literal(self.longest)}"
+
+    @property
+    def is_null(self) -> str:
+        """Whether a row that is not `is_ok` matches nothing, and is not invalid: boolean, never null."""
+        null = "low IS NULL OR high IS NULL"
+        # A null key does not excuse an invalid time.
+        return f"{null} OR ({self._is_time})" if self.by else null
+
+    @property
+    def invalid_cases(self) -> list[tuple[str, str]]:
+        """Reasons and tests: the first that a row meets which is neither `is_ok` nor `is_null`."""
+        not_finite = literal(NOT_FINITE)
+        cases = [
+            ("range", f"NOT ({_in_range('low')} AND {_in_range('high')})"),
+            ("order", "low > high"),
+        ]
+        if any(scale.column.family == "float" for scale in self.scales):
+            # Not IN: the RAPIDS Accelerator has it for lists of literals only.
+            cases.insert(0, ("not_finite", f"low = {not_finite} OR high = {not_finite}"))
+        if self.longest is not None:
+            cases.append(("length", f"high - low > {literal(self.longest)}"))
+        return cases
 
     @property
     def reason(self) -> str:
         """Index in `REASONS`: int, never null."""
         index = {reason: i for i, reason in enumerate(REASONS)}
-        too_long = "false" if self.longest is None else f"high - low > {literal(self.longest)}"
-        not_finite = literal(NOT_FINITE)
-        # A null key comes last: it does not excuse an invalid time.
-        return (
-            f"CASE WHEN {self.is_ok} THEN {index['ok']}"
-            f" WHEN low IS NULL OR high IS NULL THEN {index['null']}"
-            # Not IN: the RAPIDS Accelerator has it for lists of literals only.
-            f" WHEN low = {not_finite} OR high = {not_finite} THEN {index[self._finiteness]}"
-            f" WHEN NOT ({_in_range('low')} AND {_in_range('high')}) THEN {index['range']}"
-            f" WHEN low > high THEN {index['order']}"
-            f" WHEN {too_long} THEN {index['length']}"
-            f" ELSE {index['null']} END"
-        )
+        cases = [("ok", self.is_ok), ("null", "low IS NULL OR high IS NULL"), *self.invalid_cases]
+        told = " ".join(f"WHEN {test} THEN {index[reason]}" for reason, test in cases)
+        return f"CASE {told} ELSE {index['null']} END"
 
     def rows_of(self, reason: str) -> DataFrame:
         """The source's rows of one of the `REASONS`, as text: Python has no date for every time."""
@@ -181,11 +203,6 @@ class EventFrame:
     @property
     def _time_names(self) -> list[str]:
         return [scale.column.name for scale in self.scales]
-
-    @property
-    def _finiteness(self) -> str:
-        floats = any(scale.column.family == "float" for scale in self.scales)
-        return "not_finite" if floats else "range"
 
 
 def _in_range(name: str) -> str:
