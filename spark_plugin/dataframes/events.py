@@ -61,23 +61,29 @@ class EventFrame:
         ``low`` and ``high``: ends of the timestamp's support in ticks, bigint, null for a null, just
         out of range for what is no time: Spark may evaluate ``high - low`` of rows that another
         condition excludes, so that it must not overflow for any. ``null_key``: whether a key is null,
-        boolean. ``key_hash``: bigint, 0 without keys. `HASHES`: bigints, of the times, the keys and all
-        columns that can be hashed: events of equal ones have equal partners, whatever else they differ
-        in.
+        boolean. ``key_hash``: bigint, 0 without keys.
         """
         names = [quoted(name) for name in self.by]
         null_key = " OR ".join(f"{name} IS NULL" for name in names) or "false"
         key_hash = f"xxhash64({', '.join(names)})" if names else "0L"
         low, high = self._sql.low, self._sql.high
-        known = ", ".join([low, high, *names, *self._hashable])
         return [
             f"{low} AS low",
             f"{high} AS high",
             *self._sql.extras,
             f"({null_key}) AS null_key",
             f"{key_hash} AS key_hash",
-            *(f"xxhash64({i}L, {known}) AS {name}" for i, name in enumerate(HASHES)),
         ]
+
+    @property
+    def hashes(self) -> list[str]:
+        """`HASHES`, as select expressions over the source: of times, keys and all that can be hashed.
+
+        Events of equal ones have equal partners, whatever else they differ in.
+        """
+        names = [quoted(name) for name in self.by]
+        known = ", ".join([self._sql.low, self._sql.high, *names, *self._hashable])
+        return [f"xxhash64({i}L, {known}) AS {name}" for i, name in enumerate(HASHES)]
 
     @property
     def _hashable(self) -> list[str]:
@@ -143,22 +149,35 @@ class EventFrame:
     @property
     def is_ok(self) -> str:
         """Whether a row is an event that can match: boolean, null counts as no."""
+        return f"{self._is_time} AND NOT null_key" if self.by else self._is_time
+
+    @property
+    def _is_time(self) -> str:
         # Of ordered ends only the outer sides can be out of range.
         ok = f"low <= high AND low > {literal(-TIME_LIMIT)} AND high < {literal(TIME_LIMIT)}"
-        if self.by:
-            ok += " AND NOT null_key"
         longest = self.times.longest
         return ok if longest is None else f"{ok} AND high - low <= {literal(longest)}"
 
     @property
+    def is_null(self) -> str:
+        """Whether a row that is not `is_ok` matches nothing, and is not invalid: boolean, never null."""
+        null = " OR ".join(test for reason, test in self._sql.faults if reason == "null")
+        # A null key does not excuse an invalid time.
+        return f"{null} OR ({self._is_time})" if self.by else null
+
+    @property
+    def invalid_cases(self) -> list[tuple[str, str]]:
+        """Reasons and tests: the first that a row meets which is neither `is_ok` nor `is_null`."""
+        return [fault for fault in self._sql.faults if fault[0] != "null"]
+
+    @property
     def reason(self) -> str:
         """Index in `REASONS`: int, never null."""
-        faults = " ".join(
-            f"WHEN {test} THEN {REASONS.index(reason)}" for reason, test in self._sql.faults
-        )
-        ok, null = REASONS.index("ok"), REASONS.index("null")
+        index = {reason: i for i, reason in enumerate(REASONS)}
         # A null key comes last: it does not excuse an invalid time.
-        return f"CASE WHEN {self.is_ok} THEN {ok} {faults} ELSE {null} END"
+        cases = [("ok", self.is_ok), *self._sql.faults]
+        told = " ".join(f"WHEN {test} THEN {index[reason]}" for reason, test in cases)
+        return f"CASE {told} ELSE {index['null']} END"
 
     @property
     def shape(self) -> str:

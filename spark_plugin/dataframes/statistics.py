@@ -105,18 +105,16 @@ def _keyed(events: EventFrame, side: int) -> DataFrame:
     number = "monotonically_increasing_id() AS number"
     rounded = f"{events.rounding} AS rounded"
     numbered = events.source.selectExpr(*events.columns, own_bytes, number, rounded)
-    rows = numbered.selectExpr("*", f"{_beyond_sample('number')} AS beyond")
-    chosen = f"beyond = 0 AND {events.is_ok}"
-    group = (
-        f"CASE WHEN {events.is_ok} THEN number - beyond + {len(REASONS)} ELSE {events.reason} END"
-    )
+    beyond = f"{_beyond_sample('number')} AS beyond"
+    rows = numbered.selectExpr("*", beyond, f"({events.is_ok}) AS is_ok")
+    group = f"CASE WHEN is_ok THEN number - beyond + {len(REASONS)} ELSE {events.reason} END"
     return rows.selectExpr(
         f"({group}) * 2 + {side} AS code",
-        f"CASE WHEN {events.is_ok} THEN high - low END AS length",
-        *(f"CASE WHEN {events.is_ok} THEN {name} END AS {alias}" for name, alias in _OF_EVENTS),
-        f"CASE WHEN {chosen} THEN {events.midpoint} END AS midpoint",
-        f"CASE WHEN {chosen} THEN key_hash END AS hash",
-        f"CASE WHEN {chosen} THEN own_bytes END AS bytes",
+        "CASE WHEN is_ok THEN high - low END AS length",
+        *(f"CASE WHEN is_ok THEN {name} END AS {alias}" for name, alias in _OF_EVENTS),
+        f"CASE WHEN is_ok AND beyond = 0 THEN {events.midpoint} END AS midpoint",
+        "CASE WHEN is_ok AND beyond = 0 THEN key_hash END AS hash",
+        "CASE WHEN is_ok AND beyond = 0 THEN own_bytes END AS bytes",
         # Of nested columns it takes too long to tell of every row.
         "own_bytes" if events.row_bytes else "NULL AS own_bytes",
     )

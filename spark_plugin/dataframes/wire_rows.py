@@ -7,15 +7,20 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 
 from spark_plugin.dataframes import columns as frames
-from spark_plugin.dataframes.events import REASONS, EventFrame
+from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.worker.arrow.time_columns import INVALID_REASONS
 from spark_plugin.worker.wire.columns import CODED, HASHES, TIME, UNMATCHED, WireLayout
 
 
 def wire_rows(
-    side: EventFrame, layout: WireLayout, keeps_unmatched: bool, raise_invalid: bool
+    side: EventFrame,
+    layout: WireLayout,
+    keeps_unmatched: bool,
+    raise_invalid: bool,
+    *,
+    place: Sequence[str] = (),
 ) -> DataFrame:
-    """Wire columns of one side, with `midpoint`, `key_hash` and `HASHES`, which tell where it goes.
+    """Wire columns of one side.
 
     Parameters
     ----------
@@ -26,6 +31,8 @@ def wire_rows(
         Whether left events that match nothing, since their time or a key is null, go on.
     raise_invalid : bool
         Whether an invalid row fails the job.
+    place : sequence of str
+        Further columns, which tell where a row goes: of `midpoint`, `key_hash` and `HASHES`.
     """
     is_left = side.side == "left"
     payload = _encoded(side, layout.payload(side.side), side.payload)
@@ -33,6 +40,7 @@ def wire_rows(
     barrier, above = _barrier(side)
     rows = side.source.selectExpr(
         *side.columns,
+        *(side.hashes if HASHES[0] in place else []),
         *side.counted_columns,
         *(f"{value} AS {name}" for name, value in columns.items()),
         *barrier,
@@ -48,9 +56,11 @@ def wire_rows(
         time, coded = f"coalesce({time}, 0L)", f"coalesce({coded}, {frames.literal(UNMATCHED)})"
     slots = [name if name in columns else f"NULL AS {name}" for name in layout.columns[2:]]
     return rows.selectExpr(
-        f"{time} AS {TIME}", f"{coded} AS {CODED}", *slots, f"{midpoint} AS midpoint", "key_hash",
-        *HASHES,
-    )  # fmt: skip
+        f"{time} AS {TIME}",
+        f"{coded} AS {CODED}",
+        *slots,
+        *(f"{midpoint} AS midpoint" if name == "midpoint" else name for name in place),
+    )
 
 
 def _barrier(side: EventFrame) -> tuple[list[str], str]:
@@ -66,22 +76,18 @@ def _barrier(side: EventFrame) -> tuple[list[str], str]:
 
 def _kept(side: EventFrame, with_null: bool, raise_invalid: bool) -> str:
     """Which rows go on: events that can match, and with_null those of no time or key."""
-    if not with_null and not raise_invalid:
-        return side.is_ok
-    null = REASONS.index("null")
     if not raise_invalid:
-        return f"{side.reason} <= {null}"
+        return f"{side.is_ok} OR {side.is_null}" if with_null else side.is_ok
     raised = f"CAST(raise_error({_words_of_invalid(side)}) AS BOOLEAN)"
     keep = "true" if with_null else "false"
-    return f"CASE WHEN {side.is_ok} THEN true WHEN {side.reason} > {null} THEN {raised} ELSE {keep} END"
+    return f"CASE WHEN {side.is_ok} THEN true WHEN {side.is_null} THEN {keep} ELSE {raised} END"
 
 
 def _words_of_invalid(side: EventFrame) -> str:
     """SQL of what to say of an invalid row."""
     names = " and ".join(side.times.names)
     reasons = " ".join(
-        f"WHEN {REASONS.index(reason)} THEN {_text(words)}"
-        for reason, words in INVALID_REASONS.items()
+        f"WHEN {test} THEN {_text(INVALID_REASONS[reason])}" for reason, test in side.invalid_cases
     )
     found = (
         f" {names} of a row. Mend the data, or leave such rows out with"
@@ -89,7 +95,7 @@ def _words_of_invalid(side: EventFrame) -> str:
         " If a look at the data found none when the join was planned, the source has changed since, or"
         " gives other rows each time it is computed: compute it once before, as by df.localCheckpoint()"
     )
-    return f"concat({_text(side.side + ': ')}, CASE {side.reason} {reasons} END, {_text(found)})"
+    return f"concat({_text(side.side + ': ')}, CASE {reasons} END, {_text(found)})"
 
 
 def _text(words: str) -> str:

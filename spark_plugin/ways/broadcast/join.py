@@ -32,7 +32,7 @@ def broadcast_join(
 
     def rows(side: EventFrame) -> DataFrame:
         own = layout.only(side.side)
-        return wire_rows(side, own, spec.keeps_unmatched, stage.raise_invalid).select(*own.columns)
+        return wire_rows(side, own, spec.keeps_unmatched, stage.raise_invalid)
 
     table = sorted_table(
         rows(small).toArrow(), layout.only(plan.small), plan.small, small.times.model

@@ -68,14 +68,16 @@ def _exchanged(
 
     `own` has the columns of the result, `layout` may have `HASHES` besides.
     """
+    place = ("midpoint", "key_hash", *(HASHES if plan.deals_right else ()))
     left, right = (
-        wire_rows(side, own, spec.keeps_unmatched, stage.raise_invalid) for side in sides
+        wire_rows(side, own, spec.keeps_unmatched, stage.raise_invalid, place=place)
+        for side in sides
     )
     salts = _salts(sides, spec, own, plan)
-    left = label_left(left, plan, salts[0]).select(LABEL, *layout.columns)
+    left = label_left(left, plan, salts[0], layout.columns)
     # What sets events apart is asked of left ones alone.
     columns = [f"CAST(NULL AS BIGINT) AS {c}" if c in HASHES else c for c in layout.columns]
-    rows = left.unionAll(label_right(right, plan, salts[1]).selectExpr(LABEL, *columns))
+    rows = left.unionAll(label_right(right, plan, salts[1], columns))
     others = [name for name in layout.columns if name not in (TIME, CODED)]
     label = [] if code.bits else [LABEL]
     return rows.repartition(plan.count, LABEL).selectExpr(

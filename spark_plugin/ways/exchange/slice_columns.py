@@ -17,8 +17,8 @@ _LARGEST_TREE = 64
 """Leaves of a tree of comparisons; larger ones would be too much code for the JVM to compile."""
 
 
-def label_left(frame: DataFrame, plan: SlicePlan, salt: str) -> DataFrame:
-    """Copy each left row to the slices that it is in, mostly one, and add their labels.
+def label_left(frame: DataFrame, plan: SlicePlan, salt: str, columns: Sequence[str]) -> DataFrame:
+    """Copy each left row to the slices that it is in, mostly one, with their labels.
 
     Parameters
     ----------
@@ -28,17 +28,18 @@ def label_left(frame: DataFrame, plan: SlicePlan, salt: str) -> DataFrame:
     plan : SlicePlan
     salt : str
         SQL of a bigint that spreads the rows of a cell evenly.
+    columns : sequence of str
+        Select expressions of what stands beside the label.
     """
     labels = partition_labels(plan.count)
     first_parts = labels[plan.first_parts]
     anywhere = _looked_up(f"pmod({salt}, {literal(first_parts.size)})", first_parts)
     if plan.buckets == 1 and not plan.is_split:
-        frame = _stepped(frame, _SLICE, "midpoint", plan.cuts, labels)
-        label = f"IF(midpoint IS NULL, {anywhere}, {_SLICE})"
-        return frame.selectExpr("*", f"{label} AS {LABEL}").drop(_SLICE)
-    steps = np.arange(plan.cuts.size + 1)
-    frame = _stepped(frame, _TIME_SLICE, "midpoint", plan.cuts, steps)
-    frame = frame.selectExpr("*", f"{_cell(plan)} AS {_CELL}")
+        frame, step = _stepped(frame, "midpoint", plan.cuts, labels)
+        label = f"IF(midpoint IS NULL, {anywhere}, {step})"
+        return frame.selectExpr(f"{label} AS {LABEL}", *columns)
+    frame, step = _stepped(frame, "midpoint", plan.cuts, np.arange(plan.cuts.size + 1))
+    frame = frame.selectExpr("*", f"{_cell(plan, step)} AS {_CELL}")
     slice_ = _looked_up(_CELL, plan.first_slices)
     if plan.is_split:
         part = f"pmod({salt}, {_looked_up(_CELL, plan.left_parts)})"
@@ -49,28 +50,30 @@ def label_left(frame: DataFrame, plan: SlicePlan, salt: str) -> DataFrame:
         frame = frame.selectExpr("*", f"explode({slices}) AS {_SLICE}")
         slice_ = _SLICE
     label = f"IF(midpoint IS NULL, {anywhere}, {_looked_up(slice_, labels)})"
-    return frame.selectExpr("*", f"{label} AS {LABEL}").drop(_TIME_SLICE, _CELL, _SLICE)
+    return frame.selectExpr(f"{label} AS {LABEL}", *columns)
 
 
-def label_right(frame: DataFrame, plan: SlicePlan, salt: str) -> DataFrame:
-    """Copy each right row to every slice that it can reach, and add their labels.
+def label_right(frame: DataFrame, plan: SlicePlan, salt: str, columns: Sequence[str]) -> DataFrame:
+    """Copy each right row to every slice that it can reach, with their labels.
 
     Parameters
     ----------
     frame : DataFrame
         With ``midpoint`` and ``key_hash``, as `label_left`.
     plan : SlicePlan
-    salt : str
+    salt, columns : str, sequence of str
         As `label_left`.
     """
     labels = partition_labels(plan.count)
     if plan.count == 1:
-        return frame.selectExpr("*", f"{literal(labels[0])} AS {LABEL}")
-    steps = np.arange(plan.cuts.size + 1)
-    for name, cuts in zip(("first_slice", "last_slice"), plan.seen_cuts, strict=True):
-        frame = _stepped(frame, name, "midpoint", cuts, steps)
+        return frame.selectExpr(f"{literal(labels[0])} AS {LABEL}", *columns)
+    steps, reached = np.arange(plan.cuts.size + 1), []
+    for name, cuts in zip(("first", "last"), plan.seen_cuts, strict=True):
+        frame, step = _stepped(frame, "midpoint", cuts, steps, f"{name}_block")
+        reached.append(f"{step} AS {name}_slice")
+    frame = frame.selectExpr("*", *reached)
     frame = frame.selectExpr("*", f"explode(sequence(first_slice, last_slice)) AS {_TIME_SLICE}")
-    frame = frame.selectExpr("*", f"{_cell(plan)} AS {_CELL}")
+    frame = frame.selectExpr("*", f"{_cell(plan, _TIME_SLICE)} AS {_CELL}")
     slice_ = _looked_up(_CELL, plan.first_slices)
     if plan.is_split:
         step = _looked_up(_CELL, plan.right_parts)
@@ -78,30 +81,30 @@ def label_right(frame: DataFrame, plan: SlicePlan, salt: str) -> DataFrame:
         last = f"{first} + ({_looked_up(_CELL, plan.left_parts)} - 1L) * {step}"
         frame = frame.selectExpr("*", f"explode(sequence({first}, {last}, {step})) AS {_SLICE}")
         slice_ = _SLICE
-    labelled = frame.selectExpr("*", f"{_looked_up(slice_, labels)} AS {LABEL}")
-    return labelled.drop("first_slice", "last_slice", _TIME_SLICE, _CELL, _SLICE)
+    return frame.selectExpr(f"{_looked_up(slice_, labels)} AS {LABEL}", *columns)
 
 
-def _cell(plan: SlicePlan) -> str:
+def _cell(plan: SlicePlan, time_slice: str) -> str:
     if plan.buckets == 1:
-        return _TIME_SLICE
-    return f"{_TIME_SLICE} * {plan.buckets} + pmod(key_hash, {literal(plan.buckets)})"
+        return time_slice
+    return f"{time_slice} * {plan.buckets} + pmod(key_hash, {literal(plan.buckets)})"
 
 
 def _stepped(
-    frame: DataFrame, name: str, value: str, cuts: np.ndarray, values: np.ndarray
-) -> DataFrame:
-    """Add the column ``values[number of cuts <= value]``; null counts as below every cut."""
+    frame: DataFrame, value: str, cuts: np.ndarray, values: np.ndarray, block: str = "block"
+) -> tuple[DataFrame, str]:
+    """SQL of ``values[number of cuts <= value]``, and the frame with the column that it may need.
+
+    Null counts as below every cut.
+    """
     if cuts.size < _LARGEST_TREE:
-        tree = _tree(value, [literal(cut) for cut in cuts], [literal(v) for v in values])
-        return frame.selectExpr("*", f"{tree} AS {name}")
+        return frame, _tree(value, [literal(cut) for cut in cuts], [literal(v) for v in values])
     # Two levels: a tree over every 64th cut, then those of the 64 that follow it are counted.
-    block = np.arange(0, cuts.size, _LARGEST_TREE)
-    tree = _tree(value, [literal(cut) for cut in cuts[block[1:]]], [literal(b) for b in block])
-    near = f"slice({_array(cuts)}, CAST(block AS INT) + 1, {_LARGEST_TREE})"
-    index = f"(block + size(filter({near}, cut -> cut <= {value})))"
-    frame = frame.selectExpr("*", f"{tree} AS block")
-    return frame.selectExpr("*", f"{_looked_up(index, values)} AS {name}").drop("block")
+    firsts = np.arange(0, cuts.size, _LARGEST_TREE)
+    tree = _tree(value, [literal(cut) for cut in cuts[firsts[1:]]], [literal(b) for b in firsts])
+    near = f"slice({_array(cuts)}, CAST({block} AS INT) + 1, {_LARGEST_TREE})"
+    index = f"({block} + size(filter({near}, cut -> cut <= {value})))"
+    return frame.selectExpr("*", f"{tree} AS {block}"), _looked_up(index, values)
 
 
 def _tree(value: str, cuts: Sequence[str], leaves: Sequence[str]) -> str:

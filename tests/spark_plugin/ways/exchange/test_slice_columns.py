@@ -74,8 +74,8 @@ def test_expressions_equal_the_plan(spark: SparkSession, shape: Shape) -> None:
     plan = plan_of(shape, rng)
     table = events(plan, rng)
     source = frame(spark, table)
-    left = label_left(source, plan, "salt")
-    right = label_right(source.filter("midpoint is not null"), plan, "salt")
+    left = label_left(source, plan, "salt", source.columns)
+    right = label_right(source.filter("midpoint is not null"), plan, "salt", source.columns)
     assert sorted(left.columns) == sorted([*source.columns, LABEL]) == sorted(right.columns)
     both = left.withColumn("side", F.lit("left")).unionByName(
         right.withColumn("side", F.lit("right"))
@@ -106,8 +106,8 @@ def test_many_slices_are_planned_in_seconds(spark: SparkSession) -> None:
     source = spark.range(-1000, 1000).selectExpr("id * 997 as midpoint", "0L as key_hash")
     labels = partition_labels(plan.count)
     started = time.perf_counter()
-    left = label_left(source, plan, "0L").toArrow()
-    right = label_right(source, plan, "0L").toArrow()
+    left = label_left(source, plan, "0L", source.columns).toArrow()
+    right = label_right(source, plan, "0L", source.columns).toArrow()
     assert time.perf_counter() - started < 30
     for table, shift in ((left, 0), (right, 5)):
         first = np.searchsorted(cuts, table["midpoint"].to_numpy() - shift, side="right")
