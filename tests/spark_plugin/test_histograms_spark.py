@@ -82,6 +82,7 @@ def test_invalid_rows(spark: SparkSession) -> None:
     options = CorrelateOptions(invalid="drop", way="exchange")
     with pytest.warns(match="2 of unknown template"):
         found = correlate(left, right, CONDITION, **asked, options=options, report=report)
+    with pytest.warns(match="2 of unknown template"):
         want = correlate_tables(spoiled(), RIGHT, CONDITION, **asked, options=options)
     assert report.left is not None
     assert (report.left.invalid, report.left.unmatchable) == ({"template": 2}, 1)
