@@ -117,6 +117,6 @@ def work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Workplace:
 @pytest.fixture
 def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cells of a few rows count as heavy, so that small data meet key buckets and splits."""
-    from spark_plugin.ways.exchange import plan as planner
+    from spark_plugin.ways.exchange import planning as planner
 
     monkeypatch.setattr(planner, "_SMALLEST_SLICE_WORK", 5.0)

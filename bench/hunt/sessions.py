@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from bench.hunt.cases import Case
 from spark_plugin.cluster.session import local_session
-from spark_plugin.ways.exchange import plan as slices
+from spark_plugin.ways.exchange import planning as slices
 from spark_plugin.ways.files.source import CoincideSource
 
 SETTINGS = {
