@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from coincide import Window
-from coincide.templates.exact import allowance, exact_of, outside
 from coincide.templates.table import TemplateTable, template_table
 from coincide.templates.template import Template
+from cpu_fallback.reference.histograms import histogram_probability
+from cpu_fallback.reference.join import qualifies
 from cpu_fallback.streams import StreamCorrelator
+from tests.helpers.histogram_cases import template_histogram
 from tests.helpers.stream_cases import Pairs, cuts, sorted_pairs
 
 SIDES = ("left", "right")
@@ -75,18 +77,20 @@ class ShapedCase:
     def pairs(self) -> Pairs:
         """Every pair is looked at, in exact arithmetic."""
         (x, own), (y, other) = self.left.templates(), self.right.templates()
-        bound = allowance(self.window.confidence)
+        lo, hi, confidence = self.window.lo, self.window.hi, self.window.confidence
 
         @cache
-        def qualifies(i: int, j: int, s: int) -> bool:
-            return outside(exact_of(x, i), exact_of(y, j), s, self.window) <= bound
+        def is_pair(i: int, j: int, s: int) -> bool:
+            left, right = template_histogram(x, i), template_histogram(y, j)
+            # Shifting the right time by s is shifting the window back.
+            return qualifies(histogram_probability(left, right, lo - s, hi - s), confidence)
 
         s = self.right.max_time - self.left.max_time[:, np.newaxis]
         found = [
             (a, b)
             for a in range(len(self.left))
             for b in range(len(self.right))
-            if qualifies(int(own[a]), int(other[b]), int(s[a, b]))
+            if is_pair(int(own[a]), int(other[b]), int(s[a, b]))
         ]
         return np.array(found, np.int64).reshape(-1, 2)
 
