@@ -52,10 +52,9 @@ def seismic() -> SeismicPicks:
 
 
 SPARK_SETTINGS = {
-    # Small joins wait for code to be written and compiled longer than for anything else. Plans are
-    # compiled in `test_generated_code` and wherever the command line or a process of its own starts
-    # Spark, and a quarter of the cases of the hunt.
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # Small joins wait for the compiler longer than for anything else. Compiled plans run in
+    # `test_generated_code` and wherever the command line or a process of its own starts Spark.
+    "spark.sql.codegen.wholeStage": "false",
     # What could go unseen shows here: wall clocks that jump, checked arithmetic, many batches.
     "spark.sql.session.timeZone": "Europe/Rome",
     "spark.sql.ansi.enabled": "true",

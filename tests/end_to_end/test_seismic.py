@@ -89,7 +89,7 @@ def test_counts_on_spark(
     from coincide import correlate
 
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100000")
-    spark.conf.set("spark.sql.codegen.factoryMode", "FALLBACK")
+    spark.conf.set("spark.sql.codegen.wholeStage", "true")
     condition = TimingCondition(within(lo, hi), confidence)
     # Every other count from slices asked for, the others as planned from the data.
     options = CorrelateOptions(slices=5 if confidence in (0.5, 1.0) else None)

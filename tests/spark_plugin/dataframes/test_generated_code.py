@@ -26,7 +26,7 @@ KINDS = {
 @pytest.fixture
 def plain(spark: SparkSession) -> Iterator[SparkSession]:
     """Compiling, without adaptive execution, which knows its stages only once it has run them."""
-    spark.conf.set("spark.sql.codegen.factoryMode", "FALLBACK")
+    spark.conf.set("spark.sql.codegen.wholeStage", "true")
     spark.conf.set("spark.sql.adaptive.enabled", "false")
     yield spark
     spark.conf.unset("spark.sql.adaptive.enabled")

@@ -93,7 +93,7 @@ def test_packs_of_huge_cases(spark: SparkSession, side: str, emit: str) -> None:
      *(pytest.param(*case, marks=pytest.mark.slow) for case in (("left", "pairs"), ("right", "counts")))],
 )  # fmt: skip
 def test_seismic_picks(spark: SparkSession, seismic: SeismicPicks, side: str, emit: str) -> None:
-    spark.conf.set("spark.sql.codegen.factoryMode", "FALLBACK")
+    spark.conf.set("spark.sql.codegen.wholeStage", "true")
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100000")
     condition = TimingCondition(within("-250ms", "250ms"), 0.5)
     left, right = (frame(spark, picks) for picks in seismic)
