@@ -143,6 +143,9 @@ def test_too_few_delays() -> None:
     fit = coincide.templates_from_delays(rows, delay="d", by="k", pool=True)
     assert fit.templates.given["few"] != fit.templates.given["many"]
     assert fit.samples == {"few": 3, "many": 50}
+    # How near the histogram of all is to three delays at its lower end: not at all.
+    assert fit.distance["few"] > 0.8 > 0.1 > fit.distance["many"]
+    assert fit.error["few"] == 1.0
     with pytest.raises(DataError, match="0 delays"):
         coincide.templates_from_delays(rows.slice(0, 0), delay="d")
 
