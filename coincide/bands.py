@@ -64,6 +64,11 @@ def band_table(left: ShapeClasses, right: ShapeClasses, window: Window) -> np.nd
     )
 
 
+def mirrored(bands: np.ndarray) -> np.ndarray:
+    """Bands as the other side sees them: int64 array, shape (K2, K1, 4)."""
+    return np.ascontiguousarray(-bands.transpose(1, 0, 2)[:, :, ::-1])
+
+
 @compiled
 def _band_table(low1, high1, low2, high2, lo, hi, confidence):
     table = np.empty((low1.size, low2.size, 4), np.int64)

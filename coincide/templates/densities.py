@@ -10,7 +10,7 @@ import numpy as np
 from coincide.errors import ConditionError, DataError, brief
 from coincide.templates.fitting import TemplateFit, fitted_to_density
 from coincide.templates.given import GivenTemplate, Templates
-from coincide.units import NANOSECONDS_PER_UNIT, unit_name
+from coincide.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, unit_name
 
 _TAIL_SHARE = 1 / 8
 """Of the error: what each tail that is cut off may take."""
@@ -70,12 +70,20 @@ def templates_from_densities(
         raise DataError("there is no density; give at least one")
     scale = NANOSECONDS_PER_UNIT[unit_name(unit)] / NANOSECONDS_PER_UNIT[unit_name(tick)]
     given, distance = {}, {}
-    for name, density in densities.items():
+    for key, density in densities.items():
+        name = str(key)
+        if name in given:
+            raise DataError(f"the template {brief(name)} is there twice; give each density one id")
         quantile = _quantile_function(name, density)
         tail = error / 2 * _TAIL_SHARE
         ends = float(quantile(tail)), float(quantile(1.0 - tail))
+        if not all(abs(end) * scale < TIME_LIMIT // 2 for end in ends):  # NaN is not either
+            raise ConditionError(
+                f"density {brief(name)} reaches from {ends[0]:g} to {ends[1]:g} {unit}; its ends must be"
+                f" finite and below 2^60 {tick}"
+            )
         edges, masses, distance[name] = fitted_to_density(
-            _of_arrays(density.cdf), *ends, scale, error, most
+            _of_arrays(name, density.cdf), *ends, scale, error, most
         )
         given[name] = GivenTemplate(tuple(edges), tuple(masses), delays)
     return TemplateFit(
@@ -96,13 +104,17 @@ def _quantile_function(name: str, density: Any) -> Callable[[float], Any]:
     return found
 
 
-def _of_arrays(cdf: Callable[[Any], Any]) -> Callable[[np.ndarray], np.ndarray]:
+def _of_arrays(name: str, cdf: Callable[[Any], Any]) -> Callable[[np.ndarray], np.ndarray]:
     """A distribution function of arrays: Python's own take one number at a time."""
 
     def over(points: np.ndarray) -> np.ndarray:
         try:
-            return np.asarray(cdf(points), np.float64)
+            found = np.asarray(cdf(points), np.float64)
         except TypeError:
-            return np.array([cdf(point) for point in points.tolist()], np.float64)
+            found = np.array([cdf(point) for point in points.tolist()], np.float64)
+        if np.isnan(found).any():
+            at = points[np.isnan(found)][0]
+            raise ConditionError(f"density {brief(name)}: its cdf is NaN at {at:g}")
+        return found
 
     return over

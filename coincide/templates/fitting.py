@@ -80,10 +80,12 @@ def fitted_to_delays(
         raise DataError(f"there are {everything.size} delays, fewer than {fewest}; measure more")
     given, distance, error = {}, {}, {}
     for name, values in delays.items():
-        ordered = everything if name in few else np.sort(values)
-        most = max(1, min(buckets, ordered.size // _FEWEST_PER_BUCKET))
-        edges, masses = _histogram(ordered, most, method)
+        ordered = np.sort(values)
+        source = everything if name in few else ordered
+        most = max(1, min(buckets, source.size // _FEWEST_PER_BUCKET))
+        edges, masses = _histogram(source, most, method)
         given[name] = GivenTemplate(tuple(edges.tolist()), tuple(masses.tolist()), delays=True)
+        # Of its own delays, though they be few: all together may be quite unlike them.
         distance[name] = _distance(ordered, edges, masses)
         doubt = math.sqrt(math.log(2 / _DOUBT) / (2 * ordered.size))
         error[name] = min(1.0, 2 * (distance[name] + doubt))

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Rational, Real
 
+import numpy as np
+
 from coincide.errors import ConditionError, DataError, brief
 from coincide.templates.table import TemplateTable, template_table
 from coincide.templates.template import Template
@@ -93,21 +95,20 @@ class Templates:
     def _ticks(self, name: str, edge: Edge, tick: Tick) -> int:
         if isinstance(edge, str):
             return self._of_nanoseconds(name, parse_duration(edge), tick)
-        if isinstance(edge, bool) or not isinstance(edge, Real) or not math.isfinite(edge):
+        number = _exact(edge)
+        if number is None:
             raise DataError(
                 f"template {brief(name)}: an edge must be a finite number or a duration such as '40ms';"
                 f" found {brief(edge)}"
             )
         if self.unit is not None:
-            return self._of_nanoseconds(
-                name, Fraction(edge) * NANOSECONDS_PER_UNIT[self.unit], tick
-            )
-        if not isinstance(edge, Rational) and edge != int(edge):
+            return self._of_nanoseconds(name, number * NANOSECONDS_PER_UNIT[self.unit], tick)
+        if number.denominator != 1:
             raise ConditionError(
                 f"template {brief(name)}: the edge {edge} is no whole number of ticks; say in which unit"
                 " edges are (unit='s')"
             )
-        return int(edge)
+        return int(number)
 
     def _of_nanoseconds(self, name: str, nanoseconds: Fraction, tick: Tick) -> int:
         if tick.nanoseconds is None:
@@ -116,3 +117,12 @@ class Templates:
                 " unknown unit. Give the unit of the columns, as by options=CorrelateOptions(unit='us')"
             )
         return round(nanoseconds / tick.nanoseconds)
+
+
+def _exact(edge: object) -> Fraction | None:
+    """A number exactly; None for what is no finite number."""
+    if isinstance(edge, bool | np.timedelta64):  # both call themselves integers
+        return None
+    if isinstance(edge, Rational):
+        return Fraction(int(edge.numerator), int(edge.denominator))  # NumPy's would overflow
+    return Fraction(float(edge)) if isinstance(edge, Real) and math.isfinite(edge) else None

@@ -117,15 +117,15 @@ def _of_piece(x, i, y, j, lo, hi, bound, start, stop, out, found):
     ends = _outside(x, i, y, j, lo, hi, start), _outside(x, i, y, j, lo, hi, stop)
     between = _outside(x, i, y, j, lo, hi, middle)
     vertex = _vertex(float(middle - start), float(stop - middle), ends[0], between, ends[1])
-    at = middle + np.int64(min(max(vertex, start - middle - 1.0), stop - middle + 1.0))
-    turn = min(max(at, start), stop)
-    turned = _outside(x, i, y, j, lo, hi, turn)
-    for value in (ends[0], turned, ends[1]):
+    # The last integer before it turns, and the first one after.
+    turn = middle + np.int64(np.floor(min(max(vertex, start - middle), stop - middle - 1.0)))
+    turned = _outside(x, i, y, j, lo, hi, turn), _outside(x, i, y, j, lo, hi, turn + 1)
+    for value in (ends[0], turned[0], turned[1], ends[1]):
         # A vertex is flat: a little beside it the value is the same, unless it is close to the bound.
         if abs(value - bound) <= _CLEAR * max(bound, value):
             return -1
     found = _of_slope(x, i, y, j, lo, hi, bound, start, turn, out, found)
-    if found >= 0 and turn < stop:
+    if found >= 0:
         found = _of_slope(x, i, y, j, lo, hi, bound, turn + 1, stop, out, found)
     return found
 

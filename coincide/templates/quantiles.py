@@ -86,7 +86,7 @@ def _bracketed(x, i, y, j, bound, start):
         steps += 1
         aim = (low + high) >> 1
         if density > 0.0 and steps % _STEPS_BEFORE_HALVING:
-            step = math.ceil((value - bound) / density)
+            step = (value - bound) / density
             if abs(step) < high - low:
                 aim = z + math.ceil(step)
         z = _within(aim, low, high)

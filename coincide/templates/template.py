@@ -99,7 +99,7 @@ class Template:
     def _mass(self, mass: object) -> float:
         try:
             value = float(mass)  # type: ignore[arg-type]
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise DataError(
                 f"{self._words}: a mass must be a number; found {brief(mass)}"
             ) from error

@@ -5,8 +5,6 @@ from coincide.timestamps.histograms import (
     HistogramPairs,
     HistogramRule,
     HistogramTimes,
-    MixedPairs,
-    pairs_model,
 )
 from coincide.timestamps.intervals import (
     IntervalEvents,
@@ -15,6 +13,7 @@ from coincide.timestamps.intervals import (
     IntervalTimes,
     are_valid_times,
 )
+from coincide.timestamps.mixed import MixedPairs, pairs_model
 
 __all__ = [
     "HistogramEvents",

@@ -2,7 +2,7 @@
 
 The decision is a table of integers (`coincide.templates.satisfaction`), so that no candidate's probability
 is ever evaluated. A key is twice the mean of a timestamp, by which templates of any skew lie best above
-each other. Intervals that meet templates are templates of one bucket, one for each length that occurs.
+each other. `coincide.timestamps.mixed` has what meets intervals.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coincide.array_types import Int64s
+from coincide.bands import mirrored
 from coincide.class_choice import Population, cheapest_classes
 from coincide.condition import Window
 from coincide.length_classes import class_ends
@@ -24,8 +25,10 @@ from coincide.templates.class_bands import class_bands, class_extremes
 from coincide.templates.satisfaction import SatisfactionTimes, satisfaction_times
 from coincide.templates.table import Buckets, TemplateTable
 from coincide.templates.tails import window_tails
-from coincide.timestamps.intervals import IntervalEvents, IntervalPairs
 from coincide.timestamps.protocol import Events, PairModel
+
+_STREAM_CLASSES = 6
+"""Of a side, unless something else is said."""
 
 
 class HistogramTimes(NamedTuple):
@@ -201,7 +204,7 @@ class HistogramPairs:
     def bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:  # noqa: D102
         left, right = (own, other) if base_side == LEFT else (other, own)
         table = class_bands(self.table, left, right, self.left.leans, self.right.leans)
-        return table if base_side == LEFT else _mirrored(table)
+        return table if base_side == LEFT else mirrored(table)
 
     def reach(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> tuple[int, int]:  # noqa: D102
         left, right = (own, other) if base_side == LEFT else (other, own)
@@ -219,7 +222,7 @@ class HistogramPairs:
         leans[1 - base_side] = np.zeros_like(leans[1 - base_side])
         left, right = (own, other) if base_side == LEFT else (other, own)
         table = class_bands(self.table, left, right, *leans)
-        return (table if base_side == LEFT else _mirrored(table))[:, 0]
+        return (table if base_side == LEFT else mirrored(table))[:, 0]
 
     def stream_classes(  # noqa: D102
         self, side: int, seen: np.ndarray, most: int | None, limits: tuple[int, int]
@@ -232,89 +235,6 @@ class HistogramPairs:
 
     def certainty(self, left: ShapeClasses, right: ShapeClasses) -> float | None:  # noqa: D102
         return None
-
-
-_STREAM_CLASSES = 6
-
-
-@dataclass(frozen=True)
-class MixedPairs:
-    """Intervals on one side, histograms on the other: a `PairModel` once the events are known.
-
-    Parameters
-    ----------
-    window : Window
-    left, right : TemplateTable or None
-        None of the side of intervals.
-    """
-
-    window: Window
-    left: TemplateTable | None
-    right: TemplateTable | None
-
-    def for_events(self, left: Events, right: Events) -> tuple[PairModel, Events, Events]:
-        """The model of given events: lengths that occur among them are templates of one bucket."""
-        first, second = _as_histograms(left), _as_histograms(right)
-        return HistogramPairs(self.window, first.table, second.table), first, second
-
-    def reach(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> tuple[int, int]:
-        """As `PairModel`: of intervals shapes are lengths. No pair beyond these has a probability."""
-        left, right = (own, other) if base_side == LEFT else (other, own)
-        first = self.window.lo - _longest(self.left, left)
-        last = self.window.hi + _longest(self.right, right)
-        return (first, last) if base_side == LEFT else (-last, -first)
-
-    def bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:
-        """As `PairModel`: outer bounds, beyond which no pair has a probability; inside nothing is sure."""
-        left, right = (own, other) if base_side == LEFT else (other, own)
-        before_left, after_left = _around_keys(self.left, left)
-        before_right, after_right = _around_keys(self.right, right)
-        low = 2 * self.window.lo - np.add.outer(before_left, after_right)
-        high = 2 * self.window.hi + np.add.outer(after_left, before_right)
-        table = np.stack([low, low, low - 1, high], axis=-1)
-        return table if base_side == LEFT else _mirrored(table)
-
-
-def pairs_model(
-    window: Window, left: TemplateTable | None, right: TemplateTable | None
-) -> IntervalPairs | HistogramPairs | MixedPairs:
-    """The model of two sides, each of intervals (None) or of templates."""
-    if left is None and right is None:
-        return IntervalPairs(window)
-    if left is None or right is None:
-        return MixedPairs(window, left, right)
-    return HistogramPairs(window, left, right)
-
-
-def _as_histograms(events: Any) -> HistogramEvents:
-    if isinstance(events, HistogramEvents):
-        return events
-    assert isinstance(events, IntervalEvents)
-    lengths, numbers = np.unique(events.lengths, return_inverse=True)
-    if not lengths.size:
-        lengths = np.zeros(1, np.int64)
-    table = TemplateTable.of_lengths(lengths)
-    return HistogramEvents(
-        events.max_time, numbers.astype(np.int64), table, events.group, events.groups
-    )
-
-
-def _longest(table: TemplateTable | None, classes: ShapeClasses) -> int:
-    return int(classes.highest[-1] if table is None else table.lengths.max())
-
-
-def _around_keys(
-    table: TemplateTable | None, classes: ShapeClasses
-) -> tuple[np.ndarray, np.ndarray]:
-    """How far supports reach before and after keys, by class: two int64 arrays, half ticks."""
-    if table is None:
-        return classes.highest, classes.highest
-    before, leans = 2 * table.lengths - table.leans, table.leans
-    spans = list(zip(classes.lowest.tolist(), (classes.highest + 1).tolist(), strict=True))
-    return (
-        np.array([before[a:b].max() for a, b in spans], np.int64),
-        np.array([leans[a:b].max() for a, b in spans], np.int64),
-    )
 
 
 def _whole(table: TemplateTable) -> ShapeClasses:
@@ -338,8 +258,3 @@ def _ends(sample: np.ndarray, table: TemplateTable, most: int) -> np.ndarray:
         ends = np.unique(np.searchsorted(rising, tops, side="right") - 1)
     ends[-1] = len(table) - 1
     return ends
-
-
-def _mirrored(table: np.ndarray) -> np.ndarray:
-    """Bands of the other side's view."""
-    return np.ascontiguousarray(-table.transpose(1, 0, 2)[:, :, ::-1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -11,10 +11,12 @@ import pyarrow.compute as pc
 
 from coincide.errors import ConditionError, DataError, SchemaError, brief
 from coincide.templates.fitting import TemplateFit, fitted_to_delays
-from coincide.units import NANOSECONDS_PER_UNIT, unit_name
-from spark_plugin.worker.arrow.frames import arrow_table
+from coincide.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, unit_name
+from spark_plugin.worker.arrow.frames import arrow_table, offers_arrow
+from spark_plugin.worker.arrow.schemas import can_be_label, check_name, plain_type
 
 _ALL = "all"
+_LIMIT = TIME_LIMIT // 2
 
 
 def templates_from_delays(
@@ -64,10 +66,15 @@ def templates_from_delays(
     DataError
         If delays are null, not finite or too few.
     """
+    if not (offers_arrow(table) or isinstance(table, Mapping)):
+        raise SchemaError(
+            "delays: expected a table that offers Arrow's C stream, such as those of pyarrow, pandas and"
+            f" Polars; found {brief(table)}"
+        )
     rows = arrow_table("delays", table, [delay] if by is None else [delay, by])
     values, edge_unit = _whole_delays(_column(rows, delay), delay, unit, tick)
     ids = [_ALL] * len(values) if by is None else _ids(_column(rows, by), by)
-    names, places = np.unique(np.array(ids, object).astype(str), return_inverse=True)
+    names, places = np.unique(np.array(ids, object), return_inverse=True)
     order = np.argsort(places, kind="stable")
     parts = np.split(values[order], np.cumsum(np.bincount(places, minlength=names.size))[:-1])
     delays = dict(zip(names.tolist(), parts, strict=True)) if len(values) else {}
@@ -77,8 +84,7 @@ def templates_from_delays(
 
 
 def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
-    if name not in table.column_names:
-        raise SchemaError(f"no column {brief(name)}; there are {', '.join(table.column_names)}")
+    check_name("delays", name, table.column_names)
     column = table.column(name)
     if column.null_count:
         raise DataError(f"{name}: {column.null_count} values are null; leave such rows out")
@@ -86,10 +92,10 @@ def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
 
 
 def _ids(column: pa.ChunkedArray, name: str) -> Sequence[str]:
-    kind = column.type
-    if pa.types.is_floating(kind) or pa.types.is_nested(kind):
+    kind = plain_type(column.type)
+    if not can_be_label(kind):
         raise SchemaError(f"{name}: ids of templates are text or integers; found {kind}")
-    return pc.cast(column, pa.string()).to_pylist()
+    return pc.cast(pc.cast(column, kind), pa.string()).to_pylist()
 
 
 def _whole_delays(
@@ -98,17 +104,21 @@ def _whole_delays(
     """Delays as int64, and the unit they are counted in."""
     kind, nanoseconds = column.type, NANOSECONDS_PER_UNIT[unit_name(tick)]
     if pa.types.is_duration(kind):
-        whole = column.cast(pa.duration("ns")).cast(pa.int64()).to_numpy()
-        return np.rint(whole / nanoseconds).astype(np.int64), tick
-    if pa.types.is_integer(kind) and unit is None:
-        return column.cast(pa.int64()).to_numpy(), None
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        unit, numbers = kind.unit, column.cast(pa.int64()).to_numpy()
+    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         raise SchemaError(f"{name}: delays are durations or numbers; found {kind}")
-    if unit is None:
+    elif pa.types.is_floating(kind) and unit is None:
         raise ConditionError(f"{name}: delays are floats; say of which unit (unit='s')")
-    numbers = column.cast(pa.float64()).to_numpy()
+    else:
+        numbers = column.to_numpy()
+    scale = 1.0 if unit is None else NANOSECONDS_PER_UNIT[unit_name(unit)] / nanoseconds
     if not np.isfinite(numbers).all():
         raise DataError(f"{name}: a delay is not finite; leave such rows out")
-    return np.rint(numbers * (NANOSECONDS_PER_UNIT[unit_name(unit)] / nanoseconds)).astype(
-        np.int64
-    ), tick
+    ticks = numbers if unit is None else np.rint(numbers.astype(np.float64) * scale)
+    far = (ticks <= -_LIMIT) | (ticks >= _LIMIT)
+    if far.any():
+        raise DataError(
+            f"{name}: the delay {numbers[far][0]} reaches 2^60 ticks; leave such rows out, or count in a"
+            " coarser tick"
+        )
+    return ticks.astype(np.int64), None if unit is None else tick

@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coincide.timestamps import IntervalEvents, are_valid_times
+from coincide.condition import Window
+from coincide.shape_classes import ShapeClasses
+from coincide.sides import LEFT, RIGHT
+from coincide.templates.table import template_table
+from coincide.templates.template import Template
+from coincide.timestamps import IntervalEvents, MixedPairs, are_valid_times
 from tests.helpers.strategies import LIMIT
 
 
@@ -48,3 +53,21 @@ def test_valid_times(interval: tuple[int, int], valid: bool, place: int) -> None
 
 def test_no_times_are_valid() -> None:
     assert are_valid_times(events().min_time, events().max_time, 0) is True
+
+
+@pytest.mark.parametrize("longest", [10, 2**60, 2 * LIMIT])
+@pytest.mark.parametrize("end", [100, LIMIT])
+def test_bands_of_the_longest_intervals_beside_templates(longest: int, end: int) -> None:
+    """They hold what supports can reach, or all that int64 holds."""
+    table = template_table({"": Template([0, 10], [1.0])})
+    model = MixedPairs(Window(-end, end, 0.5), None, table)
+    lengths, templates = ShapeClasses.one(0, longest), ShapeClasses.one(0, 0)
+    outer = min(2 * end + longest + 10, 2**63 - 2)
+    assert model.bands(LEFT, lengths, templates)[0, 0].tolist() == [
+        -outer,
+        -outer,
+        -outer - 1,
+        outer,
+    ]
+    mirrored = model.bands(RIGHT, templates, lengths)[0, 0].tolist()
+    assert mirrored == [-outer, outer + 1, outer, outer]

@@ -163,6 +163,27 @@ def test_the_table_is_the_decision(
     assert all(a[1] + 1 < b[0] for a, b in pairwise(ranges))
 
 
+@pytest.mark.parametrize(
+    ("length", "masses", "hi", "confidence", "only"),
+    [
+        (97, (0.3, 0.7), 49, 0.654211344700204, -9),
+        (121, (0.35, 0.65), 60, 0.634630224732864, -11),
+        (97, (0.35, 0.65), 49, 0.6498622583341572, -7),
+    ],
+)
+def test_a_narrow_window_that_one_integer_alone_reaches(
+    length: int, masses: tuple[float, float], hi: int, confidence: float, only: int
+) -> None:
+    """The quadratic turns between two integers, and the nearer one is the only one that qualifies."""
+    left = template_table({"": Template([0, length], [1.0])})
+    right = template_table({"": Template([0, 37, 68], masses)})
+    buckets = template_histogram(left, 0), template_histogram(right, 0)
+    at = {s: histogram_probability(*buckets, -19 - s, hi - s) for s in range(only - 20, only + 21)}
+    assert [s for s, p in at.items() if qualifies(p, confidence)] == [only]
+    window = Window(-19, hi, confidence)
+    assert satisfaction_times(left, right, window).ranges(0, 0) == [(only, only)]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("span", [50, 2_000, 10**6, 10**12])
 def test_near_ties_of_tables(span: int) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,10 +15,13 @@ import pyarrow.parquet as pq
 
 from coincide.errors import DataError, SchemaError, brief
 from coincide.templates.given import GivenTemplate, Templates
-from spark_plugin.worker.arrow.frames import arrow_table
+from spark_plugin.worker.arrow.frames import arrow_table, offers_arrow
+from spark_plugin.worker.arrow.schemas import can_be_label, check_name, plain_type
 
 _ROWS = {"lower": False, "delay_lower": True}
 _LISTS = {"edges": False, "delays": True}
+_TWICE = "templates: {} is there twice; give each template one id"
+_KNOWN = {"template", "mass", "masses", "upper", "delay_upper", *_ROWS, *_LISTS}
 
 LAYOUTS = (
     "a row per bucket (template, lower, upper, mass), or (template, delay_lower, delay_upper, mass) for"
@@ -52,8 +56,11 @@ def templates_of(source: object, unit: str | None = None) -> Templates:
     if isinstance(source, str | os.PathLike):
         return _of_table(_read(Path(source)), unit)
     if isinstance(source, Mapping):
-        return Templates(
-            {str(name): _given(str(name), pair) for name, pair in source.items()}, unit
+        return _of_mapping(source, unit)
+    if not offers_arrow(source):
+        raise SchemaError(
+            "templates: expected a mapping, the path of a file or a table that offers Arrow's C stream;"
+            f" found {brief(source)} of type {type(source).__name__}"
         )
     names = () if isinstance(source, pa.Table) else getattr(source, "columns", ())
     return _of_table(arrow_table("templates", source, list(names)), unit)
@@ -80,17 +87,34 @@ def template_rows(templates: Templates) -> pa.Table:
     return pa.table(columns)
 
 
+def _of_mapping(source: Mapping, unit: str | None) -> Templates:
+    given: dict[str, GivenTemplate] = {}
+    for key, pair in source.items():
+        if isinstance(key, bool) or not isinstance(key, str | Integral):
+            raise SchemaError(f"templates: an id must be text or an integer; found {brief(key)}")
+        name = str(key)
+        if name in given:
+            raise DataError(_TWICE.format(brief(name)))
+        given[name] = _given(name, pair)
+    return Templates(given, unit)
+
+
 def _given(name: str, pair: object) -> GivenTemplate:
     if isinstance(pair, GivenTemplate):
         return pair
     if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
         raise SchemaError(f"template {brief(name)}: expected (edges, masses); found {brief(pair)}")
+    for part in pair:
+        if isinstance(part, str) or not isinstance(part, Iterable):
+            raise SchemaError(
+                f"template {brief(name)}: edges and masses must be sequences; found {brief(part)}"
+            )
     edges, masses = pair
     return GivenTemplate(tuple(edges), tuple(masses))
 
 
 def _read(path: Path) -> pa.Table:
-    readers = {".parquet": pq.read_table, ".csv": pa.csv.read_csv}
+    readers = {".parquet": pq.read_table, ".csv": _read_csv}
     ipc = {".arrow", ".feather", ".ipc"}
     if path.suffix not in readers.keys() | ipc:
         raise SchemaError(
@@ -106,8 +130,18 @@ def _read(path: Path) -> pa.Table:
         raise DataError(f"templates: {path} cannot be read: {error}") from error
 
 
+def _read_csv(path: Path) -> pa.Table:
+    """Ids as they are written, so that "007" is no number; an empty one is null."""
+    options = pa.csv.ConvertOptions(
+        column_types={"template": pa.string()}, null_values=[""], strings_can_be_null=True
+    )
+    return pa.csv.read_csv(path, convert_options=options)
+
+
 def _of_table(table: pa.Table, unit: str | None) -> Templates:
     names = set(table.column_names)
+    for name in sorted(names & _KNOWN):
+        check_name("templates", name, table.column_names)
     for first, delays in _LISTS.items():
         if {"template", first, "masses"} <= names:
             return _of_lists(table, first, delays, unit)
@@ -121,7 +155,7 @@ def _of_lists(table: pa.Table, edges: str, delays: bool, unit: str | None) -> Te
     ids = _ids(table)
     if len(set(ids)) < len(ids):
         twice = next(name for name in ids if ids.count(name) > 1)
-        raise DataError(f"templates: {brief(twice)} is there twice; give each template one id")
+        raise DataError(_TWICE.format(brief(twice)))
     for name in (edges, "masses"):
         kind = table.schema.field(name).type
         if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
@@ -141,6 +175,11 @@ def _of_buckets(table: pa.Table, lower: str, delays: bool, unit: str | None) -> 
     for name in (lower, upper, "mass"):
         if table.column(name).null_count:
             raise DataError(f"templates: {name} must not be null; leave such rows out")
+    if len({pa.types.is_duration(table.schema.field(name).type) for name in (lower, upper)}) > 1:
+        raise SchemaError(
+            f"templates: {lower} is {table.schema.field(lower).type} and {upper} is"
+            f" {table.schema.field(upper).type}; give both as durations, or both as numbers"
+        )
     ends = {}
     for name in (lower, upper):
         ends[name], found = _plain_values(table.column(name), unit)
@@ -173,16 +212,12 @@ def _joined(name: str, rows: list[tuple], delays: bool) -> GivenTemplate:
 
 def _ids(table: pa.Table) -> list[str]:
     column = table.column("template")
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    kind = column.type
-    if not (
-        pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    ):
+    kind = plain_type(column.type)
+    if not can_be_label(kind):
         raise SchemaError(f"templates: template must be text or an integer; found {kind}")
     if column.null_count:
         raise DataError("templates: an id is null; give each template one")
-    return pc.cast(column, pa.string()).to_pylist()
+    return pc.cast(pc.cast(column, kind), pa.string()).to_pylist()
 
 
 def _plain_values(column: pa.ChunkedArray, unit: str | None) -> tuple[pa.ChunkedArray, str | None]:
@@ -194,4 +229,7 @@ def _plain_values(column: pa.ChunkedArray, unit: str | None) -> tuple[pa.Chunked
     fine, plain = pa.duration("ns"), pa.int64()
     if inner is not kind:
         fine, plain = pa.list_(fine), pa.list_(plain)
-    return column.cast(fine).cast(plain), "ns"
+    try:
+        return column.cast(fine).cast(plain), "ns"
+    except pa.ArrowInvalid as error:
+        raise DataError(f"templates: an edge of type {inner} reaches 2^63 ns; {error}") from error

@@ -143,6 +143,9 @@ def test_too_few_delays() -> None:
     fit = coincide.templates_from_delays(rows, delay="d", by="k", pool=True)
     assert fit.templates.given["few"] != fit.templates.given["many"]
     assert fit.samples == {"few": 3, "many": 50}
+    # How near the histogram of all is to three delays at its lower end: not at all.
+    assert fit.distance["few"] > 0.8 > 0.1 > fit.distance["many"]
+    assert fit.error["few"] == 1.0
     with pytest.raises(DataError, match="0 delays"):
         coincide.templates_from_delays(rows.slice(0, 0), delay="d")
 
@@ -160,3 +163,57 @@ def test_what_is_refused() -> None:
         coincide.templates_from_densities({"a": NormalDist()}, unit="s", error=1e-6)
     with pytest.raises(ConditionError, match="must have cdf and ppf"):
         coincide.templates_from_densities({"a": 3}, unit="s")
+
+
+@pytest.mark.parametrize(
+    ("values", "unit"),
+    [
+        (np.full(50, 1e300), "s"),
+        (np.full(50, 2**62), None),
+        (pa.array([2**63 + 5] * 50, pa.uint64()), None),
+        (np.full(50, 2**62), "s"),
+        (pa.array([10**13] * 50, pa.duration("s")), None),
+    ],
+)
+def test_delays_beyond_all_ticks_are_refused(values: Any, unit: str | None) -> None:
+    with pytest.raises(DataError, match=r"d: the delay .* reaches 2\^60 ticks"):
+        coincide.templates_from_delays(pa.table({"d": values}), delay="d", unit=unit)
+
+
+def test_delays_that_are_no_table_of_theirs() -> None:
+    with pytest.raises(SchemaError, match="expected a table that offers Arrow's C stream"):
+        coincide.templates_from_delays([1, 2], delay="d")
+    twice = pa.table([[1, 2], [3, 4]], ["d", "d"])
+    with pytest.raises(SchemaError, match="2 columns called 'd'"):
+        coincide.templates_from_delays(twice, delay="d")
+    for ids in ([True, False], [b"\xff", b"a"]):
+        table = pa.table({"d": [1, 2], "device": ids})
+        with pytest.raises(SchemaError, match="ids of templates are text or integers"):
+            coincide.templates_from_delays(table, delay="d", by="device")
+
+
+def test_ids_of_delays_stay_apart() -> None:
+    table = pa.table({"d": np.arange(100), "device": ["a", "a\0"] * 50})
+    fit = coincide.templates_from_delays(table, delay="d", by="device")
+    assert fit.samples == {"a": 50, "a\0": 50}
+
+
+def test_densities_that_make_no_template() -> None:
+    class Undefined:
+        def cdf(self, points: np.ndarray) -> np.ndarray:
+            return np.full_like(points, math.nan)
+
+        def ppf(self, share: float) -> float:
+            return 10 * share
+
+    def made(densities: dict) -> Any:
+        return coincide.templates_from_densities(densities, unit="ms")
+
+    with pytest.raises(ConditionError, match="'a': its cdf is NaN at"):
+        made({"a": Undefined()})
+    for mean in (1e30, math.inf):
+        with pytest.raises(ConditionError, match=r"must be finite and below 2\^60 us"):
+            made({"a": NormalDist(mean, 1)})
+    assert list(made({7: NormalDist(40, 10)}).templates.given) == ["7"]
+    with pytest.raises(DataError, match="'7' is there twice"):
+        made({7: NormalDist(40, 10), "7": NormalDist(40, 10)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,66 @@ def test_masses_that_nearly_sum_to_1_are_normalised() -> None:
 def test_tables_that_are_refused(table: dict, error: Any, words: str) -> None:
     with pytest.raises(error, match=words):
         templates_of(pa.table(table))
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "words"),
+    [
+        ({7: ([0, 1], [1.0]), "7": ([0, 2], [1.0])}, DataError, "'7' is there twice"),
+        ({None: ([0, 1], [1.0])}, SchemaError, "an id must be text or an integer; found None"),
+        ({"a": (5, [1.0])}, SchemaError, "must be sequences; found 5"),
+        ({"a": ([0, 5], 1.0)}, SchemaError, "must be sequences; found 1.0"),
+        ({"a": ([0, 5], [10**400])}, DataError, "a mass must be a number"),
+        ({"a": ([0, 10**400], [1.0])}, DataError, "reaches 2\\^60 ticks"),
+        ({"a": ([0, Fraction(5, 2)], [1.0])}, ConditionError, "no whole number of ticks"),
+        ({"a": (np.array([0, 5], "m8[ns]"), [1.0])}, DataError, "an edge must be a finite number"),
+        ([1, 2], SchemaError, "expected a mapping, the path of a file or a table"),
+        (None, SchemaError, "expected a mapping, the path of a file or a table"),
+    ],
+)
+def test_mappings_that_are_refused(source: Any, error: Any, words: str) -> None:
+    with pytest.raises(error, match=words):
+        templates_of(source).table(BARE)
+
+
+@pytest.mark.parametrize("kind", ["f4", "u1", "i2"])
+def test_edges_of_any_numpy_type_have_units(kind: str) -> None:
+    table = templates_of({"a": (np.array([0, 5], kind), [1.0])}, "ms").table(Tick("us"))
+    assert table.lengths.tolist() == [5000]
+
+
+@pytest.mark.parametrize("kind", [pa.string_view(), pa.large_string()])
+def test_ids_of_any_text_type(kind: pa.DataType) -> None:
+    """Polars gives views."""
+    table = in_lists()
+    texts = pa.chunked_array([pa.array(table["template"].to_pylist(), kind)])
+    assert content(templates_of(table.set_column(0, "template", texts)).table(BARE)) == EXPECTED
+
+
+def test_ids_in_csv_are_as_they_are_written(tmp_path: Path) -> None:
+    path = tmp_path / "templates.csv"
+    path.write_text("template,lower,upper,mass\n007,0,10,1\n7,0,5,1\n")
+    assert sorted(templates_of(path).given) == ["007", "7"]
+    path.write_text("template,lower,upper,mass\n2024-01-01,0,10,1\n")
+    assert list(templates_of(path).given) == ["2024-01-01"]
+    path.write_text("template,lower,upper,mass\n,0,10,1\n")
+    with pytest.raises(DataError, match="an id is null"):
+        templates_of(path)
+    path.write_text("template,lower,upper,mass,mass\na,0,10,1,1\n")
+    with pytest.raises(SchemaError, match="2 columns called 'mass'"):
+        templates_of(path)
+
+
+def test_durations_beside_numbers_are_refused() -> None:
+    """Of one unit nobody spoke."""
+    lower, upper = pa.array([5]), pa.array([10], pa.duration("us"))
+    table = pa.table({"template": ["a"], "lower": lower, "upper": upper, "mass": [1.0]})
+    with pytest.raises(SchemaError, match=r"lower is int64 and upper is duration\[us\]"):
+        templates_of(table)
+    far = pa.array([10**13], pa.duration("s"))
+    table = pa.table({"template": ["a"], "lower": far, "upper": far, "mass": [1.0]})
+    with pytest.raises(DataError, match=r"reaches 2\^63 ns"):
+        templates_of(table)
 
 
 def test_files_that_are_refused(tmp_path: Path) -> None:
