@@ -142,6 +142,14 @@ def _of_buckets(table: pa.Table, lower: str, delays: bool, unit: str | None) -> 
         if table.column(name).null_count:
             raise DataError(f"templates: {name} must not be null; leave such rows out")
     ends = {}
+    counted = {
+        name: not pa.types.is_duration(table.schema.field(name).type) for name in (lower, upper)
+    }
+    if counted[lower] != counted[upper]:
+        raise SchemaError(
+            f"templates: {lower} and {upper} must both be durations or both be numbers; found"
+            f" {table.schema.field(lower).type} and {table.schema.field(upper).type}"
+        )
     for name in (lower, upper):
         ends[name], found = _plain_values(table.column(name), unit)
     buckets: dict[str, list[tuple]] = {}
