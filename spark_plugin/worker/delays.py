@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from coincide.errors import ConditionError, DataError, SchemaError, brief
 from coincide.templates.fitting import TemplateFit, fitted_to_delays
 from coincide.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, unit_name
 from spark_plugin.worker.arrow.frames import arrow_table, offers_arrow
 from spark_plugin.worker.arrow.schemas import can_be_label, check_name, plain_type
+from spark_plugin.worker.arrow.ticks import contiguous
 
 _ALL = "all"
 _LIMIT = TIME_LIMIT // 2
@@ -73,11 +73,8 @@ def templates_from_delays(
         )
     rows = arrow_table("delays", table, [delay] if by is None else [delay, by])
     values, edge_unit = _whole_delays(_column(rows, delay), delay, unit, tick)
-    ids = [_ALL] * len(values) if by is None else _ids(_column(rows, by), by)
-    names, places = np.unique(np.array(ids, object), return_inverse=True)
-    order = np.argsort(places, kind="stable")
-    parts = np.split(values[order], np.cumsum(np.bincount(places, minlength=names.size))[:-1])
-    delays = dict(zip(names.tolist(), parts, strict=True)) if len(values) else {}
+    alone = {_ALL: values} if values.size else {}
+    delays = alone if by is None else _by_id(values, _column(rows, by), by)
     return fitted_to_delays(
         delays, buckets=buckets, method=method, fewest=fewest, pool=pool, unit=edge_unit
     )
@@ -91,11 +88,17 @@ def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
     return column
 
 
-def _ids(column: pa.ChunkedArray, name: str) -> Sequence[str]:
+def _by_id(values: np.ndarray, column: pa.ChunkedArray, name: str) -> dict[str, np.ndarray]:
+    """The delays of each id, in order of the ids."""
     kind = plain_type(column.type)
     if not can_be_label(kind):
         raise SchemaError(f"{name}: ids of templates are text or integers; found {kind}")
-    return pc.cast(pc.cast(column, kind), pa.string()).to_pylist()
+    ids = contiguous(column).cast(kind).cast(pa.string()).dictionary_encode()
+    places = ids.indices.to_numpy()
+    ends = np.cumsum(np.bincount(places, minlength=len(ids.dictionary)))
+    parts = np.split(values[np.argsort(places, kind="stable")], ends[:-1])
+    found = dict(zip(ids.dictionary.to_pylist(), parts, strict=False))
+    return {each: found[each] for each in sorted(found)}
 
 
 def _whole_delays(

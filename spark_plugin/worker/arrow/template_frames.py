@@ -181,6 +181,14 @@ def _of_buckets(table: pa.Table, lower: str, delays: bool, unit: str | None) -> 
             f" {table.schema.field(upper).type}; give both as durations, or both as numbers"
         )
     ends = {}
+    counted = {
+        name: not pa.types.is_duration(table.schema.field(name).type) for name in (lower, upper)
+    }
+    if counted[lower] != counted[upper]:
+        raise SchemaError(
+            f"templates: {lower} and {upper} must both be durations or both be numbers; found"
+            f" {table.schema.field(lower).type} and {table.schema.field(upper).type}"
+        )
     for name in (lower, upper):
         ends[name], found = _plain_values(table.column(name), unit)
     buckets: dict[str, list[tuple]] = {}

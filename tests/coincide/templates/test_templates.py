@@ -170,6 +170,16 @@ def test_masses_that_nearly_sum_to_1_are_normalised() -> None:
             "upper must not be null",
         ),
         (
+            {
+                "template": ["a"],
+                "lower": pa.array([0], pa.duration("ms")),
+                "upper": [5],
+                "mass": [1.0],
+            },
+            SchemaError,
+            "both be durations or both be numbers; found duration",
+        ),
+        (
             {"template": [None], "edges": [[0, 1]], "masses": [[1.0]]},
             (SchemaError, DataError),
             "template",
