@@ -13,8 +13,9 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
-from coincide.errors import DataError, SchemaError, brief
+from coincide.errors import ConditionError, DataError, SchemaError, brief
 from coincide.templates.given import GivenTemplate, Templates
+from coincide.units import unit_name
 from spark_plugin.worker.arrow.frames import arrow_table, offers_arrow
 from spark_plugin.worker.arrow.schemas import can_be_label, check_name, plain_type
 
@@ -46,12 +47,19 @@ def templates_of(source: object, unit: str | None = None) -> Templates:
 
     Raises
     ------
+    ConditionError
+        If Templates have another unit already.
     SchemaError
         If columns are missing or of a wrong type.
     DataError
         If there is no template, an id twice, or buckets of a template overlap.
     """
     if isinstance(source, Templates):
+        if unit is not None and source.unit not in (None, unit_name(unit)):
+            raise ConditionError(
+                f"templates: their edges count {source.unit} already, and unit={unit!r} says otherwise;"
+                " leave it out"
+            )
         return source if unit is None else Templates(source.given, unit)
     if isinstance(source, str | os.PathLike):
         return _of_table(_read(Path(source)), unit)

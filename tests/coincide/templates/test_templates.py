@@ -119,6 +119,10 @@ def test_units() -> None:
         templates_of({"a": ([0.0, 0.5], [1.0])}).table(BARE)
     with pytest.raises(ConditionError, match="unknown unit"):
         templates_of(EXAMPLE, "fortnight")
+    seconds = templates_of({"a": ([0, 1], [1.0])}, "s")
+    assert templates_of(seconds, "s") == templates_of(seconds) == seconds
+    with pytest.raises(ConditionError, match=r"count s already, and unit='ms' says otherwise"):
+        templates_of(seconds, "ms")
 
 
 @pytest.mark.parametrize(
