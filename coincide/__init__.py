@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from spark_plugin.join import correlate, correlate_files, correlate_tables
     from spark_plugin.streams import stream_correlator
     from spark_plugin.ways.files.source import register_source
+    from spark_plugin.worker.arrow.template_frames import template_rows
     from spark_plugin.worker.delays import templates_from_delays
     from spark_plugin.worker.histograms import Histograms, histograms
     from spark_plugin.worker.reports.reports import JoinReport, JoinSummary
@@ -62,6 +63,7 @@ _HOMES = {
     "spark_plugin.join": ("correlate", "correlate_files", "correlate_tables"),
     "spark_plugin.streams": ("stream_correlator",),
     "spark_plugin.ways.files.source": ("register_source",),
+    "spark_plugin.worker.arrow.template_frames": ("template_rows",),
     "spark_plugin.worker.delays": ("templates_from_delays",),
     "spark_plugin.worker.histograms": ("Histograms", "histograms"),
     "spark_plugin.worker.reports.reports": ("JoinReport", "JoinSummary"),
@@ -103,6 +105,7 @@ __all__ = [
     "mutual_deadline",
     "register_source",
     "stream_correlator",
+    "template_rows",
     "templates_from_delays",
     "templates_from_densities",
     "within",

@@ -11,7 +11,7 @@ import numpy as np
 from bench.charts import Chart
 from bench.experiment import Bench, Experiment
 from coincide.condition import Window
-from coincide.templates.satisfaction import satisfaction_times, tail_quantiles
+from coincide.templates.satisfaction import forget, satisfaction_times
 from coincide.templates.table import TemplateTable, template_table
 from coincide.templates.tails import window_tails
 from coincide.templates.template import Template
@@ -85,8 +85,7 @@ def _table(bench: Bench, left: TemplateTable, right: TemplateTable, window: Wind
 
 
 def _solved(left: TemplateTable, right: TemplateTable, window: Window) -> int:
-    tail_quantiles.cache_clear()
-    satisfaction_times.cache_clear()
+    forget()
     return int(satisfaction_times(left, right, window).last.sum())
 
 

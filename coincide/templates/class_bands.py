@@ -33,7 +33,9 @@ def class_bands(
     int64 array, shape (K1, K2, 4)
         As `coincide.bands.band_table`.
     """
-    return _bands(table, _ends(left), _ends(right), left_leans, right_leans)
+    arrays = table.first, table.last, table.gap_starts, table.gap_first, table.gap_last
+    ends = (left.lowest, left.highest), (right.lowest, right.highest)
+    return _extremes(arrays, *ends, left_leans, right_leans)
 
 
 def class_extremes(
@@ -49,15 +51,6 @@ def class_extremes(
     if not some.any():
         return 0, 0
     return int(first[some].min()), int(last[some].max())
-
-
-def _ends(classes: ShapeClasses) -> tuple[np.ndarray, np.ndarray]:
-    return classes.lowest, classes.highest
-
-
-def _bands(table, left, right, left_leans, right_leans):
-    arrays = table.first, table.last, table.gap_starts, table.gap_first, table.gap_last
-    return _extremes(arrays, left, right, left_leans, right_leans)
 
 
 @compiled

@@ -27,7 +27,10 @@ from coincide.templates.quantiles import Guess, least_beyond
 from coincide.templates.table import TemplateTable
 
 MOST_PAIRS = 1 << 26
-"""Of templates: 1 GiB of table."""
+"""Of templates: 1 GiB of table, and as much again while it is solved."""
+
+_MOST_KEPT = 1 << 21
+"""Pairs of templates of a table that is kept: 32 MiB."""
 
 _FEW_PAIRS = 4096
 """For so few a second thread is not worth its start."""
@@ -73,11 +76,10 @@ class SatisfactionTimes:
         return list(zip(ends[::2], ends[1::2], strict=True))
 
 
-@lru_cache(maxsize=8)
 def satisfaction_times(
     left: TemplateTable, right: TemplateTable, window: Window
 ) -> SatisfactionTimes:
-    """The table of a timing condition. The last ones are kept.
+    """The table of a timing condition. The last ones are kept, for the next task of a process.
 
     Another window costs a subtraction per pair, as long as it is not narrow; another confidence solves
     the pairs anew.
@@ -87,7 +89,23 @@ def satisfaction_times(
     MemoryBudgetError
         If there are more than 2**26 pairs of templates.
     """
-    above, below = tail_quantiles(left, right, window.confidence)
+    return (_kept_times if _is_kept(left, right) else _times)(left, right, window)
+
+
+def forget() -> None:
+    """Let go of the tables that are kept."""
+    _kept_times.cache_clear()
+    _kept_quantiles.cache_clear()
+
+
+def _is_kept(left: TemplateTable, right: TemplateTable) -> bool:
+    """Whether a table may be asked for again, and is not large: not those of lengths, without names."""
+    return bool(left.ids and right.ids) and len(left) * len(right) <= _MOST_KEPT
+
+
+def _times(left: TemplateTable, right: TemplateTable, window: Window) -> SatisfactionTimes:
+    quantiles = _kept_quantiles if _is_kept(left, right) else tail_quantiles
+    above, below = quantiles(left, right, window.confidence)
     first, last = window.lo + below, window.hi - above
     gaps = _narrow(left, right, window, first, last)
     none = first > last
@@ -101,7 +119,6 @@ def satisfaction_times(
     return SatisfactionTimes(first, last, starts, gaps[:, 1].copy(), gaps[:, 2].copy())
 
 
-@lru_cache(maxsize=8)
 def tail_quantiles(
     left: TemplateTable, right: TemplateTable, confidence: float
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -126,6 +143,10 @@ def tail_quantiles(
         )
     below = _least_beyond(right, left, confidence)
     return _least_beyond(left, right, confidence), np.ascontiguousarray(below.T)
+
+
+_kept_times = lru_cache(maxsize=4)(_times)
+_kept_quantiles = lru_cache(maxsize=4)(tail_quantiles)
 
 
 def _least_beyond(x: TemplateTable, y: TemplateTable, confidence: float) -> np.ndarray:
@@ -156,7 +177,7 @@ def _narrow(
     given = left.buckets, right.buckets, window.lo, window.hi, bound
     parts = _in_blocks(len(left), first.size, lambda a, b: narrow_rows(*given, a, b, first, last))
     exact = []
-    for place in np.concatenate([[], *(unsure for _, unsure in parts)]).astype(np.int64).tolist():
+    for place in np.concatenate([unsure for _, unsure in parts]).tolist():
         i, j = divmod(place, len(right))
         ends = int(first[i, j]), int(last[i, j])
         found = exact_ranges(exact_of(left, i), exact_of(right, j), window, *ends)
@@ -169,7 +190,7 @@ def _narrow(
 
 def _in_blocks(rows: int, pairs: int, run: Callable[[int, int], object]) -> list:
     """Run a function on blocks of rows, on all cores where there is much to do."""
-    threads = len(os.sched_getaffinity(0)) if pairs > _FEW_PAIRS else 1
+    threads = _threads() if pairs > _FEW_PAIRS else 1
     blocks = max(1, min(rows, threads * _BLOCKS_PER_THREAD if threads > 1 else 1))
     edges = [rows * k // blocks for k in range(blocks + 1)]
     ends = pairwise(edges)
@@ -177,3 +198,9 @@ def _in_blocks(rows: int, pairs: int, run: Callable[[int, int], object]) -> list
         return [run(a, b) for a, b in ends]
     with ThreadPoolExecutor(threads) as pool:
         return [f.result() for f in [pool.submit(run, a, b) for a, b in ends]]
+
+
+def _threads() -> int:
+    """Cores of this process; in Spark's workers those of a task, which Spark tells in OMP_NUM_THREADS."""
+    cores, told = len(os.sched_getaffinity(0)), os.environ.get("OMP_NUM_THREADS", "")
+    return max(1, min(cores, int(told))) if told.isdigit() else cores

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from numbers import Integral
 from pathlib import Path
 
@@ -14,8 +15,9 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 
 from coincide.errors import ConditionError, DataError, SchemaError, brief
-from coincide.templates.given import GivenTemplate, Templates
-from coincide.units import unit_name
+from coincide.templates.fitting import TemplateFit
+from coincide.templates.given import Edge, GivenTemplate, Templates
+from coincide.units import NANOSECONDS_PER_UNIT, parse_duration, unit_name
 from spark_plugin.worker.arrow.frames import arrow_table, offers_arrow
 from spark_plugin.worker.arrow.schemas import can_be_label, check_name, plain_type
 
@@ -36,7 +38,7 @@ def templates_of(source: object, unit: str | None = None) -> Templates:
 
     Parameters
     ----------
-    source : Templates, mapping, path or table
+    source : Templates, TemplateFit, mapping, path or table
         A mapping is from ids to (edges, masses). A path is of a Parquet, CSV or Arrow IPC file. A table
         is anything that offers Arrow's C stream. Files and tables hold a row per bucket, of columns
         ``template``, ``lower``, ``upper``, ``mass``, or ``delay_lower`` and ``delay_upper`` for delays;
@@ -54,6 +56,8 @@ def templates_of(source: object, unit: str | None = None) -> Templates:
     DataError
         If there is no template, an id twice, or buckets of a template overlap.
     """
+    if isinstance(source, TemplateFit):
+        source = source.templates
     if isinstance(source, Templates):
         if unit is not None and source.unit not in (None, unit_name(unit)):
             raise ConditionError(
@@ -74,25 +78,52 @@ def templates_of(source: object, unit: str | None = None) -> Templates:
     return _of_table(arrow_table("templates", source, list(names)), unit)
 
 
-def template_rows(templates: Templates) -> pa.Table:
-    """Templates as a table of one row per template, with lists of edges and masses.
+def template_rows(templates: Templates | TemplateFit) -> pa.Table:
+    """Templates as a table, to be kept in a file: a row per template, with lists of edges and masses.
+
+    Edges that have a unit are durations of whole nanoseconds.
+
+    Parameters
+    ----------
+    templates : Templates or TemplateFit
+
+    Returns
+    -------
+    pa.Table
+        ``template``, ``edges`` (or ``delays``) and ``masses``.
 
     Raises
     ------
     DataError
         If some templates are of delays and others are not.
     """
+    if isinstance(templates, TemplateFit):
+        templates = templates.templates
     given = templates.given
     kinds = {each.delays for each in given.values()}
     if len(kinds) > 1:
         raise DataError("templates of delays and others cannot be written to one table; write two")
-    name = "delays" if kinds.pop() else "edges"
-    columns = {
-        "template": list(given),
-        name: [list(each.edges) for each in given.values()],
-        "masses": [list(each.masses) for each in given.values()],
-    }
-    return pa.table(columns)
+    edges = pa.array([_whole_edges(each.edges, templates.unit) for each in given.values()])
+    if templates.unit is not None:
+        edges = edges.cast(pa.list_(pa.int64())).cast(pa.list_(pa.duration("ns")))
+    return pa.table(
+        {
+            "template": list(given),
+            "delays" if kinds.pop() else "edges": edges,
+            "masses": [list(each.masses) for each in given.values()],
+        }
+    )
+
+
+def _whole_edges(edges: Sequence[Edge], unit: str | None) -> list[Edge]:
+    """Edges as nanoseconds; as they are where they have no unit."""
+    if unit is None:
+        return list(edges)
+    size = NANOSECONDS_PER_UNIT[unit]
+    return [
+        round(parse_duration(edge) if isinstance(edge, str) else Fraction(edge) * size)
+        for edge in edges
+    ]
 
 
 def _of_mapping(source: Mapping, unit: str | None) -> Templates:
@@ -189,14 +220,6 @@ def _of_buckets(table: pa.Table, lower: str, delays: bool, unit: str | None) -> 
             f" {table.schema.field(upper).type}; give both as durations, or both as numbers"
         )
     ends = {}
-    counted = {
-        name: not pa.types.is_duration(table.schema.field(name).type) for name in (lower, upper)
-    }
-    if counted[lower] != counted[upper]:
-        raise SchemaError(
-            f"templates: {lower} and {upper} must both be durations or both be numbers; found"
-            f" {table.schema.field(lower).type} and {table.schema.field(upper).type}"
-        )
     for name in (lower, upper):
         ends[name], found = _plain_values(table.column(name), unit)
     buckets: dict[str, list[tuple]] = {}

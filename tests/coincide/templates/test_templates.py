@@ -91,6 +91,16 @@ def test_files(kind: str, tmp_path: Path) -> None:
     assert content(templates_of(str(path)).table(BARE)) == EXPECTED
 
 
+def test_fitted_templates_are_kept_with_their_unit(tmp_path: Path) -> None:
+    fit = coincide.templates_from_delays(
+        pa.table({"d": [0.001 * k for k in range(80)]}), delay="d", unit="s"
+    )
+    pq.write_table(coincide.template_rows(fit), tmp_path / "kept.parquet")
+    again = templates_of(tmp_path / "kept.parquet")
+    for tick in (Tick("us"), Tick("ns")):
+        assert content(again.table(tick)) == content(templates_of(fit).table(tick))
+
+
 def test_gaps_are_buckets_of_no_mass() -> None:
     rows = {"template": ["a", "a"], "lower": [30, 0], "upper": [40, 10], "mass": [0.5, 0.5]}
     table = templates_of(pa.table(rows)).table(BARE)
@@ -181,7 +191,7 @@ def test_masses_that_nearly_sum_to_1_are_normalised() -> None:
                 "mass": [1.0],
             },
             SchemaError,
-            "both be durations or both be numbers; found duration",
+            "give both as durations, or both as numbers",
         ),
         (
             {"template": [None], "edges": [[0, 1]], "masses": [[1.0]]},
