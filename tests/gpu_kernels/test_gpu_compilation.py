@@ -7,6 +7,7 @@ from functools import cache
 
 import pytest
 
+from coincide.timestamps import HistogramRule
 from gpu_kernels.kernels.simulation import SIMULATED
 
 if SIMULATED:
@@ -72,6 +73,24 @@ def test_kernels_take_the_rule_of_another_model(kernel: RuleKernel) -> None:
     assert cost.registers <= MOST_REGISTERS
     assert not re.search(r"\bcall\b", ptx)
     assert "div.rn.f64" not in ptx
+
+
+@pytest.mark.parametrize(
+    "capability",
+    [
+        pytest.param(each, marks=[] if each == (9, 0) else pytest.mark.slow)
+        for each in ARCHITECTURES
+    ],
+    ids=lambda c: "sm_{}{}".format(*c),
+)
+@pytest.mark.parametrize("kernel", RULE_KERNELS, ids=lambda k: k.py_func.__name__)
+def test_kernels_of_histograms(kernel: RuleKernel, capability: tuple[int, int]) -> None:
+    """Sums along buckets are rounded step by step, as on the CPU."""
+    ptx = ptx_of(kernel.of(HistogramRule), capability)
+    cost = assemble(ptx, capability)
+    assert cost == Cost(cost.registers, spilled=0, stack=0, shared=cost.shared)
+    assert cost.registers <= MOST_REGISTERS
+    assert products_added(ptx) == []
 
 
 @every_architecture
