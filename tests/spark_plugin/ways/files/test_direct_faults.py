@@ -300,7 +300,7 @@ def _closed_folder(path: Path) -> None:
         (
             "enter",
             lambda path: path.with_name("results").chmod(0o555),
-            "cannot write the output {0.parent}/results/out: Permission denied",
+            "no permission to write the output {0.parent}/results/out",
         ),
     ],
     ids=["file", "folder", "between plan and read", "output"],
