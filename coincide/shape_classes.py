@@ -79,6 +79,17 @@ class ShapeClasses:
         """K."""
         return self.lowest.size
 
+    def largest(self, values: np.ndarray) -> np.ndarray:
+        """The largest of the values of the templates in each class: array, shape (K,).
+
+        Parameters
+        ----------
+        values : array, shape (templates,)
+            By template; its number is its shape.
+        """
+        ends = zip(self.lowest.tolist(), self.highest.tolist(), strict=True)
+        return np.array([values[low : high + 1].max() for low, high in ends], values.dtype)
+
     def assign(self, shapes: np.ndarray) -> np.ndarray:
         """The class of each shape; every shape must lie in a class.
 

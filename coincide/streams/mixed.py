@@ -16,6 +16,7 @@ from coincide.streams.length_numbers import LengthNumbers
 from coincide.streams.mixed_intake import MixedIntake
 from coincide.streams.template_intake import TemplateIntake
 from coincide.templates.table import TemplateTable
+from coincide.timestamps.mixed import Around, around_keys, support_bands
 
 if TYPE_CHECKING:
     from coincide.streams.options import SideLimits
@@ -72,62 +73,40 @@ class MixedStreams:
         return None
 
     def bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:  # noqa: D102
-        above, below = self._around_key(1 - base_side, other)
-        return self._bands(base_side, own, above, below)
+        target = self._around_keys(1 - base_side, other)
+        return support_bands(
+            self._window_from(base_side), self._around_keys(base_side, own), target
+        )
 
     def max_time_bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:  # noqa: D102
         # The place of a target is its doubled max_time: nothing is above it.
-        longest = self._longest(1 - base_side, other)
-        return self._bands(base_side, own, np.zeros_like(longest), 2 * longest)[:, 0]
+        longest = self._longest(1 - base_side, other).astype(object)
+        return support_bands(
+            self._window_from(base_side),
+            self._around_keys(base_side, own),
+            (2 * longest, 0 * longest),
+        )[:, 0]
 
     def reach(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> tuple[int, int]:  # noqa: D102
-        lo, hi = self._window_from(base_side)
+        window = self._window_from(base_side)
         before, after = self._longest(base_side, own), self._longest(1 - base_side, other)
-        return lo - int(before.max()), hi + int(after.max())
+        return window.lo - int(before.max()), window.hi + int(after.max())
 
     def top_leans(self, side: int, classes: ShapeClasses) -> np.ndarray:  # noqa: D102
-        return self._around_key(side, classes)[0]
+        return self._around_keys(side, classes)[1].astype(np.int64)
 
-    def _bands(
-        self, base_side: int, own: ShapeClasses, above: np.ndarray, below: np.ndarray
-    ) -> np.ndarray:
-        """Bands of places of targets, whose supports reach so far above and below them, half ticks.
-
-        A pair has a chance where the supports reach each other through the window, and qualifies for
-        sure where no two times in them are further apart.
-        """
-        lo, hi = self._window_from(base_side)
-        after, before = (each[:, np.newaxis] for each in self._around_key(base_side, own))
-        outer_lo, outer_hi = 2 * lo - before - above, 2 * hi + after + below
-        inner_lo, inner_hi = 2 * lo + after + below, 2 * hi - before - above
-        sure = inner_lo <= inner_hi
-        inner_lo, inner_hi = (
-            np.where(sure, inner_lo, outer_lo),
-            np.where(sure, inner_hi, outer_lo - 1),
-        )
-        return np.stack([outer_lo, inner_lo, inner_hi, outer_hi], axis=-1)
-
-    def _around_key(self, side: int, classes: ShapeClasses) -> tuple[np.ndarray, np.ndarray]:
-        """How far the supports of a class reach above and below a key, half ticks: two int64 arrays."""
+    def _around_keys(self, side: int, classes: ShapeClasses) -> Around:
         if side == self.interval_side:
-            longest = np.full(classes.count, self.lengths[1], np.int64)
+            longest = self._longest(side, classes).astype(object)
             return longest, longest
-        table = self.table
-        return _tops(table.leans, classes), _tops(2 * table.lengths - table.leans, classes)
+        return around_keys(self.table, classes)
 
     def _longest(self, side: int, classes: ShapeClasses) -> np.ndarray:
         """The longest support of each class, ticks."""
         if side == self.interval_side:
             return np.full(classes.count, self.lengths[1], np.int64)
-        return _tops(self.table.lengths, classes)
+        return classes.largest(self.table.lengths)
 
-    def _window_from(self, base_side: int) -> tuple[int, int]:
+    def _window_from(self, base_side: int) -> Window:
         """The window on T_target - T_base."""
-        window = self.window if base_side == LEFT else self.window.mirrored()
-        return window.lo, window.hi
-
-
-def _tops(values: np.ndarray, classes: ShapeClasses) -> np.ndarray:
-    """The largest value of the templates of each class."""
-    ends = zip(classes.lowest.tolist(), classes.highest.tolist(), strict=True)
-    return np.array([values[low : high + 1].max() for low, high in ends], np.int64)
+        return self.window if base_side == LEFT else self.window.mirrored()

@@ -212,9 +212,7 @@ class HistogramPairs:
         return (first, last) if base_side == LEFT else (-last, -first)
 
     def top_leans(self, side: int, classes: ShapeClasses) -> np.ndarray:  # noqa: D102
-        leans = (self.left if side == LEFT else self.right).leans
-        ends = zip(classes.lowest.tolist(), classes.highest.tolist(), strict=True)
-        return np.array([leans[low : high + 1].max() for low, high in ends], np.int64)
+        return classes.largest((self.left if side == LEFT else self.right).leans)
 
     def max_time_bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:
         """As `coincide.streams.model.StreamModel`, like what follows: Theorem 3, for any window."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from coincide.bands import mirrored
+from coincide.bands import INNER_HI, INNER_LO, OUTER_LO, mirrored
 from coincide.condition import Window
 from coincide.shape_classes import ShapeClasses
 from coincide.sides import LEFT
@@ -52,13 +52,11 @@ class MixedPairs:
     def bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:
         """As `PairModel`: outer bounds, beyond which no pair has a probability; inside nothing is sure."""
         left, right = (own, other) if base_side == LEFT else (other, own)
-        before_left, after_left = _around_keys(self.left, left)
-        before_right, after_right = _around_keys(self.right, right)
-        # In Python's integers: the longest intervals and the widest windows together leave int64.
-        low = 2 * self.window.lo - np.add.outer(before_left, after_right)
-        high = 2 * self.window.hi + np.add.outer(after_left, before_right)
-        low, high = (np.clip(ends, -_FAR, _FAR).astype(np.int64) for ends in (low, high))
-        table = np.stack([low, low, low - 1, high], axis=-1)
+        around = around_keys(self.left, left), around_keys(self.right, right)
+        table = support_bands(self.window, *around)
+        # Planning takes the outer bounds alone, and tasks know the lengths.
+        table[:, :, INNER_LO] = table[:, :, OUTER_LO]
+        table[:, :, INNER_HI] = table[:, :, OUTER_LO] - 1
         return table if base_side == LEFT else mirrored(table)
 
 
@@ -90,15 +88,43 @@ def _longest(table: TemplateTable | None, classes: ShapeClasses) -> int:
     return int(classes.highest[-1] if table is None else table.lengths.max())
 
 
-def _around_keys(
-    table: TemplateTable | None, classes: ShapeClasses
-) -> tuple[np.ndarray, np.ndarray]:
-    """How far supports reach before and after keys, by class: two arrays of int, half ticks."""
+Around = tuple[np.ndarray, np.ndarray]
+"""How far the supports of each class reach before and after their keys, half ticks: arrays of Python's
+integers, which the longest intervals and the widest windows together do not wrap."""
+
+
+def around_keys(table: TemplateTable | None, classes: ShapeClasses) -> Around:
+    """Of classes of templates, or of lengths of intervals (None)."""
     if table is None:
-        return (classes.highest.astype(object),) * 2
+        longest = classes.highest.astype(object)
+        return longest, longest
     before, leans = 2 * table.lengths - table.leans, table.leans
-    spans = list(zip(classes.lowest.tolist(), (classes.highest + 1).tolist(), strict=True))
-    return (
-        np.array([int(before[a:b].max()) for a, b in spans], object),
-        np.array([int(leans[a:b].max()) for a, b in spans], object),
-    )
+    return classes.largest(before).astype(object), classes.largest(leans).astype(object)
+
+
+def support_bands(window: Window, base: Around, target: Around) -> np.ndarray:
+    """Bands of places of targets, by what supports can reach: valid for any timestamps within them.
+
+    A pair has a chance where the supports reach each other through the window, and qualifies for sure
+    where no two times in them are further apart.
+
+    Parameters
+    ----------
+    window : Window
+        On T_target - T_base.
+    base, target : Around
+        K1 and K2 classes.
+
+    Returns
+    -------
+    int64 array, shape (K1, K2, 4)
+        As `coincide.bands.band_table`.
+    """
+    before, after = np.add.outer(base[0], target[1]), np.add.outer(base[1], target[0])
+    outer_lo, outer_hi = 2 * window.lo - before, 2 * window.hi + after
+    inner_lo, inner_hi = 2 * window.lo + after, 2 * window.hi - before
+    sure = inner_lo <= inner_hi
+    outer_lo, outer_hi = (np.clip(ends, -_FAR, _FAR) for ends in (outer_lo, outer_hi))
+    inner_lo = np.where(sure, np.clip(inner_lo, -_FAR, _FAR), outer_lo)
+    inner_hi = np.where(sure, np.clip(inner_hi, -_FAR, _FAR), outer_lo - 1)
+    return np.stack([outer_lo, inner_lo, inner_hi, outer_hi], axis=-1).astype(np.int64)

@@ -91,10 +91,10 @@ class Pairs(Protocol):
         """The model for given events, and the events in the shapes that it knows."""
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=1)  # a solved table may be large
 def pair_model(window: Window, left: SideModel, right: SideModel) -> Pairs:
     """The model of two sides and the condition on them.
 
-    The last ones are kept: what they have solved serves all slices and tasks of a process.
+    The last one is kept: what it has solved serves all slices and tasks of a process.
     """
     return pairs_model(window, left.table, right.table)
