@@ -10,7 +10,9 @@ import numba
 from coincide.kernel_cache import KernelCache, keep_on_disk
 
 
-def compiled(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+def compiled(
+    function: Callable[..., Any] | None = None, /, *, allocates: bool = True, **options: Any
+) -> Any:
     """Compile with `numba.njit`, kept on disk if there is a folder for it.
 
     Kernels release the GIL, so that one compiled version serves a single-core Spark worker and, run
@@ -20,9 +22,19 @@ def compiled(function: Callable[..., Any] | None = None, /, **options: Any) -> A
     What is on disk is used with the very sources that it was compiled from
     (`coincide.kernel_cache`). Where no folder can be written (zip imports, read-only site-packages
     without a home) a kernel is compiled anew in each process.
+
+    Parameters
+    ----------
+    function : callable
+    allocates : bool
+        False for a kernel that makes no array, nor what it calls: it does without counting references,
+        which in a small function that takes arrays costs ten times what the function does.
+    **options
+        Of `numba.njit`.
     """
     if function is None:
-        return lambda inner: compiled(inner, **options)
-    kernel = numba.njit(**{"nogil": True, "error_model": "numpy", **options})(function)
+        return lambda inner: compiled(inner, allocates=allocates, **options)
+    kept = {"nogil": True, "error_model": "numpy", "_nrt": allocates, **options}
+    kernel = numba.njit(**kept)(function)
     keep_on_disk(kernel, KernelCache)
     return kernel

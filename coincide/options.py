@@ -99,10 +99,10 @@ class CorrelateOptions:
         check_choice("invalid", self.invalid, get_args(Invalid))
         check_choice("way", self.way, get_args(Way))
         for name in ("slice_rows", "slice_bytes", "batch_pairs", "threads"):
-            _check_count(name, getattr(self, name))
-        _check_count("broadcast_bytes", self.broadcast_bytes, 0)
-        _check_count("slices", self.slices, most=MOST_SLICES)
-        _check_count("classes", self.classes, most=MAX_CLASSES)
+            check_count(name, getattr(self, name))
+        check_count("broadcast_bytes", self.broadcast_bytes, 0)
+        check_count("slices", self.slices, most=MOST_SLICES)
+        check_count("classes", self.classes, most=MAX_CLASSES)
         if not isinstance(self.max_replication, Real) or not as_float(self.max_replication) >= 1.0:
             raise ConditionError(
                 f"max_replication must be at least 1; found {brief(self.max_replication)}"
@@ -144,7 +144,14 @@ def _check_time_range(time_range: object) -> None:
         raise ConditionError(f"time_range is empty: {ends[0]} is after {ends[1]}")
 
 
-def _check_count(name: str, value: int | None, least: int = 1, most: int = _LARGEST) -> None:
+def check_count(name: str, value: int | None, least: int = 1, most: int = _LARGEST) -> None:
+    """Refuse what is not a whole number from `least` to `most`; None is left to be chosen.
+
+    Raises
+    ------
+    ConditionError
+        Naming the argument.
+    """
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, int) or value < least:

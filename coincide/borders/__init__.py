@@ -1,1 +1,1 @@
-"""Border crossings: queries, options, the sorted borders that both backends search, and what a crossing says."""
+"""Border crossings: queries and options, the sorted borders that are searched, what a crossing says."""

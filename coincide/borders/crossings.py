@@ -2,8 +2,60 @@
 
 from __future__ import annotations
 
-OUT, IN = 0, 1
-"""Kind of a crossing in arrays: the stream left the query's range, or entered it."""
+from typing import NamedTuple
+
+import numpy as np
+
+OUT, IN, PASSED = 0, 1, 2
+"""Kind of a crossing in arrays: the stream left the query's range, entered it, or went through it between
+two readings, which is told as an `IN` and an `OUT`."""
 
 EVENTS = ("O", "I")
 """The word for each kind, in column `event`."""
+
+
+class Found(NamedTuple):
+    """A chunk of what a search has found.
+
+    Attributes
+    ----------
+    start, stop : int
+        The points that it is of.
+    points : int64 array, shape (n,)
+        Where each crossing was seen, ascending.
+    rows : int32 array, shape (n,)
+        Of the queries, in the index.
+    events : int8 array, shape (n,)
+        `OUT`, `IN` or `PASSED`.
+    """
+
+    start: int
+    stop: int
+    points: np.ndarray
+    rows: np.ndarray
+    events: np.ndarray
+
+
+class Crossings(NamedTuple):
+    """Crossings of a batch of readings, n of them.
+
+    Attributes
+    ----------
+    rows : int64 array
+        The reading, of the batch, at which each was seen.
+    queries : int64 array
+        Numbers of the queries.
+    events : int8 array
+        `OUT` or `IN`.
+    min_times, max_times : int64 array
+        When it happened: between the reading before and this one.
+    instants : int64 array or None
+        When a straight move from reading to reading meets the border.
+    """
+
+    rows: np.ndarray
+    queries: np.ndarray
+    events: np.ndarray
+    min_times: np.ndarray
+    max_times: np.ndarray
+    instants: np.ndarray | None

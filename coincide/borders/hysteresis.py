@@ -1,0 +1,66 @@
+"""Hysteresis: a stream enters a range as ever, and leaves it once it is beyond a margin around it.
+
+Of a query, the crossings into its range and those out of the wider one are found apart. Between two ways
+out of the wider range a stream may enter the narrow one many times: the first counts, and only a way out
+that follows one counts. So of each stream and query the crossings that differ from the one before are told.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coincide.borders.crossings import IN
+
+_QUERY_BITS = 31
+_QUERY = (1 << _QUERY_BITS) - 1
+
+
+class OpenPairs:
+    """The streams that are within queries: what decides whether a crossing is told. 8 bytes a pair."""
+
+    def __init__(self) -> None:
+        self.pairs = np.zeros(0, np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the pairs."""
+        return int(self.pairs.nbytes)
+
+    def told(self, streams: np.ndarray, queries: np.ndarray, events: np.ndarray) -> np.ndarray:
+        """Which crossings are told; what they leave open is kept.
+
+        Parameters
+        ----------
+        streams, queries : int64 arrays, shape (n,)
+        events : int8 array, shape (n,)
+            In order of time, of each stream.
+
+        Returns
+        -------
+        bool array, shape (n,)
+        """
+        pairs = streams << _QUERY_BITS | queries
+        order = np.argsort(pairs, kind="stable")
+        pairs, events = pairs[order], events[order]
+        is_first = np.append(True, pairs[1:] != pairs[:-1])[: pairs.size]
+        was_in = np.zeros(pairs.size, np.bool_)
+        was_in[1:] = events[:-1] == IN
+        was_in[is_first] = np.isin(pairs[is_first], self.pairs)
+        told = np.empty(pairs.size, np.bool_)
+        told[order] = (events == IN) != was_in
+        is_last = np.append(is_first[1:], True)[: pairs.size]
+        within = pairs[is_last & (events == IN)]
+        self.pairs = np.union1d(np.setdiff1d(self.pairs, pairs, assume_unique=False), within)
+        return told
+
+    def enter(self, streams: np.ndarray, queries: np.ndarray) -> None:
+        """Streams are within queries, without a crossing."""
+        self.pairs = np.union1d(self.pairs, streams << _QUERY_BITS | queries)
+
+    def streams_and_queries(self) -> tuple[np.ndarray, np.ndarray]:
+        """The streams that are within queries, and the queries: two int64 arrays."""
+        return self.pairs >> _QUERY_BITS, self.pairs & _QUERY
+
+    def forget_queries(self, queries: np.ndarray) -> None:
+        """Queries are no more."""
+        self.pairs = self.pairs[~np.isin(self.pairs & _QUERY, queries)]

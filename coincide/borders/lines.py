@@ -1,0 +1,126 @@
+"""Straight moves from one reading to the next: when they meet a border, and whether they meet a range.
+
+Both are decided exactly: in floats where these are far enough from a tie, else in rational arithmetic.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from coincide.borders.crossings import IN
+
+_UNSURE = 2.0**-49
+"""Relative error, amply, of three differences, a quotient and a product."""
+
+
+def crossing_offsets(
+    before: np.ndarray,
+    after: np.ndarray,
+    span: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    events: np.ndarray,
+) -> np.ndarray:
+    """How long after the first reading a straight move crosses a query's border, rounded down to ticks.
+
+    A range is entered when the last dimension enters it, and left when the first one leaves it.
+
+    Parameters
+    ----------
+    before, after : float64 arrays, shape (n, d)
+        The values that a stream moves from and to.
+    span : int64 array, shape (n,)
+        Ticks between them.
+    lower, upper : float64 arrays, shape (n, d)
+        Of the query that each crossing is of.
+    events : int8 array, shape (n,)
+        `IN` or `OUT`.
+
+    Returns
+    -------
+    int64 array, shape (n,)
+    """
+    entering = (events == IN)[:, np.newaxis]
+    end = np.where(entering, before, after)
+    crosses = (end < lower) | (end >= upper)
+    # Of the two borders, the one on the side of the end that is outside.
+    border = np.where(end < lower, lower, upper)
+    offsets = np.where(entering, np.int64(0), np.broadcast_to(span[:, np.newaxis], end.shape))
+    rows, columns = np.nonzero(crosses)
+    offsets[rows, columns] = _offsets(
+        border[rows, columns], before[rows, columns], after[rows, columns], span[rows]
+    )
+    return np.where(entering[:, 0], offsets.max(axis=1), offsets.min(axis=1))
+
+
+def _offsets(
+    border: np.ndarray, before: np.ndarray, after: np.ndarray, span: np.ndarray
+) -> np.ndarray:
+    """floor(span * (border - before) / (after - before)), all of one shape (n,)."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        estimate = (border - before) / (after - before) * span
+        unsure = ~(np.abs(estimate - np.rint(estimate)) > np.abs(span * _UNSURE))
+    offsets = np.floor(np.where(unsure, 0.0, estimate)).astype(np.int64)
+    for k in np.flatnonzero(unsure).tolist():
+        share = _share(float(border[k]), float(before[k]), float(after[k]))
+        offsets[k] = share * int(span[k]) // 1
+    return offsets
+
+
+def _share(border: float, before: float, after: float) -> Fraction:
+    """Of a move, what lies before a border."""
+    return (Fraction(border) - Fraction(before)) / (Fraction(after) - Fraction(before))
+
+
+def meets(
+    before: np.ndarray, after: np.ndarray, lower: np.ndarray, upper: np.ndarray
+) -> np.ndarray:
+    """Whether straight moves meet ranges that hold neither of their ends.
+
+    Parameters
+    ----------
+    before, after : float64 arrays, shape (n, d)
+    lower, upper : float64 arrays, shape (n, d)
+        Ranges [lower, upper) that meet what lies between both ends in every dimension.
+
+    Returns
+    -------
+    bool array, shape (n,)
+    """
+    rises, falls = after > before, after < before
+    near, far = np.where(rises, lower, upper), np.where(rises, upper, lower)
+    with np.errstate(all="ignore"):
+        # A dimension in which nothing moves holds the range all along.
+        enters = np.where(rises | falls, (near - before) / (after - before), -np.inf)
+        leaves = np.where(rises | falls, (far - before) / (after - before), np.inf)
+        # So does one whose border is infinite, or that begins or ends within.
+        enters = np.where(np.isnan(enters), 0.0, enters).max(axis=1)
+        leaves = np.where(np.isnan(leaves), 1.0, leaves).min(axis=1)
+        unsure = ~(np.abs(leaves - enters) > _UNSURE)
+    met = enters < leaves
+    for k in np.flatnonzero(unsure).tolist():
+        met[k] = _meets(*(each[k].tolist() for each in (before, after, lower, upper)))
+    return met
+
+
+def _meets(before: list[float], after: list[float], lower: list[float], upper: list[float]) -> bool:
+    """As `meets`, of one move, in rational arithmetic.
+
+    A rising value is in the range from its lower border on and before its upper one; a falling value
+    after the upper one and until it meets the lower one.
+    """
+    enters, leaves = (Fraction(0), 0), (Fraction(1), 1)
+    for a, b, low, high in zip(before, after, lower, upper, strict=True):
+        if a == b:
+            continue
+        near, far = (low, high) if a < b else (high, low)
+        # Just after an instant is (instant, 1), just before it (instant, -1), and 0 is the instant.
+        side = (0, -1) if a < b else (1, 0)
+        if np.isfinite(near):
+            enters = max(enters, (_share(near, a, b), side[0]))
+        if np.isfinite(far):
+            leaves = min(leaves, (_share(far, a, b), side[1]))
+    # Between just after an instant and just before a later one lie instants.
+    return enters <= leaves

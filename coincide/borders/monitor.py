@@ -1,0 +1,234 @@
+"""Border crossings of streams of readings, batch by batch: queries and streams are numbers here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+import numpy as np
+
+from coincide.borders.crossings import IN, OUT, PASSED, Crossings, Found
+from coincide.borders.hysteresis import OpenPairs
+from coincide.borders.index import BorderIndex
+from coincide.borders.lines import crossing_offsets, meets
+from coincide.borders.live_index import LiveIndex
+from coincide.borders.moves import EITHER, FROM_OUTSIDE, MOVE
+from coincide.borders.options import BorderOptions
+from coincide.borders.stream_table import Points, StreamTable, Taken
+
+Wanted = tuple[bool, bool, bool]
+_ONLY_IN: Wanted = (False, True, False)
+_ONLY_OUT: Wanted = (True, False, False)
+
+
+class Search(Protocol):
+    """Points among the borders of an index, on some backend: `cpu_fallback.borders.search.BorderSearch`."""
+
+    retrieved: int
+    """Queries that were taken out of the index so far."""
+
+    @property
+    def segments(self) -> np.ndarray:
+        """How many borders are at most each value: int32 array, shape (n, d, 2)."""
+
+    def found(
+        self, start: int, stop: int, wanted: Wanted, processing: int, most: int
+    ) -> Iterator[Found]:
+        """The crossings of points start ... stop, in their order, in chunks of about `most`."""
+
+
+NewSearch = Callable[[BorderIndex, np.ndarray, np.ndarray, np.ndarray | None], Search]
+
+
+class Monitor:
+    """Streams and the queries that watch them (section 4 of the BMQ paper).
+
+    Parameters
+    ----------
+    dimensions : int
+    options : BorderOptions
+    new_search : callable
+        From an index, values, kinds and near segments to a search.
+    """
+
+    def __init__(self, dimensions: int, options: BorderOptions, new_search: NewSearch) -> None:
+        self.options, self._new_search = options, new_search
+        self._margins = options.margins(dimensions)
+        self.streams = StreamTable(dimensions)
+        self.ranges = LiveIndex(dimensions)
+        self._wide = LiveIndex(dimensions) if options.has_margin else None
+        self._open = OpenPairs() if options.has_margin else None
+        self.queries = 0
+        self.taken = Taken()
+        self.retrieved = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the index and of the stream table."""
+        parts = (self.ranges, self.streams, self._wide, self._open)
+        return sum(part.nbytes for part in parts if part is not None)
+
+    def add(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+        """Add queries; those that are empty (lower = upper) hold nothing and are only numbered.
+
+        A stream that is in the range of a new query leaves it when it is seen outside; it has entered it
+        without an event.
+
+        Parameters
+        ----------
+        lower, upper : float64 arrays, shape (n, d)
+
+        Returns
+        -------
+        int64 array, shape (n,)
+            Their numbers.
+        """
+        numbers = np.arange(self.queries, self.queries + lower.shape[0])
+        self.queries += numbers.size
+        holds = (lower < upper).all(axis=1)
+        lower, upper, held = lower[holds], upper[holds], numbers[holds]
+        self.ranges.add(lower, upper, held)
+        if self._wide is not None and self._open is not None:
+            self._wide.add(lower - self._margins, upper + self._margins, held)
+            for streams, queries in self._within(BorderIndex.of(lower, upper, held)):
+                self._open.enter(streams, queries)
+        return numbers
+
+    def remove(self, numbers: np.ndarray) -> None:
+        """Remove queries: nothing more is told of them."""
+        self.ranges.remove(numbers)
+        if self._wide is not None and self._open is not None:
+            self._wide.remove(numbers)
+            self._open.forget_queries(numbers)
+
+    def inside(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Which streams are inside which queries after what has been pushed: chunks of their numbers."""
+        if self._open is not None:
+            yield self._open.streams_and_queries()
+            return
+        for level in self.ranges.levels:
+            yield from self._within(level)
+
+    def push(
+        self, streams: np.ndarray, times: np.ndarray, values: np.ndarray
+    ) -> Iterator[Crossings]:
+        """The crossings of a batch of readings.
+
+        The batch is taken when this is called; what it says is found while one goes through it, to its
+        end.
+
+        Parameters
+        ----------
+        streams : int64 array, shape (n,)
+            From 0 to below the number of streams that the table has room for.
+        times : int64 array, shape (n,)
+        values : float64 array, shape (n, d)
+            A reading with a NaN is a gap.
+        """
+        from_outside = self.options.first == "outside" or self._open is not None
+        points, taken = self.streams.take(streams, times, values, from_outside=from_outside)
+        self.taken.add(taken)
+        searches = self._searches(points)
+        self.streams.keep(points, searches[0][1].segments)
+        return self._crossings(points, searches)
+
+    def _searches(self, points: Points) -> list[tuple[BorderIndex, Search, Wanted]]:
+        """What is searched for which events, the largest index first."""
+        wanted = (True, True, self.options.pass_through) if self._wide is None else _ONLY_IN
+        parts = [(index, wanted) for index in self.ranges.levels]
+        if self._wide is not None:
+            parts += [(index, _ONLY_OUT) for index in self._wide.levels]
+        # Segments near which points lie are known of the first.
+        near = [points.near, *[None] * (len(parts) - 1)]
+        return [
+            (index, self._new_search(index, points.values, points.kinds, segments), events)
+            for (index, events), segments in zip(parts, near, strict=True)
+        ]
+
+    def _crossings(
+        self, points: Points, searches: list[tuple[BorderIndex, Search, Wanted]]
+    ) -> Iterator[Crossings]:
+        walk, most = self.options.walk, self.options.batch_events
+        index, lead, wanted = searches[0]
+        for chunk in lead.found(0, points.kinds.size, wanted, walk, most):
+            parts = [self._told(points, index, chunk)]
+            for other, search, events in searches[1:]:
+                found = search.found(chunk.start, chunk.stop, events, walk, most)
+                parts += [self._told(points, other, each) for each in found]
+            parts = [part for part in parts if part[0].size]
+            if parts:
+                yield from self._ordered(points, parts)
+        self.retrieved += sum(search.retrieved for _, search, _ in searches)
+
+    def _told(self, points: Points, index: BorderIndex, found: Found) -> tuple[np.ndarray, ...]:
+        """Points, numbers of queries, events, and instants or none, of what was found in one index."""
+        at, rows, events = found.points, found.rows, found.events
+        is_passed = events == PASSED
+        if is_passed.any():
+            kept = ~is_passed
+            kept[is_passed] = self._goes_through(points, index, at[is_passed], rows[is_passed])
+            # Of a range gone through, an I and then an O.
+            copies = np.where(is_passed, 2, 1)[kept]
+            at, rows, events = (np.repeat(each[kept], copies) for each in (at, rows, events))
+            passed = np.flatnonzero(events == PASSED)
+            events[passed[::2]], events[passed[1::2]] = IN, OUT
+        told = at, index.numbers[rows], events
+        if not self.options.interpolate:
+            return told
+        return *told, self._instants(points, index, at, events, rows)
+
+    def _goes_through(
+        self, points: Points, index: BorderIndex, at: np.ndarray, rows: np.ndarray
+    ) -> np.ndarray:
+        if index.dimensions == 1:
+            return np.ones(at.size, np.bool_)
+        return meets(points.values[at - 1], points.values[at], *index.ranges_of(rows))
+
+    def _instants(
+        self,
+        points: Points,
+        index: BorderIndex,
+        at: np.ndarray,
+        events: np.ndarray,
+        rows: np.ndarray,
+    ) -> np.ndarray:
+        instants = points.times[at].copy()
+        moved = points.kinds[at] == MOVE
+        at = at[moved]
+        first = points.times[at - 1]
+        instants[moved] = first + crossing_offsets(
+            points.values[at - 1],
+            points.values[at],
+            points.times[at] - first,
+            *index.ranges_of(rows[moved]),
+            events[moved],
+        )
+        return instants
+
+    def _ordered(self, points: Points, parts: list[tuple[np.ndarray, ...]]) -> Iterator[Crossings]:
+        """Crossings of several indexes as one, in order of their points."""
+        columns = parts[0]
+        if len(parts) > 1:
+            columns = tuple(map(np.concatenate, zip(*parts, strict=True)))
+            order = np.argsort(columns[0], kind="stable")
+            columns = tuple(column[order] for column in columns)
+        at, queries, events, *instants = columns
+        if self._open is not None:
+            told = self._open.told(points.streams[at], queries, events)
+            if self.options.first == "ignore":
+                told &= points.kinds[at] != FROM_OUTSIDE
+            at, queries, events, *instants = (column[told] for column in columns)
+        if at.size:
+            earlier = np.where(points.kinds[at] == MOVE, at - 1, at)
+            times = points.times[earlier], points.times[at]
+            instant = instants[0] if instants else None
+            yield Crossings(points.rows[at], queries, events, *times, instant)
+
+    def _within(self, index: BorderIndex) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Which streams are within which queries of an index, by their last readings."""
+        streams = np.flatnonzero(self.streams.known)
+        kinds = np.full(streams.size, FROM_OUTSIDE, np.int8)
+        search = self._new_search(index, self.streams.values[streams], kinds, None)
+        most = self.options.batch_events
+        for found in search.found(0, streams.size, _ONLY_IN, EITHER, most):
+            yield streams[found.points], index.numbers[found.rows]

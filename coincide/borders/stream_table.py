@@ -1,0 +1,163 @@
+"""The stream table of the BMQ paper (section 4.1): where streams were seen last; the points of a batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from coincide.borders.acceptance import accepted
+from coincide.borders.moves import FIRST, FROM_OUTSIDE, MOVE
+
+
+class Points(NamedTuple):
+    """Readings of a batch by stream and in order of time, before each stream's the last one known.
+
+    Attributes
+    ----------
+    values : float64 array, shape (n, d)
+    times : int64 array, shape (n,)
+    kinds : int8 array, shape (n,)
+        `FIRST`, `FROM_OUTSIDE` or `MOVE`, from the point before.
+    rows : int64 array, shape (n,)
+        Of the batch; -1: known before it.
+    streams : int64 array, shape (n,)
+    near : int32 array, shape (n, d, 2)
+        Segments near which the points that begin a stream lie.
+    """
+
+    values: np.ndarray
+    times: np.ndarray
+    kinds: np.ndarray
+    rows: np.ndarray
+    streams: np.ndarray
+    near: np.ndarray
+
+    @property
+    def ends(self) -> np.ndarray:
+        """The last point of each stream: int64 array."""
+        return np.flatnonzero(np.append(self.kinds[1:] != MOVE, self.kinds.size > 0))
+
+
+@dataclass
+class Taken:
+    """What became of the readings of a batch, or of many.
+
+    Parameters
+    ----------
+    readings : int
+        All.
+    gaps : int
+        With a value that is null or NaN: the stream is taken to be where it was.
+    repeated, late : int
+        Of a time that their stream has had, or is past: left out.
+    """
+
+    readings: int = 0
+    gaps: int = 0
+    repeated: int = 0
+    late: int = 0
+
+    def add(self, other: Taken) -> None:
+        """Count the readings of one more batch."""
+        for name in ("readings", "gaps", "repeated", "late"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+class StreamTable:
+    """The last reading of each stream, and its region segments: 9 + 16 d bytes a stream.
+
+    Parameters
+    ----------
+    dimensions : int
+        d.
+    """
+
+    def __init__(self, dimensions: int) -> None:
+        self.known = np.zeros(0, np.bool_)
+        self.times = np.zeros(0, np.int64)
+        self.values = np.zeros((0, dimensions))
+        self.segments = np.zeros((0, dimensions, 2), np.int32)
+
+    def __len__(self) -> int:
+        return int(self.known.size)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(each.nbytes for each in (self.known, self.times, self.values, self.segments))
+
+    def resize(self, streams: int) -> None:
+        """Make room for streams that are called 0 ... streams - 1."""
+        for name in ("known", "times", "values", "segments"):
+            old = getattr(self, name)
+            new = np.zeros((streams, *old.shape[1:]), old.dtype)
+            new[: old.shape[0]] = old[:streams]
+            setattr(self, name, new)
+
+    def take(
+        self, streams: np.ndarray, times: np.ndarray, values: np.ndarray, *, from_outside: bool
+    ) -> tuple[Points, Taken]:
+        """The points of a batch of readings. Of each stream they come in the order of their arrival.
+
+        A reading that is not later than all of its stream before it is left out, so that any batching of
+        readings gives the same points.
+
+        Parameters
+        ----------
+        streams, times : int64 arrays, shape (n,)
+        values : float64 array, shape (n, d)
+        from_outside : bool
+            Whether a stream's first reading is told as coming from outside.
+        """
+        rows = np.argsort(streams, kind="stable") if (np.diff(streams) < 0).any() else None
+        if rows is not None:
+            streams, times, values = streams[rows], times[rows], values[rows]
+        is_gap = np.isnan(values).any(axis=1)
+        kept, late, repeated = accepted(streams, times, is_gap, self.known, self.times)
+        taken = Taken(streams.size, int(is_gap.sum()), repeated, late)
+        rows = np.flatnonzero(kept) if rows is None else rows[kept]
+        if rows.size < kept.size:
+            streams, times, values = streams[kept], times[kept], values[kept]
+        return self._points(rows, streams, times, values, from_outside), taken
+
+    def _points(
+        self,
+        rows: np.ndarray,
+        streams: np.ndarray,
+        times: np.ndarray,
+        values: np.ndarray,
+        from_outside: bool,
+    ) -> Points:
+        begins = np.flatnonzero(np.append(True, streams[1:] != streams[:-1])[: streams.size])
+        is_known = self.known[streams[begins]]
+        known = begins[is_known]
+        old = streams[known]
+        kinds = np.full(streams.size, MOVE, np.int8)
+        kinds[begins[~is_known]] = FROM_OUTSIDE if from_outside else FIRST
+        points = Points(
+            np.insert(values, known, self.values[old], axis=0),
+            np.insert(times, known, self.times[old]),
+            np.insert(kinds, known, FIRST),
+            np.insert(rows, known, -1),
+            np.insert(streams, known, old),
+            np.zeros((streams.size + known.size, values.shape[1], 2), np.int32),
+        )
+        points.near[known + np.arange(known.size)] = self.segments[old]
+        return points
+
+    def keep(self, points: Points, segments: np.ndarray) -> None:
+        """Remember the last point of each stream, and its segments.
+
+        Parameters
+        ----------
+        points : Points
+        segments : int32 array, shape (n, d, 2)
+        """
+        ends = points.ends
+        streams = points.streams[ends]
+        self.known[streams] = True
+        self.times[streams] = points.times[ends]
+        self.values[streams] = points.values[ends]
+        self.segments[streams] = segments[ends]

@@ -1,0 +1,262 @@
+"""Border crossings in Numba: where values lie among borders, and what each move enters and leaves."""
+
+from __future__ import annotations
+
+from coincide.borders.crossings import IN, OUT, PASSED
+from coincide.borders.index import LOWER
+from coincide.borders.moves import (
+    EITHER,
+    FIRST,
+    FROM_OUTSIDE,
+    MOVE,
+    SHORT_WALK,
+    WALK,
+    borders_walked,
+    fewest_holders,
+    holds_all,
+    is_entered,
+    lies_between,
+    next_place,
+    swept,
+    walk_of,
+)
+from coincide.borders.searching import borders_up_to
+from coincide.compiled import compiled
+
+
+@compiled(allocates=False)
+def locate(start, stop, values, kinds, borders, segments):
+    """Write the region segments of points: how many lower and upper borders are at most each value.
+
+    Parameters
+    ----------
+    start, stop : int
+        Points to do.
+    values : float64 array, shape (n, d)
+    kinds : int8 array, shape (n,)
+    borders : Borders
+    segments : int32 array, shape (n * d * 2,)
+        Takes them. Where a stream begins, it holds where the value may be near.
+    """
+    dimensions = values.shape[1]
+    for dimension in range(dimensions):
+        for order in range(2):
+            ends = borders.values[dimension, order]
+            for point in range(start, stop):
+                own = (point * dimensions + dimension) * 2 + order
+                near = own - 2 * dimensions if kinds[point] == MOVE and point > start else own
+                segments[own] = borders_up_to(ends, values[point, dimension], segments[near])
+
+
+@compiled(allocates=False)
+def fill(start, stop, segments, kinds, borders, wanted, processing, points, rows, events, tally):
+    """Write the crossings of points, until the room for them may not suffice for one more point.
+
+    Parameters
+    ----------
+    start, stop : int
+        Points to do.
+    segments : int32 array, shape (n * d * 2,)
+    kinds : int8 array, shape (n,)
+    borders : Borders
+    wanted : tuple of bool
+        Whether to tell what is left, entered, passed through: by kind of event.
+    processing : int
+    points : int64 array
+    rows : int32 array
+    events : int8 array
+        Take the points, the queries' rows and the kinds of events.
+    tally : int64 array, shape (1,)
+        Queries that were retrieved from the index are added to it.
+
+    Returns
+    -------
+    (int, int)
+        The first point not done, and how many crossings were written.
+    """
+    dimensions = borders.values.shape[0]
+    width = 2 * dimensions
+    index = _flat(borders)
+    out = (points, rows, events)
+    count = retrieved = 0
+    for point in range(start, stop):
+        after, kind = point * width, kinds[point]
+        before = after - width
+        if kind == FIRST or (kind == MOVE and _is_same(segments, before, after, width)):
+            continue
+        room = points.size - count
+        if kind == FROM_OUTSIDE:
+            if fewest_holders(segments, after, dimensions)[1] > room:
+                break
+            if wanted[IN]:
+                count, retrieved = _holding(
+                    point,
+                    IN,
+                    segments,
+                    after,
+                    after,
+                    True,
+                    index,
+                    processing,
+                    out,
+                    count,
+                    retrieved,
+                )
+            continue
+        if _most(segments, before, after, dimensions, wanted) > room:
+            break
+        if wanted[OUT]:
+            count, retrieved = _entered(
+                point, OUT, segments, after, before, index, processing, out, count, retrieved
+            )
+        if wanted[IN]:
+            count, retrieved = _entered(
+                point, IN, segments, before, after, index, processing, out, count, retrieved
+            )
+        if wanted[PASSED]:
+            count, retrieved = _passed(
+                point, segments, before, after, index, processing, out, count, retrieved
+            )
+    else:
+        point = stop
+    tally[0] += retrieved
+    return point, count
+
+
+@compiled(forceinline=True, allocates=False)
+def _flat(borders):
+    """The arrays of an index by which crossings are found, flat: keys, queries, levels, peaks, places;
+    and how many keys and peaks an order has, and the dimensions.
+    """
+    return (
+        borders.keys.reshape(borders.keys.size),
+        borders.queries.reshape(borders.queries.size),
+        borders.levels,
+        borders.peaks.reshape(borders.peaks.size),
+        borders.places.reshape(borders.places.size),
+        borders.keys.shape[2],
+        borders.peaks.shape[2],
+        borders.keys.shape[0],
+    )
+
+
+@compiled(forceinline=True, allocates=False)
+def _is_same(segments, before, after, width):
+    for k in range(width):
+        if segments[before + k] != segments[after + k]:
+            return False
+    return True
+
+
+@compiled(allocates=False)
+def _most(segments, before, after, dimensions, wanted):
+    """An upper bound of the crossings of a move."""
+    most = 0
+    if wanted[OUT]:
+        _, holders = fewest_holders(segments, before, dimensions)
+        most += min(borders_walked(segments, after, before, dimensions), holders)
+    if wanted[IN]:
+        _, holders = fewest_holders(segments, after, dimensions)
+        most += min(borders_walked(segments, before, after, dimensions), holders)
+    if wanted[PASSED]:
+        _, start, stop, bound = swept(segments, before, after, dimensions)
+        most += stop - max(start, bound)
+    return most
+
+
+@compiled(allocates=False)
+def _entered(point, event, segments, before, after, index, processing, out, count, retrieved):
+    """Write what a move enters, told as an event of some kind."""
+    keys, queries, levels, peaks, places, size, peaks_size, dimensions = index
+    points, rows, events = out
+    if dimensions > 1:
+        _, holders = fewest_holders(segments, after, dimensions)
+        if borders_walked(segments, before, after, dimensions) > holders:
+            return _holding(
+                point,
+                event,
+                segments,
+                before,
+                after,
+                False,
+                index,
+                processing,
+                out,
+                count,
+                retrieved,
+            )
+    for dimension in range(dimensions):
+        order, place, stop, bound = walk_of(segments, before + 2 * dimension, after + 2 * dimension)
+        run = 2 * dimension + order
+        is_walk = processing == WALK or (processing == EITHER and stop - place <= SHORT_WALK)
+        if processing == WALK:
+            retrieved += max(stop - place, 0)
+        while True:
+            place = next_place(
+                keys, levels, peaks, run * size, run * peaks_size, place, stop, bound, is_walk
+            )
+            if place >= stop:
+                break
+            row = queries[run * size + place]
+            place += 1
+            if processing != WALK:
+                retrieved += 1
+            query = 2 * dimensions * row
+            if dimensions == 1 or is_entered(
+                places, query, dimension, segments, before, after, dimensions
+            ):
+                points[count], rows[count], events[count] = point, row, event
+                count += 1
+    return count, retrieved
+
+
+@compiled(allocates=False)
+def _holding(
+    point, event, segments, before, after, is_first, index, processing, out, count, retrieved
+):
+    """Write what holds the new values and, unless the stream comes from outside all, not the old ones."""
+    keys, queries, levels, peaks, places, size, peaks_size, dimensions = index
+    points, rows, events = out
+    driving, _ = fewest_holders(segments, after, dimensions)
+    run = 2 * driving + LOWER
+    place, stop = 0, segments[after + run]
+    bound = segments[after + run + 1]
+    while True:
+        place = next_place(
+            keys, levels, peaks, run * size, run * peaks_size, place, stop, bound, False
+        )
+        if place >= stop:
+            return count, retrieved
+        row = queries[run * size + place]
+        place += 1
+        retrieved += 1
+        query = 2 * dimensions * row
+        if holds_all(places, query, segments, after, dimensions) and (
+            is_first or not holds_all(places, query, segments, before, dimensions)
+        ):
+            points[count], rows[count], events[count] = point, row, event
+            count += 1
+
+
+@compiled(allocates=False)
+def _passed(point, segments, before, after, index, processing, out, count, retrieved):
+    """Write what lies between two points and holds neither: in one dimension, what is passed through.
+
+    In more dimensions the straight line may miss it: `coincide.borders.lines` says.
+    """
+    keys, queries, levels, peaks, places, size, peaks_size, dimensions = index
+    points, rows, events = out
+    driving, place, stop, bound = swept(segments, before, after, dimensions)
+    run = 2 * driving + LOWER
+    while True:
+        place = next_place(
+            keys, levels, peaks, run * size, run * peaks_size, place, stop, bound, False
+        )
+        if place >= stop:
+            return count, retrieved
+        row = queries[run * size + place]
+        place += 1
+        retrieved += 1
+        if lies_between(places, 2 * dimensions * row, segments, before, after, dimensions):
+            points[count], rows[count], events[count] = point, row, PASSED
+            count += 1

@@ -1,0 +1,98 @@
+"""Border crossings on the CPU against the oracle, and what must not change them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coincide.borders.monitor import Monitor
+from coincide.borders.options import BorderOptions
+from cpu_fallback.borders.search import BorderSearch
+from tests.helpers.border_cases import Case, answered, cases, expected, pushed
+
+
+@settings(max_examples=250)
+@given(cases())
+def test_crossings_are_the_oracles(case: Case) -> None:
+    assert answered(case) == expected(case)
+
+
+@pytest.mark.slow
+@settings(max_examples=2000)
+@given(cases(most_dimensions=5, most_readings=60))
+def test_crossings_of_many_cases_are_the_oracles(case: Case) -> None:
+    assert answered(case) == expected(case)
+
+
+@settings(max_examples=50)
+@given(cases(), st.integers(1, 5))
+def test_any_batching_gives_the_same_crossings(case: Case, size: int) -> None:
+    steps = []
+    for what, content in case.steps:
+        if what == "push":
+            steps += [("push", content[k : k + size]) for k in range(0, len(content), size)]
+        else:
+            steps.append((what, content))
+    *batched, inside = answered(Case(case.dimensions, case.options, steps))
+    *whole, inside_at_last = answered(case)
+    assert sorted(sum(batched, [])) == sorted(sum(whole, []))
+    assert inside == inside_at_last
+
+
+def test_the_papers_figure_3() -> None:
+    """Queries that begin and end where others do; a stream that walks up and down through them."""
+    monitor = Monitor(1, BorderOptions(interpolate=True, threads=1), BorderSearch)
+    monitor.streams.resize(1)
+    ranges = np.array([(10, 40), (20, 60), (30, 40), (40, 80), (60, 70)], np.float64)
+    monitor.add(ranges[:, :1], ranges[:, 1:])
+    walk = [(0, 0, (35.0,)), (0, 10, (45.0,)), (0, 20, (60.0,)), (0, 30, (5.0,))]
+    told = [(c.query, c.event, c.min_time, c.max_time, c.instant) for c in pushed(monitor, walk)]
+    assert sorted(told) == sorted(
+        [
+            (0, "O", 0, 10, 5),
+            (2, "O", 0, 10, 5),
+            (3, "I", 0, 10, 5),
+            (1, "O", 10, 20, 20),
+            (4, "I", 10, 20, 20),
+            (3, "O", 20, 30, 23),
+            (4, "O", 20, 30, 20),
+        ]
+    )
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("dimensions", [1, 3])
+def test_long_moves_among_many_queries(dimensions: int, threads: int) -> None:
+    """Peaks of several levels, blocks of several threads, chunks that end within a block."""
+    rng = np.random.default_rng(5)
+    lower = rng.integers(0, 900, (3000, dimensions)).astype(np.float64)
+    upper = lower + rng.integers(1, 400, lower.shape)
+    values = rng.integers(-5, 1300, (70_000, dimensions)).astype(np.float64)
+    values[1000:] = np.minimum(
+        np.abs(np.cumsum(rng.normal(0, 0.2, values[1000:].shape), axis=0)), 1300
+    )
+    by_processing = []
+    for processing in ("traversal", "three-sided", "auto"):
+        options = BorderOptions(processing=processing, batch_events=5000, threads=1)
+        monitor = Monitor(dimensions, options, lambda *given: BorderSearch(*given, threads=threads))
+        monitor.streams.resize(1)
+        monitor.add(lower, upper)
+        chunks = list(monitor.push(np.zeros(len(values), np.int64), np.arange(len(values)), values))
+        rows, queries, events = (
+            np.concatenate(column) for column in list(zip(*chunks, strict=True))[:3]
+        )
+        order = np.lexsort((events, queries, rows))
+        by_processing.append(np.stack([rows[order], queries[order], events[order]]))
+    assert (by_processing[0] == by_processing[1]).all()
+    assert (by_processing[0] == by_processing[2]).all()
+    rows, queries, events = by_processing[0]
+    picked = np.random.default_rng(6).choice(len(values), 300)
+    for row in [1, 999, 1000, *picked[picked > 0].tolist()]:
+        was, now = (
+            ((lower <= values[k]) & (values[k] < upper)).all(axis=1) for k in (row - 1, row)
+        )
+        here = rows == row
+        assert set(queries[here & (events == 1)]) == set(np.flatnonzero(now & ~was))
+        assert set(queries[here & (events == 0)]) == set(np.flatnonzero(was & ~now))
