@@ -54,7 +54,7 @@ def is_held(places, query, segments, value):
 @compiled(forceinline=True, allocates=False)
 def holds_all(places, query, segments, point, dimensions):
     """Whether a query's ranges hold a point in all dimensions."""
-    for k in range(0, 2 * dimensions, 2):
+    for k in range(0, 2 * dimensions, 2):  # noqa: SIM110  Numba compiles no generators
         if not is_held(places, query + k, segments, point + k):
             return False
     return True
@@ -84,8 +84,9 @@ def is_entered(places, query, driving, segments, before, after, dimensions):
 
 @compiled(forceinline=True, allocates=False)
 def fewest_holders(segments, after, dimensions):
-    """The dimension in which fewest queries hold a value, and how many: lower borders up to it, less
-    upper ones.
+    """The dimension in which fewest queries hold a value, and how many.
+
+    They are the lower borders up to it, less the upper ones.
     """
     best, fewest = 0, segments[after + LOWER] - segments[after + UPPER]
     for dimension in range(1, dimensions):
@@ -108,8 +109,10 @@ def borders_walked(segments, before, after, dimensions):
 
 @compiled(forceinline=True, allocates=False)
 def swept(segments, before, after, dimensions):
-    """Of the queries that meet what lies between two points in a dimension, where they begin and end in
-    the order of lower borders, and the bound that their keys reach; in the dimension with fewest.
+    """The queries that meet what lies between two points, in the dimension in which these are fewest.
+
+    Their dimension, where they begin and end in the order of lower borders, and the bound that their keys
+    reach.
     """
     best, start, stop, bound = 0, 0, 0, 0
     for dimension in range(dimensions):

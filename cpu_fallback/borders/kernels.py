@@ -125,9 +125,7 @@ def fill(start, stop, segments, kinds, borders, wanted, processing, points, rows
 
 @compiled(forceinline=True, allocates=False)
 def _flat(borders):
-    """The arrays of an index by which crossings are found, flat: keys, queries, levels, peaks, places;
-    and how many keys and peaks an order has, and the dimensions.
-    """
+    """Keys, queries, levels, peaks and places of an index, flat; keys and peaks an order; dimensions."""
     return (
         borders.keys.reshape(borders.keys.size),
         borders.queries.reshape(borders.queries.size),
@@ -142,7 +140,7 @@ def _flat(borders):
 
 @compiled(forceinline=True, allocates=False)
 def _is_same(segments, before, after, width):
-    for k in range(width):
+    for k in range(width):  # noqa: SIM110  Numba compiles no generators
         if segments[before + k] != segments[after + k]:
             return False
     return True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,7 +45,7 @@ _ANY = st.one_of(_GRID, st.floats(-3, 9), st.sampled_from([0.1, 0.3, 1e300, -1e3
 
 @st.composite
 def cases(draw: st.DrawFn, most_dimensions: int = 4, most_readings: int = 25) -> Case:
-    """Values on borders, equal borders, jumps over everything, empty and open ranges, gaps, late readings."""
+    """Values on borders, equal borders, jumps over all, empty and open ranges, gaps, late readings."""
     dimensions = draw(st.integers(1, most_dimensions))
     value = draw(st.sampled_from([_GRID, _ANY]))
     point = st.tuples(*[st.one_of(*[value] * 15, st.just(NAN))] * dimensions)
@@ -104,7 +103,7 @@ def expected(case: Case) -> list[list[Crossing]]:
     return [*answers, sorted(oracle.inside)]
 
 
-def answered(case: Case, new_search: Any = partial(BorderSearch, threads=1)) -> list[list[Any]]:
+def answered(case: Case, new_search: Any = BorderSearch) -> list[list[Any]]:
     """What a monitor says to each push, and at last who is inside what."""
     monitor = Monitor(case.dimensions, case.options, new_search)
     monitor.streams.resize(4)
@@ -118,11 +117,9 @@ def answered(case: Case, new_search: Any = partial(BorderSearch, threads=1)) -> 
         else:
             answers.append(sorted(pushed(monitor, content)))
             monitor = pickle.loads(pickle.dumps(monitor))
-    inside = [
-        pair
-        for chunk in monitor.inside()
-        for pair in zip(*map(np.ndarray.tolist, chunk), strict=True)
-    ]
+    inside: list[Any] = []
+    for streams, queries in monitor.inside():
+        inside += zip(streams.tolist(), queries.tolist(), strict=True)
     return [*answers, sorted(inside)]
 
 
