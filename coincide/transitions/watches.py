@@ -46,12 +46,14 @@ class Crossings(NamedTuple):
         return cls(kind, min_time, max_time, min_time + max_time, np.zeros(kind.size, bool))
 
     def rows(self, index: np.ndarray) -> Crossings:
-        """Some of them: an int64 or bool array."""
+        """Some of them, copied: an int64 or bool array."""
         return Crossings(*(column[index] for column in self))
 
-    def after(self, others: Crossings) -> Crossings:
-        """The others, then these."""
-        return Crossings(*(np.concatenate(each) for each in zip(others, self, strict=True)))
+    def with_inserted(self, before: np.ndarray, others: Crossings) -> Crossings:
+        """These and others, each of which goes before one of these: int64 array, ascending."""
+        return Crossings(
+            *(np.insert(own, before, new) for own, new in zip(self, others, strict=True))
+        )
 
 
 class Found(NamedTuple):
@@ -87,6 +89,11 @@ def repeats(keys: np.ndarray, kind: np.ndarray) -> np.ndarray:
     same = np.zeros(keys.size, bool)
     same[1:] = (keys[1:] == keys[:-1]) & (kind[1:] == kind[:-1])
     return same
+
+
+def first_of_each(keys: np.ndarray) -> np.ndarray:
+    """The first row of each run of equal keys: int64 array."""
+    return np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: keys.size])
 
 
 def last_of_each(keys: np.ndarray) -> np.ndarray:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from coincide.errors import DataError
 from coincide.transitions.kinds import STAYS, TRANSITIONS
@@ -14,12 +13,13 @@ from coincide.transitions.watches import (
     Found,
     decided_by_the_clock,
     decided_by_the_next,
+    first_of_each,
     last_of_each,
     repeats,
 )
-from spark_plugin.worker.arrow.gather import Gather
 from spark_plugin.worker.transitions.arguments import SIDE
 from spark_plugin.worker.transitions.columns import EventColumns
+from spark_plugin.worker.transitions.ids import Ids, PairIds
 from spark_plugin.worker.transitions.reading import HINT, Batch, described, rows_in_words
 from spark_plugin.worker.transitions.reports import TransitionCounts
 
@@ -36,17 +36,18 @@ class OpenWatches:
 
     def __init__(self, columns: EventColumns) -> None:
         self._columns = columns
+        self._ids = PairIds(*(Ids.none(kind) for kind in columns.id_kinds))
         none = np.zeros(0, np.int64)
-        query, stream = (pa.array([], kind) for kind in columns.id_kinds)
-        self._open = Batch((query, stream), Crossings.of(none.astype(np.int8), none, none))
+        self._keys = none  # ascending, and the events in their order
+        self._events = Crossings.of(none.astype(np.int8), none, none)
 
     def __len__(self) -> int:
-        return len(self._open)
+        return self._keys.size
 
     @property
     def undecided(self) -> int:
         """Watches whose stay was not given out."""
-        return int((~self._open.crossings.told).sum())
+        return int((~self._events.told).sum())
 
     def take(self, batch: Batch) -> tuple[pa.Table, TransitionCounts]:
         """What new events decide. A refused batch leaves everything as it was.
@@ -61,10 +62,18 @@ class OpenWatches:
         DataError
             If events are late and invalid ones are refused; if they repeat others and these are.
         """
-        batch = batch.after(self._open) if len(self._open) else batch
-        keys = _pair_codes(batch.ids)
-        order = stable_order(keys)
+        ids, keys = self._ids.keyed(batch.ids)
+        order = stable_order(ids.compact(keys))
         keys, events = keys[order], batch.crossings.rows(order)
+        starts = first_of_each(keys)
+        places = np.searchsorted(self._keys, keys[starts])
+        is_open = np.zeros(starts.size, bool)
+        inside = places < len(self)
+        is_open[inside] = self._keys[places[inside]] == keys[starts[inside]]
+        if is_open.any():  # each goes before the new ones of its key; no row of the batch is its
+            before = starts[is_open]
+            events = events.with_inserted(before, self._events.rows(places[is_open]))
+            keys, order = np.insert(keys, before, keys[before]), np.insert(order, before, -1)
 
         behind = behind_their_group(keys, events.latest)
         late = int(behind.sum())
@@ -78,30 +87,36 @@ class OpenWatches:
         if repeated:
             self._refuse_repeated(batch, order, again)
             if self._columns.arguments.repeated == "first":
-                keys, events, order = keys[~again], events.rows(~again), order[~again]
+                keys, events = keys[~again], events.rows(~again)
 
         found = decided_by_the_next(keys, events, self._columns.rule)
-        rows = self._rows(batch, order, events, found)
         last = last_of_each(keys)
-        query, stream = (column.take(pa.array(order[last])) for column in batch.ids)
-        self._open = Batch((query, stream), events.rows(last)._replace(latest=latest))
-        dropped = {"late": late} if late else {}
-        return rows, _counted(found, repeated, dropped)
+        self._ids = ids
+        rows = self._rows(keys, events, found)
+        self._keep(keys[last], events.rows(last)._replace(latest=latest), places, is_open)
+        return rows, _counted(found, repeated, {"late": late} if late else {})
+
+    def _keep(
+        self, keys: np.ndarray, events: Crossings, places: np.ndarray, is_open: np.ndarray
+    ) -> None:
+        """Put events of ascending keys in their places, or before what is there."""
+        for column, values in zip(self._events, events, strict=True):
+            column[places[is_open]] = values[is_open]
+        if not is_open.all():
+            new, before = ~is_open, places[~is_open]
+            self._keys = np.insert(self._keys, before, keys[new])
+            self._events = self._events.with_inserted(before, events.rows(new))
 
     def pass_time(self, until: int) -> tuple[pa.Table, TransitionCounts]:
         """The stays that a time decides, before which no event is to come: ticks."""
-        events = self._open.crossings
-        found = decided_by_the_clock(events, until, self._columns.rule)
-        rows = self._rows(self._open, np.arange(len(self)), events, found)
-        told = events.told.copy()
-        told[found.row] = True
-        self._open = Batch(self._open.ids, events._replace(told=told))
+        found = decided_by_the_clock(self._events, until, self._columns.rule)
+        rows = self._rows(self._keys, self._events, found)
+        self._events.told[found.row] = True
         return rows, _counted(found)
 
-    def _rows(self, batch: Batch, order: np.ndarray, events: Crossings, found: Found) -> pa.Table:
-        """The rows of the result; `events` are those of the batch in an order."""
+    def _rows(self, keys: np.ndarray, events: Crossings, found: Found) -> pa.Table:
+        """The rows of the result, found among events of these keys."""
         schema = self._columns.schema
-        gathers = [Gather(*each) for each in zip(batch.ids, self._columns.id_kinds, strict=True)]
         words = pa.array(TRANSITIONS)
         batches = []
         for start in range(0, found.row.size, _BATCH_ROWS):
@@ -115,7 +130,7 @@ class OpenWatches:
             batches.append(
                 pa.record_batch(
                     [
-                        *(gather(order[row]) for gather in gathers),
+                        *self._ids.of(keys[row]),
                         kinds.dictionary_decode(),
                         *(pa.array(t).view(f.type) for t, f in zip(times, list(schema)[3:], strict=True)),
                     ],
@@ -143,18 +158,6 @@ class OpenWatches:
             f" O, for example {example}. I and O of one query and stream alternate: mend the data, or let"
             " the first or the last of such a run count, with repeated='first' or repeated='last'"
         )
-
-
-def _pair_codes(ids: tuple[pa.Array, pa.Array]) -> np.ndarray:
-    """Equal numbers for equal ids of query and stream: int64 array, shape (n,)."""
-    (queries, _), (streams, many) = (_codes(column) for column in ids)
-    return queries * many + streams
-
-
-def _codes(values: pa.Array) -> tuple[np.ndarray, int]:
-    stored = values.storage if isinstance(values, pa.ExtensionArray) else values
-    encoded = pc.dictionary_encode(stored)
-    return encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary)
 
 
 def _counted(

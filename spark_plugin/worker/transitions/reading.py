@@ -16,7 +16,6 @@ from spark_plugin.worker.arrow.tables import example_row, readable
 from spark_plugin.worker.arrow.ticks import contiguous
 from spark_plugin.worker.arrow.time_columns import INVALID_REASONS, describe_invalid
 from spark_plugin.worker.arrow.time_words import time_words
-from spark_plugin.worker.arrow.wide_columns import of_one_type, one_array
 from spark_plugin.worker.timestamps.columns import ReadTimes
 from spark_plugin.worker.transitions.arguments import SIDE
 from spark_plugin.worker.transitions.columns import EventColumns
@@ -46,13 +45,6 @@ class Batch:
         """Some of them: an int64 array."""
         query, stream = (column.take(pa.array(index)) for column in self.ids)
         return Batch((query, stream), self.crossings.rows(index))
-
-    def after(self, others: Batch) -> Batch:
-        """The others, then these."""
-        query, stream = (
-            one_array(of_one_type(each)) for each in zip(others.ids, self.ids, strict=True)
-        )
-        return Batch((query, stream), self.crossings.after(others.crossings))
 
 
 @dataclass(frozen=True)
