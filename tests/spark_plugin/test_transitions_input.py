@@ -81,7 +81,7 @@ def test_floats_that_are_no_times() -> None:
 def test_repeated_events() -> None:
     table = columns(event=["I", "I", "O", "O"])
     with pytest.raises(
-        DataError, match=r"2 rows repeat the event before them.*event=I, min_time=5"
+        DataError, match=r"2 rows with events that repeat the one before.*event=I, min_time=5"
     ):
         transition_tables(table, within=10)
     for repeated in ("first", "last"):
@@ -208,7 +208,7 @@ def test_late_events_of_a_stream() -> None:
 
     push = event_table([at(12, "O", "other"), at(13, "I", "other"), behind_the_last])
     monitor = monitor_at_ten()
-    with pytest.raises(DataError, match=r"1 row come after a later one .*event=O, min_time=11"):
+    with pytest.raises(DataError, match=r"1 row with .* after a later one .*event=O, min_time=11"):
         monitor.push(push)
     monitor.push(push.slice(0, 2))  # what was refused has left no trace
     with pytest.raises(DataError, match="come after a later one"):

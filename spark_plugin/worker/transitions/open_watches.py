@@ -144,9 +144,9 @@ class OpenWatches:
             return
         example = described(batch, int(order[np.argmax(behind)]), self._columns)
         raise DataError(
-            f"{SIDE}: {rows_in_words(int(behind.sum()))} come after a later one of their query and"
-            f" stream, for example {example}. Push events in order of their times, all at once by"
-            f" transition_tables, or {HINT}"
+            f"{SIDE}: {rows_in_words(int(behind.sum()))} with events that come after a later one of their"
+            f" query and stream, for example {example}. Push events in order of their times, all at once"
+            f" by transition_tables, or {HINT}"
         )
 
     def _refuse_repeated(self, batch: Batch, order: np.ndarray, again: np.ndarray) -> None:
@@ -154,9 +154,9 @@ class OpenWatches:
             return
         example = described(batch, int(order[np.argmax(again)]), self._columns)
         raise DataError(
-            f"{SIDE}: {rows_in_words(int(again.sum()))} repeat the event before them, I after I or O after"
-            f" O, for example {example}. I and O of one query and stream alternate: mend the data, or let"
-            " the first or the last of such a run count, with repeated='first' or repeated='last'"
+            f"{SIDE}: {rows_in_words(int(again.sum()))} with events that repeat the one before, I after I or"
+            f" O after O, for example {example}. I and O of one query and stream alternate: mend the data,"
+            " or let the first or the last of such a run count, with repeated='first' or repeated='last'"
         )
 
 
