@@ -154,9 +154,9 @@ class OpenWatches:
             return
         example = described(batch, int(order[np.argmax(again)]), self._columns)
         raise DataError(
-            f"{SIDE}: {rows_in_words(int(again.sum()))} with events that repeat the one before, I after I or"
-            f" O after O, for example {example}. I and O of one query and stream alternate: mend the data,"
-            " or let the first or the last of such a run count, with repeated='first' or repeated='last'"
+            f"{SIDE}: {rows_in_words(int(again.sum()))} with events that repeat the one before, I after I"
+            f" or O after O, for example {example}. I and O of one query and stream alternate: mend the"
+            " data, or let the first or the last of a run count, by repeated='first' or repeated='last'"
         )
 
 
