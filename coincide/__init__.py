@@ -36,11 +36,14 @@ if TYPE_CHECKING:
     )
     from spark_plugin.join import correlate, correlate_files, correlate_tables
     from spark_plugin.streams import stream_correlator
+    from spark_plugin.transitions import transition_tables
     from spark_plugin.ways.files.source import register_source
     from spark_plugin.worker.arrow.template_frames import template_rows
     from spark_plugin.worker.delays import templates_from_delays
     from spark_plugin.worker.histograms import Histograms, histograms
     from spark_plugin.worker.reports.reports import JoinReport, JoinSummary
+    from spark_plugin.worker.transitions.monitor import TransitionMonitor
+    from spark_plugin.worker.transitions.reports import TransitionReport, TransitionSummary
 
 _HOMES = {
     "coincide.condition": ("TimingCondition", "Window"),
@@ -62,11 +65,14 @@ _HOMES = {
     ),
     "spark_plugin.join": ("correlate", "correlate_files", "correlate_tables"),
     "spark_plugin.streams": ("stream_correlator",),
+    "spark_plugin.transitions": ("transition_tables",),
     "spark_plugin.ways.files.source": ("register_source",),
     "spark_plugin.worker.arrow.template_frames": ("template_rows",),
     "spark_plugin.worker.delays": ("templates_from_delays",),
     "spark_plugin.worker.histograms": ("Histograms", "histograms"),
     "spark_plugin.worker.reports.reports": ("JoinReport", "JoinSummary"),
+    "spark_plugin.worker.transitions.monitor": ("TransitionMonitor",),
+    "spark_plugin.worker.transitions.reports": ("TransitionReport", "TransitionSummary"),
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -92,6 +98,9 @@ __all__ = [
     "Templates",
     "Tick",
     "TimingCondition",
+    "TransitionMonitor",
+    "TransitionReport",
+    "TransitionSummary",
     "UnmatchableRowsWarning",
     "Window",
     "Within",
@@ -108,6 +117,7 @@ __all__ = [
     "template_rows",
     "templates_from_delays",
     "templates_from_densities",
+    "transition_tables",
     "within",
 ]
 

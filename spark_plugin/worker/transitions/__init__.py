@@ -1,0 +1,1 @@
+"""Region transitions of Arrow data in one process: arguments, reading, open watches, rows and reports."""

@@ -1,0 +1,144 @@
+"""What the columns of a table of events mean, resolved against its schema."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from coincide.errors import ConditionError, SchemaError, brief
+from coincide.transitions.decision import DwellRule
+from coincide.units import Tick
+from spark_plugin.worker.arrow.schemas import arrow_time_column, can_be_key, type_of
+from spark_plugin.worker.arrow.ticks import Ticks
+from spark_plugin.worker.arrow.time_columns import TimeColumn, scale_of
+from spark_plugin.worker.timestamps.intervals import IntervalColumns
+from spark_plugin.worker.transitions.arguments import SIDE, TransitionArguments
+
+
+@dataclass(frozen=True)
+class EventColumns:
+    """The columns of one schema; everything but the rows is known and checked.
+
+    Parameters
+    ----------
+    arguments : TransitionArguments
+    times : IntervalColumns
+    rule : DwellRule
+        In ticks.
+    schema : pa.Schema
+        Of the result.
+    """
+
+    arguments: TransitionArguments
+    times: IntervalColumns
+    rule: DwellRule
+    schema: pa.Schema
+
+    @classmethod
+    def of(cls, schema: pa.Schema, arguments: TransitionArguments) -> EventColumns:
+        """The columns that arguments name.
+
+        Raises
+        ------
+        SchemaError
+            If a column is missing or of a type that cannot serve.
+        ConditionError
+            If durations and units do not go together.
+        """
+        kinds = [type_of(schema, SIDE, name) for name in arguments.columns]
+        kind_of = dict(zip(arguments.columns, kinds, strict=True))
+        ids = [kind_of[arguments.query], kind_of[arguments.stream]]
+        for name, kind in zip((arguments.query, arguments.stream), ids, strict=True):
+            _check_id(name, kind)
+        _check_words(arguments.event, kind_of[arguments.event])
+        clocks = [kind_of[name] for name in arguments.clocks]
+        times = arguments.times(
+            [
+                arrow_time_column(SIDE, name, kind)
+                for name, kind in zip(arguments.clocks, clocks, strict=True)
+            ]
+        )
+        tick = times.scales[0].tick
+        made = [*ids, pa.string(), *(2 * [_result_time(kind, tick) for kind in clocks])]
+        result = pa.schema(list(zip(arguments.result_columns, made, strict=True)))
+        return cls(arguments, times, arguments.rule(tick), result)
+
+    @property
+    def tick(self) -> Tick:
+        """In what times are counted."""
+        return self.times.scales[0].tick
+
+    @property
+    def id_kinds(self) -> tuple[pa.DataType, pa.DataType]:
+        """Plain types of the query and of the stream."""
+        return self.schema.types[0], self.schema.types[1]
+
+    def instant(self, argument: str, value: Any) -> int:
+        """A time that a caller gives, in ticks.
+
+        Parameters
+        ----------
+        argument : str
+            What the caller calls it.
+        value : int, float, datetime, numpy.datetime64 or pa.Scalar
+            As the time columns hold it.
+
+        Raises
+        ------
+        ConditionError
+            If it is no time like those of the columns.
+        """
+        asked, options = self.times.scales[1].column, self.arguments.options
+        try:
+            one = _one_value(value)
+            column = arrow_time_column(SIDE, argument, one.type)
+        except (pa.ArrowException, OverflowError, SchemaError):
+            raise self._no_instant(argument, value) from None
+        if not _goes_with(column, asked):
+            raise self._no_instant(argument, value)
+        ticks = Ticks(one, scale_of(column, self.tick, options))
+        if ticks.null.any() or ticks.not_finite.any() or ticks.out_of_range.any():
+            raise self._no_instant(argument, value)
+        return int(ticks.ticks[0])
+
+    def _no_instant(self, argument: str, value: object) -> ConditionError:
+        family = self.times.scales[1].column.family
+        wanted = {
+            "timestamp": "a datetime with a time zone",
+            "timestamp_ntz": "a datetime without a time zone",
+        }.get(family, "a number")
+        return ConditionError(
+            f"{argument} must be a time as {SIDE}.{self.arguments.clocks[1]} holds them: {wanted}, below"
+            f" 2^61 ticks; found {brief(value)}"
+        )
+
+
+def _one_value(value: Any) -> pa.ChunkedArray:
+    if hasattr(value, "nanosecond"):  # of pandas, whose nanoseconds PyArrow would leave out
+        value = pa.scalar(value, pa.timestamp("ns", None if value.tz is None else str(value.tz)))
+    scalar = value if isinstance(value, pa.Scalar) else pa.scalar(value)
+    return pa.chunked_array([pa.repeat(scalar, 1)])
+
+
+def _goes_with(given: TimeColumn, asked: TimeColumn) -> bool:
+    return given.family == asked.family or (given.family, asked.family) == ("integer", "float")
+
+
+def _result_time(kind: pa.DataType, tick: Tick) -> pa.DataType:
+    return pa.timestamp(tick.unit, kind.tz) if pa.types.is_timestamp(kind) else pa.int64()
+
+
+def _check_id(name: str, kind: pa.DataType) -> None:
+    if not can_be_key(kind):
+        raise SchemaError(
+            f"{SIDE}.{name} is {kind}, which cannot be compared exactly; cast it to a string or an integer"
+        )
+
+
+def _check_words(name: str, kind: pa.DataType) -> None:
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        raise SchemaError(
+            f"{SIDE}.{name} is {kind}; it must be a text: 'I' where a stream enters, 'O' where it leaves"
+        )

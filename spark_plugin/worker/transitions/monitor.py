@@ -1,0 +1,215 @@
+"""Region transitions of a stream of events: Tran-Seq as an object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from coincide.errors import ConditionError, SchemaError
+from coincide.options import CorrelateOptions
+from coincide.transitions.ordering import time_order
+from coincide.transitions.watches import Repeated
+from coincide.units import Duration
+from spark_plugin.worker.arrow.frames import arrow_table, offers_arrow
+from spark_plugin.worker.arrow.time_words import time_words
+from spark_plugin.worker.transitions.arguments import SIDE, TransitionArguments
+from spark_plugin.worker.transitions.columns import EventColumns
+from spark_plugin.worker.transitions.open_watches import OpenWatches
+from spark_plugin.worker.transitions.reading import Batch, read_events
+from spark_plugin.worker.transitions.reports import TransitionCounts, TransitionSummary
+
+
+class TransitionMonitor:
+    """Finds region transitions of events that come bit by bit.
+
+    Tran-Seq (section 6.4 of the BMQ paper). What is kept is the last event of each query and stream.
+    A push takes time for the events pushed and, about 0.1 µs each, for the ids of queries and of streams
+    that are known; an advance for the events kept. Events in order give the same rows however they are
+    cut into pushes, and the rows of `coincide.transition_tables`. It pickles.
+
+    Parameters
+    ----------
+    within, confidence, query, stream, event, time, repeated, options
+        As of `coincide.transition_tables`.
+
+    Raises
+    ------
+    ConditionError
+        If an argument makes no sense.
+    """
+
+    def __init__(
+        self,
+        *,
+        within: Duration,
+        confidence: float | None = None,
+        query: str = "query_id",
+        stream: str = "stream_id",
+        event: str = "event",
+        time: str | Sequence[str] = ("min_time", "max_time"),
+        repeated: Repeated = "raise",
+        options: CorrelateOptions = CorrelateOptions(),
+    ) -> None:
+        self._arguments = TransitionArguments(
+            within, confidence, query, stream, event, time, repeated, options
+        )
+        self._columns: EventColumns | None = None
+        self._watches: OpenWatches | None = None
+        self._clock: int | None = None
+        self._latest: int | None = None
+        self._counts = TransitionCounts()
+        self._rounded = 0.0
+
+    def push(self, events: Any) -> pa.Table:
+        """Take events, and hand out what they decide.
+
+        Parameters
+        ----------
+        events : pa.Table, or whatever offers Arrow's C stream (``__arrow_c_stream__``)
+            Those of one query and stream in order of the midpoints of their timestamps, also across
+            pushes. None that begins before the time that `advance` was given. The first table, which
+            may be empty, says of which types the columns are.
+
+        Returns
+        -------
+        pa.Table
+            As of `coincide.transition_tables`.
+
+        Raises
+        ------
+        SchemaError
+            If a column is missing, of a type that cannot serve, or of another than in the first push.
+        DataError
+            If events are invalid, late or repeated, and are to be refused. Nothing of the push is
+            taken then.
+        ConditionError
+            If units do not go together, or timestamps are intervals and there is no confidence.
+        """
+        return self._take(events, in_order=True)
+
+    def advance(self, time: Any) -> pa.Table:
+        """Move the clock: no event is still to come that could lie before this time.
+
+        Parameters
+        ----------
+        time : int, float, datetime, numpy.datetime64 or pa.Scalar
+            As the time columns hold it.
+
+        Returns
+        -------
+        pa.Table
+            The stays that have become certain: P(T + within < time) reaches the confidence.
+
+        Raises
+        ------
+        ConditionError
+            If it is no such time or lies before the one that was given before, or nothing was pushed yet.
+        """
+        return self._pass_time(self._resolved("advance").instant("time", time))
+
+    def flush(self, until: Any = None) -> pa.Table:
+        """End of the data: `advance` to a time, by default to the largest max_time pushed.
+
+        What is undecided then stays so, and is counted by `summary`. More may be pushed.
+
+        Parameters
+        ----------
+        until : int, float, datetime, numpy.datetime64 or pa.Scalar, optional
+            As the time columns hold it.
+
+        Returns
+        -------
+        pa.Table
+
+        Raises
+        ------
+        ConditionError
+            As `advance`.
+        """
+        columns = self._resolved("flush")
+        if until is not None:
+            return self._pass_time(columns.instant("until", until))
+        known = [time for time in (self._latest, self._clock) if time is not None]
+        return self._pass_time(max(known)) if known else columns.schema.empty_table()
+
+    def summary(self) -> TransitionSummary:
+        """What was found so far, and what is undecided."""
+        return TransitionSummary(
+            self._counts,
+            0 if self._watches is None else self._watches.undecided,
+            self._rounded,
+            None if self._columns is None else self._columns.tick,
+        )
+
+    def _take(self, events: Any, in_order: bool) -> pa.Table:
+        """Take events, those of one query and stream in order or else to be sorted."""
+        if not offers_arrow(events):
+            raise SchemaError(
+                f"{SIDE} must be a table that offers Arrow's C stream, such as those of pyarrow, pandas,"
+                f" Polars and DuckDB; found {type(events).__name__}. .collect() makes one of a Polars"
+                " LazyFrame, .toArrow() of a Spark DataFrame"
+            )
+        table = arrow_table(SIDE, events, self._arguments.columns)
+        columns = EventColumns.of(table.schema, self._arguments)
+        if self._columns is not None and columns != self._columns:
+            raise SchemaError(_other_types(self._columns.schema, columns.schema))
+        reading = read_events(table, columns, self._clock)
+        batch = reading.batch
+        watches = OpenWatches(columns) if self._watches is None else self._watches
+        rows, counts = watches.take(batch if in_order else _sorted(batch))
+        self._columns, self._watches = columns, watches
+        self._counts += replace(counts, events=reading.rows)
+        self._counts += TransitionCounts(dropped=reading.dropped)
+        self._rounded = max(self._rounded, reading.rounded)
+        if len(batch):
+            latest = int(batch.crossings.max_time.max())
+            self._latest = latest if self._latest is None else max(latest, self._latest)
+        return rows
+
+    def _pass_time(self, until: int) -> pa.Table:
+        assert self._watches is not None
+        if self._clock is not None and until < self._clock:
+            scale = self._resolved("advance").times.scales[1]
+            raise ConditionError(
+                f"the clock cannot go back from {time_words(self._clock, scale)} to"
+                f" {time_words(until, scale)}"
+            )
+        rows, counts = self._watches.pass_time(until)
+        self._clock = until
+        self._counts += counts
+        return rows
+
+    def _resolved(self, method: str) -> EventColumns:
+        if self._columns is None:
+            raise ConditionError(
+                f"{method}() knows no columns yet: push events first, or a table without rows"
+            )
+        return self._columns
+
+
+def transitions_of_table(
+    events: Any, until: Any, monitor: TransitionMonitor
+) -> tuple[pa.Table, TransitionSummary]:
+    """All that a new monitor finds in events of any order, and what it tells of them."""
+    found = [monitor._take(events, in_order=False), monitor.flush(until)]
+    return pa.concat_tables(found), monitor.summary()
+
+
+def _sorted(batch: Batch) -> Batch:
+    order = time_order(batch.crossings.latest)
+    return batch if order is None else batch.rows(order)
+
+
+def _other_types(first: pa.Schema, found: pa.Schema) -> str:
+    other = [
+        f"{new.name} is {new.type} and was {old.type}"
+        for old, new in zip(first, found, strict=True)
+        if old != new
+    ]
+    return (
+        f"{SIDE}: all pushes must have columns of the same types, but now"
+        f" {'; '.join(other) or 'time columns differ in type'}; cast them"
+    )

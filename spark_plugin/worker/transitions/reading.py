@@ -1,0 +1,199 @@
+"""From a table to crossings: ids, kinds and ticks; invalid rows refused, or left out and counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coincide.borders.crossings import EVENTS
+from coincide.errors import ConditionError, DataError
+from coincide.transitions.watches import Crossings
+from spark_plugin.worker.arrow.schemas import column_of
+from spark_plugin.worker.arrow.tables import example_row, readable
+from spark_plugin.worker.arrow.ticks import contiguous
+from spark_plugin.worker.arrow.time_columns import INVALID_REASONS, describe_invalid
+from spark_plugin.worker.arrow.time_words import time_words
+from spark_plugin.worker.timestamps.columns import ReadTimes
+from spark_plugin.worker.transitions.arguments import SIDE
+from spark_plugin.worker.transitions.columns import EventColumns
+
+HINT = "leave such rows out with options=CorrelateOptions(invalid='drop')"
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Events, in the order in which they came.
+
+    Parameters
+    ----------
+    ids : (pa.Array, pa.Array)
+        Query and stream, shape (n,), without nulls.
+    crossings : Crossings
+        Shape (n,).
+    """
+
+    ids: tuple[pa.Array, pa.Array]
+    crossings: Crossings
+
+    def __len__(self) -> int:
+        return self.crossings.kind.size
+
+    def rows(self, index: np.ndarray) -> Batch:
+        """Some of them: an int64 array."""
+        query, stream = (column.take(pa.array(index)) for column in self.ids)
+        return Batch((query, stream), self.crossings.rows(index))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read of a table.
+
+    Parameters
+    ----------
+    batch : Batch
+    rows : int
+        Rows in.
+    dropped : dict of str to int
+        Rows left out, by reason.
+    rounded : float
+        Largest change of a time by rounding it, ticks.
+    """
+
+    batch: Batch
+    rows: int
+    dropped: dict[str, int] = field(default_factory=dict)
+    rounded: float = 0.0
+
+
+def read_events(table: pa.Table, columns: EventColumns, clock: int | None) -> Reading:
+    """The events of a table.
+
+    Parameters
+    ----------
+    table : pa.Table
+    columns : EventColumns
+    clock : int or None
+        A time before which no event may lie, ticks.
+
+    Raises
+    ------
+    DataError
+        If rows are invalid and ``options.invalid`` is ``"raise"``.
+    ConditionError
+        If timestamps are intervals and there is no confidence to decide them with.
+    """
+    arguments, times = columns.arguments, columns.times.read(table)
+    names = arguments.query, arguments.stream, arguments.event
+    query, stream, words = (contiguous(column_of(table, SIDE, name)) for name in names)
+    codes = pc.index_in(words, value_set=pa.array(EVENTS, words.type))
+    faults = _faults(times, (query, stream, words), codes, clock)
+    if faults and arguments.options.invalid == "raise":
+        raise DataError(_complaint(table, columns, faults, clock))
+    max_time = times.max_time
+    min_time = max_time - times.shapes
+    kinds = codes.fill_null(0) if codes.null_count else codes
+    crossings = Crossings.of(kinds.to_numpy().astype(np.int8), min_time, max_time)
+    batch, valid = Batch((query, stream), crossings), None
+    if faults:
+        valid = ~np.logical_or.reduce(list(faults.values()))
+        batch = batch.rows(np.flatnonzero(valid))
+    if arguments.confidence is None:
+        _check_exact(batch, columns)
+    dropped = {reason: int(mask.sum()) for reason, mask in faults.items()}
+    return Reading(batch, table.num_rows, dropped, times.rounded(valid))
+
+
+def _faults(
+    times: ReadTimes, columns: tuple[pa.Array, ...], codes: pa.Array, clock: int | None
+) -> dict[str, np.ndarray]:
+    """Masks of invalid rows by reason, each row under its first one; empty where all are valid."""
+    is_known = not codes.null_count and not any(column.null_count for column in columns)
+    early = None
+    if clock is not None and len(codes):
+        early = times.max_time - times.shapes < clock
+    if is_known and times.are_valid and (early is None or not early.any()):
+        return {}
+    null = times.null.copy()
+    for column in columns:
+        null |= _mask(pc.is_null(column))
+    reasons = [("null", null), ("event", _mask(pc.is_null(codes))), *times.faults()]
+    if early is not None:
+        reasons.append(("late", early))
+    found: dict[str, np.ndarray] = {}
+    seen = np.zeros(null.size, bool)
+    for reason, mask in reasons:
+        own = mask & ~seen
+        if own.any():
+            found[reason] = found[reason] | own if reason in found else own
+            seen |= own
+    return found
+
+
+def _mask(values: pa.Array) -> np.ndarray:
+    return np.asarray(values.to_numpy(zero_copy_only=False), bool)
+
+
+def _complaint(
+    table: pa.Table, columns: EventColumns, faults: dict[str, np.ndarray], clock: int | None
+) -> str:
+    messages, names = [], columns.arguments.columns
+    for reason, mask in faults.items():
+        one = table.slice(int(np.argmax(mask)), 1)
+        example = example_row({name: readable(one.column(name)[0]) for name in names})
+        if reason in INVALID_REASONS:
+            messages.append(describe_invalid(columns.times, reason, int(mask.sum()), example))
+            continue
+        messages.append(
+            f"{SIDE}: {_words(table, columns, reason, clock)} in {rows_in_words(int(mask.sum()))}, for"
+            f" example {example}. Mend the data, or {HINT}"
+        )
+    return "; ".join(messages)
+
+
+def _words(table: pa.Table, columns: EventColumns, reason: str, clock: int | None) -> str:
+    arguments = columns.arguments
+    if reason == "null":
+        holding = [name for name in arguments.columns if table.column(name).null_count]
+        return f"nulls in {' and '.join(holding)}"
+    if reason == "event":
+        return f"words other than 'I' and 'O' in {arguments.event}"
+    assert reason == "late"
+    assert clock is not None
+    scale = columns.times.scales[0]
+    return f"times in {scale.column.name} before {time_words(clock, scale)}, to where the clock had gone,"
+
+
+def _check_exact(batch: Batch, columns: EventColumns) -> None:
+    crossings = batch.crossings
+    uncertain = crossings.min_time != crossings.max_time
+    if uncertain.any():
+        example = described(batch, int(np.argmax(uncertain)), columns)
+        raise ConditionError(
+            f"{SIDE}: the timestamps are intervals in {rows_in_words(int(uncertain.sum()))}, for example"
+            f" {example}; dwell times between them are uncertain. Say how certain a transition or stay"
+            " must be, for example confidence=0.5"
+        )
+
+
+def described(batch: Batch, row: int, columns: EventColumns) -> str:
+    """An event in words."""
+    arguments, (lower, upper) = columns.arguments, columns.times.scales
+    query, stream = (readable(column[row]) for column in batch.ids)
+    crossings = batch.crossings
+    return example_row(
+        {
+            arguments.query: query,
+            arguments.stream: stream,
+            arguments.event: EVENTS[crossings.kind[row]],
+            lower.column.name: time_words(int(crossings.min_time[row]), lower),
+            upper.column.name: time_words(int(crossings.max_time[row]), upper),
+        }
+    )
+
+
+def rows_in_words(count: int) -> str:
+    """As "1 row" and "1,000 rows"."""
+    return f"{count:,} row{'' if count == 1 else 's'}"

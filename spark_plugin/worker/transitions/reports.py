@@ -1,0 +1,133 @@
+"""What region transitions tell of themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from coincide.errors import ConditionError, brief
+from coincide.transitions.kinds import TRANSITIONS
+from coincide.units import Tick
+from coincide.warnings import DroppedRowsWarning, RoundedTimesWarning
+from spark_plugin.worker.arrow.time_words import length_words
+from spark_plugin.worker.reports.reports import warn
+from spark_plugin.worker.transitions.arguments import SIDE
+
+_REASONS = {
+    "null": "with nulls",
+    "event": "whose event is neither I nor O",
+    "not_finite": "with NaN or infinity",
+    "range": "out of range",
+    "order": "whose min is above max",
+    "late": "that came too late",
+}
+"""Why an event is left out, in the order in which it is asked, with the words for it."""
+
+
+@dataclass(frozen=True)
+class TransitionCounts:
+    """What became of events.
+
+    Parameters
+    ----------
+    events : int
+        Rows in.
+    dropped : dict of str to int
+        Rows left out, by reason: ``"null"``, ``"event"`` (neither I nor O), ``"not_finite"``,
+        ``"range"``, ``"order"`` (min above max), ``"late"``.
+    repeated : int
+        I after I or O after O.
+    found : dict of str to int
+        Rows of the result, by transition.
+    neither : int
+        Dwell times of which neither the transition nor the stay reaches the confidence.
+    """
+
+    events: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
+    repeated: int = 0
+    found: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TRANSITIONS, 0))
+    neither: int = 0
+
+    def __add__(self, other: TransitionCounts) -> TransitionCounts:
+        reasons = [r for r in _REASONS if r in self.dropped or r in other.dropped]
+        return TransitionCounts(
+            self.events + other.events,
+            {r: self.dropped.get(r, 0) + other.dropped.get(r, 0) for r in reasons},
+            self.repeated + other.repeated,
+            {word: self.found[word] + other.found[word] for word in TRANSITIONS},
+            self.neither + other.neither,
+        )
+
+
+@dataclass(frozen=True)
+class TransitionSummary:
+    """What was found of events, and what is still open.
+
+    Parameters
+    ----------
+    counts : TransitionCounts
+    undecided : int
+        Last events of their query and stream after which too little time is known to say stay.
+    rounded : float
+        Largest change of a time by rounding it to ticks, in ticks.
+    tick : Tick or None
+        In what times were counted; None before the first event.
+    """
+
+    counts: TransitionCounts = TransitionCounts()
+    undecided: int = 0
+    rounded: float = 0.0
+    tick: Tick | None = None
+
+
+class TransitionReport:
+    """Takes what `transition_tables` tells: give one as ``report=``, then ask its `summary`."""
+
+    def __init__(self) -> None:
+        self._known: TransitionSummary | None = None
+
+    def summary(self) -> TransitionSummary:
+        """What was found.
+
+        Raises
+        ------
+        ConditionError
+            If nothing has reported here.
+        """
+        if self._known is None:
+            raise ConditionError(
+                "nothing has reported here; give this report to transition_tables(..., report=report)"
+            )
+        return self._known
+
+    def take(self, known: TransitionSummary) -> None:
+        """What is known."""
+        self._known = known
+
+
+def check_report(report: object) -> None:
+    """Refuse what is no report.
+
+    Raises
+    ------
+    ConditionError
+    """
+    if report is not None and not isinstance(report, TransitionReport):
+        raise ConditionError(f"report must be a TransitionReport(); found {brief(report)}")
+
+
+def tell(summary: TransitionSummary, report: TransitionReport | None) -> None:
+    """Hand a summary to the report, if there is one, and warn of what is lost."""
+    if report is not None:
+        report.take(summary)
+    counts = summary.counts
+    if counts.dropped:
+        listed = ", ".join(f"{n:,} {_REASONS[why]}" for why, n in counts.dropped.items())
+        warn(
+            f"{SIDE}, {counts.events:,} rows: {sum(counts.dropped.values()):,} invalid, left out"
+            f" ({listed})",
+            DroppedRowsWarning,
+        )
+    if summary.rounded and summary.tick is not None:
+        change = length_words(summary.rounded, summary.tick, digits=3)
+        warn(f"{SIDE}: times rounded by up to {change}", RoundedTimesWarning)
