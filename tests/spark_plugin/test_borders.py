@@ -248,14 +248,14 @@ def test_many_queries_are_merged_and_removed() -> None:
 
 
 def test_memory_is_what_the_page_says() -> None:
-    """Bytes of a query: 40 a dimension and two peaks in 15 of 4 bytes, and 9; of a stream 9 + 16 d."""
+    """Bytes of a query: 40 and two peaks of 4 for each 15 a dimension, and 9; of a stream 9 + 16 d."""
     monitor = BorderMonitor(
         pa.table({"query_id": range(10_000), "lower": np.zeros(10_000), "upper": np.ones(10_000)})
     )
-    assert monitor.nbytes == pytest.approx(10_000 * (40 + 8 * 4 / 15 + 9), rel=0.1)
+    assert monitor.nbytes == pytest.approx(10_000 * (40 + 8 / 15 + 9), rel=0.02)
     before = monitor.nbytes
     monitor.push(readings(stream_id=range(5000), time=[0] * 5000, value=[0.5] * 5000))
-    assert monitor.nbytes - before == pytest.approx(5000 * 25, rel=0.1)
+    assert monitor.nbytes - before == pytest.approx(5000 * 25, rel=0.02)
 
 
 def test_who_is_inside_what() -> None:
