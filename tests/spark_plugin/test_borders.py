@@ -126,6 +126,7 @@ def test_gaps_repeated_times_and_invalid_rows_are_counted() -> None:
         ({"stream_id": [1.0] * 4}, coincide.SchemaError, "compared exactly"),
         ({"time": [2**61, 1, 2, 3]}, coincide.DataError, "reach 2\\^61"),
         ({"time": ["a"] * 4}, coincide.SchemaError, "must be a timestamp"),
+        ({"time": [0.5, 1, 2, 3]}, coincide.SchemaError, r"options=BorderOptions\(unit='s'\)"),
     ],
 )
 def test_readings_that_are_none(changes: dict[str, Any], error: type, words: str) -> None:
@@ -241,10 +242,20 @@ def test_many_queries_are_merged_and_removed() -> None:
         monitor.add(queries.slice(start, 1500))
     monitor.remove(range(0, 12_000, 2))
     monitor.remove(range(1, 4001, 2))
+    monitor.remove([])
     left = queries.filter(pc.is_in(queries["query_id"], pa.array(range(4001, 12_000, 2))))
     walk = readings(stream_id=[1] * 50, time=range(50), value=rng.uniform(0, 100, 50))
     assert sorted(told(monitor.push(walk))) == sorted(told(border_crossing_tables(walk, left)))
     assert monitor.summary().queries == left.num_rows
+    monitor.remove(left["query_id"])
+    later = walk.set_column(1, "time", pa.array(range(50, 100)))
+    assert not monitor.push(later).num_rows
+    monitor.add(left)
+    last = walk.set_column(1, "time", pa.array(range(100, 150)))
+    both = border_crossing_tables(pa.concat_tables([later, last]), left)
+    assert sorted(told(monitor.push(last))) == sorted(
+        told(both.filter(pc.field("max_time") >= 100))
+    )
 
 
 def test_memory_is_what_the_page_says() -> None:
