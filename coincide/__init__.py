@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     __version__: str
+    from coincide.borders.options import BorderOptions
     from coincide.condition import TimingCondition, Window
     from coincide.errors import (
         BackendError,
@@ -34,11 +35,14 @@ if TYPE_CHECKING:
         RoundedTimesWarning,
         UnmatchableRowsWarning,
     )
+    from spark_plugin.borders import border_crossing_tables, inside_tables
     from spark_plugin.join import correlate, correlate_files, correlate_tables
     from spark_plugin.streams import stream_correlator
     from spark_plugin.transitions import transition_tables
     from spark_plugin.ways.files.source import register_source
     from spark_plugin.worker.arrow.template_frames import template_rows
+    from spark_plugin.worker.borders.monitor import BorderMonitor
+    from spark_plugin.worker.borders.reports import BorderReport, BorderSummary
     from spark_plugin.worker.delays import templates_from_delays
     from spark_plugin.worker.histograms import Histograms, histograms
     from spark_plugin.worker.reports.reports import JoinReport, JoinSummary
@@ -46,6 +50,7 @@ if TYPE_CHECKING:
     from spark_plugin.worker.transitions.reports import TransitionReport, TransitionSummary
 
 _HOMES = {
+    "coincide.borders.options": ("BorderOptions",),
     "coincide.condition": ("TimingCondition", "Window"),
     "coincide.errors": (
         "BackendError", "CoincideError", "ConditionError", "DataError", "MemoryBudgetError",
@@ -63,11 +68,14 @@ _HOMES = {
         "CoincideWarning", "DroppedRowsWarning", "NoPairsWarning", "RoundedTimesWarning",
         "UnmatchableRowsWarning",
     ),
+    "spark_plugin.borders": ("border_crossing_tables", "inside_tables"),
     "spark_plugin.join": ("correlate", "correlate_files", "correlate_tables"),
     "spark_plugin.streams": ("stream_correlator",),
     "spark_plugin.transitions": ("transition_tables",),
     "spark_plugin.ways.files.source": ("register_source",),
     "spark_plugin.worker.arrow.template_frames": ("template_rows",),
+    "spark_plugin.worker.borders.monitor": ("BorderMonitor",),
+    "spark_plugin.worker.borders.reports": ("BorderReport", "BorderSummary"),
     "spark_plugin.worker.delays": ("templates_from_delays",),
     "spark_plugin.worker.histograms": ("Histograms", "histograms"),
     "spark_plugin.worker.reports.reports": ("JoinReport", "JoinSummary"),
@@ -78,6 +86,10 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "BackendError",
+    "BorderMonitor",
+    "BorderOptions",
+    "BorderReport",
+    "BorderSummary",
     "CoincideError",
     "CoincideWarning",
     "ConditionError",
@@ -105,12 +117,14 @@ __all__ = [
     "Window",
     "Within",
     "__version__",
+    "border_crossing_tables",
     "correlate",
     "correlate_files",
     "correlate_tables",
     "deadline",
     "delay",
     "histograms",
+    "inside_tables",
     "mutual_deadline",
     "register_source",
     "stream_correlator",

@@ -51,6 +51,17 @@ def seismic() -> SeismicPicks:
         pytest.skip(f"the seismic picks are not here: {error}")
 
 
+@pytest.fixture(scope="session")
+def nab_series() -> pa.Table:
+    """The NAB series: value and timestamp of each."""
+    from bench.nab import read_series
+
+    try:
+        return read_series()
+    except FileNotFoundError as error:
+        pytest.skip(f"the NAB series are not here: {error}")
+
+
 SPARK_SETTINGS = {
     # Small joins wait for the compiler longer than for anything else. Compiled plans run in
     # `test_generated_code` and wherever the command line or a process of its own starts Spark.

@@ -88,6 +88,11 @@ class StreamTable:
         """Bytes of all arrays."""
         return sum(each.nbytes for each in (self.known, self.times, self.values, self.segments))
 
+    def reserve(self, streams: int) -> None:
+        """Have room for streams that are called 0 ... streams - 1, and for some more."""
+        if streams > len(self):
+            self.resize(max(streams, 2 * len(self)))
+
     def resize(self, streams: int) -> None:
         """Make room for streams that are called 0 ... streams - 1."""
         for name in ("known", "times", "values", "segments"):

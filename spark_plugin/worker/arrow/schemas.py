@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from coincide.errors import SchemaError
-from coincide.units import NANOSECONDS_PER_UNIT
+from coincide.units import NANOSECONDS_PER_UNIT, Tick
 from spark_plugin.worker.arrow.time_columns import (
     TimeColumn,
 )
@@ -74,6 +74,11 @@ def arrow_time_column(side: str, name: str, kind: pa.DataType) -> TimeColumn:
         f"{side}.{name} is {kind}; a time column must be a timestamp, an integer or a float. Cast it"
         " where the data are written, or with pyarrow.compute (strptime for texts)"
     )
+
+
+def result_time(kind: pa.DataType, tick: Tick) -> pa.DataType:
+    """The type in which times of a column of some type are handed out, as ticks."""
+    return pa.timestamp(tick.unit, kind.tz) if pa.types.is_timestamp(kind) else pa.int64()
 
 
 def check_keys(

@@ -10,7 +10,12 @@ import pyarrow as pa
 from coincide.errors import ConditionError, SchemaError, brief
 from coincide.transitions.decision import DwellRule
 from coincide.units import Tick
-from spark_plugin.worker.arrow.schemas import arrow_time_column, can_be_key, type_of
+from spark_plugin.worker.arrow.schemas import (
+    arrow_time_column,
+    can_be_key,
+    result_time,
+    type_of,
+)
 from spark_plugin.worker.arrow.ticks import Ticks
 from spark_plugin.worker.arrow.time_columns import TimeColumn, scale_of
 from spark_plugin.worker.timestamps.intervals import IntervalColumns
@@ -61,7 +66,7 @@ class EventColumns:
             ]
         )
         tick = times.scales[0].tick
-        made = [*ids, pa.string(), *(2 * [_result_time(kind, tick) for kind in clocks])]
+        made = [*ids, pa.string(), *(2 * [result_time(kind, tick) for kind in clocks])]
         result = pa.schema(list(zip(arguments.result_columns, made, strict=True)))
         return cls(arguments, times, arguments.rule(tick), result)
 
@@ -124,10 +129,6 @@ def _one_value(value: Any) -> pa.ChunkedArray:
 
 def _goes_with(given: TimeColumn, asked: TimeColumn) -> bool:
     return given.family == asked.family or (given.family, asked.family) == ("integer", "float")
-
-
-def _result_time(kind: pa.DataType, tick: Tick) -> pa.DataType:
-    return pa.timestamp(tick.unit, kind.tz) if pa.types.is_timestamp(kind) else pa.int64()
 
 
 def _check_id(name: str, kind: pa.DataType) -> None:

@@ -17,9 +17,10 @@ from coincide.transitions.watches import (
     last_of_each,
     repeats,
 )
+from spark_plugin.worker.arrow.ids import Ids
 from spark_plugin.worker.transitions.arguments import SIDE
 from spark_plugin.worker.transitions.columns import EventColumns
-from spark_plugin.worker.transitions.ids import Ids, PairIds
+from spark_plugin.worker.transitions.ids import PairIds
 from spark_plugin.worker.transitions.reading import HINT, Batch, described, rows_in_words
 from spark_plugin.worker.transitions.reports import TransitionCounts
 

@@ -1,0 +1,137 @@
+"""Border crossings: of Arrow tables in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from coincide.borders.options import BorderOptions
+from spark_plugin.worker.arrow.frames import arrow_table
+from spark_plugin.worker.borders.arguments import READINGS
+from spark_plugin.worker.borders.monitor import BorderMonitor
+from spark_plugin.worker.borders.readings import ReadingColumns, read_readings
+from spark_plugin.worker.borders.reports import BorderReport, check_report, tell
+
+
+def border_crossing_tables(
+    readings: Any,
+    queries: Any,
+    *,
+    stream: str = "stream_id",
+    time: str = "time",
+    values: str | Sequence[str] = ("value",),
+    query: str = "query_id",
+    options: BorderOptions = BorderOptions(),
+    report: BorderReport | None = None,
+) -> pa.Table:
+    """Find when streams of readings cross the borders of queries, in this process.
+
+    The border-crossing events of the BMQ paper (Definition 2). A query has a range [lower, upper) in each
+    dimension. A stream enters it (event ``I``) where a reading lies in the range and the one before it does
+    not, and leaves it (``O``) where it is the other way round. It has crossed somewhere between the two
+    readings: the event's timestamp is the interval of their times, and can be correlated as it is.
+
+    Parameters
+    ----------
+    readings : pa.Table, or whatever offers Arrow's C stream (``__arrow_c_stream__``)
+        In any order. Of readings of one stream and time, that with the least values counts, and the others
+        are left out and counted.
+    queries : as readings
+        A column of distinct ids, and one of lower and one of upper borders for each value column: for
+        ``x`` they are ``lower_x`` and ``upper_x``; for a single one ``lower`` and ``upper`` will do. Null
+        or infinite: the range is open on that side.
+    stream, time : str
+        Columns of readings: what moves, of any type that can be a key, and when it was read.
+    values : str or sequence of str
+        One to nine columns of readings; where one of them is null or NaN the reading is a gap, and the
+        stream is taken to be where it was.
+    query : str
+        The column of the ids of queries.
+    options : BorderOptions
+    report : BorderReport, optional
+        Is told what was found, and what was left out.
+
+    Returns
+    -------
+    pa.Table
+        The columns of query and stream, ``event``, ``min_time``, ``max_time`` and, with
+        ``interpolate=True``, ``crossing_time``; in order of times within a stream. Times are timestamps,
+        or int64 ticks where the column holds numbers.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing or of a type that cannot serve.
+    ConditionError
+        If an argument makes no sense.
+    DataError
+        If a query makes no sense, or readings are invalid and are to be refused.
+    BackendError
+        If ``backend="gpu"`` and there is none.
+
+    Warns
+    -----
+    DroppedRowsWarning, RoundedTimesWarning
+    """
+    check_report(report)
+    monitor = _monitor(queries, stream, time, values, query, options)
+    found = _push_all(monitor, readings)
+    tell(monitor.summary(), report)
+    return found
+
+
+def inside_tables(
+    readings: Any,
+    queries: Any,
+    *,
+    stream: str = "stream_id",
+    time: str = "time",
+    values: str | Sequence[str] = ("value",),
+    query: str = "query_id",
+    options: BorderOptions = BorderOptions(),
+) -> pa.Table:
+    """Which streams are inside which queries after all readings: who is where.
+
+    For another moment, give the readings up to it.
+
+    Parameters
+    ----------
+    readings, queries, stream, time, values, query, options
+        As of `border_crossing_tables`.
+
+    Returns
+    -------
+    pa.Table
+        The columns of query and stream, in no particular order.
+
+    Raises
+    ------
+    SchemaError, ConditionError, DataError, BackendError
+        As `border_crossing_tables`.
+    """
+    monitor = _monitor(queries, stream, time, values, query, options)
+    _push_all(monitor, readings)
+    tell(monitor.summary(), None)
+    return monitor.inside()
+
+
+def _monitor(
+    queries: Any,
+    stream: str,
+    time: str,
+    values: str | Sequence[str],
+    query: str,
+    options: BorderOptions,
+) -> BorderMonitor:
+    return BorderMonitor(
+        queries, stream=stream, time=time, values=values, query=query, options=options
+    )
+
+
+def _push_all(monitor: BorderMonitor, readings: Any) -> pa.Table:
+    """The crossings of readings in any order."""
+    table = arrow_table(READINGS, readings, monitor.arguments.columns)
+    columns = ReadingColumns.of(table.schema, monitor.arguments)
+    return monitor.take(read_readings(table, columns).in_order(), columns)

@@ -1,0 +1,275 @@
+"""Border crossings of streams of Arrow tables: queries come and go between them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coincide.borders.crossings import EVENTS, IN, Crossings
+from coincide.borders.monitor import Monitor
+from coincide.borders.options import BorderOptions
+from coincide.errors import DataError, SchemaError
+from spark_plugin.worker.arrow.frames import arrow_table
+from spark_plugin.worker.arrow.gather import Gather
+from spark_plugin.worker.arrow.ids import Ids
+from spark_plugin.worker.arrow.ticks import contiguous
+from spark_plugin.worker.borders.arguments import QUERIES, READINGS, BorderArguments
+from spark_plugin.worker.borders.queries import Queries, query_table, read_queries
+from spark_plugin.worker.borders.readings import ReadingColumns, Readings, read_readings
+from spark_plugin.worker.borders.reports import BorderSummary
+from spark_plugin.worker.borders.searching import NewSearch
+
+
+class BorderMonitor:
+    """Tells when streams of readings cross the borders of queries, batch by batch.
+
+    The BMQ processor (section 4 of its paper): a stream table and sorted borders. Streams may have any
+    number of readings in a push; those of one stream must come in order of time, and a reading that is
+    not later than those before it is left out and counted. However readings are cut into pushes, the
+    crossings are the same. It pickles.
+
+    Parameters
+    ----------
+    queries : pa.Table, or whatever offers Arrow's C stream (``__arrow_c_stream__``)
+        The first ones; it may have no rows. As of `coincide.border_crossing_tables`.
+    stream, time, values, query, options
+        As of `coincide.border_crossing_tables`.
+
+    Raises
+    ------
+    SchemaError, ConditionError, DataError
+        As `coincide.border_crossing_tables`.
+    """
+
+    def __init__(
+        self,
+        queries: Any,
+        *,
+        stream: str = "stream_id",
+        time: str = "time",
+        values: str | Sequence[str] = ("value",),
+        query: str = "query_id",
+        options: BorderOptions = BorderOptions(),
+    ) -> None:
+        self.arguments = BorderArguments(stream, time, values, query, options)
+        threads = options.threads or len(os.sched_getaffinity(0))
+        self._monitor = Monitor(
+            self.arguments.dimensions, options, NewSearch(options.backend, threads)
+        )
+        self._columns: ReadingColumns | None = None
+        self._streams: Ids | None = None
+        self._ids: Ids | None = None
+        self._is_live = np.zeros(0, np.bool_)
+        self._is_empty = np.zeros(0, np.bool_)
+        self._told = BorderSummary()
+        self.add(queries)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the index and of the stream table, ids apart."""
+        return self._monitor.nbytes
+
+    def add(self, queries: Any) -> None:
+        """Add queries. A stream that is in the range of one has entered it without an event.
+
+        Parameters
+        ----------
+        queries : pa.Table, or whatever offers Arrow's C stream
+            As the first ones, with other ids than all live ones.
+
+        Raises
+        ------
+        SchemaError
+            If a column is missing, of a type that cannot serve, or ids are of another type than before.
+        DataError
+            If a query makes no sense, or its id is that of a live one. None is added then.
+        """
+        found = read_queries(query_table(queries, self.arguments), self.arguments)
+        ids = Ids.none(found.ids.type) if self._ids is None else self._ids
+        if ids.kind != found.ids.type:
+            raise SchemaError(
+                f"{QUERIES}.{self.arguments.query} is {found.ids.type}, and was {ids.kind} before; cast it"
+            )
+        self._refuse_known(found, ids)
+        # An id that was removed may come again, as another query: each row has a number of its own.
+        self._ids = ids.followed_by(found.ids)
+        self._monitor.add(found.lower, found.upper)
+        is_empty = (found.lower == found.upper).any(axis=1)
+        self._is_live = np.append(self._is_live, np.ones(is_empty.size, np.bool_))
+        self._is_empty = np.append(self._is_empty, is_empty)
+
+    def remove(self, ids: Any) -> None:
+        """Remove queries: nothing more is told of them.
+
+        Parameters
+        ----------
+        ids : sequence, or pa.Array
+            Of live queries.
+
+        Raises
+        ------
+        SchemaError
+            If they are of another type than the queries' ids.
+        DataError
+            If one is not live. None is removed then.
+        """
+        assert self._ids is not None
+        try:
+            given = contiguous(pa.chunked_array([_array(ids, self._ids.kind)]))
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise SchemaError(
+                f"the ids of queries are {self._ids.kind}; found others ({error})"
+            ) from None
+        live = np.flatnonzero(self._is_live)
+        found = pc.index_in(given, value_set=self._ids.of(live))
+        if found.null_count:
+            unknown = given.filter(found.is_null())
+            raise DataError(
+                f"{found.null_count:,} of the ids to remove are those of no query, for example"
+                f" {unknown[0].as_py()!r}"
+            )
+        numbers = live[found.to_numpy()]
+        self._is_live[numbers] = False
+        self._monitor.remove(np.sort(numbers))
+
+    def push(self, readings: Any) -> pa.Table:
+        """Take readings, and hand out the crossings that they show.
+
+        Parameters
+        ----------
+        readings : pa.Table, or whatever offers Arrow's C stream
+            The first table, which may be empty, says of which types the columns are.
+
+        Returns
+        -------
+        pa.Table
+            As of `coincide.border_crossing_tables`, in order of streams and times.
+
+        Raises
+        ------
+        SchemaError
+            If a column is missing, of a type that cannot serve, or of another than in the first push.
+        DataError
+            If readings are invalid, and are to be refused. Nothing of the push is taken then.
+        """
+        table = arrow_table(READINGS, readings, self.arguments.columns)
+        columns = ReadingColumns.of(table.schema, self.arguments)
+        if self._columns not in (None, columns):
+            raise SchemaError(
+                f"{READINGS}: the columns {', '.join(self.arguments.columns)} are of other types than in"
+                " the first push; cast them"
+            )
+        return self.take(read_readings(table, columns), columns)
+
+    def take(self, readings: Readings, columns: ReadingColumns) -> pa.Table:
+        """The crossings of readings that have been read."""
+        self._columns = columns
+        return pa.Table.from_batches(self.crossings(readings), self.schema)
+
+    def inside(self) -> pa.Table:
+        """Which streams are inside which queries, after all that was pushed.
+
+        Returns
+        -------
+        pa.Table
+            The query and the stream column, in no particular order.
+        """
+        assert self._ids is not None
+        streams = self._streams or Ids.none(pa.null())
+        schema = pa.schema(
+            [(self.arguments.query, self._ids.kind), (self.arguments.stream, streams.kind)]
+        )
+        batches = [
+            pa.record_batch([self._ids.of(queries), streams.of(of_streams)], schema=schema)
+            for of_streams, queries in self._monitor.inside()
+        ]
+        return pa.Table.from_batches(batches, schema)
+
+    def summary(self) -> BorderSummary:
+        """What became of all readings so far, and what was found."""
+        taken = self._monitor.taken
+        return replace(
+            self._told,
+            gaps=taken.gaps,
+            repeated=taken.repeated,
+            late=taken.late,
+            queries=int(self._is_live.sum()),
+            empty=int((self._is_live & self._is_empty).sum()),
+            retrieved=self._monitor.retrieved,
+            tick=None if self._columns is None else self._columns.tick,
+        )
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the result."""
+        assert self._columns is not None
+        assert self._ids is not None
+        times = [self._columns.time_kind] * (len(self.arguments.made) - 3)
+        kinds = [self._ids.kind, self._columns.stream_kind, pa.string(), *times]
+        return pa.schema(list(zip(self.arguments.made, kinds, strict=True)))
+
+    def crossings(self, readings: Readings) -> Iterator[pa.RecordBatch]:
+        """The crossings of readings, in batches. They are taken at once, and told while one goes on."""
+        if self._streams is None:
+            self._streams = Ids.none(readings.streams.type)
+        self._streams, numbers = self._streams.numbered(readings.streams)
+        self._monitor.streams.reserve(len(self._streams.known))
+        self._told = replace(
+            self._told,
+            readings=self._told.readings + readings.rows,
+            dropped=_sum_of(self._told.dropped, readings.dropped),
+            rounded=max(self._told.rounded, readings.rounded),
+        )
+        found = self._monitor.push(numbers, readings.times, readings.values)
+        return self._batches(Gather(readings.streams, readings.streams.type), found)
+
+    def _batches(self, streams: Gather, found: Iterable[Crossings]) -> Iterator[pa.RecordBatch]:
+        assert self._ids is not None
+        words = pa.array(EVENTS)
+        schema = self.schema
+        for part in found:
+            entered = int((part.events == IN).sum())
+            self._told = replace(
+                self._told,
+                entered=self._told.entered + entered,
+                left=self._told.left + part.events.size - entered,
+            )
+            events = pa.DictionaryArray.from_arrays(pa.array(part.events), words)
+            times = [part.min_times, part.max_times]
+            times += [] if part.instants is None else [part.instants]
+            yield pa.record_batch(
+                [
+                    self._ids.of(part.queries),
+                    streams(part.rows),
+                    events.dictionary_decode(),
+                    *(pa.array(each).view(schema.types[-1]) for each in times),
+                ],
+                schema=schema,
+            )
+
+    def _refuse_known(self, found: Queries, ids: Ids) -> None:
+        live = ids.of(np.flatnonzero(self._is_live))
+        known = pc.is_in(found.ids, value_set=live)
+        count = pc.sum(known).as_py() or 0
+        if count:
+            example = found.ids.filter(known)[0].as_py()
+            raise DataError(
+                f"{QUERIES}: ids of live queries in {count:,} row{'s' if count > 1 else ''}, for example"
+                f" {example!r}; remove these first, or give others"
+            )
+
+
+def _array(ids: Any, kind: pa.DataType) -> pa.Array:
+    if isinstance(ids, pa.ChunkedArray):
+        ids = ids.combine_chunks()
+    return ids.cast(kind) if isinstance(ids, pa.Array) else pa.array(list(ids), kind)
+
+
+def _sum_of(first: dict[str, int], second: dict[str, int]) -> dict[str, int]:
+    return {why: first.get(why, 0) + second.get(why, 0) for why in {**first, **second}}

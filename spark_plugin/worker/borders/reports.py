@@ -1,0 +1,121 @@
+"""What border crossings tell of themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+
+from coincide.errors import ConditionError, brief
+from coincide.units import Tick
+from coincide.warnings import DroppedRowsWarning, RoundedTimesWarning
+from spark_plugin.worker.arrow.time_words import length_words
+from spark_plugin.worker.borders.arguments import READINGS
+from spark_plugin.worker.borders.readings import REASONS
+from spark_plugin.worker.reports.reports import warn
+
+
+@dataclass(frozen=True)
+class BorderSummary:
+    """What became of readings, and what was found.
+
+    Parameters
+    ----------
+    readings : int
+        Rows in.
+    dropped : dict of str to int
+        Invalid rows left out, by reason: ``"null"`` (no stream or no time), ``"not_finite"`` and
+        ``"range"`` (of times), ``"infinite"`` (of values).
+    gaps : int
+        With a value that is null or NaN: their stream is taken to be where it was.
+    repeated, late : int
+        Of a time that their stream has had, or that it is past: left out.
+    queries, empty : int
+        Live queries, and those of them whose range holds nothing.
+    entered, left : int
+        I and O events.
+    retrieved : int
+        Queries that were taken out of the index for them. The paper's processing efficiency is what was
+        found over this.
+    rounded : float
+        Largest change of a time by rounding it to ticks, in ticks.
+    tick : Tick or None
+        In what times are counted; None before the first reading.
+    """
+
+    readings: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
+    gaps: int = 0
+    repeated: int = 0
+    late: int = 0
+    queries: int = 0
+    empty: int = 0
+    entered: int = 0
+    left: int = 0
+    retrieved: int = 0
+    rounded: float = 0.0
+    tick: Tick | None = None
+
+    @property
+    def events(self) -> int:
+        """All crossings."""
+        return self.entered + self.left
+
+    @classmethod
+    def of_counts(cls, counts: dict[str, int], **known: object) -> BorderSummary:
+        """From numbers by name, as tasks count them: those of dropped rows by their reasons."""
+        dropped = {reason: counts[reason] for reason in REASONS if counts.get(reason)}
+        own = {f.name for f in fields(cls)}
+        numbers = {name: n for name, n in counts.items() if name in own}
+        return cls(dropped=dropped, **numbers, **known)  # type: ignore[arg-type]
+
+
+class BorderReport:
+    """Takes what `border_crossings` tells: give one as ``report=``, then ask its `summary`."""
+
+    def __init__(self) -> None:
+        self._known: BorderSummary | None = None
+
+    def summary(self) -> BorderSummary:
+        """What was found.
+
+        Raises
+        ------
+        ConditionError
+            If nothing has reported here yet.
+        """
+        if self._known is None:
+            raise ConditionError(
+                "nothing has reported here; give this report to border_crossings(..., report=report), and"
+                " use its result first"
+            )
+        return self._known
+
+    def take(self, known: BorderSummary) -> None:
+        """What is known."""
+        self._known = known
+
+
+def check_report(report: object) -> None:
+    """Refuse what is no report.
+
+    Raises
+    ------
+    ConditionError
+    """
+    if report is not None and not isinstance(report, BorderReport):
+        raise ConditionError(f"report must be a BorderReport(); found {brief(report)}")
+
+
+def tell(summary: BorderSummary, report: BorderReport | None) -> None:
+    """Hand a summary to the report, if there is one, and warn of what is lost."""
+    if report is not None:
+        report.take(summary)
+    if summary.dropped:
+        listed = ", ".join(f"{n:,} with {REASONS[why]}" for why, n in summary.dropped.items())
+        warn(
+            f"{READINGS}, {summary.readings:,} rows: {sum(summary.dropped.values()):,} invalid, left out"
+            f" ({listed})",
+            DroppedRowsWarning,
+        )
+    if summary.rounded and summary.tick is not None:
+        change = length_words(summary.rounded, summary.tick, digits=3)
+        warn(f"{READINGS}: times rounded by up to {change}", RoundedTimesWarning)
