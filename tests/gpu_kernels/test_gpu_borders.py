@@ -7,6 +7,7 @@ Runs where there is a GPU, or in the CUDA simulator (``NUMBA_ENABLE_CUDASIM=1``)
 from __future__ import annotations
 
 import gc
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,9 @@ from hypothesis import given, settings
 
 from coincide import BackendError
 from coincide.borders.index import BorderIndex
+from coincide.borders.monitor import Monitor
 from coincide.borders.moves import EITHER, PEAKS, WALK
+from coincide.borders.options import BorderOptions
 from coincide.errors import MemoryBudgetError
 from cpu_fallback.borders.search import BorderSearch as HostSearch
 from tests.helpers.border_cases import Case, answered, cases
@@ -26,6 +29,7 @@ if problem := gpu_problem():
 from gpu_kernels.borders import moves, residents, search
 from gpu_kernels.borders.search import BorderSearch
 from gpu_kernels.device import memory
+from spark_plugin.worker.borders.searching import NewSearch
 from tests.helpers.border_searches import ALL, BothSearches, drawn_index, drawn_points, joined
 from tests.helpers.device_faults import allocating
 
@@ -142,6 +146,45 @@ def test_without_memory_whoever_goes_on_finds_the_rest(monkeypatch: pytest.Monke
     for found, column in zip(joined(chunks), expected, strict=True):
         np.testing.assert_array_equal(found, column)
     assert made.retrieved + rest.retrieved == whole.retrieved
+
+
+def test_a_monitor_goes_on_on_the_cpu(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With one warning, whether memory is not to be had at once or after some batches."""
+    rng = np.random.default_rng(7)
+    index, (values, _) = drawn_index(rng, 60, 2), drawn_points(rng, 90, 2)
+    lower, upper = index.ranges_of(np.arange(60))
+    options = BorderOptions(batch_events=20, pass_through=True)
+
+    def pushed(new_search: Any) -> tuple[list[Any], int]:
+        monitor = Monitor(2, options, new_search)
+        monitor.streams.resize(3)
+        monitor.add(lower, upper)
+        told: list[Any] = []
+        for k in range(0, 90, 30):
+            times = np.arange(k, k + 30)
+            for part in monitor.push(times % 3, times, values[k : k + 30]):
+                columns = (part.rows, part.queries, part.events, part.min_times, part.max_times)
+                told += zip(*map(np.ndarray.tolist, columns), strict=True)
+        return told, monitor.retrieved
+
+    expected = pushed(HostSearch)
+    assert len(expected[0]) > 300
+    monkeypatch.setattr(search, "_CROSSINGS_AHEAD", 10)
+    with monkeypatch.context() as patch:
+        sizes = allocating(patch, lambda *_: False)
+        assert pushed(NewSearch("gpu", 1)) == expected
+        total = len(sizes)
+    assert not caplog.records
+    for last in (0, total // 3, total - 2):
+        caplog.clear()
+        new_search = NewSearch("gpu", 1)
+        with monkeypatch.context() as patch:
+            allocating(patch, lambda n, _, last=last: n > last)
+            assert pushed(new_search) == expected
+        assert [record.message[:24] for record in caplog.records] == ["going on on the CPU: the"]
+        assert new_search.backend == "cpu"
 
 
 def test_no_memory_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
