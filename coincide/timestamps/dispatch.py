@@ -16,6 +16,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from numba import types
 from numba.extending import overload_method
 
+from coincide.array_owners import BORROWING
 from coincide.compiled import compiled
 from coincide.sides import LEFT, RIGHT
 
@@ -78,7 +79,7 @@ def teach(overload: Callable[..., Any], **options: Any) -> None:
         overload(types.BaseNamedTuple, method.__name__, jit_options=options)(method)
 
 
-teach(overload_method, forceinline=True, error_model="numpy")
+teach(overload_method, forceinline=True, error_model="numpy", **BORROWING)
 
 
 @compiled(forceinline=True)
