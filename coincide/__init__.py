@@ -10,6 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     __version__: str
+    from coincide.causality.condition import CausalityCondition
+    from coincide.causality.predicates import (
+        Ellipsoidal,
+        Propagation,
+        Spatial,
+        SpeedRange,
+        Temporal,
+    )
+    from coincide.causality.spaces import Plane, Sphere
     from coincide.condition import TimingCondition, Window
     from coincide.errors import (
         BackendError,
@@ -34,6 +43,7 @@ if TYPE_CHECKING:
         RoundedTimesWarning,
         UnmatchableRowsWarning,
     )
+    from spark_plugin.causality import causality_tables, clusters
     from spark_plugin.join import correlate, correlate_files, correlate_tables
     from spark_plugin.streams import stream_correlator
     from spark_plugin.ways.files.source import register_source
@@ -43,6 +53,11 @@ if TYPE_CHECKING:
     from spark_plugin.worker.reports.reports import JoinReport, JoinSummary
 
 _HOMES = {
+    "coincide.causality.condition": ("CausalityCondition",),
+    "coincide.causality.predicates": (
+        "Ellipsoidal", "Propagation", "Spatial", "SpeedRange", "Temporal",
+    ),
+    "coincide.causality.spaces": ("Plane", "Sphere"),
     "coincide.condition": ("TimingCondition", "Window"),
     "coincide.errors": (
         "BackendError", "CoincideError", "ConditionError", "DataError", "MemoryBudgetError",
@@ -60,6 +75,7 @@ _HOMES = {
         "CoincideWarning", "DroppedRowsWarning", "NoPairsWarning", "RoundedTimesWarning",
         "UnmatchableRowsWarning",
     ),
+    "spark_plugin.causality": ("causality_tables", "clusters"),
     "spark_plugin.join": ("correlate", "correlate_files", "correlate_tables"),
     "spark_plugin.streams": ("stream_correlator",),
     "spark_plugin.ways.files.source": ("register_source",),
@@ -72,12 +88,14 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "BackendError",
+    "CausalityCondition",
     "CoincideError",
     "CoincideWarning",
     "ConditionError",
     "CorrelateOptions",
     "DataError",
     "DroppedRowsWarning",
+    "Ellipsoidal",
     "GivenTemplate",
     "HistogramEvents",
     "Histograms",
@@ -86,16 +104,24 @@ __all__ = [
     "JoinSummary",
     "MemoryBudgetError",
     "NoPairsWarning",
+    "Plane",
+    "Propagation",
     "RoundedTimesWarning",
     "SchemaError",
+    "Spatial",
+    "SpeedRange",
+    "Sphere",
     "TemplateFit",
     "Templates",
+    "Temporal",
     "Tick",
     "TimingCondition",
     "UnmatchableRowsWarning",
     "Window",
     "Within",
     "__version__",
+    "causality_tables",
+    "clusters",
     "correlate",
     "correlate_files",
     "correlate_tables",

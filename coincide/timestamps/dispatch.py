@@ -43,6 +43,11 @@ def distance(self, s, left, right):  # noqa: D103
     return _method(self, "distance")
 
 
+def meets(self, gap, dh, s, left, right):
+    """`coincide.causality.rule.PairRule.meets` of a type of rule."""
+    return _method(self, "meets")
+
+
 def key_at(self, row):  # noqa: D103
     return _method(self, "key_at")
 
@@ -74,7 +79,7 @@ def teach(overload: Callable[..., Any], **options: Any) -> None:
     **options
         Of its compiler.
     """
-    for method in (lean, qualifies, probability, merit, distance, key_at, shape_at):
+    for method in (lean, qualifies, probability, merit, distance, meets, key_at, shape_at):
         overload(types.BaseNamedTuple, method.__name__, jit_options=options)(method)
 
 
