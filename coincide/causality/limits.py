@@ -139,7 +139,7 @@ class Limits:
             elif reach < math.inf:
                 last = reach * math.sqrt(front.per2) / front.speed - front.shift
                 if last < UNBOUNDED:
-                    hi = min(hi, math.ceil(last + abs(last) * _GUARD) + 1)
+                    hi = min(hi, math.floor(last + abs(last) * _GUARD) + 1)
         return lo, hi
 
     def _nearest_radius(self) -> float:

@@ -14,6 +14,8 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
+from cpu_fallback.reference.decision import qualifies, satisfaction_probability
+
 Number = Any
 Place = Sequence[Number]
 Event = tuple[Any, Any, Any]
@@ -112,6 +114,40 @@ def causality_in_one(
         for i, j in causality(events, events, predicates, distance2)
         if (events[i][0], i) < (events[j][0], j)
     ]
+
+
+def uncertain_causality(
+    causes: Sequence[tuple[int, int, Place]],
+    effects: Sequence[tuple[int, int, Place]],
+    predicates: Sequence[Predicate],
+    confidence: float,
+    deltas: range,
+) -> list[tuple[int, int]]:
+    """Rows of all pairs of interval timestamps that qualify, in a plane.
+
+    A pair's window is from the first to the last tick that the predicates admit at its distance, and the pair
+    qualifies when delta lies in it with enough probability.
+
+    Parameters
+    ----------
+    causes, effects : sequences of (min_time, max_time, place)
+        Uniform on intervals, ticks.
+    predicates : sequence of predicates
+        Of one interval of deltas at each distance.
+    confidence : float
+    deltas : range
+        All that can be admitted.
+    """
+    found = []
+    for i, (*own, place) in enumerate(causes):
+        for j, (*other, where) in enumerate(effects):
+            squared = plane_distance2(place, where)
+            window = [d for d in deltas if all(each(d, squared) for each in predicates)]
+            if window:
+                p = satisfaction_probability(*own, *other, window[0], window[-1])
+                if qualifies(p, confidence):
+                    found.append((i, j))
+    return found
 
 
 def clusters(n: int, pairs: Sequence[tuple[int, int]]) -> list[int]:

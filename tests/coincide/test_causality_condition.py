@@ -108,8 +108,8 @@ def test_a_condition_is_a_value() -> None:
         ([Propagation("1s", speed=2), Spatial(6)], "ms", (0, 4001), 6),
         ([Propagation("1s", time="3s")], "ms", (3000, 4000), math.inf),
         ([SpeedRange(4, 8, per="h"), Spatial(2)], "s", (0, 1801), 2),
-        ([SpeedRange(4, math.inf, "1s"), Spatial(2)], "s", (-1, 3), 2),
-        ([SpeedRange(1, 2, per="ms"), Spatial(2)], "s", (0, 2), 2),
+        ([SpeedRange(4, math.inf, "1s"), Spatial(2)], "s", (-1, 2), 2),
+        ([SpeedRange(1, 2, per="ms"), Spatial(2)], "s", (0, 1), 2),
     ],
 )
 def test_windows_and_reach(predicates: Any, tick: str, window: Any, reach: float) -> None:

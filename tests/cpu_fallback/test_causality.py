@@ -28,6 +28,7 @@ from cpu_fallback.causality import CausalityJoin
 from cpu_fallback.reference import causality as reference
 from tests.helpers.causality_cases import Case, Pairs, exact_pairs, plane_cases, sides_of
 
+CONFIDENCES = (1.0, 0.5, 0.25, 0.9, 0.01)
 WAYS: Any = (None, "place", "grid", "time")
 
 
@@ -92,6 +93,32 @@ def test_a_stream_with_itself(case: Case) -> None:
     expected = reference.causality_in_one(case.causes, case.exact, reference.plane_distance2)
     for way in WAYS:
         check_join(CausalityJoin(events, None, model, way=way), expected, 3)
+
+
+@settings(max_examples=60)
+@given(plane_cases(most=6), st.lists(st.integers(0, 12), min_size=1), st.sampled_from(CONFIDENCES))
+def test_intervals_go_through_the_interval_decision(
+    case: Case, lengths: list[int], confidence: float
+) -> None:
+    condition = CausalityCondition([*case.predicates, Temporal(-50, 150)], confidence=confidence)
+    try:
+        model = condition.model(Tick())
+    except ConditionError:
+        return
+    sides = [
+        replace(side, lengths=np.resize(np.array(lengths, np.int64), len(side)), group=None)
+        for side in sides_of(case)
+    ]
+    assume(all(None not in event for event in (*case.causes, *case.effects)))
+    rows = [
+        [(t - length, t, where) for (t, where, _), length in zip(events, side.lengths, strict=True)]
+        for events, side in zip((case.causes, case.effects), sides, strict=True)
+    ]
+    expected = reference.uncertain_causality(
+        *rows, [*case.exact, reference.temporal(-50, 150)], confidence, range(-50, 151)
+    )
+    for way in WAYS:
+        assert pairs_of(CausalityJoin(*sides, model, way=way)) == expected
 
 
 def moved(events: PlacedEvents, ticks: int, by: float) -> PlacedEvents:
