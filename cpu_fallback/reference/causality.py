@@ -125,7 +125,7 @@ def uncertain_causality(
 ) -> list[tuple[int, int]]:
     """Rows of all pairs of interval timestamps that qualify, in a plane.
 
-    A pair's window is from the first to the last tick that the predicates admit at its distance, and the pair
+    A pair's window is from the first to the last tick that the predicates admit at its distance. The pair
     qualifies when delta lies in it with enough probability.
 
     Parameters
