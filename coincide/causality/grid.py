@@ -78,11 +78,17 @@ class Grid:
     neighbours : Neighbours
     most : int
         Every number is below it.
+    cells : int
+        About how many cells of a group there are where events can be.
+    gap : float
+        The largest |x - y|² of a pair that can qualify, or a little more.
     """
 
     numbers: CellNumbers
     neighbours: Neighbours
     most: int
+    cells: int
+    gap: float
 
 
 def make_grid(
@@ -123,9 +129,12 @@ def make_grid(
     stride[DIMENSIONS] = total
     per_unit = np.where(steps > 0, 1.0 / size, 0.0)
     numbers = CellNumbers(np.ascontiguousarray(low, np.float64), per_unit, stride)
-    return Grid(
-        numbers, _neighbours(rule, reach, extent, size, steps, order, stride), total * groups
-    )
+    neighbours = _neighbours(rule, reach, extent, size, steps, order, stride)
+    # On a sphere events lie on a surface.
+    cells = np.sort(cells)
+    occupied = int(cells[-2:].prod()) if rule.curvature else int(cells.prod())
+    radius = reach / math.sqrt(rule.curvature) if rule.curvature else reach
+    return Grid(numbers, neighbours, total * groups, occupied, radius**2 * (1 + _GUARD))
 
 
 def one_cell(rule: PairRule, groups: int) -> Grid:
@@ -134,7 +143,7 @@ def one_cell(rule: PairRule, groups: int) -> Grid:
     stride = np.array([0] * DIMENSIONS + [1], np.int64)
     window = np.array([[window_between(rule, 0.0, math.inf)]], np.int64)
     neighbours = Neighbours(np.zeros(1, np.int64), np.ones(1, np.int64), window)
-    return Grid(CellNumbers(zeros, zeros, stride), neighbours, groups)
+    return Grid(CellNumbers(zeros, zeros, stride), neighbours, groups, 1, math.inf)
 
 
 def _sizes(

@@ -11,6 +11,9 @@ from coincide.causality.points import DIMENSIONS, PlacedEvents, Points, no_point
 from coincide.compiled import compiled
 from cpu_fallback.causality.sorting import rows_by_time, sorted_rows
 
+_DENSE = 4
+"""Numbers of buckets an event up to which counting them all takes less time than sorting by digits."""
+
 
 class Buckets(NamedTuple):
     """Events sorted by (bucket, time, row); those that match nothing are last, in no bucket.
@@ -27,6 +30,8 @@ class Buckets(NamedTuple):
         Ascending.
     offsets : int64 array, shape (buckets + 1,)
         First event of each bucket.
+    boxes : float64 array, shape (buckets, 2, 3)
+        Least and largest x, y and z of the events of each bucket; of no bucket where `points` is empty.
     """
 
     order: Int64s
@@ -35,6 +40,7 @@ class Buckets(NamedTuple):
     points: Points
     numbers: Int64s
     offsets: Int64s
+    boxes: np.ndarray
 
 
 def in_buckets(events: PlacedEvents, numbers: np.ndarray, most: int, tested: bool) -> Buckets:
@@ -49,13 +55,73 @@ def in_buckets(events: PlacedEvents, numbers: np.ndarray, most: int, tested: boo
     tested : bool
         Whether pairs will be tested, which takes their places.
     """
-    order = sorted_rows(rows_by_time(events.times), numbers, most)
-    found, offsets = _runs(numbers, order, most)
+    points = events.points if tested and events.points is not None else no_points()
+    rows = rows_by_time(events.times)
+    if most <= _DENSE * rows.size:
+        order, times, points, found, offsets = _dealt(rows, numbers, most, events.times, points)
+    else:
+        order = sorted_rows(rows, numbers, most)
+        times, points = _gathered(order, events.times, points)
+        found, offsets = _runs(numbers, order, most)
     lengths = np.empty(0, np.int64) if events.lengths is None else events.lengths[order]
-    points = no_points()
-    if tested and events.points is not None:
-        points = events.points[order]
-    return Buckets(order, events.times[order], lengths, points, found, offsets)
+    boxes = _boxes(points, offsets if points.size else offsets[:1])
+    return Buckets(order, times, lengths, points, found, offsets, boxes)
+
+
+@compiled
+def _dealt(rows, numbers, most, times, points):
+    """Deal events, in the order of `rows`, to their buckets: in one pass, each is touched once."""
+    starts = np.zeros(most + 2, np.int64)
+    for number in numbers:
+        starts[number + 1] += 1
+    count = 0
+    for number in range(most):
+        count += starts[number + 1] > 0
+    found, offsets = np.empty(count, np.int64), np.zeros(count + 1, np.int64)
+    count = 0
+    for number in range(most + 1):
+        if number < most and starts[number + 1] > 0:
+            found[count] = number
+            offsets[count + 1] = offsets[count] + starts[number + 1]
+            count += 1
+        starts[number + 1] += starts[number]
+    n, placed = rows.size, points.shape[0] > 0
+    order, times_out, points_out = (
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.empty_like(points),
+    )
+    for row in rows:
+        at = starts[numbers[row]]
+        starts[numbers[row]] = at + 1
+        order[at], times_out[at] = row, times[row]
+        if placed:
+            for d in range(DIMENSIONS):
+                points_out[at, d] = points[row, d]
+    return order, times_out, points_out, found, offsets
+
+
+@compiled
+def _gathered(order, times, points):
+    times_out, points_out = np.empty(order.size, np.int64), np.empty_like(points)
+    for at in range(order.size):
+        times_out[at] = times[order[at]]
+        if points.shape[0]:
+            for d in range(DIMENSIONS):
+                points_out[at, d] = points[order[at], d]
+    return times_out, points_out
+
+
+@compiled
+def _boxes(points, offsets):
+    boxes = np.empty((offsets.size - 1, 2, 3))
+    for bucket in range(offsets.size - 1):
+        for d in range(3):
+            low, high = np.inf, -np.inf
+            for i in range(offsets[bucket], offsets[bucket + 1]):
+                low, high = min(low, points[i, d]), max(high, points[i, d])
+            boxes[bucket, 0, d], boxes[bucket, 1, d] = low, high
+    return boxes
 
 
 @compiled

@@ -13,7 +13,15 @@ from coincide.compiled import compiled
 from coincide.results import JoinCounters
 from cpu_fallback.causality.causality_join import CausalityJoin
 from cpu_fallback.causality.layouts import Way
-from cpu_fallback.causality.links import RUN, first_bucket, links_of, new_found, place
+from cpu_fallback.causality.links import (
+    RUN,
+    corners,
+    first_bucket,
+    gap_to_box,
+    links_of,
+    new_found,
+    place,
+)
 
 _BLOCKS_PER_THREAD = 16
 
@@ -91,7 +99,7 @@ def connect_block(start, stop, sides, parent, tally):
             if sides.layout.sure:
                 _connect_all(spans, parent, tally)
             else:
-                _connect_met(sides, spans, parent, tally)
+                _connect_met(sides, found.targets[link], spans, parent, tally)
         begin = last
         if last == base.offsets[bucket + 1]:
             bucket += 1
@@ -113,20 +121,25 @@ def _connect_all(spans, parent, tally):
 
 
 @compiled
-def _connect_met(sides, spans, parent, tally):
-    """Connect some events with those in their windows that qualify."""
+def _connect_met(sides, target, spans, parent, tally):
+    """Connect some events with those in their windows that qualify, in the bucket `target`."""
     rule, times, lengths, points = (
         sides.rule,
         sides.base.times,
         sides.base.lengths,
         sides.base.points,
     )
-    placed = points.shape[0] > 0
+    placed, farthest = points.shape[0] > 0, sides.layout.gap
+    low = high = (0.0, 0.0, 0.0)
+    if placed:
+        low, high = corners(sides.targets.boxes, target)
     gap = dh = x = y = z = h = 0.0
     for k in range(spans.shape[0]):
         i, first, past = spans[k, 0], spans[k, 1], spans[k, 2]
         if placed:
             x, y, z, h = points[i, 0], points[i, 1], points[i, 2], points[i, 3]
+            if gap_to_box(x, y, z, low, high) > farthest:
+                continue
         left, own = lengths[i] if lengths.size else 0, root_of(parent, i)
         for j in range(first, past):
             if parent[j] == own:

@@ -13,7 +13,15 @@ import numpy as np
 
 from coincide.causality.deciding import squared_distance, squared_gap
 from coincide.compiled import compiled
-from cpu_fallback.causality.links import RUN, first_bucket, links_of, new_found, place
+from cpu_fallback.causality.links import (
+    RUN,
+    corners,
+    first_bucket,
+    gap_to_box,
+    links_of,
+    new_found,
+    place,
+)
 
 SURE, TESTED, FOUND = range(3)
 """Entries of a tally: pairs that needed no test, pairs tested, and those of them that qualified."""
@@ -52,7 +60,8 @@ def walk_block(start, stop, sides, places, values, out):
             if sides.layout.sure:
                 _take_all(start, spans, places, values, out, tally)
             else:
-                _take_met(start, sides, spans, places, values, out, tally)
+                target = found.targets[link]
+                _take_met(start, sides, target, spans, places, values, out, tally)
         begin = last
         if last == base.offsets[bucket + 1]:
             bucket += 1
@@ -74,8 +83,8 @@ def _take_all(start, spans, places, values, out, tally):
 
 
 @compiled
-def _take_met(start, sides, spans, places, values, out, tally):
-    """Take what qualifies in the windows of some causes."""
+def _take_met(start, sides, target, spans, places, values, out, tally):
+    """Take what qualifies in the windows of some causes, in the bucket `target`."""
     # Taken out of their tuples here: inside the loops that would cost more than a test does.
     rule, times, lengths, points = (
         sides.rule,
@@ -84,12 +93,17 @@ def _take_met(start, sides, spans, places, values, out, tally):
         sides.base.points,
     )
     others, lengths2, points2 = sides.targets.times, sides.targets.lengths, sides.targets.points
-    placed, writes = points.shape[0] > 0, out.size > 0
+    placed, writes, farthest = points.shape[0] > 0, out.size > 0, sides.layout.gap
+    low = high = (0.0, 0.0, 0.0)
+    if placed:
+        low, high = corners(sides.targets.boxes, target)
     gap = dh = x = y = z = h = 0.0
     for k in range(spans.shape[0]):
         i, first, past = spans[k, 0], spans[k, 1], spans[k, 2]
         if placed:
             x, y, z, h = points[i, 0], points[i, 1], points[i, 2], points[i, 3]
+            if gap_to_box(x, y, z, low, high) > farthest:
+                continue
         left, at = lengths[i] if lengths.size else 0, places[i - start]
         for j in range(first, past):
             if placed:

@@ -22,8 +22,10 @@ Way = Literal["place", "grid", "time"]
 _LINKS_PER_EVENT = 4
 """By place, when pairs of places are at most this times the events: each costs a window, two searches."""
 
-_FINENESS = 2
+_FINE, _COARSE = 2, 1
 """Cells are so many to the reach."""
+_FEW = 1.0
+"""Effects in a fine cell and a window below which visiting cells takes longer than testing them."""
 
 _EMPTY, _EMPTY_PAIRS = np.empty(0, np.int64), np.empty((0, 2), np.int64)
 Run = Callable[[list[Callable[[], Any]]], list[Any]]
@@ -100,7 +102,7 @@ def _by_place(
     )
     most = int(np.diff(links.starts).max(initial=0))
     layout = Layout(
-        True, sure, self_join, most, _EMPTY, _EMPTY, _EMPTY_PAIRS.reshape(0, 0, 2), *links
+        True, sure, self_join, most, np.inf, _EMPTY, _EMPTY, _EMPTY_PAIRS.reshape(0, 0, 2), *links
     )
     return Sides(buckets[0], buckets[-1], layout, _decision(model, sure))
 
@@ -124,7 +126,7 @@ def _by_cell(
     slabs[possible, 0] = np.maximum(slabs[possible, 0] - margins[0], least)
     slabs[possible, 1] = np.minimum(slabs[possible, 1] + margins[1], UNBOUNDED)
     layout = Layout(
-        False, sure, self_join, int(near.widths.sum()), near.shifts, near.widths,
+        False, sure, self_join, int(near.widths.sum()), grid.gap, near.shifts, near.widths,
         slabs, _EMPTY, _EMPTY, _EMPTY_PAIRS,
     )  # fmt: skip
     return Sides(buckets[0], buckets[-1], layout, _decision(model, exact))
@@ -143,7 +145,17 @@ def _grid(causes: PlacedEvents, effects: PlacedEvents, model: CausalityModel) ->
     extents = [extent(side.points, side.codes) for side in (causes, effects)]
     low = np.minimum(extents[0][0], extents[1][0])
     high = np.maximum(extents[0][1], extents[1][1])
-    return make_grid(model.rule, model.reach, low, high, causes.groups, _FINENESS)
+    fine = make_grid(model.rule, model.reach, low, high, causes.groups, _FINE)
+    if fine is None or _effects_of_a_visit(effects, model, fine.cells) >= _FEW:
+        return fine
+    return make_grid(model.rule, model.reach, low, high, causes.groups, _COARSE)
+
+
+def _effects_of_a_visit(effects: PlacedEvents, model: CausalityModel, cells: int) -> float:
+    """How many effects a cell has in the window of a cause, if they are spread evenly."""
+    lo, hi = model.window
+    duration = float(np.ptp(effects.times)) + 1.0 if len(effects) else 1.0
+    return len(effects) * min(1.0, (float(hi) - float(lo) + 1.0) / duration) / cells
 
 
 def _margins(causes: PlacedEvents, effects: PlacedEvents) -> tuple[tuple[int, int], bool]:

@@ -139,12 +139,12 @@ def uncertain_causality(
         All that can be admitted.
     """
     found = []
-    for i, (*own, place) in enumerate(causes):
-        for j, (*other, where) in enumerate(effects):
+    for i, (low, high, place) in enumerate(causes):
+        for j, (first, last, where) in enumerate(effects):
             squared = plane_distance2(place, where)
             window = [d for d in deltas if all(each(d, squared) for each in predicates)]
             if window:
-                p = satisfaction_probability(*own, *other, window[0], window[-1])
+                p = satisfaction_probability(low, high, first, last, window[0], window[-1])
                 if qualifies(p, confidence):
                     found.append((i, j))
     return found
