@@ -45,6 +45,12 @@ def squared_distance(curvature, gap, dh):
     return product(curvature, squared_arc(gap)) + product(dh, dh)
 
 
+@compiled
+def distance_between(curvature, gap, dh):
+    """The distance of two places: the root of `squared_distance`."""
+    return math.sqrt(squared_distance(curvature, gap, dh))
+
+
 @compiled(forceinline=True)
 def front_holds(front, distance2, delta):
     """Whether the effect lies where a front wants it: behind it, or not yet; True of no front."""

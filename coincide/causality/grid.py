@@ -18,7 +18,6 @@ import numpy as np
 from coincide.array_types import Float64s, Int64s
 from coincide.causality.deciding import window_between
 from coincide.causality.limits import UNBOUNDED
-from coincide.causality.points import DIMENSIONS
 from coincide.causality.rule import PairRule
 from coincide.causality.sphere import squared_arc
 
@@ -28,6 +27,7 @@ _MOST_NUMBERS = 2**62
 _MOST_CELLS = 2**20
 """In one dimension: rounding a coordinate moves it by far less than `_STRETCH` of so many cells."""
 _STRETCH = 1 + 2.0**-28
+DIMENSIONS = 4
 NEVER = 1, 0
 """The slab of two cells of which no pair can qualify."""
 

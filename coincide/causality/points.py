@@ -9,13 +9,13 @@ import numpy as np
 from numba import types
 
 Points = Annotated[np.ndarray, types.Array(types.float64, 2, "C")]
-"""Where n events lie: a C-contiguous float64 array, shape (n, 4), of x, y, z and h.
+"""Where n events lie: a C-contiguous float64 array, shape (3 or 4, n), of x, y, z and h.
 
-In a plane x, y and z are coordinates in the unit of distances, 0 of dimensions that it has not, and
-h is 0. On a sphere they are the unit vector, and h is the height, in the unit of distances.
+In a plane x, y and z are coordinates in the unit of distances, 0 of dimensions that it has not. On a sphere
+they are the unit vector; h is the height, in the unit of distances, and is there where heights are.
 """
 
-DIMENSIONS = 4
+X, Y, Z, H = range(4)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,5 +58,5 @@ class PlacedEvents:
 
 
 def no_points() -> np.ndarray:
-    """Of no event."""
-    return np.empty((0, DIMENSIONS))
+    """Of events that have no places."""
+    return np.empty((0, 0))

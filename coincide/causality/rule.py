@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from coincide.causality.deciding import accepts, probability_of
+from coincide.causality.deciding import accepts, distance_between, probability_of
 from coincide.causality.limits import Ellipsoid, Front, Limits
 from coincide.causality.spaces import Space, Sphere
 from coincide.causality.sphere import squared_chord
@@ -70,6 +70,10 @@ class PairRule(NamedTuple):
         """
         return accepts(self, gap, dh, s)
 
+    def distance_of(self, gap, dh):
+        """The distance of a pair; parameters as of `meets`."""
+        return distance_between(self.curvature, gap, dh)
+
 
 class UncertainRule(NamedTuple):
     """As `PairRule`, of interval timestamps.
@@ -91,6 +95,9 @@ class UncertainRule(NamedTuple):
 
     def meets(self, gap, dh, s, left, right):  # noqa: D102
         return probability_of(self.pair, gap, dh, s, left, right) >= self.threshold
+
+    def distance_of(self, gap, dh):  # noqa: D102
+        return distance_between(self.pair.curvature, gap, dh)
 
 
 def pair_rule(limits: Limits, space: Space, heights: bool) -> PairRule:

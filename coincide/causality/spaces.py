@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from coincide.causality.numbers import DISTANCE_LIMIT, checked_number
-from coincide.causality.points import DIMENSIONS
+from coincide.causality.points import H
 from coincide.causality.sphere import unit_vectors
 from coincide.errors import ConditionError, brief
 
@@ -86,10 +86,10 @@ class Plane:
 
     def points(self, columns: Sequence[np.ndarray]) -> np.ndarray:  # noqa: D102
         scale = self.scale or (1.0,) * len(columns)
-        found = np.zeros((columns[0].size, DIMENSIONS))
-        for d, (column, one) in enumerate(zip(columns, scale, strict=True)):
-            # Plus zero: -0.0 is the same place as 0.0.
-            found[:, d] = column * one + 0.0
+        found = np.zeros((3, columns[0].size))
+        for row, column, one in zip(found, columns, scale, strict=False):
+            np.multiply(column, one, out=row)
+        found += 0.0  # -0.0 is the same place as 0.0
         return found
 
     def impossible(self, columns: Sequence[np.ndarray]) -> list[np.ndarray]:  # noqa: D102
@@ -138,11 +138,10 @@ class Sphere:
         return math.pi * self.radius
 
     def points(self, columns: Sequence[np.ndarray]) -> np.ndarray:  # noqa: D102
-        found: np.ndarray = unit_vectors(
-            *(np.ascontiguousarray(column, np.float64) for column in columns[:2])
-        )
+        found = np.empty((1 + len(columns), columns[0].size))
+        unit_vectors(*(np.ascontiguousarray(c, np.float64) for c in columns[:2]), found)
         if len(columns) == 3:
-            found[:, 3] = columns[2] * self.height_scale + 0.0
+            found[H] = columns[2] * self.height_scale + 0.0
         return found
 
     def impossible(self, columns: Sequence[np.ndarray]) -> list[np.ndarray]:  # noqa: D102

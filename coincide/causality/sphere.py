@@ -82,26 +82,21 @@ def _sine_and_cosine(angle):
 
 
 @compiled
-def unit_vectors(latitude, longitude):
-    """Unit vectors of n places.
+def unit_vectors(latitude, longitude, out):
+    """Unit vectors of n places: all longitudes of a pole are one place, and both of the date line.
 
     Parameters
     ----------
     latitude, longitude : float64 arrays, shape (n,)
-        Degrees. What is not finite gives anything.
-
-    Returns
-    -------
-    float64 array, shape (n, 4)
-        x, y, z, and 0. All longitudes of a pole give the same bits, and so do the two of the date line.
+        Degrees. What is no place gives NaN.
+    out : float64 array, shape (3 or more, n), written
+        x, y and z.
     """
-    out = np.zeros((latitude.size, 4))
     for i in range(latitude.size):
         if not (abs(latitude[i]) <= 90.0 and abs(longitude[i]) <= 360.0):
-            out[i] = np.nan
+            out[0, i] = out[1, i] = out[2, i] = np.nan
             continue
         up, level = _sine_and_cosine(latitude[i])
         east, ahead = _sine_and_cosine(longitude[i])
         # Plus zero: -0.0 is the same place as 0.0.
-        out[i, 0], out[i, 1], out[i, 2] = level * ahead + 0.0, level * east + 0.0, up + 0.0
-    return out
+        out[0, i], out[1, i], out[2, i] = level * ahead + 0.0, level * east + 0.0, up + 0.0

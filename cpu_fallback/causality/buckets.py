@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from coincide.array_types import Int64s
-from coincide.causality.points import DIMENSIONS, PlacedEvents, Points, no_points
+from coincide.causality.grid import DIMENSIONS
+from coincide.causality.points import PlacedEvents, Points, no_points
 from coincide.compiled import compiled
-from cpu_fallback.causality.sorting import rows_by_time, sorted_rows
+from cpu_fallback.causality.sorting import is_ascending, rows_by_time, sorted_rows
 
 _DENSE = 4
 """Numbers of buckets an event up to which counting them all takes less time than sorting by digits."""
@@ -25,13 +26,13 @@ class Buckets(NamedTuple):
     times, lengths : int64 arrays, shape (n,)
         Ticks; `lengths` is empty where all are exact instants.
     points : Points
-        Empty where no pair has to be tested.
+        Those of events that have no places, where these have none.
     numbers : int64 array, shape (buckets,)
         Ascending.
     offsets : int64 array, shape (buckets + 1,)
         First event of each bucket.
     boxes : float64 array, shape (buckets, 2, 3)
-        Least and largest x, y and z of the events of each bucket; of no bucket where `points` is empty.
+        Least and largest x, y and z of the events of each bucket.
     """
 
     order: Int64s
@@ -43,7 +44,7 @@ class Buckets(NamedTuple):
     boxes: np.ndarray
 
 
-def in_buckets(events: PlacedEvents, numbers: np.ndarray, most: int, tested: bool) -> Buckets:
+def in_buckets(events: PlacedEvents, numbers: np.ndarray, most: int) -> Buckets:
     """Sort events into buckets.
 
     Parameters
@@ -52,10 +53,15 @@ def in_buckets(events: PlacedEvents, numbers: np.ndarray, most: int, tested: boo
     numbers : int64 array, shape (n,)
         Bucket of each event; `most` for none.
     most : int
-    tested : bool
-        Whether pairs will be tested, which takes their places.
     """
-    points = events.points if tested and events.points is not None else no_points()
+    points = no_points() if events.points is None else events.points
+    lengths = np.empty(0, np.int64) if events.lengths is None else events.lengths
+    if most == 1 and events.group is None and is_ascending(events.times):
+        offsets = np.array([0, len(events)][: 2 if len(events) else 1], np.int64)
+        numbers = np.zeros(offsets.size - 1, np.int64)
+        boxes = _boxes(points, offsets)
+        order = np.arange(len(events))
+        return Buckets(order, events.times, lengths, points, numbers, offsets, boxes)
     rows = rows_by_time(events.times)
     if most <= _DENSE * rows.size:
         order, times, points, found, offsets = _dealt(rows, numbers, most, events.times, points)
@@ -63,9 +69,8 @@ def in_buckets(events: PlacedEvents, numbers: np.ndarray, most: int, tested: boo
         order = sorted_rows(rows, numbers, most)
         times, points = _gathered(order, events.times, points)
         found, offsets = _runs(numbers, order, most)
-    lengths = np.empty(0, np.int64) if events.lengths is None else events.lengths[order]
-    boxes = _boxes(points, offsets if points.size else offsets[:1])
-    return Buckets(order, times, lengths, points, found, offsets, boxes)
+    lengths = lengths[order] if lengths.size else lengths
+    return Buckets(order, times, lengths, points, found, offsets, _boxes(points, offsets))
 
 
 @compiled
@@ -85,7 +90,7 @@ def _dealt(rows, numbers, most, times, points):
             offsets[count + 1] = offsets[count] + starts[number + 1]
             count += 1
         starts[number + 1] += starts[number]
-    n, placed = rows.size, points.shape[0] > 0
+    n = rows.size
     order, times_out, points_out = (
         np.empty(n, np.int64),
         np.empty(n, np.int64),
@@ -95,9 +100,8 @@ def _dealt(rows, numbers, most, times, points):
         at = starts[numbers[row]]
         starts[numbers[row]] = at + 1
         order[at], times_out[at] = row, times[row]
-        if placed:
-            for d in range(DIMENSIONS):
-                points_out[at, d] = points[row, d]
+        for d in range(points.shape[0]):
+            points_out[d, at] = points[d, row]
     return order, times_out, points_out, found, offsets
 
 
@@ -106,20 +110,19 @@ def _gathered(order, times, points):
     times_out, points_out = np.empty(order.size, np.int64), np.empty_like(points)
     for at in range(order.size):
         times_out[at] = times[order[at]]
-        if points.shape[0]:
-            for d in range(DIMENSIONS):
-                points_out[at, d] = points[order[at], d]
+        for d in range(points.shape[0]):
+            points_out[d, at] = points[d, order[at]]
     return times_out, points_out
 
 
 @compiled
 def _boxes(points, offsets):
-    boxes = np.empty((offsets.size - 1, 2, 3))
+    boxes = np.zeros((offsets.size - 1, 2, 3))
     for bucket in range(offsets.size - 1):
-        for d in range(3):
+        for d in range(min(3, points.shape[0])):
             low, high = np.inf, -np.inf
             for i in range(offsets[bucket], offsets[bucket + 1]):
-                low, high = min(low, points[i, d]), max(high, points[i, d])
+                low, high = min(low, points[d, i]), max(high, points[d, i])
             boxes[bucket, 0, d], boxes[bucket, 1, d] = low, high
     return boxes
 
@@ -166,9 +169,9 @@ def cell_numbers(cells, points, group, none):
             numbers[i] = none
             continue
         number = group[i] * cells.stride[DIMENSIONS]
-        for d in range(DIMENSIONS):
+        for d in range(points.shape[0]):
             if cells.per_unit[d] > 0.0:
-                cell = int((points[i, d] - cells.origin[d]) * cells.per_unit[d])
+                cell = int((points[d, i] - cells.origin[d]) * cells.per_unit[d])
                 number += cell * cells.stride[d]
         numbers[i] = number
     return numbers
@@ -176,11 +179,10 @@ def cell_numbers(cells, points, group, none):
 
 @compiled
 def extent(points, group):
-    """Least and largest coordinates of the events that can match: two float64 arrays, shape (4,)."""
+    """Least and largest x, y, z and h of the events that can match: two float64 arrays, shape (4,)."""
     low, high = np.full(DIMENSIONS, np.inf), np.full(DIMENSIONS, -np.inf)
-    for i in range(group.size):
-        if group[i] >= 0:
-            for d in range(DIMENSIONS):
-                low[d] = min(low[d], points[i, d])
-                high[d] = max(high[d], points[i, d])
+    for d in range(points.shape[0]):
+        for i in range(group.size):
+            if group[i] >= 0:
+                low[d], high[d] = min(low[d], points[d, i]), max(high[d], points[d, i])
     return low, high

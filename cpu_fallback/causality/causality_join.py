@@ -18,7 +18,8 @@ from cpu_fallback.causality.layouts import Way, choose_layout
 
 _BLOCKS_PER_THREAD = 4
 _SMALLEST_BLOCK = 4096
-_NOTHING = np.empty(0, np.int64), np.empty(0, np.int64)
+_NO_INTS = np.empty(0, np.int64)
+_NOTHING = kernels.Wanted(_NO_INTS, _NO_INTS, _NO_INTS, np.empty(0))
 
 
 class CausalityJoin:
@@ -89,7 +90,7 @@ class CausalityJoin:
         counts = np.zeros(self.left_order.size, np.int64)
         tallies = self._run(
             [
-                lambda a=a, b=b: kernels.walk_block(a, b, self.sides, counts[a:b], *_NOTHING)  # type: ignore[misc]
+                lambda a=a, b=b: kernels.walk_block(a, b, self.sides, counts[a:b], _NOTHING)  # type: ignore[misc]
                 for a, b in self._blocks(counts.size)
             ]
         )
@@ -116,11 +117,17 @@ class CausalityJoin:
         two int64 arrays, shape (pairs,)
             Cause by cause; the effects of one in no order that means anything.
         """
-        return self._fill(start, stop, left_values, right_values, True)
+        return self._fill(start, stop, left_values, right_values)[:2]
 
     def partners(self, start: int, stop: int, right_values: np.ndarray) -> np.ndarray:
         """As `pairs`, the effects only: int64 array, shape (pairs,)."""
-        return self._fill(start, stop, right_values[:0], right_values, False)[1]
+        return self._fill(start, stop, _NO_INTS, right_values)[1]
+
+    def measured_pairs(
+        self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """As `pairs`, with delta and distance of each, as of `measured`."""
+        return self._fill(start, stop, left_values, right_values, measured=True)
 
     def measured(
         self, left_rows: np.ndarray, right_rows: np.ndarray
@@ -139,30 +146,40 @@ class CausalityJoin:
         distance : float64 array, shape (n,)
             Empty where events have no places.
         """
-        causes, effects = self._given
         n = left_rows.size
-        placed = causes.points is not None and effects.points is not None
-        delta, distance = self._empty(n), np.empty(n if placed else 0)
+        delta, distance = self._empty(n), self._empty_distances(n)
         sides = [
             each
-            for side in (causes, effects)
-            for each in (side.times, side.points if placed else no_points())
+            for side in self._given
+            for each in (side.times, no_points() if side.points is None else side.points)
         ]
-        curvature = self._rule.curvature
-        kernels.measured_pairs(curvature, *sides, left_rows, right_rows, delta, distance)
+        kernels.measures_of(self._rule, *sides, left_rows, right_rows, delta, distance)
         return delta, distance
 
+    def _empty_distances(self, size: int) -> np.ndarray:
+        placed = all(side.points is not None for side in self._given)
+        return self._empty(size if placed else 0).view(np.float64)
+
     def _fill(
-        self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray, both: bool
-    ) -> tuple[np.ndarray, np.ndarray]:
-        places = self.offsets[start:stop] - self.offsets[start]
-        pairs = int(self.offsets[stop] - self.offsets[start])
-        left_out, right_out = self._empty(pairs if both else 0), self._empty(pairs)
-        if both:
-            kernels.repeat(left_values, self.offsets, start, stop, left_out)
+        self,
+        start: int,
+        stop: int,
+        left_values: np.ndarray,
+        right_values: np.ndarray,
+        measured: bool = False,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        offsets = self.offsets
+        pairs = int(offsets[stop] - offsets[start])
+        left_out = self._empty(pairs if left_values.size else 0)
+        right_out, delta = self._empty(pairs), self._empty(pairs if measured else 0)
+        distance = self._empty_distances(pairs if measured else 0)
         if pairs:
-            kernels.walk_block(start, stop, self.sides, places, right_values, right_out)
-        return left_out, right_out
+            wanted = kernels.Wanted(right_values, right_out, delta, distance)
+            places = offsets[start:stop] - offsets[start]
+            kernels.walk_block(start, stop, self.sides, places, wanted)
+            if left_out.size:
+                kernels.repeat(left_values, offsets, start, stop, left_out)
+        return left_out, right_out, delta, distance
 
     def _blocks(self, n: int) -> list[tuple[int, int]]:
         """Disjoint blocks of base positions, several per thread so that dense stretches even out."""

@@ -8,20 +8,12 @@ import numpy as np
 
 from coincide.causality.condition import CausalityModel
 from coincide.causality.deciding import squared_gap
-from coincide.causality.points import PlacedEvents
+from coincide.causality.points import H, PlacedEvents, X, Y, Z
 from coincide.compiled import compiled
 from coincide.results import JoinCounters
 from cpu_fallback.causality.causality_join import CausalityJoin
 from cpu_fallback.causality.layouts import Way
-from cpu_fallback.causality.links import (
-    RUN,
-    corners,
-    first_bucket,
-    gap_to_box,
-    links_of,
-    new_found,
-    place,
-)
+from cpu_fallback.causality.links import RUN, first_bucket, links_of, new_found, place
 
 _BLOCKS_PER_THREAD = 16
 
@@ -94,23 +86,26 @@ def connect_block(start, stop, sides, parent, tally):
     bucket, begin = first_bucket(base, start), start
     while bucket < base.numbers.size and begin < stop:
         last = min(min(stop, begin + RUN), base.offsets[bucket + 1])
-        for link in range(links_of(sides, bucket, found)):
-            spans = found.spans[: place(sides, begin, last, link, found)]
+        link, links = 0, links_of(sides, bucket, found)
+        while link < links:
+            link, spans = place(sides, begin, last, link, links, found)
             if sides.layout.sure:
-                _connect_all(spans, parent, tally)
+                _connect_all(found.spans, spans, parent, tally)
             else:
-                _connect_met(sides, found.targets[link], spans, parent, tally)
+                _connect_met(sides, found, spans, parent, tally)
         begin = last
         if last == base.offsets[bucket + 1]:
             bucket += 1
 
 
 @compiled
-def _connect_all(spans, parent, tally):
+def _connect_all(spans, count, parent, tally):
     """Connect some events with all that are in their windows."""
-    done = 0
-    for k in range(spans.shape[0]):
+    done, bucket = 0, -1
+    for k in range(count):
         i, first, past = spans[k, 0], spans[k, 1], spans[k, 2]
+        if spans[k, 3] != bucket:
+            bucket, done = spans[k, 3], 0
         # Up to `done` all are connected with the first, by the event before.
         own = connect(parent, root_of(parent, i), root_of(parent, first))
         for j in range(max(first + 1, done), past):
@@ -121,41 +116,37 @@ def _connect_all(spans, parent, tally):
 
 
 @compiled
-def _connect_met(sides, target, spans, parent, tally):
-    """Connect some events with those in their windows that qualify, in the bucket `target`."""
-    rule, times, lengths, points = (
-        sides.rule,
-        sides.base.times,
-        sides.base.lengths,
-        sides.base.points,
-    )
-    placed, farthest = points.shape[0] > 0, sides.layout.gap
-    low = high = (0.0, 0.0, 0.0)
-    if placed:
-        low, high = corners(sides.targets.boxes, target)
-    gap = dh = x = y = z = h = 0.0
-    for k in range(spans.shape[0]):
-        i, first, past = spans[k, 0], spans[k, 1], spans[k, 2]
-        if placed:
-            x, y, z, h = points[i, 0], points[i, 1], points[i, 2], points[i, 3]
-            if gap_to_box(x, y, z, low, high) > farthest:
-                continue
-        left, own = lengths[i] if lengths.size else 0, root_of(parent, i)
+def _connect_met(sides, found, spans, parent, tally):
+    """Connect some events with those in their windows that qualify."""
+    # Taken out of their tuples here: inside the loops that would cost more than a test does.
+    rule, noted = sides.rule, found.spans
+    times, lengths, points = sides.base.times, sides.base.lengths, sides.base.points
+    placed, high = points.shape[0] > 0, points.shape[0] > H
+    candidates, tested, connected, gap, dh = 0, 0, 0, 0.0, 0.0
+    for k in range(spans):
+        i, first, past = noted[k, 0], noted[k, 1], noted[k, 2]
+        left, own = lengths[i] if lengths.size else 0, parent[i]
+        while parent[own] != own:
+            own = parent[own]
+        candidates += past - first
         for j in range(first, past):
             if parent[j] == own:
                 continue
-            other = root_of(parent, j)
-            if other == own:
-                continue
             if placed:
-                gap = squared_gap(points[j, 0] - x, points[j, 1] - y, points[j, 2] - z)
-                dh = points[j, 3] - h
+                dx, dy, dz = (
+                    points[X, j] - points[X, i], points[Y, j] - points[Y, i], points[Z, j] - points[Z, i]
+                )  # fmt: skip
+                gap, dh = squared_gap(dx, dy, dz), points[H, j] - points[H, i] if high else 0.0
             right = lengths[j] if lengths.size else 0
-            tally[1] += 1
+            tested += 1
             if rule.meets(gap, dh, times[j] - times[i], left, right):
-                own = connect(parent, own, other)
-                tally[2] += 1
-        tally[0] += past - first
+                # Rare: each call of these lowers the number of clusters, or shortens a way.
+                own = connect(parent, root_of(parent, i), root_of(parent, j))
+                parent[j] = own
+                connected += 1
+    tally[0] += candidates
+    tally[1] += tested
+    tally[2] += connected
 
 
 @compiled
@@ -169,7 +160,7 @@ def root_of(parent, i):
 
 @compiled
 def connect(parent, a, b):
-    """Connect two roots; the root of both."""
+    """Connect two roots, which may be one; the root of both."""
     if a < b:
         parent[b] = a
         return a

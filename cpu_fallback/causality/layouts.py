@@ -27,6 +27,9 @@ _FINE, _COARSE = 2, 1
 _FEW = 1.0
 """Effects in a fine cell and a window below which visiting cells takes longer than testing them."""
 
+_TESTS_PER_VISIT = 12
+"""Distances that are computed one after the other in the time of visiting one cell."""
+
 _EMPTY, _EMPTY_PAIRS = np.empty(0, np.int64), np.empty((0, 2), np.int64)
 Run = Callable[[list[Callable[[], Any]]], list[Any]]
 
@@ -60,7 +63,7 @@ def choose_layout(
             return "place", sides
     grid = None
     if placed and model.reach < np.inf and way in (None, "grid"):
-        grid = _grid(causes, effects, model)
+        grid = _grid(causes, effects, model, chosen=way is not None)
     found = grid or one_cell(model.rule, causes.groups)
     sides = _by_cell(causes, effects, model, self_join, found, run)
     return ("time" if grid is None else "grid"), sides
@@ -91,18 +94,27 @@ def _by_place(
         return None
     margins, sure = _margins(causes, effects)
     links = link_places(
-        model.rule, points[0][own.rows], own_group, points[-1][others.rows], others_group,
+        model.rule, points[0][:, own.rows], own_group, points[-1][:, others.rows], others_group,
         margins, 0 if self_join else -UNBOUNDED,
     )  # fmt: skip
     buckets = run(
         [
-            partial(in_buckets, side, places.numbers, places.rows.size, not sure)
+            partial(in_buckets, side, places.numbers, places.rows.size)
             for side, places in zip(sides, found, strict=True)
         ]
     )
     most = int(np.diff(links.starts).max(initial=0))
     layout = Layout(
-        True, sure, self_join, most, np.inf, _EMPTY, _EMPTY, _EMPTY_PAIRS.reshape(0, 0, 2), *links
+        True,
+        sure,
+        self_join,
+        most,
+        model.rule.near,
+        False,
+        _EMPTY,
+        _EMPTY,
+        _EMPTY_PAIRS.reshape(0, 0, 2),
+        *links,
     )
     return Sides(buckets[0], buckets[-1], layout, _decision(model, sure))
 
@@ -118,7 +130,9 @@ def _by_cell(
     margins, exact = _margins(causes, effects)
     sure = exact and model.rule.is_temporal
     sides = (causes,) if self_join else (causes, effects)
-    buckets = run([partial(_cells, side, grid, not sure) for side in sides])
+    buckets = run([partial(_cells, side, grid) for side in sides])
+    plain = exact and not model.rule.measured
+    gap = model.rule.near if plain else min(model.rule.near, grid.gap)
     near = grid.neighbours
     slabs = near.slabs.copy()
     possible = slabs[..., 0] <= slabs[..., 1]
@@ -126,36 +140,47 @@ def _by_cell(
     slabs[possible, 0] = np.maximum(slabs[possible, 0] - margins[0], least)
     slabs[possible, 1] = np.minimum(slabs[possible, 1] + margins[1], UNBOUNDED)
     layout = Layout(
-        False, sure, self_join, int(near.widths.sum()), grid.gap, near.shifts, near.widths,
+        False, sure, self_join, int(near.widths.sum()), gap, plain, near.shifts, near.widths,
         slabs, _EMPTY, _EMPTY, _EMPTY_PAIRS,
     )  # fmt: skip
     return Sides(buckets[0], buckets[-1], layout, _decision(model, exact))
 
 
-def _cells(events: PlacedEvents, grid: Grid, tested: bool) -> Buckets:
+def _cells(events: PlacedEvents, grid: Grid) -> Buckets:
     is_split = events.points is not None and bool(grid.numbers.per_unit.any())
     points: Any = events.points if is_split else no_points()
-    numbers = cell_numbers(grid.numbers, points, events.codes, grid.most)
-    return in_buckets(events, numbers, grid.most, tested)
+    if is_split or events.group is not None:
+        numbers = cell_numbers(grid.numbers, points, events.codes, grid.most)
+    else:
+        numbers = np.zeros(len(events), np.int64)
+    return in_buckets(events, numbers, grid.most)
 
 
-def _grid(causes: PlacedEvents, effects: PlacedEvents, model: CausalityModel) -> Grid | None:
+def _grid(
+    causes: PlacedEvents, effects: PlacedEvents, model: CausalityModel, chosen: bool
+) -> Grid | None:
+    """The grid that serves best; None where all lie in one cell, or times alone leave few candidates."""
     assert causes.points is not None
     assert effects.points is not None
     extents = [extent(side.points, side.codes) for side in (causes, effects)]
     low = np.minimum(extents[0][0], extents[1][0])
     high = np.maximum(extents[0][1], extents[1][1])
     fine = make_grid(model.rule, model.reach, low, high, causes.groups, _FINE)
-    if fine is None or _effects_of_a_visit(effects, model, fine.cells) >= _FEW:
+    candidates = _effects_in_a_window(effects, model)
+    if fine is None or candidates / fine.cells >= _FEW:
         return fine
-    return make_grid(model.rule, model.reach, low, high, causes.groups, _COARSE)
+    coarse = make_grid(model.rule, model.reach, low, high, causes.groups, _COARSE)
+    if coarse is None or chosen or candidates > _TESTS_PER_VISIT * coarse.neighbours.widths.sum():
+        return coarse
+    return None
 
 
-def _effects_of_a_visit(effects: PlacedEvents, model: CausalityModel, cells: int) -> float:
-    """How many effects a cell has in the window of a cause, if they are spread evenly."""
+def _effects_in_a_window(effects: PlacedEvents, model: CausalityModel) -> float:
+    """How many effects of a group are in the window of a cause, if they are spread evenly."""
     lo, hi = model.window
     duration = float(np.ptp(effects.times)) + 1.0 if len(effects) else 1.0
-    return len(effects) * min(1.0, (float(hi) - float(lo) + 1.0) / duration) / cells
+    share = min(1.0, (float(hi) - float(lo) + 1.0) / duration)
+    return len(effects) * share / effects.groups
 
 
 def _margins(causes: PlacedEvents, effects: PlacedEvents) -> tuple[tuple[int, int], bool]:

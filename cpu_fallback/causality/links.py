@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coincide.array_types import Int64s
-from coincide.causality.deciding import squared_gap
 from coincide.compiled import compiled
 from cpu_fallback.causality.buckets import Buckets
 from cpu_fallback.causality.searching import gallop
@@ -17,8 +16,12 @@ _NEAR = 4
 _FAR = 8
 """Effects a cause from which on searching for the next one takes less time than going there."""
 
-RUN = 512
-"""Causes placed together: few enough that what is noted of them stays in the L1 cache."""
+RUN, SPANS = 256, 4096
+"""Causes placed together, and how much is noted of them: few enough to stay in the nearest caches."""
+CHUNK = 256
+"""Candidates of a cause whose distances are computed together."""
+HITS = 2048
+"""Candidates that are noted before they are looked at more closely."""
 
 
 class Layout(NamedTuple):
@@ -38,7 +41,9 @@ class Layout(NamedTuple):
     most : int
         Most links of a bucket.
     gap : float
-        The largest |x - y|² of a pair that can qualify, or a little more.
+        The largest |x - y|² of a pair that can qualify.
+    plain : bool
+        Whether within a window this is all that is asked.
     """
 
     by_place: bool
@@ -46,6 +51,7 @@ class Layout(NamedTuple):
     self_join: bool
     most: int
     gap: float
+    plain: bool
     shifts: Int64s
     widths: Int64s
     slabs: np.ndarray
@@ -64,7 +70,7 @@ class Sides(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Working memory of one kernel call: links of one bucket, and where its causes stand in one of them.
+    """Working memory of one kernel call: links of one bucket, and where its causes stand in some of them.
 
     Parameters
     ----------
@@ -74,10 +80,15 @@ class Found(NamedTuple):
         Least and most delta, ticks.
     cursors : int64 array, shape (rows,)
         Of each row of cells, where the search for the next cell begins.
-    spans : int64 array, shape (run, 3)
-        Cause, first effect and past the last effect, of each cause of a run that has any in a window.
+    spans : int64 array, shape (spans, 4)
+        Cause, first effect, past the last effect, and bucket of effects, of causes of a run and links in
+        whose windows these have any.
     firsts : int64 array, shape (run,)
         Where the first effect of each cause of a run is that is not too early.
+    flags : uint8 array, shape (chunk,)
+        Which of some candidates of a cause are near enough.
+    causes, effects : int64 arrays, shape (hits,)
+        Candidates that are, or pairs.
     """
 
     targets: np.ndarray
@@ -85,6 +96,9 @@ class Found(NamedTuple):
     cursors: np.ndarray
     spans: np.ndarray
     firsts: np.ndarray
+    flags: np.ndarray
+    causes: np.ndarray
+    effects: np.ndarray
 
 
 @compiled
@@ -93,8 +107,9 @@ def new_found(layout):
     most = layout.most
     cursors = np.zeros(layout.shifts.size, np.int64)
     links = np.empty(most, np.int64), np.empty((most, 2), np.int64)
-    runs = np.empty((RUN, 3), np.int64), np.empty(RUN, np.int64)
-    return Found(links[0], links[1], cursors, runs[0], runs[1])
+    runs = np.empty((SPANS, 4), np.int64), np.empty(RUN, np.int64)
+    hits = np.empty(CHUNK, np.uint8), np.empty(HITS + 1, np.int64), np.empty(HITS + 1, np.int64)
+    return Found(links[0], links[1], cursors, runs[0], runs[1], hits[0], hits[1], hits[2])
 
 
 @compiled
@@ -136,57 +151,73 @@ def first_bucket(buckets, position):
 
 
 @compiled
-def place(sides, begin, last, link, found):
-    """Find where the effects of causes begin ... last, of one bucket, stand in a linked bucket.
+def place(sides, begin, last, link, links, found):
+    """Find where the effects of causes begin ... last, of one bucket, stand in linked buckets.
 
     Parameters
     ----------
     sides : Sides
     begin, last : int64
         At most `RUN` causes.
-    link : int64
-        In `found`, whose `spans` are written.
+    link, links : int64
+        The first link in `found` to look at, and their number. `found.spans` is written.
 
     Returns
     -------
-    int64
-        Number of spans.
+    link, count : int64
+        The next link to look at, and the number of spans: there may not be room for all.
     """
-    # Taken out of their tuples here: inside the loop that would cost more than the loop does.
-    times, order, spans, firsts = sides.base.times, sides.base.order, found.spans, found.firsts
-    others, order2 = sides.targets.times, sides.targets.order
-    lo, hi = found.windows[link, 0], found.windows[link, 1]
-    end = sides.targets.offsets[found.targets[link] + 1]
-    first = gallop(others, sides.targets.offsets[found.targets[link]], end, times[begin] + lo)
-    _find_firsts(times, begin, last, lo, others, first, end, firsts)
-    skips_itself = sides.layout.self_join and lo == 0
-    count, past = 0, first
-    for i in range(begin, last):
-        first, time = firsts[i - begin], times[i]
+    # Taken out of their tuples here: inside the loops that would cost more than a step does.
+    times, order, others, order2 = (
+        sides.base.times, sides.base.order, sides.targets.times, sides.targets.order
+    )  # fmt: skip
+    offsets, spans, firsts = sides.targets.offsets, found.spans, found.firsts
+    targets, windows = found.targets, found.windows
+    count = 0
+    while link < links and count + last - begin <= SPANS:
+        target, lo, hi = targets[link], windows[link, 0], windows[link, 1]
+        link, end = link + 1, offsets[target + 1]
+        # Of simultaneous events of one stream the one in the lower row is the cause.
+        meets_itself = sides.layout.self_join and lo == 0
+        first = gallop(others, offsets[target], end, times[begin] + lo)
         if first == end:
-            break
-        if others[first] > time + hi:
             continue
-        if skips_itself and others[first] == time:
-            # Of simultaneous events the one in the lower row is the cause.
-            first = gallop(order2, first, gallop(others, first, end, time + 1), order[i] + 1)
-        past = max(first, past)
-        for _ in range(_NEAR):
-            if past == end or others[past] > time + hi:
+        stop = gallop(others, first, end, times[last - 1] + lo)
+        find_firsts(times, begin, last, lo, others, first, stop, firsts)
+        past = first
+        for i in range(begin, last):
+            first, time = firsts[i - begin], times[i]
+            if first == end:
                 break
-            past += 1
-        else:
-            past = gallop(others, past, end, time + hi + 1)
-        if first < past:
-            spans[count, 0], spans[count, 1], spans[count, 2] = i, first, past
-            count += 1
-    return count
+            if others[first] > time + hi:
+                continue
+            if meets_itself and others[first] == time:
+                first = gallop(order2, first, gallop(others, first, end, time + 1), order[i] + 1)
+            past = max(first, past)
+            for _ in range(_NEAR):
+                if past == end or others[past] > time + hi:
+                    break
+                past += 1
+            else:
+                past = gallop(others, past, end, time + hi + 1)
+            if first < past:
+                spans[count, 0], spans[count, 1], spans[count, 2] = i, first, past
+                spans[count, 3] = target
+                count += 1
+    return link, count
 
 
 @compiled
-def _find_firsts(times, begin, last, lo, others, first, end, firsts):
-    """Where the first effect at delta `lo` or more of each of some causes is; all are from `first` on."""
-    stop = gallop(others, first, end, times[last - 1] + lo)
+def find_firsts(times, begin, last, lo, others, first, stop, firsts):
+    """Where the first effect at delta `lo` or more of each of some causes is: in first ... stop.
+
+    Parameters
+    ----------
+    times, others : int64 arrays
+        Of causes and effects.
+    begin, last, lo, first, stop : int64
+    firsts : int64 array, written
+    """
     if stop - first > _FAR * (last - begin):
         for i in range(begin, last):
             first = gallop(others, first, stop, times[i] + lo)
@@ -201,19 +232,3 @@ def _find_firsts(times, begin, last, lo, others, first, end, firsts):
         i += not later
     for k in range(i, last):
         firsts[k - begin] = stop
-
-
-@compiled(forceinline=True)
-def corners(boxes, bucket):
-    """The least and the largest x, y and z of a bucket."""
-    low = (boxes[bucket, 0, 0], boxes[bucket, 0, 1], boxes[bucket, 0, 2])
-    return low, (boxes[bucket, 1, 0], boxes[bucket, 1, 1], boxes[bucket, 1, 2])
-
-
-@compiled(forceinline=True)
-def gap_to_box(x, y, z, low, high):
-    """|x - y|² of a point and the nearest of a box."""
-    dx = max(max(low[0] - x, x - high[0]), 0.0)
-    dy = max(max(low[1] - y, y - high[1]), 0.0)
-    dz = max(max(low[2] - z, z - high[2]), 0.0)
-    return squared_gap(dx, dy, dz)

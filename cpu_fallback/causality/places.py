@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from coincide.array_types import Int64s
-from coincide.causality.deciding import squared_distance, squared_gap, window_between
+from coincide.causality.deciding import squared_distance, window_between
 from coincide.causality.limits import UNBOUNDED
 from coincide.compiled import compiled
+from cpu_fallback.causality.gaps import gap_between, height_between
 from cpu_fallback.causality.searching import gallop
 
 _SAMPLE = 2048
@@ -51,7 +52,7 @@ class Places(NamedTuple):
 def repeats(points: np.ndarray, group: np.ndarray) -> bool:
     """Whether places repeat, by a sample: half of it or more has been seen before."""
     step = max(1, group.size // _SAMPLE)
-    some, codes = (np.ascontiguousarray(each[::step]) for each in (points, group))
+    some, codes = (np.ascontiguousarray(each[..., ::step]) for each in (points, group))
     return bool(2 * _numbered(some.view(np.uint64), codes)[1].size <= codes.size)
 
 
@@ -78,7 +79,7 @@ def _numbered(points, group):
 
     Parameters
     ----------
-    points : uint64 array, shape (n, 4)
+    points : uint64 array, shape (3 or 4, n)
         Bits of the coordinates.
     group : int64 array, shape (n,)
     """
@@ -94,8 +95,8 @@ def _numbered(points, group):
             numbers[i] = -1
             continue
         key = np.uint64(group[i])
-        for d in range(points.shape[1]):
-            key = (key ^ points[i, d]) * np.uint64(0x9E3779B97F4A7C15)
+        for d in range(points.shape[0]):
+            key = (key ^ points[d, i]) * np.uint64(0x9E3779B97F4A7C15)
             key ^= key >> np.uint64(29)
         slot = np.int64(key & np.uint64(slots - 1))
         while table[slot] >= 0 and not _same(points, group, rows[table[slot]], i):
@@ -114,8 +115,8 @@ def _numbered(points, group):
 @compiled(forceinline=True)
 def _same(points, group, i, j):
     same = group[i] == group[j]
-    for d in range(points.shape[1]):
-        same &= points[i, d] == points[j, d]
+    for d in range(points.shape[0]):
+        same &= points[d, i] == points[d, j]
     return same
 
 
@@ -151,7 +152,7 @@ def link_places(rule, own, own_group, others, others_group, margins, least):
         last = gallop(others_group, first, others_group.size, own_group[p] + 1)
         near = 0
         for q in range(first, last):
-            near += _gap(own, p, others, q) <= rule.near
+            near += gap_between(own, p, others, q) <= rule.near
         starts[p + 1] = starts[p] + near
     targets, windows = np.empty(starts[-1], np.int64), np.empty((starts[-1], 2), np.int64)
     count = first = 0
@@ -160,10 +161,10 @@ def link_places(rule, own, own_group, others, others_group, margins, least):
         last = gallop(others_group, first, others_group.size, own_group[p] + 1)
         starts[p] = count
         for q in range(first, last):
-            gap = _gap(own, p, others, q)
+            gap = gap_between(own, p, others, q)
             if not gap <= rule.near:
                 continue
-            distance2 = squared_distance(rule.curvature, gap, others[q, 3] - own[p, 3])
+            distance2 = squared_distance(rule.curvature, gap, height_between(own, p, others, q))
             if not distance2 <= rule.bound:
                 continue
             lo, hi = window_between(rule, distance2, distance2)
@@ -175,8 +176,3 @@ def link_places(rule, own, own_group, others, others_group, margins, least):
                 count += 1
     starts[own_group.size] = count
     return Links(starts, targets[:count].copy(), windows[:count].copy())
-
-
-@compiled(forceinline=True)
-def _gap(own, p, others, q):
-    return squared_gap(others[q, 0] - own[p, 0], others[q, 1] - own[p, 1], others[q, 2] - own[p, 2])

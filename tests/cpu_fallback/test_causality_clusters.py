@@ -40,7 +40,7 @@ def test_threads_and_order_do_not_matter(threads: int) -> None:
     assert labels.tolist() == smallest_reachable(len(events), pairs)
     assert 10 < np.unique(labels).size < 3990
     order = np.random.default_rng(1).permutation(len(events))
-    mixed = replace(events, times=events.times[order], points=events.points[order])
+    mixed = replace(events, times=events.times[order], points=events.points[:, order])
     again, _ = cluster_labels(mixed, model, threads=threads)
     same = labels[order]
     assert np.unique(np.stack([same, again]), axis=1).shape[1] == np.unique(labels).size

@@ -75,21 +75,21 @@ def test_squared_arc(c: float) -> None:
             assert squared_arc(value) == pytest.approx(exact, rel=4e-15 if value < 3.99 else 1e-7)
 
 
-def places_of(*given: tuple[float, float]) -> np.ndarray:
-    found: np.ndarray = unit_vectors(
-        *(np.array(column, np.float64) for column in zip(*given, strict=True))
-    )
-    return found
+def places_of(*given: tuple[float, float]) -> list[list[float]]:
+    found = np.empty((3, len(given)))
+    unit_vectors(*(np.array(column, np.float64) for column in zip(*given, strict=True)), found)
+    places: list[list[float]] = found.T.tolist()
+    return places
 
 
 def test_a_place_has_one_vector() -> None:
     poles = places_of((90, 0), (90, 123.4), (90, -180))
-    assert (poles == poles[0]).all()
+    assert poles[0] == poles[1] == poles[2]
     line = places_of((12.3, 180), (12.3, -180))
-    assert (line[0] == line[1]).all()
+    assert line[0] == line[1]
     turns = places_of((-7, 350), (-7, -10))
-    assert (turns[0] == turns[1]).all()
-    assert places_of((0, 0), (0, 90), (90, 0), (0, 180))[:, :3].tolist() == [
+    assert turns[0] == turns[1]
+    assert places_of((0, 0), (0, 90), (90, 0), (0, 180)) == [
         *([1, 0, 0], [0, 1, 0], [0, 0, 1], [-1, 0, 0]),
     ]
 
