@@ -88,8 +88,8 @@ class CausalityCondition:
             As `limits`.
         """
         limits = self.limits(tick)
-        rule = pair_rule(limits, self.space, heights)
-        return CausalityModel(rule, limits.reach, limits.window, self.confidence)
+        rule = pair_rule(limits, self.space, heights, self.confidence)
+        return CausalityModel(rule, limits.reach, limits.window)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,14 +104,11 @@ class CausalityModel:
         No pair that is farther apart qualifies; infinity if there is no such distance.
     window : (int, int)
         Least and most delta of a pair of exact instants that qualifies, or a little more, ticks.
-    confidence : float
-        The least probability of a pair of interval timestamps.
     """
 
     rule: PairRule
     reach: float
     window: tuple[int, int]
-    confidence: float = 1.0
 
 
 def _checked_confidence(given: object) -> float:

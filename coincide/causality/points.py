@@ -43,6 +43,13 @@ class PlacedEvents:
     group: np.ndarray | None = None
     groups: int = 1
 
+    def __post_init__(self) -> None:
+        # Kernels are compiled for one kind of arrays: it takes less time to copy one of another kind.
+        for name in ("times", "points", "lengths", "group"):
+            given = getattr(self, name)
+            if given is not None:
+                object.__setattr__(self, name, np.require(given, requirements=("C", "W")))
+
     def __len__(self) -> int:
         return self.times.size
 

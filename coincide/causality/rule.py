@@ -34,6 +34,8 @@ class PairRule(NamedTuple):
     ahead, also_ahead : Front
         That it does not lie behind.
     ellipsoid, also_ellipsoid : Ellipsoid
+    threshold : float
+        The least probability that qualifies, where timestamps are intervals.
     """
 
     lo: int
@@ -48,6 +50,7 @@ class PairRule(NamedTuple):
     also_ahead: Front
     ellipsoid: Ellipsoid
     also_ellipsoid: Ellipsoid
+    threshold: float
 
     @property
     def is_temporal(self) -> bool:
@@ -68,39 +71,16 @@ class PairRule(NamedTuple):
         left, right : int64
             Lengths of the cause's and of the effect's timestamp, ticks: of instants 0.
         """
-        return accepts(self, gap, dh, s)
+        if left == 0 and right == 0:
+            return accepts(self, gap, dh, s)
+        return probability_of(self, gap, dh, s, left, right) >= self.threshold
 
     def distance_of(self, gap, dh):
         """The distance of a pair; parameters as of `meets`."""
         return distance_between(self.curvature, gap, dh)
 
 
-class UncertainRule(NamedTuple):
-    """As `PairRule`, of interval timestamps.
-
-    Parameters
-    ----------
-    pair : PairRule
-    threshold : float
-        The least probability that qualifies.
-    """
-
-    pair: PairRule
-    threshold: float
-
-    @classmethod
-    def of(cls, pair: PairRule, confidence: float) -> UncertainRule:
-        """The rule of a confidence threshold."""
-        return cls(pair, confidence - DECISION_SLACK)
-
-    def meets(self, gap, dh, s, left, right):  # noqa: D102
-        return probability_of(self.pair, gap, dh, s, left, right) >= self.threshold
-
-    def distance_of(self, gap, dh):  # noqa: D102
-        return distance_between(self.pair.curvature, gap, dh)
-
-
-def pair_rule(limits: Limits, space: Space, heights: bool) -> PairRule:
+def pair_rule(limits: Limits, space: Space, heights: bool, confidence: float) -> PairRule:
     """The rule of limits in a space.
 
     Parameters
@@ -109,6 +89,7 @@ def pair_rule(limits: Limits, space: Space, heights: bool) -> PairRule:
     space : Space
     heights : bool
         Whether places on a sphere have heights: then the arc alone does not say how far they are.
+    confidence : float
     """
     near, bound = limits.bound, math.inf
     if isinstance(space, Sphere):
@@ -121,7 +102,7 @@ def pair_rule(limits: Limits, space: Space, heights: bool) -> PairRule:
     ellipsoid, also_ellipsoid, *_ = [*limits.ellipsoids, Ellipsoid(), Ellipsoid()]
     return PairRule(
         limits.lo, limits.hi, near, measured, bound, space.curvature,
-        behind, also_behind, ahead, also_ahead, ellipsoid, also_ellipsoid,
+        behind, also_behind, ahead, also_ahead, ellipsoid, also_ellipsoid, confidence - DECISION_SLACK,
     )  # fmt: skip
 
 

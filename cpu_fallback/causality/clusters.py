@@ -86,7 +86,7 @@ def connect_block(start, stop, sides, parent, tally):
     bucket, begin = first_bucket(base, start), start
     while bucket < base.numbers.size and begin < stop:
         last = min(min(stop, begin + RUN), base.offsets[bucket + 1])
-        link, links = 0, links_of(sides, bucket, found)
+        link, links = np.int64(0), links_of(sides, bucket, found)  # a literal is compiled apart
         while link < links:
             link, spans = place(sides, begin, last, link, links, found)
             if sides.layout.sure:

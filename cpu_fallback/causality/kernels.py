@@ -74,7 +74,7 @@ def walk_block(start, stop, sides, places, wanted):
     bucket, begin = first_bucket(base, start), start
     while bucket < base.numbers.size and begin < stop:
         last = min(min(stop, begin + RUN), base.offsets[bucket + 1])
-        link, links = 0, links_of(sides, bucket, found)
+        link, links = np.int64(0), links_of(sides, bucket, found)  # a literal is compiled apart
         while link < links:
             link, spans = place(sides, begin, last, link, links, found)
             if spans > 0:
@@ -85,7 +85,7 @@ def walk_block(start, stop, sides, places, wanted):
     return tally
 
 
-@compiled
+@compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _take(start, sides, found, spans, places, wanted, tally):
     """Take what qualifies in the windows of some causes."""
     sure, plain, writes = sides.layout.sure, sides.layout.plain, wanted.out.size > 0
@@ -95,7 +95,7 @@ def _take(start, sides, found, spans, places, wanted, tally):
     if plain and not writes:
         _count_near(start, sides, found, spans, places, tally)
         return
-    span = effect = 0
+    span = effect = np.int64(0)
     while span < spans:
         span, effect, hits = _collect(sides, found, span, spans, effect, tally)
         if not (sure or plain):
@@ -104,7 +104,7 @@ def _take(start, sides, found, spans, places, wanted, tally):
         tally[SURE if sure else FOUND] += hits
 
 
-@compiled
+@compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _count_all(start, found, spans, places):
     """Count all in the windows of some causes."""
     total = 0
@@ -115,7 +115,7 @@ def _count_all(start, found, spans, places):
     return total
 
 
-@compiled
+@compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _count_near(start, sides, found, spans, places, tally):
     """Count what is near enough in the windows of some causes."""
     # Taken out of their tuples here: inside the loops that would cost more than a test does.
@@ -139,7 +139,7 @@ def _count_near(start, sides, found, spans, places, tally):
         tally[FOUND] += near
 
 
-@compiled
+@compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _collect(sides, found, span, spans, effect, tally):
     """Note what is near enough in the windows of some causes, as much as there is room for.
 
@@ -191,7 +191,7 @@ def _collect(sides, found, span, spans, effect, tally):
     return span, effect, hits
 
 
-@compiled
+@compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _keep_met(sides, found, hits):
     """Keep, of what is noted, the pairs that qualify; their number."""
     rule, causes, effects = sides.rule, found.causes, found.effects
@@ -212,7 +212,7 @@ def _keep_met(sides, found, hits):
     return count
 
 
-@compiled
+@compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _put(start, sides, found, hits, places, wanted):
     """Count the pairs that are noted, and write what is wanted of them."""
     causes, effects = found.causes, found.effects

@@ -12,7 +12,6 @@ from coincide.causality.condition import CausalityModel
 from coincide.causality.grid import Grid, make_grid, one_cell
 from coincide.causality.limits import UNBOUNDED
 from coincide.causality.points import PlacedEvents, no_points
-from coincide.causality.rule import UncertainRule
 from cpu_fallback.causality.buckets import Buckets, cell_numbers, extent, in_buckets
 from cpu_fallback.causality.links import Layout, Sides
 from cpu_fallback.causality.places import link_places, numbered_places, pairs_of_places, repeats
@@ -69,10 +68,6 @@ def choose_layout(
     return ("time" if grid is None else "grid"), sides
 
 
-def _decision(model: CausalityModel, exact: bool) -> Any:
-    return model.rule if exact else UncertainRule.of(model.rule, model.confidence)
-
-
 def _by_place(
     causes: PlacedEvents,
     effects: PlacedEvents,
@@ -94,7 +89,7 @@ def _by_place(
         return None
     margins, sure = _margins(causes, effects)
     links = link_places(
-        model.rule, points[0][:, own.rows], own_group, points[-1][:, others.rows], others_group,
+        model.rule, np.ascontiguousarray(points[0][:, own.rows]), own_group, np.ascontiguousarray(points[-1][:, others.rows]), others_group,
         margins, 0 if self_join else -UNBOUNDED,
     )  # fmt: skip
     buckets = run(
@@ -116,7 +111,7 @@ def _by_place(
         _EMPTY_PAIRS.reshape(0, 0, 2),
         *links,
     )
-    return Sides(buckets[0], buckets[-1], layout, _decision(model, sure))
+    return Sides(buckets[0], buckets[-1], layout, model.rule)
 
 
 def _by_cell(
@@ -143,7 +138,7 @@ def _by_cell(
         False, sure, self_join, int(near.widths.sum()), gap, plain, near.shifts, near.widths,
         slabs, _EMPTY, _EMPTY, _EMPTY_PAIRS,
     )  # fmt: skip
-    return Sides(buckets[0], buckets[-1], layout, _decision(model, exact))
+    return Sides(buckets[0], buckets[-1], layout, model.rule)
 
 
 def _cells(events: PlacedEvents, grid: Grid) -> Buckets:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from coincide.array_types import Int64s
+from coincide.causality.rule import PairRule
 from coincide.compiled import compiled
 from cpu_fallback.causality.buckets import Buckets
 from cpu_fallback.causality.searching import gallop
@@ -61,12 +62,12 @@ class Layout(NamedTuple):
 
 
 class Sides(NamedTuple):
-    """Both sides of a join, as the kernels take them; the rule is a `PairRule` or an `UncertainRule`."""
+    """Both sides of a join, as the kernels take them."""
 
     base: Buckets
     targets: Buckets
     layout: Layout
-    rule: Any
+    rule: PairRule
 
 
 class Found(NamedTuple):
@@ -101,7 +102,7 @@ class Found(NamedTuple):
     effects: np.ndarray
 
 
-@compiled
+@compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def new_found(layout):
     """Working memory for a layout."""
     most = layout.most
@@ -112,7 +113,7 @@ def new_found(layout):
     return Found(links[0], links[1], cursors, runs[0], runs[1], hits[0], hits[1], hits[2])
 
 
-@compiled
+@compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def links_of(sides, bucket, found):
     """Find the links of a bucket of causes; of cells, buckets must be asked for in their order.
 
@@ -144,13 +145,13 @@ def links_of(sides, bucket, found):
     return count
 
 
-@compiled
+@compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def first_bucket(buckets, position):
     """The bucket of an event; the number of buckets for one of none."""
-    return max(gallop(buckets.offsets, 0, buckets.offsets.size, position + 1) - 1, 0)
+    return max(gallop(buckets.offsets, np.int64(0), buckets.offsets.size, position + 1) - 1, 0)
 
 
-@compiled
+@compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def place(sides, begin, last, link, links, found):
     """Find where the effects of causes begin ... last, of one bucket, stand in linked buckets.
 
@@ -207,7 +208,7 @@ def place(sides, begin, last, link, links, found):
     return link, count
 
 
-@compiled
+@compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def find_firsts(times, begin, last, lo, others, first, stop, firsts):
     """Where the first effect at delta `lo` or more of each of some causes is: in first ... stop.
 

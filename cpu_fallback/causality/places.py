@@ -146,7 +146,7 @@ def link_places(rule, own, own_group, others, others_group, margins, least):
     -------
     Links
     """
-    starts, first = np.zeros(own_group.size + 1, np.int64), 0
+    starts, first = np.zeros(own_group.size + 1, np.int64), np.int64(0)
     for p in range(own_group.size):
         first = gallop(others_group, first, others_group.size, own_group[p])
         last = gallop(others_group, first, others_group.size, own_group[p] + 1)
@@ -155,7 +155,7 @@ def link_places(rule, own, own_group, others, others_group, margins, least):
             near += gap_between(own, p, others, q) <= rule.near
         starts[p + 1] = starts[p] + near
     targets, windows = np.empty(starts[-1], np.int64), np.empty((starts[-1], 2), np.int64)
-    count = first = 0
+    count, first = 0, np.int64(0)
     for p in range(own_group.size):
         first = gallop(others_group, first, others_group.size, own_group[p])
         last = gallop(others_group, first, others_group.size, own_group[p] + 1)
