@@ -44,6 +44,15 @@ def distance(self, s, left, right):  # noqa: D103
     return _method(self, "distance")
 
 
+def meets(self, gap, dh, s, left, right):
+    """`coincide.causality.rule.PairRule.meets` of a type of rule."""
+    return _method(self, "meets")
+
+
+def distance_of(self, gap, dh):  # noqa: D103
+    return _method(self, "distance_of")
+
+
 def key_at(self, row):  # noqa: D103
     return _method(self, "key_at")
 
@@ -75,7 +84,17 @@ def teach(overload: Callable[..., Any], **options: Any) -> None:
     **options
         Of its compiler.
     """
-    for method in (lean, qualifies, probability, merit, distance, key_at, shape_at):
+    for method in (
+        lean,
+        qualifies,
+        probability,
+        merit,
+        distance,
+        meets,
+        distance_of,
+        key_at,
+        shape_at,
+    ):
         overload(types.BaseNamedTuple, method.__name__, jit_options=options)(method)
 
 
