@@ -5,7 +5,7 @@ from __future__ import annotations
 from coincide.compiled import compiled
 
 
-@compiled(forceinline=True, allocates=False)
+@compiled(forceinline=True)
 def border_after(borders, value, low, high):
     """The first place, from `low` to `high`, of a border above a value: O(log(high - low)).
 
@@ -25,7 +25,7 @@ def border_after(borders, value, low, high):
     return low
 
 
-@compiled(forceinline=True, allocates=False)
+@compiled(forceinline=True)
 def borders_up_to(borders, value, near):
     """How many borders are at most a value, sought from a place that is likely near: O(log distance).
 

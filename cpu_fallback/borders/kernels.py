@@ -24,7 +24,7 @@ from coincide.borders.searching import borders_up_to
 from coincide.compiled import compiled
 
 
-@compiled(allocates=False)
+@compiled
 def locate(start, stop, values, kinds, borders, segments):
     """Write the region segments of points: how many lower and upper borders are at most each value.
 
@@ -48,7 +48,7 @@ def locate(start, stop, values, kinds, borders, segments):
                 segments[own] = borders_up_to(ends, values[point, dimension], segments[near])
 
 
-@compiled(allocates=False)
+@compiled
 def fill(start, stop, segments, kinds, borders, wanted, processing, points, rows, events, tally):
     """Write the crossings of points, until the room for them may not suffice for one more point.
 
@@ -123,7 +123,7 @@ def fill(start, stop, segments, kinds, borders, wanted, processing, points, rows
     return point, count
 
 
-@compiled(forceinline=True, allocates=False)
+@compiled(forceinline=True)
 def _flat(borders):
     """Keys, queries, levels, peaks and places of an index, flat; keys and peaks an order; dimensions."""
     return (
@@ -138,7 +138,7 @@ def _flat(borders):
     )
 
 
-@compiled(forceinline=True, allocates=False)
+@compiled(forceinline=True)
 def _is_same(segments, before, after, width):
     for k in range(width):  # noqa: SIM110  Numba compiles no generators
         if segments[before + k] != segments[after + k]:
@@ -146,7 +146,7 @@ def _is_same(segments, before, after, width):
     return True
 
 
-@compiled(allocates=False)
+@compiled
 def _most(segments, before, after, dimensions, wanted):
     """An upper bound of the crossings of a move."""
     most = 0
@@ -162,7 +162,7 @@ def _most(segments, before, after, dimensions, wanted):
     return most
 
 
-@compiled(allocates=False)
+@compiled
 def _entered(point, event, segments, before, after, index, processing, out, count, retrieved):
     """Write what a move enters, told as an event of some kind."""
     keys, queries, levels, peaks, places, size, peaks_size, dimensions = index
@@ -208,7 +208,7 @@ def _entered(point, event, segments, before, after, index, processing, out, coun
     return count, retrieved
 
 
-@compiled(allocates=False)
+@compiled
 def _holding(
     point, event, segments, before, after, is_first, index, processing, out, count, retrieved
 ):
@@ -236,7 +236,7 @@ def _holding(
             count += 1
 
 
-@compiled(allocates=False)
+@compiled
 def _passed(point, segments, before, after, index, processing, out, count, retrieved):
     """Write what lies between two points and holds neither: in one dimension, what is passed through.
 
