@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from coincide.borders.crossings import IN, OUT, PASSED
-from coincide.borders.index import LOWER
+from coincide.borders.index import LOWER, Borders
 from coincide.borders.moves import (
     EITHER,
     FIRST,
@@ -48,8 +50,22 @@ def locate(start, stop, values, kinds, borders, segments):
                 segments[own] = borders_up_to(ends, values[point, dimension], segments[near])
 
 
+def flat(borders: Borders) -> tuple[Any, ...]:
+    """Keys, queries, levels, peaks and places of an index, flat; keys and peaks an order; dimensions."""
+    return (
+        borders.keys.reshape(borders.keys.size),
+        borders.queries.reshape(borders.queries.size),
+        borders.levels,
+        borders.peaks.reshape(borders.peaks.size),
+        borders.places.reshape(borders.places.size),
+        borders.keys.shape[2],
+        borders.peaks.shape[2],
+        borders.keys.shape[0],
+    )
+
+
 @compiled
-def fill(start, stop, segments, kinds, borders, wanted, processing, points, rows, events, tally):
+def fill(start, stop, segments, kinds, index, wanted, processing, points, rows, events, tally):
     """Write the crossings of points, until the room for them may not suffice for one more point.
 
     Parameters
@@ -58,7 +74,8 @@ def fill(start, stop, segments, kinds, borders, wanted, processing, points, rows
         Points to do.
     segments : int32 array, shape (n * d * 2,)
     kinds : int8 array, shape (n,)
-    borders : Borders
+    index : tuple
+        From `flat`.
     wanted : tuple of bool
         Whether to tell what is left, entered, passed through: by kind of event.
     processing : int
@@ -74,9 +91,8 @@ def fill(start, stop, segments, kinds, borders, wanted, processing, points, rows
     (int, int)
         The first point not done, and how many crossings were written.
     """
-    dimensions = borders.values.shape[0]
+    dimensions = index[-1]
     width = 2 * dimensions
-    index = _flat(borders)
     out = (points, rows, events)
     count = retrieved = 0
     for point in range(start, stop):
@@ -121,21 +137,6 @@ def fill(start, stop, segments, kinds, borders, wanted, processing, points, rows
         point = stop
     tally[0] += retrieved
     return point, count
-
-
-@compiled(forceinline=True)
-def _flat(borders):
-    """Keys, queries, levels, peaks and places of an index, flat; keys and peaks an order; dimensions."""
-    return (
-        borders.keys.reshape(borders.keys.size),
-        borders.queries.reshape(borders.queries.size),
-        borders.levels,
-        borders.peaks.reshape(borders.peaks.size),
-        borders.places.reshape(borders.places.size),
-        borders.keys.shape[2],
-        borders.peaks.shape[2],
-        borders.keys.shape[0],
-    )
 
 
 @compiled(forceinline=True)
