@@ -40,8 +40,9 @@ def run(bench: Bench) -> None:
     if real:
         median = float(np.median([level(values) for values in real.values()]))
         bench.figure("NAB, median of the series' fluctuation levels", 100 * median, "%")
-        _searches(bench, "NAB", real)
-    _searches(bench, WALK, walk)
+    events = [_searches(bench, *each) for each in (("NAB", real), (WALK, walk)) if each[1]]
+    # One check, whether or not the series are here.
+    bench.check_equal("events", {way: [each[way] for each in events] for way in PROCESSINGS})
 
 
 def _nab() -> Series:
@@ -139,9 +140,10 @@ def _densities(bench: Bench, shown: Series) -> None:
     )
 
 
-def _searches(bench: Bench, name: str, series: Series) -> None:
-    """What traversal takes out of the index, and what of it is told, where readings are these."""
+def _searches(bench: Bench, name: str, series: Series) -> dict[str, list[int]]:
+    """What traversal takes out of the index, and what of it is told; the events by processing and width."""
     walks = _walks(series)
+    events: dict[str, list[int]] = {way: [] for way in PROCESSINGS}
     for width in WIDTHS:
         index = BorderLoad(queries=bench.pick(QUERIES, 100), width=width).ranges().index()
         label = f"{name}, W {100 * width:g} %"
@@ -149,7 +151,8 @@ def _searches(bench: Bench, name: str, series: Series) -> None:
             label, {way: partial(counted, index, walks, way) for way in PROCESSINGS}, rounds=3
         )
         answers = {way: timing.answer for way, timing in times.items()}
-        bench.check_equal(f"{label}: events", {way: each.events for way, each in answers.items()})
+        for way, answer in answers.items():
+            events[way].append(answer.events)
         cancelled = 100 - answers["traversal"].efficiency
         bench.figure(f"{label}: retrieved by traversal, not told", cancelled, "%")
         bench.figure(f"{label}: efficiency of three-sided", answers["three-sided"].efficiency, "%")
@@ -162,6 +165,7 @@ def _searches(bench: Bench, name: str, series: Series) -> None:
                 f" {times['traversal'].median / times['auto'].median:.1f} times as long as auto",
                 cancelled < 10,
             )
+    return events
 
 
 def _walks(series: Series) -> Walks:

@@ -39,7 +39,7 @@ CHECKS = {
     **{"stream-rates": 3, "stream-blocks": 4, "stream-confidence": 4},
     **{"spark": 3, "memory": 2, "peers": 4, "pipe": 7, "broadcast": 1, "histograms": 3},
     **{"seismic-delays": 0},
-    **{"borders": 6, "borders-figures": 12, "borders-space": 0, "borders-locality": 3},
+    **{"borders": 6, "borders-figures": 12, "borders-space": 20, "borders-locality": 1},
 }
 """How many checks of equal answers each experiment makes."""
 
