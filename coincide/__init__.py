@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         RoundedTimesWarning,
         UnmatchableRowsWarning,
     )
-    from spark_plugin.borders import border_crossing_tables, inside_tables
+    from spark_plugin.borders import border_crossing_tables, border_crossings, inside_tables
     from spark_plugin.causality import causality_tables, clusters
     from spark_plugin.join import correlate, correlate_files, correlate_tables
     from spark_plugin.streams import stream_correlator
@@ -83,8 +83,8 @@ _HOMES = {
         "CoincideWarning", "DroppedRowsWarning", "NoPairsWarning", "RoundedTimesWarning",
         "UnmatchableRowsWarning",
     ),
-    "spark_plugin.borders": ("border_crossing_tables", "inside_tables"),
     "spark_plugin.causality": ("causality_tables", "clusters"),
+    "spark_plugin.borders": ("border_crossing_tables", "border_crossings", "inside_tables"),
     "spark_plugin.join": ("correlate", "correlate_files", "correlate_tables"),
     "spark_plugin.streams": ("stream_correlator",),
     "spark_plugin.transitions": ("transition_tables",),
@@ -142,6 +142,7 @@ __all__ = [
     "Within",
     "__version__",
     "border_crossing_tables",
+    "border_crossings",
     "causality_tables",
     "clusters",
     "correlate",

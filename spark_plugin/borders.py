@@ -1,18 +1,103 @@
-"""Border crossings: of Arrow tables in one process."""
+"""Border crossings: of DataFrames, and of Arrow tables in one process."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from coincide.borders.options import BorderOptions
+from coincide.errors import SchemaError
 from spark_plugin.worker.arrow.frames import arrow_table
-from spark_plugin.worker.borders.arguments import READINGS
+from spark_plugin.worker.borders.arguments import READINGS, BorderArguments
 from spark_plugin.worker.borders.monitor import BorderMonitor
 from spark_plugin.worker.borders.readings import ReadingColumns, read_readings
 from spark_plugin.worker.borders.reports import BorderReport, check_report, tell
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def border_crossings(
+    readings: DataFrame,
+    queries: Any,
+    *,
+    stream: str = "stream_id",
+    time: str = "time",
+    values: str | Sequence[str] = ("value",),
+    query: str = "query_id",
+    options: BorderOptions = BorderOptions(),
+    report: BorderReport | None = None,
+) -> DataFrame:
+    """Find when streams of readings cross the borders of queries, on Spark.
+
+    The same as `coincide.border_crossing_tables`, with the same arguments and the same answer. Each
+    stream is brought to one task and put in order of time there; of streams, a task remembers the one
+    that it is at. Queries are collected at once and go to every worker; all else happens when the
+    result is used.
+
+    Parameters
+    ----------
+    readings : DataFrame
+        In any order. Of readings of one stream and time, that with the least values counts, and the
+        others are left out and counted.
+    queries : DataFrame, pa.Table, or whatever offers Arrow's C stream (``__arrow_c_stream__``)
+        A column of distinct ids, and one of lower and one of upper borders for each value column: for
+        ``x`` they are ``lower_x`` and ``upper_x``; for a single one ``lower`` and ``upper`` will do. Null
+        or infinite: the range is open on that side. On Spark Connect they travel with the plan, which
+        bounds their size.
+    stream, time : str
+        Columns of readings: what moves, of any type that can be a key, and when it was read.
+    values : str or sequence of str
+        One to nine columns of readings; where one of them is null or NaN the reading is a gap, and the
+        stream is taken to be where it was.
+    query : str
+        The column of the ids of queries.
+    options : BorderOptions
+        With `threads` of None, each task has one. `batch_events` are at most 65,536 here.
+    report : BorderReport, optional
+        Is told what was found, and what was left out, once the result was computed.
+
+    Returns
+    -------
+    DataFrame
+        The columns of query and stream, ``event``, ``min_time``, ``max_time`` and, with
+        ``interpolate=True``, ``crossing_time``. Times are of the type of the readings' time where that
+        is a timestamp, and else bigint ticks.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing or of a type that cannot serve.
+    ConditionError
+        If an argument makes no sense, readings are streaming, or queries are too many for Spark Connect.
+    DataError
+        If a query makes no sense. Readings that are invalid, and are to be refused, fail the job in which
+        the result is computed: then such an error comes from Spark, as a PythonException.
+    BackendError
+        If ``backend="gpu"`` cannot be.
+
+    Warns
+    -----
+    DroppedRowsWarning, RoundedTimesWarning
+        When the report is asked.
+    """
+    from pyspark.sql import DataFrame
+
+    from spark_plugin.dataframes.borders.plan import plan_crossings
+
+    check_report(report)
+    arguments = BorderArguments(stream, time, values, query, options)
+    if not isinstance(readings, DataFrame):
+        raise SchemaError(
+            f"readings must be a Spark DataFrame; found {type(readings).__name__}. border_crossing_tables"
+            " takes tables in memory"
+        )
+    planned = plan_crossings(readings, queries, arguments, observe=report is not None)
+    if report is not None:
+        report.take(None, planned.summary)
+    return planned.dataframe
 
 
 def border_crossing_tables(

@@ -61,6 +61,10 @@ class OpenPairs:
         """The streams that are within queries, and the queries: two int64 arrays."""
         return self.pairs >> _QUERY_BITS, self.pairs & _QUERY
 
+    def keep_only(self, stream: int) -> None:
+        """Other streams are no more, and this one is number 0 from now on."""
+        self.pairs = self.pairs[self.pairs >> _QUERY_BITS == stream] & _QUERY
+
     def forget_queries(self, queries: np.ndarray) -> None:
         """Queries are no more."""
         self.pairs = self.pairs[~np.isin(self.pairs & _QUERY, queries)]

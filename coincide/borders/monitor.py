@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
@@ -61,6 +62,20 @@ class Monitor:
         self.queries = 0
         self.taken = Taken()
         self.retrieved = 0
+
+    def restarted(self) -> Monitor:
+        """The same queries, before any reading. Both may be pushed to, and neither may change them."""
+        other = copy.copy(self)
+        other.streams = StreamTable(self.ranges.base.dimensions)
+        other._open = None if self._open is None else OpenPairs()
+        other.taken, other.retrieved = Taken(), 0
+        return other
+
+    def keep_only(self, stream: int) -> None:
+        """Forget all streams but one, which is number 0 from now on."""
+        self.streams.keep_only(stream)
+        if self._open is not None:
+            self._open.keep_only(stream)
 
     @property
     def nbytes(self) -> int:

@@ -10,6 +10,9 @@ import numpy as np
 from coincide.borders.acceptance import accepted
 from coincide.borders.moves import FIRST, FROM_OUTSIDE, MOVE
 
+_COLUMNS = ("known", "times", "values", "segments")
+"""Of the stream table."""
+
 
 class Points(NamedTuple):
     """Readings of a batch by stream and in order of time, before each stream's the last one known.
@@ -86,7 +89,7 @@ class StreamTable:
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""
-        return sum(each.nbytes for each in (self.known, self.times, self.values, self.segments))
+        return sum(getattr(self, name).nbytes for name in _COLUMNS)
 
     def reserve(self, streams: int) -> None:
         """Have room for streams that are called 0 ... streams - 1, and for some more."""
@@ -95,11 +98,18 @@ class StreamTable:
 
     def resize(self, streams: int) -> None:
         """Make room for streams that are called 0 ... streams - 1."""
-        for name in ("known", "times", "values", "segments"):
+        for name in _COLUMNS:
             old = getattr(self, name)
             new = np.zeros((streams, *old.shape[1:]), old.dtype)
             new[: old.shape[0]] = old[:streams]
             setattr(self, name, new)
+
+    def keep_only(self, stream: int) -> None:
+        """Forget all streams but one, which is called 0 from now on."""
+        for name in _COLUMNS:
+            column = getattr(self, name)
+            column[0] = column[stream]
+        self.known[1:] = False
 
     def take(
         self, streams: np.ndarray, times: np.ndarray, values: np.ndarray, *, from_outside: bool

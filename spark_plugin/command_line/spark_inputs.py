@@ -17,9 +17,9 @@ from spark_plugin.command_line.input_checks import (
 )
 from spark_plugin.command_line.inputs import Source, reading
 from spark_plugin.command_line.problems import Problem
+from spark_plugin.dataframes.arrow_types import carried_type, spark_type
 from spark_plugin.dataframes.columns import quoted
 from spark_plugin.ways.files.footers import read_footers
-from spark_plugin.worker.arrow.schemas import plain_type
 from spark_plugin.worker.files.credentials import NOT_FOR_SPARK, holds_settings
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
 _GLOB_CHARACTERS = str.maketrans({character: "\\" + character for character in "\\{}[]*?,"})
-_LONGEST_DECIMAL = 38
 _NANOS_AS_LONG = "spark.sql.legacy.parquet.nanosAsLong"
 
 
@@ -109,7 +108,7 @@ def _nothing(side: str, field: pa.Field) -> Column:
     """Spark would take a column without a type for integers."""
     from pyspark.sql import functions as F
 
-    return F.lit(None).cast(_spark_kind(side, field.with_type(_carried(field.type))))
+    return F.lit(None).cast(_spark_kind(side, field.with_type(carried_type(field.type))))
 
 
 def _is_fine(kind: pa.DataType) -> bool:
@@ -143,7 +142,7 @@ def _arrow(
 
     side = given.source.side
     table = given.table(columns, types)
-    schema = pa.schema([field.with_type(_carried(field.type)) for field in table.schema])
+    schema = pa.schema([field.with_type(carried_type(field.type)) for field in table.schema])
     struct = T.StructType([T.StructField(field.name, _spark_kind(side, field)) for field in schema])
     for field in table.schema:
         if _is_fine(field.type) and pc.any(pc.not_equal(_rest(table[field.name]), 0)).as_py():
@@ -158,30 +157,12 @@ def _rest(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.subtract(ticks, pc.multiply(pc.divide(ticks, 1000), 1000))
 
 
-def _carried(kind: pa.DataType) -> pa.DataType:
-    """The type in which Spark takes a column over."""
-    kind = plain_type(kind)
-    if pa.types.is_timestamp(kind):
-        return pa.timestamp("us", kind.tz)
-    if pa.types.is_decimal(kind) and kind.precision <= _LONGEST_DECIMAL:
-        return pa.decimal128(kind.precision, kind.scale)
-    wider = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64()}
-    return wider.get(kind, pa.int64() if kind == pa.uint64() else kind)
-
-
 def _spark_kind(side: str, field: pa.Field) -> DataType:
     """Spark's type for a column; timestamps without a zone stay wall-clock times."""
-    from pyspark.errors import PySparkException
-    from pyspark.sql.pandas.types import from_arrow_type
-
-    from spark_plugin.dataframes.arrow_types import arrow_type
-
-    try:
-        kind = from_arrow_type(field.type, prefer_timestamp_ntz=True)
-        arrow_type(kind)  # finds decimals that are too long
-    except (PySparkException, ValueError) as error:
+    kind = spark_type(field.type)
+    if kind is None:
         raise Problem(
             f"{side}.{field.name} is {field.type}, which Spark cannot take over; cast it, or use"
             " --engine local"
-        ) from error
+        )
     return kind

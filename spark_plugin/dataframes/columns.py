@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
-from coincide.errors import SchemaError
+from coincide.errors import ConditionError, SchemaError
 from coincide.units import TIME_LIMIT
 from spark_plugin.dataframes.arrow_types import arrow_type
 from spark_plugin.worker.arrow.schemas import check_name
@@ -81,11 +81,41 @@ def spark_time_column(side: str, field: T.StructField) -> TimeColumn:
     )
 
 
+def check_microseconds(scale: TimeScale) -> None:
+    """Refuse to count timestamps, which are handed out again, in what Spark has no timestamps of.
+
+    Raises
+    ------
+    ConditionError
+    """
+    if scale.column.nanoseconds and scale.tick.unit != "us":
+        raise ConditionError(
+            f"Spark's timestamps are counted in us, and {scale.tick.unit} are asked for; leave unit and"
+            " tick out, or give tables to the function of one process"
+        )
+
+
 def can_be_key(kind: T.DataType) -> bool:
     """Whether equality on a Spark type is exact and means what it says."""
     inexact = (T.FloatType, T.DoubleType, T.ArrayType, T.MapType, T.StructType, T.NullType)
     collated = isinstance(kind, T.StringType) and kind != T.StringType()
     return not isinstance(kind, (*inexact, T.VariantType)) and not collated
+
+
+def check_key(side: str, field: T.StructField) -> None:
+    """Refuse a column of ids that cannot be compared exactly, or that Spark's Arrow cannot carry.
+
+    Raises
+    ------
+    SchemaError
+    """
+    kind = field.dataType
+    if not can_be_key(kind):
+        raise SchemaError(
+            f"{side}.{field.name} is {kind.simpleString()}, which cannot be compared exactly; cast it to a"
+            " string or an integer"
+        )
+    wire_type(kind)
 
 
 def can_be_label(kind: T.DataType) -> bool:
@@ -140,6 +170,11 @@ def _scaled(scale: TimeScale) -> str:
 def literal(number: SupportsIndex) -> str:
     """A bigint in SQL."""
     return f"{number.__index__()}L"
+
+
+def text(words: str) -> str:
+    """A string in SQL."""
+    return "'" + words.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def to_int64(value: str, family: str) -> str:

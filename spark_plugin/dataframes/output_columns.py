@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
+from coincide.errors import ConditionError
 from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.worker.emission.spec import JoinSpec, check_output_names
@@ -84,6 +85,22 @@ def metrics_name(names: Sequence[str]) -> str:
     while name in (other.lower() for other in names):
         name += "_"
     return name
+
+
+def check_told_apart(names: Sequence[str]) -> None:
+    """Refuse output columns whose names Spark may not tell apart, as they differ in case alone.
+
+    Raises
+    ------
+    ConditionError
+    """
+    lowered = [name.lower() for name in names]
+    alike = [name for name in names if lowered.count(name.lower()) > 1]
+    if alike:
+        raise ConditionError(
+            f"output columns would be called {' and '.join(alike)}, which Spark cannot tell apart; rename"
+            " the columns that they come from"
+        )
 
 
 def decoded(frame: DataFrame, columns: Sequence[OutputColumn]) -> DataFrame:

@@ -8,16 +8,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.resource import ResourceProfile
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from coincide.errors import ConditionError
+from spark_plugin.cluster.accelerator import is_accelerated
+from spark_plugin.dataframes.stage_resources import gpu_profile
 from spark_plugin.worker.reports.metrics import merged
+from spark_plugin.worker.wire.columns import METRICS
 from spark_plugin.worker.wire.counting import CountingTask
 
 _log = logging.getLogger("coincide")
 NOBODY = -1
 """In place of a row's number where nobody is meant."""
+_ACCELERATED = (
+    "the RAPIDS Accelerator fails plans that are observed; for the numbers, compute the result once more in"
+    " a session with spark.rapids.sql.enabled=false"
+)
 
 
 @dataclass(frozen=True)
@@ -70,6 +78,60 @@ class Stage:
         first, *others = schema.names
         found = found.unionAll(none).observe(self.observation, *_totals(self.metrics, task.counted))
         return found.selectExpr(f"coalesce({first}, {NOBODY}L) AS {first}", *others)
+
+
+@dataclass(frozen=True)
+class CountedStage:
+    """The one stage of an operator whose tasks count everything that is told of it.
+
+    Parameters
+    ----------
+    stage : Stage
+    is_observable : bool
+        Whether it can be counted: the RAPIDS Accelerator fails plans that are observed.
+    """
+
+    stage: Stage
+    is_observable: bool
+
+    @classmethod
+    def of(cls, spark: SparkSession, backend: str, observe: bool) -> CountedStage:
+        """A stage on a session, for a backend, that is counted if asked for and possible.
+
+        Raises
+        ------
+        BackendError, ConditionError
+            As `gpu_profile`.
+        """
+        can = not is_accelerated(spark)
+        observation = Observation("coincide") if observe and can else None
+        metrics = None if observation is None else METRICS
+        return cls(Stage(True, gpu_profile(spark, backend), metrics, observation), can)
+
+    @property
+    def metrics(self) -> str | None:
+        """Name of the column for the counters of tasks."""
+        return self.stage.metrics
+
+    def run(self, rows: DataFrame, task: CountingTask, schema: T.StructType) -> DataFrame:
+        """What a task makes of rows on the wire; no column of the schema is called `METRICS`."""
+        return self.stage.run(rows, task, schema)
+
+    def counts(self) -> dict[str, int]:
+        """What tasks have counted, by name. Waits for an action.
+
+        Raises
+        ------
+        ConditionError
+            If nothing was counted.
+        """
+        found = None
+        if self.stage.observation is not None:
+            found = observed_numbers(self.stage.observation)
+        if found is None:
+            why = "Spark has left the stage out" if self.is_observable else _ACCELERATED
+            raise ConditionError(f"nothing was counted: {why}")
+        return {name: int(number or 0) for name, number in found.items()}
 
 
 def observed(

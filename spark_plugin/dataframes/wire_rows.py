@@ -87,7 +87,8 @@ def _words_of_invalid(side: EventFrame) -> str:
     """SQL of what to say of an invalid row."""
     names = " and ".join(side.times.names)
     reasons = " ".join(
-        f"WHEN {test} THEN {_text(INVALID_REASONS[reason])}" for reason, test in side.invalid_cases
+        f"WHEN {test} THEN {frames.text(INVALID_REASONS[reason])}"
+        for reason, test in side.invalid_cases
     )
     found = (
         f" {names} of a row. Mend the data, or leave such rows out with"
@@ -95,12 +96,7 @@ def _words_of_invalid(side: EventFrame) -> str:
         " If a look at the data found none when the join was planned, the source has changed since, or"
         " gives other rows each time it is computed: compute it once before, as by df.localCheckpoint()"
     )
-    return f"concat({_text(side.side + ': ')}, CASE {reasons} END, {_text(found)})"
-
-
-def _text(words: str) -> str:
-    """A literal in SQL."""
-    return "'" + words.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return f"concat({frames.text(side.side + ': ')}, CASE {reasons} END, {frames.text(found)})"
 
 
 def _encoded(side: EventFrame, wire_names: Sequence[str], names: list[str]) -> dict[str, str]:

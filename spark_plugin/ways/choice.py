@@ -14,12 +14,12 @@ from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.statistics import SideStatistics, measure, refuse_invalid
 from spark_plugin.ways.broadcast.join import broadcast_join
 from spark_plugin.ways.broadcast.plan import BroadcastPlan, Candidate, choose_small_side
-from spark_plugin.ways.broadcast.worker.small_side import Shipment
 from spark_plugin.ways.exchange.join import exchange_join
 from spark_plugin.ways.exchange.plan import SlicePlan, uniform_plan
 from spark_plugin.ways.exchange.planning import PAIR_WORK, plan_slices
 from spark_plugin.ways.samples import Reach, Sample
 from spark_plugin.worker.emission.spec import JoinSpec
+from spark_plugin.worker.wire.shipment import Shipment
 
 JOINS: dict[str, Callable[..., tuple[DataFrame, Shipment | None]]] = {
     "exchange": exchange_join,

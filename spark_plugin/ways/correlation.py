@@ -24,7 +24,6 @@ from spark_plugin.dataframes.stage_resources import gpu_profile
 from spark_plugin.dataframes.timestamps import with_timestamps
 from spark_plugin.ways.broadcast.plan import BroadcastPlan
 from spark_plugin.ways.broadcast.streaming_sides import check_streaming
-from spark_plugin.ways.broadcast.worker.small_side import Shipment
 from spark_plugin.ways.choice import JOINS, plan_ways
 from spark_plugin.ways.exchange.plan import SlicePlan
 from spark_plugin.worker.arguments import JoinArguments
@@ -33,6 +32,7 @@ from spark_plugin.worker.arrow.schemas import check_keys, check_label
 from spark_plugin.worker.reports.emptiness import NoPairs
 from spark_plugin.worker.reports.metrics import counters_of
 from spark_plugin.worker.reports.reports import JoinReport, JoinSummary, tell
+from spark_plugin.worker.wire.shipment import Shipment
 
 _log = logging.getLogger("coincide")
 BATCH_PAIRS = 1 << 16

@@ -7,15 +7,19 @@ from pyspark.sql import DataFrame
 from coincide.options import CorrelateOptions
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.output_columns import ResultColumns
+from spark_plugin.dataframes.shipping import ship
 from spark_plugin.dataframes.stage import Stage
 from spark_plugin.dataframes.wire_rows import wire_rows
 from spark_plugin.ways.broadcast.combining import Combination
 from spark_plugin.ways.broadcast.plan import BroadcastPlan, is_two_step
 from spark_plugin.ways.broadcast.worker.partials import PartialTask, partial_spec
-from spark_plugin.ways.broadcast.worker.small_side import Shipment, sorted_table
+from spark_plugin.ways.broadcast.worker.small_side import sorted_table
 from spark_plugin.ways.broadcast.worker.task import BroadcastTask
 from spark_plugin.worker.emission.spec import JoinSpec
 from spark_plugin.worker.wire.columns import WireLayout
+from spark_plugin.worker.wire.shipment import Shipment
+
+_TOO_LARGE = "the side to broadcast", "leave way= to us"
 
 
 def broadcast_join(
@@ -39,7 +43,7 @@ def broadcast_join(
     )
     # Of no events Spark would leave the second step out, and what tasks count with it.
     if not is_two_step(plan.small, spec) or table.num_rows == 0:
-        shipment = Shipment.of(table, spark)
+        shipment = ship(table, spark, *_TOO_LARGE)
         task = BroadcastTask(
             spec, layout, result.names, stage.metrics, plan=plan, small=shipment,
             slice_rows=options.slice_rows, slice_bytes=options.slice_bytes,
@@ -49,7 +53,7 @@ def broadcast_join(
     schema = combination.found_schema
     # Left columns to hand out stay here.
     layout = WireLayout(layout.keys, (), layout.right)
-    shipment = Shipment.of(table.select(layout.only("left").columns), spark)
+    shipment = ship(table.select(layout.only("left").columns), spark, *_TOO_LARGE)
     task = PartialTask(
         partial_spec(spec), layout, tuple(schema.names), stage.metrics, plan=plan, small=shipment,
         slice_rows=options.slice_rows, slice_bytes=options.slice_bytes,

@@ -113,5 +113,10 @@ def readable(value: pa.Scalar) -> object:
 
 def example_row(row: dict[str, object]) -> str:
     """A row in words, on one line, cut to a readable width."""
-    text = " ".join(", ".join(f"{name}={value}" for name, value in row.items()).splitlines())
+    return example_text(", ".join(f"{name}={value}" for name, value in row.items()))
+
+
+def example_text(words: str) -> str:
+    """Words on one line, cut to a readable width."""
+    text = " ".join(words.splitlines())
     return text if len(text) <= _EXAMPLE_WIDTH else text[:_EXAMPLE_WIDTH] + " ..."

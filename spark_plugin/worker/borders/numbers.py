@@ -54,10 +54,15 @@ def floats_of(table: pa.Table, side: str, name: str) -> tuple[np.ndarray, np.nda
         values = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
     except pa.ArrowInvalid:
         far = np.abs(pc.fill_null(column, 0).to_numpy().astype(np.float64)) > 2.0**53
-        raise DataError(
-            f"{side}.{name} has integers beyond 2^53, which float64 does not tell apart, in"
-            f" {int(far.sum()):,} row{'s' if far.sum() > 1 else ''}, for example"
-            f" {column[int(np.argmax(far))].as_py()}; subtract an offset from values and borders, or cast"
-            " both to float64"
-        ) from None
+        example = column[int(np.argmax(far))].as_py()
+        raise DataError(words_of_far(side, name, int(far.sum()), str(example))) from None
     return values, null
+
+
+def words_of_far(side: str, name: str, count: int, example: str) -> str:
+    """What is wrong with integers that are none of float64."""
+    return (
+        f"{side}.{name} has integers beyond 2^53, which float64 does not tell apart, in {count:,}"
+        f" row{'s' if count > 1 else ''}, for example {example}; subtract an offset from values and"
+        " borders, or cast both to float64"
+    )

@@ -177,14 +177,30 @@ def read_readings(table: pa.Table, columns: ReadingColumns) -> Readings:
 
 
 def _complaint(table: pa.Table, columns: ReadingColumns, reason: str, wrong: np.ndarray) -> str:
+    one = table.slice(int(np.argmax(wrong)), 1)
+    names = columns.arguments.columns
+    example = example_row({name: readable(one.column(name)[0]) for name in names})
+    return words_of_invalid(columns, reason, int(wrong.sum()), example)
+
+
+def words_of_invalid(columns: ReadingColumns, reason: str, count: int, example: str) -> str:
+    """What is wrong with invalid readings, and what to do.
+
+    Parameters
+    ----------
+    columns : ReadingColumns
+    reason : str
+        One of `REASONS`.
+    count : int
+        How many they are.
+    example : str
+        One of them, in words.
+    """
     arguments = columns.arguments
     blamed = {
         "null": [arguments.stream, arguments.time],
         "infinite": list(arguments.values),
     }.get(reason, [arguments.time])
-    one = table.slice(int(np.argmax(wrong)), 1)
-    example = example_row({name: readable(one.column(name)[0]) for name in arguments.columns})
-    count = int(wrong.sum())
     words = f"{REASONS[reason]} in {' or '.join(blamed)} in {count:,} row{'s' if count > 1 else ''}"
     hint = range_hint(columns.tick, [columns.scale]) if reason == "range" else ""
     hint = hint and f"Here {hint.replace('CorrelateOptions', 'BorderOptions')}. "

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from coincide.errors import ConditionError, brief
 from coincide.units import Tick
@@ -10,6 +12,7 @@ from coincide.warnings import DroppedRowsWarning, RoundedTimesWarning
 from spark_plugin.worker.arrow.time_words import length_words
 from spark_plugin.worker.borders.arguments import READINGS
 from spark_plugin.worker.borders.readings import REASONS
+from spark_plugin.worker.reports.metrics import of_bits
 from spark_plugin.worker.reports.reports import warn
 
 
@@ -59,13 +62,19 @@ class BorderSummary:
         """All crossings."""
         return self.entered + self.left
 
-    @classmethod
-    def of_counts(cls, counts: dict[str, int], **known: object) -> BorderSummary:
-        """From numbers by name, as tasks count them: those of dropped rows by their reasons."""
-        dropped = {reason: counts[reason] for reason in REASONS if counts.get(reason)}
-        own = {f.name for f in fields(cls)}
-        numbers = {name: n for name, n in counts.items() if name in own}
-        return cls(dropped=dropped, **numbers, **known)  # type: ignore[arg-type]
+    def with_counts(self, counts: Mapping[str, int]) -> BorderSummary:
+        """The same, and what tasks have counted: the numbers of `COUNTED`."""
+        dropped = {reason: counts[reason] for reason in REASONS if counts[reason]}
+        own: dict[str, Any] = {
+            name: n for name, n in counts.items() if name not in (*REASONS, "rounded")
+        }
+        return replace(self, dropped=dropped, rounded=of_bits(counts["rounded"]), **own)
+
+
+COUNTED = (
+    "readings", *REASONS, "gaps", "repeated", "late", "entered", "left", "retrieved", "rounded",
+)  # fmt: skip
+"""What tasks count, by name; `rounded` as `as_bits` has it."""
 
 
 class BorderReport:
@@ -73,15 +82,22 @@ class BorderReport:
 
     def __init__(self) -> None:
         self._known: BorderSummary | None = None
+        self._finish: Callable[[], BorderSummary] | None = None
 
     def summary(self) -> BorderSummary:
         """What was found.
 
+        Of a DataFrame, which is computed later, this waits for its first action; what that read is
+        counted. Warnings are given then.
+
         Raises
         ------
         ConditionError
-            If nothing has reported here yet.
+            If nothing has reported here yet, or Spark has not counted.
         """
+        if self._finish is not None:
+            self._known, self._finish = self._finish(), None
+            warn_of(self._known)
         if self._known is None:
             raise ConditionError(
                 "nothing has reported here; give this report to border_crossings(..., report=report), and"
@@ -89,9 +105,11 @@ class BorderReport:
             )
         return self._known
 
-    def take(self, known: BorderSummary) -> None:
-        """What is known."""
-        self._known = known
+    def take(
+        self, known: BorderSummary | None, finish: Callable[[], BorderSummary] | None = None
+    ) -> None:
+        """What is known, or how to ask for it once a result was computed."""
+        self._known, self._finish = known, finish
 
 
 def check_report(report: object) -> None:
@@ -109,6 +127,11 @@ def tell(summary: BorderSummary, report: BorderReport | None) -> None:
     """Hand a summary to the report, if there is one, and warn of what is lost."""
     if report is not None:
         report.take(summary)
+    warn_of(summary)
+
+
+def warn_of(summary: BorderSummary) -> None:
+    """Warn of readings that were left out, and of times that were rounded."""
     if summary.dropped:
         listed = ", ".join(f"{n:,} with {REASONS[why]}" for why, n in summary.dropped.items())
         warn(

@@ -21,6 +21,16 @@ def merged(name: str, value: str) -> str:
     return f"{'max' if name.endswith(_LARGEST) else 'sum'}({value})"
 
 
+def as_bits(number: float) -> int:
+    """A float that is not negative as an integer; these are in order as the floats are."""
+    return int(np.float64(number).view(np.int64))
+
+
+def of_bits(bits: int) -> float:
+    """Back from `as_bits`."""
+    return float(np.int64(bits).view(np.float64))
+
+
 @dataclass(frozen=True)
 class JoinTally:
     """What a join looked at and found, and what the rows of its sides were."""
@@ -62,8 +72,7 @@ def _numbers(counts: SideCounts) -> list[tuple[str, int]]:
         ("rows", counts.rows),
         ("unmatchable", counts.unmatchable),
         *((reason, counts.invalid.get(reason, 0)) for reason in INVALID_REASONS),
-        # Bits of floats that are not negative are in order as the floats are.
-        (_LARGEST, int(np.float64(counts.rounded).view(np.int64))),
+        (_LARGEST, as_bits(counts.rounded)),
     ]
 
 
@@ -73,7 +82,7 @@ def _side_of(found: Mapping[str, int | None], side: str) -> SideCounts:
         values["rows"],
         values["unmatchable"],
         {reason: values[reason] for reason in INVALID_REASONS if values[reason]},
-        float(np.int64(values[_LARGEST]).view(np.float64)),
+        of_bits(values[_LARGEST]),
     )
 
 

@@ -15,7 +15,7 @@ from coincide.condition import Window
 from coincide.errors import MemoryBudgetError
 from spark_plugin.ways.broadcast.plan import BroadcastPlan
 from spark_plugin.ways.broadcast.worker.partials import PartialTask, partial_spec
-from spark_plugin.ways.broadcast.worker.small_side import Shipment, sorted_table
+from spark_plugin.ways.broadcast.worker.small_side import sorted_table
 from spark_plugin.ways.broadcast.worker.task import BroadcastTask
 from spark_plugin.ways.exchange.worker.task import SliceTask
 from spark_plugin.worker.arrow import row_sizes
@@ -25,6 +25,7 @@ from spark_plugin.worker.emission.spec import JoinSpec
 from spark_plugin.worker.files.parquet_rows import ParquetRows
 from spark_plugin.worker.timestamps.models import INTERVALS
 from spark_plugin.worker.wire.columns import CODED, LABEL, TIME, LabelCode, WireLayout
+from spark_plugin.worker.wire.shipment import Shipment
 from tests.helpers.comparison import SHAPES
 from tests.helpers.interval_sides import interval_side
 from tests.helpers.joins import local_files_join, table_join

@@ -1,28 +1,16 @@
-"""The small side: collected by the driver, sorted, sent to every worker as Arrow, read there once."""
+"""The small side: collected by the driver, sorted; read by every worker once."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from coincide.errors import ConditionError
-from spark_plugin.cluster.connect import MESSAGE_SETTING, context_of, message_bytes
 from spark_plugin.ways.samples import Reach, shifted
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.arrow.wide_columns import narrowed, one_array
 from spark_plugin.worker.timestamps.models import Pairs, SideModel
 from spark_plugin.worker.wire.columns import WireLayout
 from spark_plugin.worker.wire.sides import read_side
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-
-_PLAN_BYTES = 1 << 20
-"""Room for all else in a plan."""
 
 
 def sorted_table(table: pa.Table, layout: WireLayout, side: str, model: SideModel) -> pa.Table:
@@ -35,58 +23,6 @@ def sorted_table(table: pa.Table, layout: WireLayout, side: str, model: SideMode
     if (np.diff(order) != 1).any():
         whole = whole.take(pa.array(order))
     return narrowed(whole, table.schema)
-
-
-@dataclass(frozen=True)
-class Shipment:
-    """A table on its way to the workers.
-
-    Parameters
-    ----------
-    content : pyspark.Broadcast or bytes
-        The table as an Arrow stream. Broadcast, it reaches each worker once; else with every task.
-    """
-
-    content: Any
-
-    def close(self) -> None:
-        """Let go of it: it can be joined with no longer."""
-        if hasattr(self.content, "destroy"):
-            self.content.destroy()
-
-    @classmethod
-    def of(cls, table: pa.Table, spark: SparkSession) -> Shipment:
-        """Send a table; without broadcasts (Spark Connect) it travels with the plan.
-
-        Raises
-        ------
-        ConditionError
-            If a plan cannot hold it.
-        """
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema) as stream:
-            stream.write_table(table)
-        content = sink.getvalue().to_pybytes()
-        context = context_of(spark)
-        if context is None:
-            _check_size(len(content), spark)
-            return cls(content)
-        return cls(context.broadcast(content))
-
-    def table(self) -> pa.Table:
-        """The table, where it has arrived; no copy is made."""
-        content = getattr(self.content, "value", self.content)
-        return pa.ipc.open_stream(pa.py_buffer(content)).read_all()
-
-
-def _check_size(size: int, spark: SparkSession) -> None:
-    most = message_bytes(spark)
-    if most is not None and size + _PLAN_BYTES > most:
-        raise ConditionError(
-            f"the side to broadcast takes {size:,} bytes; on Spark Connect it travels with the plan, of"
-            f" which the server takes {most:,} ({MESSAGE_SETTING}): start the server with more, or leave"
-            " way= to us"
-        )
 
 
 class SmallSide:

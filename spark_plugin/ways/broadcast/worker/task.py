@@ -10,9 +10,11 @@ import pyarrow as pa
 
 from coincide.sides import SIDES
 from spark_plugin.ways.broadcast.plan import BroadcastPlan, chunk_rows
-from spark_plugin.ways.broadcast.worker.small_side import Shipment, SmallSide
+from spark_plugin.ways.broadcast.worker.small_side import SmallSide
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.emission.emission import Emission
+from spark_plugin.worker.wire.chunks import chunks
+from spark_plugin.worker.wire.shipment import Shipment
 from spark_plugin.worker.wire.sides import read_side
 from spark_plugin.worker.wire.task import WireTask
 
@@ -54,18 +56,3 @@ class BroadcastTask(WireTask):
     def near(self, small: SmallSide, streamed: Side) -> tuple[Side, np.ndarray]:
         """The small side's events near a chunk, and their rows."""
         return small.near(streamed, self.spec.pairs)
-
-
-def chunks(batches: Iterable[pa.RecordBatch], rows: int, size: int) -> Iterator[pa.Table]:
-    """Gather batches until they have so many rows or bytes."""
-    gathered: list[pa.RecordBatch] = []
-    count = held = 0
-    for batch in batches:
-        gathered.append(batch)
-        count += batch.num_rows
-        held += batch.nbytes
-        if count >= rows or held >= size:
-            yield pa.Table.from_batches(gathered)
-            gathered, count, held = [], 0, 0
-    if gathered:
-        yield pa.Table.from_batches(gathered)

@@ -27,10 +27,11 @@ from coincide.probability import distance_from_middle, distances_from_middle
 from coincide.results import JoinCounters
 from coincide.timestamps import IntervalPairs
 from spark_plugin.ways.broadcast.worker import task as broadcast_task
-from spark_plugin.ways.broadcast.worker.small_side import Shipment, SmallSide, sorted_table
+from spark_plugin.ways.broadcast.worker.small_side import SmallSide, sorted_table
 from spark_plugin.ways.correlation import Correlation
 from spark_plugin.worker.timestamps.models import INTERVALS
 from spark_plugin.worker.wire.columns import UNMATCHED, WireLayout
+from spark_plugin.worker.wire.shipment import Shipment
 from tests.conftest import SeismicPicks
 from tests.helpers.comparison import HUGE_TOLERANCE, PROBABILITY_TOLERANCE, SHAPES
 from tests.helpers.interval_sides import interval_side

@@ -1,0 +1,1 @@
+"""Border crossings of DataFrames, planned: readings as wire rows, queries collected, the stage."""

@@ -1,0 +1,204 @@
+"""Border crossings of DataFrames: those of tables, whatever the partitions, batches and types."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+import coincide
+from coincide import BorderOptions, BorderReport, border_crossing_tables, border_crossings
+from spark_plugin.cluster.spark_errors import explain_spark
+from tests.helpers.border_tables import (
+    NAMES,
+    counts_of,
+    random_queries,
+    random_readings,
+    sorted_rows,
+)
+from tests.helpers.spark_cases import frame, jobs, settings
+
+pytestmark = pytest.mark.spark
+
+QUERIES = pa.table({"query_id": ["hot", "cold"], "lower": [28.0, None], "upper": [None, 5.0]})
+DAYS = pa.array([dt.date(2024, 1, 1) + dt.timedelta(k) for k in range(9)])
+TEXTS = pa.array([f"it's {k}" for k in range(60)])
+TYPES = {
+    "texts, instants": (TEXTS, pa.array(range(40)), pa.timestamp("us", "UTC"), {}),
+    "days, clocks": (DAYS, pa.array(map(str, range(40))), pa.timestamp("us"), {"hysteresis": 1.0}),
+    "bytes, floats": (
+        pa.array([b"\xff", b"", b"a"]), DAYS, pa.float64(), {"unit": "ms", "first": "outside"},
+    ),
+    "integers": (
+        pa.array(range(99), pa.int16()), pa.array([b"\xff", b"a"]), pa.int32(), {"pass_through": True},
+    ),
+}  # fmt: skip
+
+
+def readings(**columns: Any) -> pa.Table:
+    given = {"stream_id": [1, 1, 1, 1], "time": [0, 10, 20, 30], "value": [20.0, 30.0, 28.0, 4.0]}
+    return pa.table({**given, **columns})
+
+
+def refusal(found: DataFrame) -> str:
+    """What the job says that computes it."""
+    with pytest.raises(PySparkException) as raised:
+        found.collect()
+    is_bad_use, words = explain_spark(raised.value)
+    assert is_bad_use
+    return words
+
+
+@pytest.mark.parametrize("types", TYPES)
+def test_crossings_are_those_of_tables(spark: SparkSession, types: str) -> None:
+    streams, ids, times, more = TYPES[types]
+    dimensions = 2 if types == "integers" else 1
+    given = random_readings(5, 600, streams, times, dimensions)
+    queries = random_queries(6, ids, dimensions)
+    names = {**NAMES, "values": ["x", "y"][:dimensions]}
+    options = BorderOptions(interpolate=True, **more)
+    report, expected = BorderReport(), BorderReport()
+    wanted = border_crossing_tables(given, queries, options=options, report=expected, **names)
+    asked = frame(spark, queries) if types == "days, clocks" else queries
+    with settings(spark, {"spark.sql.execution.arrow.maxRecordsPerBatch": 13}):
+        found = border_crossings(
+            frame(spark, given).repartition(3), asked, options=options, report=report, **names
+        )
+        table = found.toArrow()
+    assert sorted_rows(table.cast(wanted.schema)) == sorted_rows(wanted)
+    assert wanted.num_rows > 100
+    assert counts_of(report.summary()) == counts_of(expected.summary())
+    assert report.summary().gaps
+    assert report.summary().repeated
+    kinds = dict(found.dtypes)
+    assert kinds["stream"] == dict(frame(spark, given).dtypes)["stream"]
+    assert kinds["query"] == dict(frame(spark, queries).dtypes)["query"]
+    time = dict(frame(spark, given).dtypes)["at"]
+    assert kinds["min_time"] == (time if time.startswith("timestamp") else "bigint")
+
+
+def test_nothing_runs_before_the_result_is_used(spark: SparkSession) -> None:
+    with jobs(spark, "planning") as started:
+        found = border_crossings(frame(spark, readings(value=[1.0, math.inf, 2.0, 3.0])), QUERIES)
+    assert started == []
+    assert refusal(found).startswith("readings: infinite values in value in 1 row, for example")
+
+
+INVALID = pa.table(
+    {
+        "stream_id": ["it's a", None, "b", "c", None, *"defgh"],
+        "time": pa.array([0.0, 1.0, math.nan, 3.0, 4.0, 1e30, 5.0, None, 6.0, 7.0]),
+        "value": [1.0, 30.0, 2.0, math.inf, 1.0, 2.0, -math.inf, 3.0, None, math.nan],
+    }
+)
+
+
+def test_invalid_readings_fail_the_job_with_their_count_and_an_example(spark: SparkSession) -> None:
+    options = BorderOptions(unit="s")
+    given = frame(spark, INVALID).repartition(4)
+    words = refusal(border_crossings(given, QUERIES, options=options))
+    with pytest.raises(coincide.DataError) as raised:
+        border_crossing_tables(INVALID, QUERIES, options=options)
+    wanted = str(raised.value)
+    assert words.split("for example")[0] == wanted.split("for example")[0]
+    assert words.split("Mend")[1] == wanted.split("Mend")[1]
+    assert "in 3 rows" in words
+    assert "stream_id=None" in words or "time=None" in words
+
+
+def test_invalid_readings_are_left_out_and_counted(spark: SparkSession) -> None:
+    options = BorderOptions(unit="s", invalid="drop", first="outside")
+    report, expected = BorderReport(), BorderReport()
+    found = border_crossings(frame(spark, INVALID), QUERIES, options=options, report=report)
+    table = found.toArrow()
+    wanted = border_crossing_tables(INVALID, QUERIES, options=options, report=expected)
+    assert sorted_rows(table) == sorted_rows(wanted)
+    with pytest.warns(coincide.DroppedRowsWarning, match="7 invalid"):
+        assert counts_of(report.summary()) == counts_of(expected.summary())
+
+
+def test_integers_beyond_floats_are_refused_even_where_others_are_dropped(
+    spark: SparkSession,
+) -> None:
+    given = frame(spark, readings(value=[1, 2**53 + 1, -(2**63), 2**53]))
+    words = refusal(border_crossings(given, QUERIES, options=BorderOptions(invalid="drop")))
+    assert words.startswith("readings.value has integers beyond 2^53")
+    assert "in 2 rows, for example stream_id=1, time=" in words
+
+
+def test_tables_without_rows(spark: SparkSession) -> None:
+    report = BorderReport()
+    nothing = frame(spark, readings()).where("false")
+    found = border_crossings(nothing, QUERIES, report=report)
+    assert found.count() == 0
+    assert found.columns == ["query_id", "stream_id", "event", "min_time", "max_time"]
+    assert (report.summary().readings, report.summary().queries) == (0, 2)
+    some = border_crossings(frame(spark, readings()), QUERIES.slice(0, 0), report=report)
+    assert some.count() == 0
+    assert (report.summary().readings, report.summary().queries) == (4, 0)
+
+
+def test_names_that_need_quotes(spark: SparkSession) -> None:
+    given = readings().rename_columns(["a b", "it's`", "x.y"])
+    queries = QUERIES.rename_columns(["q'", "lower", "upper"])
+    names: dict[str, Any] = {"stream": "a b", "time": "it's`", "values": "x.y", "query": "q'"}
+    found = border_crossings(frame(spark, given), queries, **names)
+    assert found.columns[:2] == ["q'", "a b"]
+    assert sorted_rows(found.toArrow()) == sorted_rows(
+        border_crossing_tables(given, queries, **names)
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "arguments", "error", "words"),
+    [
+        ({"value": ["a"] * 4}, {}, coincide.SchemaError, "readings.value is string"),
+        ({"stream_id": [1.0] * 4}, {}, coincide.SchemaError, "compared exactly"),
+        ({"time": ["a"] * 4}, {}, coincide.SchemaError, "readings.time is string; a time"),
+        ({"time": [1.0] * 4}, {}, coincide.SchemaError, "float time columns need a unit"),
+        ({}, {"values": "speed"}, coincide.SchemaError, "no column 'speed'"),
+        ({}, {"stream": "event"}, coincide.ConditionError, "two columns 'event'"),
+        ({}, {"queries": QUERIES.drop("lower")}, coincide.SchemaError, "no column 'lower_value'"),
+        ({}, {"report": 3}, coincide.ConditionError, "report must be a BorderReport"),
+        (
+            {"time": pa.array(np.arange(4), pa.timestamp("us"))},
+            {"options": BorderOptions(unit="ns")},
+            coincide.ConditionError,
+            "counted in us, and ns are asked for",
+        ),
+    ],
+)
+def test_what_cannot_be_is_said_before_a_job_runs(
+    spark: SparkSession, changes: Any, arguments: Any, error: type, words: str
+) -> None:
+    given = {"queries": QUERIES, **arguments}
+    with jobs(spark, "refused") as started, pytest.raises(error, match=words):
+        border_crossings(frame(spark, readings(**changes)), **given)
+    assert started == []
+
+
+def test_columns_that_spark_cannot_tell_apart(spark: SparkSession) -> None:
+    queries = QUERIES.rename_columns(["Stream_ID", "lower", "upper"])
+    with pytest.raises(coincide.ConditionError, match="cannot tell apart"):
+        border_crossings(frame(spark, readings()), queries, query="Stream_ID")
+
+
+def test_a_query_that_makes_no_sense(spark: SparkSession) -> None:
+    queries = frame(spark, pa.table({"query_id": [1, 1], "lower": [1, 2], "upper": [2, 3]}))
+    with pytest.raises(coincide.DataError, match="ids that other rows have"):
+        border_crossings(frame(spark, readings()), queries)
+
+
+def test_tables_and_streams_are_no_readings(spark: SparkSession) -> None:
+    with pytest.raises(coincide.SchemaError, match="border_crossing_tables"):
+        border_crossings(readings(), QUERIES)  # type: ignore[arg-type]
+    stream = spark.readStream.format("rate").load().selectExpr("value AS stream_id", "value")
+    stream = stream.withColumn("time", stream["value"])
+    with pytest.raises(coincide.ConditionError, match="BorderMonitor"):
+        border_crossings(stream, QUERIES)
