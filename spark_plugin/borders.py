@@ -219,4 +219,4 @@ def _push_all(monitor: BorderMonitor, readings: Any) -> pa.Table:
     """The crossings of readings in any order."""
     table = arrow_table(READINGS, readings, monitor.arguments.columns)
     columns = ReadingColumns.of(table.schema, monitor.arguments)
-    return monitor.take(read_readings(table, columns).in_order(), columns)
+    return monitor.take(read_readings(table, columns), columns, in_any_order=True)

@@ -125,7 +125,12 @@ class Monitor:
             yield from self._within(level)
 
     def push(
-        self, streams: np.ndarray, times: np.ndarray, values: np.ndarray
+        self,
+        streams: np.ndarray,
+        times: np.ndarray,
+        values: np.ndarray,
+        *,
+        in_any_order: bool = False,
     ) -> Iterator[Crossings]:
         """The crossings of a batch of readings.
 
@@ -139,9 +144,13 @@ class Monitor:
         times : int64 array, shape (n,)
         values : float64 array, shape (n, d)
             A reading with a NaN is a gap.
+        in_any_order : bool
+            As `StreamTable.take`.
         """
         from_outside = self.options.first == "outside" or self._open is not None
-        points, taken = self.streams.take(streams, times, values, from_outside=from_outside)
+        points, taken = self.streams.take(
+            streams, times, values, from_outside=from_outside, in_any_order=in_any_order
+        )
         self.taken.add(taken)
         searches = self._searches(points)
         self.streams.keep(points, searches[0][1].segments)

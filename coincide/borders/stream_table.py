@@ -112,7 +112,13 @@ class StreamTable:
         self.known[1:] = False
 
     def take(
-        self, streams: np.ndarray, times: np.ndarray, values: np.ndarray, *, from_outside: bool
+        self,
+        streams: np.ndarray,
+        times: np.ndarray,
+        values: np.ndarray,
+        *,
+        from_outside: bool,
+        in_any_order: bool = False,
     ) -> tuple[Points, Taken]:
         """The points of a batch of readings. Of each stream they come in the order of their arrival.
 
@@ -125,8 +131,13 @@ class StreamTable:
         values : float64 array, shape (n, d)
         from_outside : bool
             Whether a stream's first reading is told as coming from outside.
+        in_any_order : bool
+            Whether readings of a stream are to be put in order of their times, of equal ones the least
+            values first.
         """
         rows = np.argsort(streams, kind="stable") if (np.diff(streams) < 0).any() else None
+        if in_any_order and _is_disordered(streams, times, rows):
+            rows = np.lexsort((*values.T[::-1], times, streams))
         if rows is not None:
             streams, times, values = streams[rows], times[rows], values[rows]
         is_gap = np.isnan(values).any(axis=1)
@@ -176,3 +187,10 @@ class StreamTable:
         self.times[streams] = points.times[ends]
         self.values[streams] = points.values[ends]
         self.segments[streams] = segments[ends]
+
+
+def _is_disordered(streams: np.ndarray, times: np.ndarray, rows: np.ndarray | None) -> bool:
+    """Whether some reading, in the order of rows, is not later than the one before it of its stream."""
+    if rows is not None:
+        streams, times = streams[rows], times[rows]
+    return bool(((streams[1:] == streams[:-1]) & (times[1:] <= times[:-1])).any())

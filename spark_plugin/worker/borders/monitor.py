@@ -167,10 +167,13 @@ class BorderMonitor:
             )
         return self.take(read_readings(table, columns), columns)
 
-    def take(self, readings: Readings, columns: ReadingColumns) -> pa.Table:
+    def take(
+        self, readings: Readings, columns: ReadingColumns, *, in_any_order: bool = False
+    ) -> pa.Table:
         """The crossings of readings that have been read."""
         self._columns = columns
-        return pa.Table.from_batches(self.crossings(readings), self.schema)
+        found = self.crossings(readings, in_any_order=in_any_order)
+        return pa.Table.from_batches(found, self.schema)
 
     def inside(self) -> pa.Table:
         """Which streams are inside which queries, after all that was pushed.
@@ -214,7 +217,9 @@ class BorderMonitor:
         kinds = [self._ids.kind, self._columns.stream_kind, pa.string(), *times]
         return pa.schema(list(zip(self.arguments.made, kinds, strict=True)))
 
-    def crossings(self, readings: Readings) -> Iterator[pa.RecordBatch]:
+    def crossings(
+        self, readings: Readings, *, in_any_order: bool = False
+    ) -> Iterator[pa.RecordBatch]:
         """The crossings of readings, in batches. They are taken at once, and told while one goes on."""
         if self._streams is None:
             self._streams = Ids.none(readings.streams.type)
@@ -226,7 +231,9 @@ class BorderMonitor:
             dropped=_sum_of(self._told.dropped, readings.dropped),
             rounded=max(self._told.rounded, readings.rounded),
         )
-        found = self._monitor.push(numbers, readings.times, readings.values)
+        found = self._monitor.push(
+            numbers, readings.times, readings.values, in_any_order=in_any_order
+        )
         return self._batches(Gather(readings.streams, readings.streams.type), found)
 
     def _batches(self, streams: Gather, found: Iterable[Crossings]) -> Iterator[pa.RecordBatch]:

@@ -113,15 +113,6 @@ class Readings:
     dropped: dict[str, int] = field(default_factory=dict)
     rounded: float = 0.0
 
-    def in_order(self) -> Readings:
-        """By time, and of equal times by their values, the least first: whatever order they came in."""
-        order = np.lexsort((*self.values.T[::-1], self.times))
-        if (np.diff(order) == 1).all():
-            return self
-        streams = self.streams.take(pa.array(order))
-        times, values = self.times[order], self.values[order]
-        return Readings(streams, times, values, self.rows, self.dropped, self.rounded)
-
 
 def tick_of(column: TimeColumn, arguments: BorderArguments) -> Tick:
     """In what the times of a column are counted.
