@@ -38,6 +38,7 @@ CHECKS = {
     **{"local": 3, "growth": 0, "startup": 0, "classes": 0, "large": 0},
     **{"stream-rates": 3, "stream-blocks": 4, "stream-confidence": 4},
     **{"spark": 3, "memory": 2, "peers": 4, "pipe": 7, "broadcast": 1, "histograms": 3},
+    "causality": 6,
 }
 """How many checks of equal answers each experiment makes."""
 
