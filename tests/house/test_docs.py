@@ -11,7 +11,9 @@ from tests.helpers.places import ROOT
 EXAMPLE = re.compile(r"```python\n((?:(?!```).)*)```\n\n```text\n((?:(?!```).)*)```", re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["docs/gpu-cluster.md", "docs/histograms.md", "docs/streams.md"])
+@pytest.mark.parametrize(
+    "page", ["docs/causality.md", "docs/gpu-cluster.md", "docs/histograms.md", "docs/streams.md"]
+)
 def test_examples_print_what_the_page_says(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     examples = EXAMPLE.findall((ROOT / page).read_text(encoding="utf-8"))
     assert examples
