@@ -14,7 +14,7 @@ import numpy as np
 from coincide.causality.deciding import squared_gap
 from coincide.causality.points import H, X, Y, Z
 from coincide.compiled import compiled
-from cpu_fallback.causality.gaps import gap_between, gap_to_side, height_between
+from cpu_fallback.causality.gaps import gap_to_side
 from cpu_fallback.causality.links import (
     CHUNK,
     HITS,
@@ -259,9 +259,13 @@ def measures_of(rule, times, points, times2, points2, own, others, delta, distan
         Ticks.
     distance : float64 array, shape (n,), written; or empty
     """
+    placed, high = distance.size > 0, points.shape[0] > H
     for k in range(own.size):
         i, j = own[k], others[k]
         delta[k] = times2[j] - times[i]
-        if distance.size:
-            gap, dh = gap_between(points, i, points2, j), height_between(points, i, points2, j)
-            distance[k] = rule.distance_of(gap, dh)
+        if placed:
+            dx, dy, dz = (
+                points2[X, j] - points[X, i], points2[Y, j] - points[Y, i], points2[Z, j] - points[Z, i]
+            )  # fmt: skip
+            dh = points2[H, j] - points[H, i] if high else 0.0
+            distance[k] = rule.distance_of(squared_gap(dx, dy, dz), dh)

@@ -88,10 +88,14 @@ def _by_place(
     if only_if_it_pays and pairs > _LINKS_PER_EVENT * (len(causes) + len(effects)):
         return None
     margins, sure = _margins(causes, effects)
-    at = [np.ascontiguousarray(points[k][:, places.rows]) for k, places in ((0, own), (-1, others))]
+    places = [
+        np.ascontiguousarray(where[:, each.rows])
+        for where, each in ((points[0], own), (points[-1], others))
+    ]
     links = link_places(
-        model.rule, at[0], own_group, at[1], others_group, margins, 0 if self_join else -UNBOUNDED
-    )
+        model.rule, places[0], own_group, places[1], others_group,
+        margins, 0 if self_join else -UNBOUNDED,
+    )  # fmt: skip
     buckets = run(
         [
             partial(in_buckets, side, places.numbers, places.rows.size)
@@ -162,11 +166,11 @@ def _grid(
     high = np.maximum(extents[0][1], extents[1][1])
     fine = make_grid(model.rule, model.reach, low, high, causes.groups, _FINE)
     candidates = _effects_in_a_window(effects, model)
-    if fine is None or candidates / fine.cells >= _FEW:
-        return fine
-    coarse = make_grid(model.rule, model.reach, low, high, causes.groups, _COARSE)
-    if coarse is None or chosen or candidates > _TESTS_PER_VISIT * coarse.neighbours.widths.sum():
-        return coarse
+    found = fine
+    if fine is not None and candidates / fine.cells < _FEW:
+        found = make_grid(model.rule, model.reach, low, high, causes.groups, _COARSE)
+    if found is None or chosen or candidates > _TESTS_PER_VISIT * found.neighbours.widths.sum():
+        return found
     return None
 
 

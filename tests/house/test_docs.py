@@ -12,7 +12,11 @@ EXAMPLE = re.compile(r"```python\n((?:(?!```).)*)```\n\n```text\n((?:(?!```).)*)
 
 
 @pytest.mark.parametrize(
-    "page", ["docs/gpu-cluster.md", "docs/histograms.md", "docs/streams.md", "docs/transitions.md"]
+    "page",
+    [
+        f"docs/{name}.md"
+        for name in ("borders", "causality", "gpu-cluster", "histograms", "streams", "transitions")
+    ],
 )
 def test_examples_print_what_the_page_says(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     examples = EXAMPLE.findall((ROOT / page).read_text(encoding="utf-8"))

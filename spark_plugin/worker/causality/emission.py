@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -13,7 +15,7 @@ from coincide.causality.condition import CausalityModel
 from coincide.causality.points import PlacedEvents
 from coincide.options import Emit, How
 from spark_plugin.worker.arrow.sides import Side
-from spark_plugin.worker.emission.emission import Emission, arrow_int64
+from spark_plugin.worker.emission.emission import Emission, MakeBatch, arrow_int64
 from spark_plugin.worker.emission.lists import Lists
 from spark_plugin.worker.emission.pairs import Pairs
 from spark_plugin.worker.emission.rows import Counts, LeftRows
@@ -93,12 +95,37 @@ class _Causal(Emission):
         return self._spec.hands_out_partners
 
     def _measured(self, left_rows: np.ndarray, right_rows: np.ndarray) -> list[np.ndarray]:
-        delta, distance = self.join.measured(left_rows, right_rows)
-        return [delta, distance] if self._spec.placed else [delta]  # type: ignore[attr-defined]
+        return self._wanted(self.join.measured(left_rows, right_rows))
+
+    def _wanted(self, measures: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Delta, and the distance where there is one."""
+        return list(measures)[: 2 if self._spec.placed else 1]  # type: ignore[attr-defined]
 
 
 class _CausalPairs(_Causal, Pairs):
-    pass
+    """Delta and distance come from where the pair is found, which has its events at hand."""
+
+    @property
+    def _direct(self) -> bool:
+        columns = self._left_columns, self._right_columns
+        return all(len(side) == 1 and side[0].values is not None for side in columns)
+
+    def _pairs(self, start: int, stop: int) -> Iterator[MakeBatch]:
+        join = self.join
+        if join.offsets[start] == join.offsets[stop]:
+            return
+        if self._direct:
+            yield partial(self._direct_batch, start, stop)
+            return
+        own, others, *measures = join.measured_pairs(start, stop, join.left_order, join.right_order)
+        yield from self._matched(own, others, self._wanted(measures))
+
+    def _direct_batch(self, start: int, stop: int) -> pa.RecordBatch:
+        values = self._left_direct, self._right_direct
+        own, others, *measures = self.join.measured_pairs(start, stop, *values)
+        ids = self._left_columns[0].wrap(own), self._right_columns[0].wrap(others)
+        measured = [pa.array(each) for each in self._wanted(measures)]
+        return pa.RecordBatch.from_arrays([*ids, *measured], schema=self.schema)
 
 
 class _CausalLists(_Causal, Lists):
