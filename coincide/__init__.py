@@ -11,6 +11,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     __version__: str
     from coincide.borders.options import BorderOptions
+    from coincide.causality.condition import CausalityCondition
+    from coincide.causality.predicates import (
+        Ellipsoidal,
+        Propagation,
+        Spatial,
+        SpeedRange,
+        Temporal,
+    )
+    from coincide.causality.spaces import Plane, Sphere
     from coincide.condition import TimingCondition, Window
     from coincide.errors import (
         BackendError,
@@ -36,6 +45,7 @@ if TYPE_CHECKING:
         UnmatchableRowsWarning,
     )
     from spark_plugin.borders import border_crossing_tables, border_crossings, inside_tables
+    from spark_plugin.causality import causality_tables, clusters
     from spark_plugin.join import correlate, correlate_files, correlate_tables
     from spark_plugin.streams import stream_correlator
     from spark_plugin.transitions import transition_tables
@@ -51,6 +61,11 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "coincide.borders.options": ("BorderOptions",),
+    "coincide.causality.condition": ("CausalityCondition",),
+    "coincide.causality.predicates": (
+        "Ellipsoidal", "Propagation", "Spatial", "SpeedRange", "Temporal",
+    ),
+    "coincide.causality.spaces": ("Plane", "Sphere"),
     "coincide.condition": ("TimingCondition", "Window"),
     "coincide.errors": (
         "BackendError", "CoincideError", "ConditionError", "DataError", "MemoryBudgetError",
@@ -68,6 +83,7 @@ _HOMES = {
         "CoincideWarning", "DroppedRowsWarning", "NoPairsWarning", "RoundedTimesWarning",
         "UnmatchableRowsWarning",
     ),
+    "spark_plugin.causality": ("causality_tables", "clusters"),
     "spark_plugin.borders": ("border_crossing_tables", "border_crossings", "inside_tables"),
     "spark_plugin.join": ("correlate", "correlate_files", "correlate_tables"),
     "spark_plugin.streams": ("stream_correlator",),
@@ -90,12 +106,14 @@ __all__ = [
     "BorderOptions",
     "BorderReport",
     "BorderSummary",
+    "CausalityCondition",
     "CoincideError",
     "CoincideWarning",
     "ConditionError",
     "CorrelateOptions",
     "DataError",
     "DroppedRowsWarning",
+    "Ellipsoidal",
     "GivenTemplate",
     "HistogramEvents",
     "Histograms",
@@ -104,10 +122,16 @@ __all__ = [
     "JoinSummary",
     "MemoryBudgetError",
     "NoPairsWarning",
+    "Plane",
+    "Propagation",
     "RoundedTimesWarning",
     "SchemaError",
+    "Spatial",
+    "SpeedRange",
+    "Sphere",
     "TemplateFit",
     "Templates",
+    "Temporal",
     "Tick",
     "TimingCondition",
     "TransitionMonitor",
@@ -119,6 +143,8 @@ __all__ = [
     "__version__",
     "border_crossing_tables",
     "border_crossings",
+    "causality_tables",
+    "clusters",
     "correlate",
     "correlate_files",
     "correlate_tables",

@@ -69,7 +69,7 @@ def mirrored(bands: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(-bands.transpose(1, 0, 2)[:, :, ::-1])
 
 
-@compiled
+@compiled(allocates=True)
 def _band_table(low1, high1, low2, high2, lo, hi, confidence):
     table = np.empty((low1.size, low2.size, 4), np.int64)
     for i in range(low1.size):

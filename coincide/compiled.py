@@ -7,11 +7,12 @@ from typing import Any
 
 import numba
 
+from coincide.array_owners import BORROWING
 from coincide.kernel_cache import KernelCache, keep_on_disk
 
 
 def compiled(
-    function: Callable[..., Any] | None = None, /, *, allocates: bool = True, **options: Any
+    function: Callable[..., Any] | None = None, /, *, allocates: bool = False, **options: Any
 ) -> Any:
     """Compile with `numba.njit`, kept on disk if there is a folder for it.
 
@@ -27,14 +28,15 @@ def compiled(
     ----------
     function : callable
     allocates : bool
-        False for a kernel that makes no array, nor what it calls: it does without counting references,
-        which in a small function that takes arrays costs ten times what the function does.
+        True for a kernel that makes or returns an array, or calls one that does. Others do without
+        counting references, which in a small function that takes arrays costs ten times what the
+        function does; one that needs them after all is refused when it is compiled.
     **options
         Of `numba.njit`.
     """
     if function is None:
         return lambda inner: compiled(inner, allocates=allocates, **options)
-    kept = {"nogil": True, "error_model": "numpy", "_nrt": allocates, **options}
-    kernel = numba.njit(**kept)(function)
+    owners = {"_nrt": True} if allocates else BORROWING
+    kernel = numba.njit(**{"nogil": True, "error_model": "numpy", **owners, **options})(function)
     keep_on_disk(kernel, KernelCache)
     return kernel

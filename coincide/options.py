@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 from coincide.errors import ConditionError, brief
 from coincide.length_classes import MAX_CLASSES
+from coincide.sides import unit_option
 from coincide.units import TIME_LIMIT, Duration, as_float, unit_name
 
 How = Literal["inner", "left", "semi", "anti"]
@@ -118,8 +119,9 @@ class CorrelateOptions:
         return sides.get(self.way)
 
     def unit_of(self, side: str) -> str | None:
-        """What a number in the time columns of ``"left"`` or ``"right"`` counts."""
-        return (self.left_unit if side == "left" else self.right_unit) or self.unit
+        """What a number in the time columns of a side counts: `coincide.sides.unit_option`."""
+        given: str | None = getattr(self, unit_option(side))
+        return given or self.unit
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:

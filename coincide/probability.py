@@ -115,7 +115,7 @@ def distance_from_middle(difference: int, lo: int, hi: int) -> np.uint64:
     return np.uint64(middle) - np.uint64(apart)
 
 
-@compiled
+@compiled(allocates=True)
 def distances_from_middle(m1: np.ndarray, m2: np.ndarray, lo: int, hi: int) -> np.ndarray:
     """`distance_from_middle` of n pairs of doubled midpoints: int64 arrays in, a uint64 array out."""
     out = np.empty(m1.size, np.uint64)

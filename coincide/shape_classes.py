@@ -143,7 +143,7 @@ def _found(shape, highest):
     return k
 
 
-@compiled
+@compiled(allocates=True)
 def _assign(shapes, highest):
     classes = np.empty(shapes.size, np.uint16)
     for i in range(shapes.size):
@@ -151,7 +151,7 @@ def _assign(shapes, highest):
     return classes
 
 
-@compiled
+@compiled(allocates=True)
 def _extents(shapes, highest):
     low = np.full(highest.size, np.iinfo(np.int64).max, np.int64)
     high = np.full(highest.size, -1, np.int64)

@@ -10,6 +10,15 @@ LEFT, RIGHT = 0, 1
 SIDES = ("left", "right")
 
 
+_FIRST = ("left", "cause", "event")
+"""What the left side is called: by `correlate`, of causes, and where there is but one side."""
+
+
+def unit_option(side: str) -> str:
+    """The option that says what a number in the time columns of a side counts."""
+    return "left_unit" if side in _FIRST else "right_unit"
+
+
 def side_index(side: object) -> int:
     """LEFT or RIGHT.
 

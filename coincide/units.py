@@ -105,7 +105,7 @@ def unit_name(unit: str) -> str:
     ConditionError
         If the unit is unknown.
     """
-    name = _ALIASES.get(unit, unit)
+    name = _ALIASES.get(unit, unit) if isinstance(unit, str) else ""
     if name not in NANOSECONDS_PER_UNIT:
         raise ConditionError(
             f"unknown unit {brief(unit)}; use one of {', '.join(NANOSECONDS_PER_UNIT)}"

@@ -6,17 +6,23 @@ Importing the package touches neither CUDA nor CuPy, so that it can be asked whe
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gpu_kernels.borders.search import BorderSearch
     from gpu_kernels.join.event_join import EventJoin, event_probabilities
 
-__all__ = ["EventJoin", "event_probabilities"]
+__all__ = ["BorderSearch", "EventJoin", "event_probabilities"]
+
+_MODULES = {
+    "BorderSearch": "borders.search",
+    "EventJoin": "join.event_join",
+    "event_probabilities": "join.event_join",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from gpu_kernels.join import event_join
-
-    return getattr(event_join, name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -84,7 +84,7 @@ def bisected(x: TemplateTable, y: TemplateTable, window: Window, pairs: int) -> 
     return np.asarray(_bisect(x.buckets, y.buckets, window.hi, window.confidence - 2.0**-50, pairs))
 
 
-@compiled
+@compiled(allocates=True)
 def _bisect(x: Buckets, y: Buckets, hi: int, threshold: float, pairs: int) -> np.ndarray:
     found = np.empty(pairs, np.int64)
     columns = y.starts.size - 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from coincide.compiled import compiled
 
 
-@compiled
+@compiled(allocates=True)
 def accepted(streams, times, is_gap, known, last_times):
     """Which readings come after all of their stream before them.
 

@@ -30,7 +30,7 @@ WALK, PEAKS, EITHER = 0, 1, 2
 """Processing: the paper's traversal, three-sided reporting, or by the length of the walk."""
 
 
-@compiled(forceinline=True, allocates=False)
+@compiled(forceinline=True)
 def is_held(places, query, segments, value):
     """Whether a query's range holds a value, in the dimension in which both are given.
 
@@ -51,7 +51,7 @@ def is_held(places, query, segments, value):
     )
 
 
-@compiled(forceinline=True, allocates=False)
+@compiled(forceinline=True)
 def holds_all(places, query, segments, point, dimensions):
     """Whether a query's ranges hold a point in all dimensions."""
     for k in range(0, 2 * dimensions, 2):  # noqa: SIM110  Numba compiles no generators
@@ -60,7 +60,7 @@ def holds_all(places, query, segments, point, dimensions):
     return True
 
 
-@compiled(forceinline=True, allocates=False)
+@compiled(forceinline=True)
 def walk_of(segments, before, after):
     """The order to walk in, the places to start and stop at, and the bound that keys must reach."""
     lower, upper = segments[after + LOWER], segments[after + UPPER]
@@ -69,7 +69,7 @@ def walk_of(segments, before, after):
     return UPPER, upper, segments[before + UPPER], -lower
 
 
-@compiled(forceinline=True, allocates=False)
+@compiled(forceinline=True)
 def is_entered(places, query, driving, segments, before, after, dimensions):
     """Whether a query that a walk in one dimension has entered is entered as a whole, and not yet told."""
     for dimension in range(dimensions):
@@ -82,7 +82,7 @@ def is_entered(places, query, driving, segments, before, after, dimensions):
     return True
 
 
-@compiled(forceinline=True, allocates=False)
+@compiled(forceinline=True)
 def fewest_holders(segments, after, dimensions):
     """The dimension in which fewest queries hold a value, and how many.
 
@@ -97,7 +97,7 @@ def fewest_holders(segments, after, dimensions):
     return best, fewest
 
 
-@compiled(forceinline=True, allocates=False)
+@compiled(forceinline=True)
 def borders_walked(segments, before, after, dimensions):
     """How many borders the walks in all dimensions pass, none more than hold the new value."""
     walked = 0
@@ -107,7 +107,7 @@ def borders_walked(segments, before, after, dimensions):
     return walked
 
 
-@compiled(forceinline=True, allocates=False)
+@compiled(forceinline=True)
 def swept(segments, before, after, dimensions):
     """The queries that meet what lies between two points, in the dimension in which these are fewest.
 
@@ -127,7 +127,7 @@ def swept(segments, before, after, dimensions):
     return best, start, stop, bound
 
 
-@compiled(forceinline=True, allocates=False)
+@compiled(forceinline=True)
 def lies_between(places, query, segments, before, after, dimensions):
     """Whether a query's ranges meet what lies between two points in all dimensions, and hold neither."""
     for k in range(0, 2 * dimensions, 2):
@@ -142,7 +142,7 @@ def lies_between(places, query, segments, before, after, dimensions):
     )
 
 
-@compiled(forceinline=True, allocates=False)
+@compiled(forceinline=True)
 def next_place(keys, levels, peaks, origin, peaks_origin, place, stop, bound, is_walk):
     """The next place of a walk whose key reaches the bound; `stop` at its end."""
     if is_walk:

@@ -44,7 +44,7 @@ def write_peaks(keys: np.ndarray, levels: np.ndarray, peaks: np.ndarray) -> None
         np.max(padded.reshape(-1, RUN), axis=1, out=below)
 
 
-@compiled(forceinline=True, allocates=False)
+@compiled(forceinline=True)
 def next_reaching(keys, levels, peaks, keys_from, peaks_from, place, stop, bound):
     """The first place, of those before `stop`, whose key reaches a bound; `stop` if there is none.
 
@@ -68,7 +68,7 @@ def next_reaching(keys, levels, peaks, keys_from, peaks_from, place, stop, bound
     return stop
 
 
-@compiled(allocates=False)
+@compiled
 def next_run(levels, peaks, peaks_from, place, bound):
     """The first place of a run with a peak that reaches a bound, from a place where a run begins.
 

@@ -5,7 +5,27 @@ from __future__ import annotations
 from coincide.compiled import compiled
 
 
-@compiled(forceinline=True, allocates=False)
+@compiled(forceinline=True)
+def border_after(borders, value, low, high):
+    """The first place, from `low` to `high`, of a border above a value: O(log(high - low)).
+
+    Parameters
+    ----------
+    borders : float64 array
+        Ascending between these places.
+    value : float64
+    low, high : int
+    """
+    while low < high:
+        middle = (low + high) >> 1
+        if borders[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled(forceinline=True)
 def borders_up_to(borders, value, near):
     """How many borders are at most a value, sought from a place that is likely near: O(log distance).
 
@@ -33,10 +53,4 @@ def borders_up_to(borders, value, near):
             high -= step
             step <<= 1
         low = max(high - step + 1, 0)
-    while low < high:
-        middle = (low + high) >> 1
-        if borders[middle] <= value:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return border_after(borders, value, low, high)

@@ -55,7 +55,7 @@ def live_events(buffers, side):
     return live
 
 
-@compiled
+@compiled(allocates=True)
 def live_counts(buffers):
     """Events in the buffers of both sides: int64 array, shape (2,)."""
     return np.array([live_events(buffers, LEFT), live_events(buffers, RIGHT)])

@@ -53,7 +53,7 @@ def class_extremes(
     return int(first[some].min()), int(last[some].max())
 
 
-@compiled
+@compiled(allocates=True)
 def _extremes(table, left, right, left_leans, right_leans):
     first, last = table[0], table[1]
     bands = np.empty((left[0].size, right[0].size, 4), np.int64)

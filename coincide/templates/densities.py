@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from coincide.errors import ConditionError, DataError, brief
+from coincide.options import check_count
 from coincide.templates.fitting import TemplateFit, fitted_to_density
 from coincide.templates.given import GivenTemplate, Templates
 from coincide.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, unit_name
@@ -64,8 +66,13 @@ def templates_from_densities(
     >>> fit.error["a"] <= 0.01
     True
     """
-    if not 0.0 < error < 1.0:
+    if not isinstance(error, Real) or not 0.0 < error < 1.0:
         raise ConditionError(f"error must lie between 0 and 1; found {brief(error)}")
+    check_count("most", most)
+    if not isinstance(densities, Mapping):
+        raise ConditionError(
+            f"densities must be a mapping from ids to distributions; found {brief(densities)}"
+        )
     if not densities:
         raise DataError("there is no density; give at least one")
     scale = NANOSECONDS_PER_UNIT[unit_name(unit)] / NANOSECONDS_PER_UNIT[unit_name(tick)]
@@ -76,7 +83,7 @@ def templates_from_densities(
             raise DataError(f"the template {brief(name)} is there twice; give each density one id")
         quantile = _quantile_function(name, density)
         tail = error / 2 * _TAIL_SHARE
-        ends = float(quantile(tail)), float(quantile(1.0 - tail))
+        ends = _ends(name, quantile, tail)
         if not all(abs(end) * scale < TIME_LIMIT // 2 for end in ends):  # NaN is not either
             raise ConditionError(
                 f"density {brief(name)} reaches from {ends[0]:g} to {ends[1]:g} {unit}; its ends must be"
@@ -92,6 +99,14 @@ def templates_from_densities(
         distance,
         {name: 2 * value for name, value in distance.items()},
     )
+
+
+def _ends(name: str, quantile: Callable[[float], Any], tail: float) -> tuple[float, float]:
+    """Where a density begins and ends, all but its tails."""
+    try:
+        return float(quantile(tail)), float(quantile(1.0 - tail))
+    except (ArithmeticError, TypeError, ValueError) as error:
+        raise ConditionError(f"density {brief(name)} has no quantiles: {error}") from error
 
 
 def _quantile_function(name: str, density: Any) -> Callable[[float], Any]:
@@ -110,11 +125,18 @@ def _of_arrays(name: str, cdf: Callable[[Any], Any]) -> Callable[[np.ndarray], n
     def over(points: np.ndarray) -> np.ndarray:
         try:
             found = np.asarray(cdf(points), np.float64)
-        except TypeError:
-            found = np.array([cdf(point) for point in points.tolist()], np.float64)
+        except (TypeError, ValueError):
+            found = _one_by_one(name, cdf, points)
         if np.isnan(found).any():
             at = points[np.isnan(found)][0]
             raise ConditionError(f"density {brief(name)}: its cdf is NaN at {at:g}")
         return found
 
     return over
+
+
+def _one_by_one(name: str, cdf: Callable[[Any], Any], points: np.ndarray) -> np.ndarray:
+    try:
+        return np.array([cdf(point) for point in points.tolist()], np.float64)
+    except (ArithmeticError, TypeError, ValueError) as error:
+        raise ConditionError(f"density {brief(name)}: its cdf fails: {error}") from error

@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 
 from coincide.errors import ConditionError, DataError, brief
+from coincide.options import check_choice, check_count
 from coincide.templates.given import GivenTemplate, Templates
 
 _FEWEST_PER_BUCKET = 5
@@ -63,10 +64,11 @@ def fitted_to_delays(
     DataError
         If a template has too few delays, or there is none.
     """
-    if buckets < 1 or fewest < 1:
-        raise ConditionError("buckets and fewest must be at least 1")
-    if method not in ("quantile", "width"):
-        raise ConditionError(f"method must be 'quantile' or 'width'; found {brief(method)}")
+    check_count("buckets", buckets)
+    check_count("fewest", fewest)
+    check_choice("method", method, ("quantile", "width"))
+    if not isinstance(pool, bool):
+        raise ConditionError(f"pool must be True or False; found {brief(pool)}")
     few = {name for name, values in delays.items() if values.size < fewest}
     if few and not pool:
         name = min(few)

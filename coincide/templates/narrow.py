@@ -18,7 +18,7 @@ _CLEAR = 1e-10
 """Relative distance from the bound beyond which rounding of a vertex's place cannot matter."""
 
 
-@compiled
+@compiled(allocates=True)
 def ranges_of_pair(x, i, y, j, lo, hi, bound, first, last, points, out):
     """The ranges of s in which a pair qualifies.
 
@@ -163,7 +163,7 @@ def _of_slope(x, i, y, j, lo, hi, bound, start, stop, out, found):
     return _added(out, found, start, low) if first == QUALIFIES else _added(out, found, high, stop)
 
 
-@compiled
+@compiled(allocates=True)
 def narrow_rows(x, y, lo, hi, bound, start, stop, first, last):
     """The ranges of all pairs of some templates of X with all of Y for which a window is narrow.
 
@@ -214,7 +214,7 @@ def narrow_rows(x, y, lo, hi, bound, start, stop, first, last):
     return gaps[:held].copy(), unsure[:doubtful].copy()
 
 
-@compiled
+@compiled(allocates=True)
 def _points(x, i, y, j, lo, hi, first, last):
     """Where stretches begin: at first, wherever an edge meets an edge, and at last + 1."""
     own, other = x.starts[i + 1] - x.starts[i], y.starts[j + 1] - y.starts[j]

@@ -207,7 +207,7 @@ def without_offsets(table: TemplateTable) -> TemplateTable:
     return replace(table, offsets=np.zeros_like(table.offsets))
 
 
-@compiled
+@compiled(allocates=True)
 def _normalised(starts, edges, given):
     masses, densities, beyond = (
         np.zeros(given.size),
@@ -229,7 +229,7 @@ def _normalised(starts, edges, given):
     return masses, densities, beyond
 
 
-@compiled
+@compiled(allocates=True)
 def _moments(buckets):
     n = buckets.starts.size - 1
     means, deviations = np.empty(n), np.empty(n)

@@ -16,6 +16,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from numba import types
 from numba.extending import overload_method
 
+from coincide.array_owners import BORROWING
 from coincide.compiled import compiled
 from coincide.sides import LEFT, RIGHT
 
@@ -41,6 +42,15 @@ def merit(self, s, left, right):  # noqa: D103
 
 def distance(self, s, left, right):  # noqa: D103
     return _method(self, "distance")
+
+
+def meets(self, gap, dh, s, left, right):
+    """`coincide.causality.rule.PairRule.meets` of a type of rule."""
+    return _method(self, "meets")
+
+
+def distance_of(self, gap, dh):  # noqa: D103
+    return _method(self, "distance_of")
 
 
 def key_at(self, row):  # noqa: D103
@@ -74,11 +84,21 @@ def teach(overload: Callable[..., Any], **options: Any) -> None:
     **options
         Of its compiler.
     """
-    for method in (lean, qualifies, probability, merit, distance, key_at, shape_at):
+    for method in (
+        lean,
+        qualifies,
+        probability,
+        merit,
+        distance,
+        meets,
+        distance_of,
+        key_at,
+        shape_at,
+    ):
         overload(types.BaseNamedTuple, method.__name__, jit_options=options)(method)
 
 
-teach(overload_method, forceinline=True, error_model="numpy")
+teach(overload_method, forceinline=True, error_model="numpy", **BORROWING)
 
 
 @compiled(forceinline=True)

@@ -68,7 +68,7 @@ def dwell_probabilities(s: int, l1: int, l2: int, within: int) -> tuple[float, f
     return soon / in_order, late / in_order
 
 
-@compiled
+@compiled(allocates=True)
 def decide_dwells(
     first_min: np.ndarray,
     first_max: np.ndarray,
@@ -105,7 +105,7 @@ def decide_dwells(
     return short, long
 
 
-@compiled
+@compiled(allocates=True)
 def decide_waits(
     first_min: np.ndarray, first_max: np.ndarray, until: int, within: int, threshold: float
 ) -> np.ndarray:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from coincide.borders.crossings import IN, OUT, PASSED
-from coincide.borders.index import LOWER
+from coincide.borders.index import LOWER, Borders
 from coincide.borders.moves import (
     EITHER,
     FIRST,
@@ -24,7 +26,7 @@ from coincide.borders.searching import borders_up_to
 from coincide.compiled import compiled
 
 
-@compiled(allocates=False)
+@compiled
 def locate(start, stop, values, kinds, borders, segments):
     """Write the region segments of points: how many lower and upper borders are at most each value.
 
@@ -48,8 +50,22 @@ def locate(start, stop, values, kinds, borders, segments):
                 segments[own] = borders_up_to(ends, values[point, dimension], segments[near])
 
 
-@compiled(allocates=False)
-def fill(start, stop, segments, kinds, borders, wanted, processing, points, rows, events, tally):
+def flat(borders: Borders) -> tuple[Any, ...]:
+    """Keys, queries, levels, peaks and places of an index, flat; keys and peaks an order; dimensions."""
+    return (
+        borders.keys.reshape(borders.keys.size),
+        borders.queries.reshape(borders.queries.size),
+        borders.levels,
+        borders.peaks.reshape(borders.peaks.size),
+        borders.places.reshape(borders.places.size),
+        borders.keys.shape[2],
+        borders.peaks.shape[2],
+        borders.keys.shape[0],
+    )
+
+
+@compiled
+def fill(start, stop, segments, kinds, index, wanted, processing, points, rows, events, tally):
     """Write the crossings of points, until the room for them may not suffice for one more point.
 
     Parameters
@@ -58,7 +74,8 @@ def fill(start, stop, segments, kinds, borders, wanted, processing, points, rows
         Points to do.
     segments : int32 array, shape (n * d * 2,)
     kinds : int8 array, shape (n,)
-    borders : Borders
+    index : tuple
+        From `flat`.
     wanted : tuple of bool
         Whether to tell what is left, entered, passed through: by kind of event.
     processing : int
@@ -74,9 +91,8 @@ def fill(start, stop, segments, kinds, borders, wanted, processing, points, rows
     (int, int)
         The first point not done, and how many crossings were written.
     """
-    dimensions = borders.values.shape[0]
+    dimensions = index[-1]
     width = 2 * dimensions
-    index = _flat(borders)
     out = (points, rows, events)
     count = retrieved = 0
     for point in range(start, stop):
@@ -123,22 +139,7 @@ def fill(start, stop, segments, kinds, borders, wanted, processing, points, rows
     return point, count
 
 
-@compiled(forceinline=True, allocates=False)
-def _flat(borders):
-    """Keys, queries, levels, peaks and places of an index, flat; keys and peaks an order; dimensions."""
-    return (
-        borders.keys.reshape(borders.keys.size),
-        borders.queries.reshape(borders.queries.size),
-        borders.levels,
-        borders.peaks.reshape(borders.peaks.size),
-        borders.places.reshape(borders.places.size),
-        borders.keys.shape[2],
-        borders.peaks.shape[2],
-        borders.keys.shape[0],
-    )
-
-
-@compiled(forceinline=True, allocates=False)
+@compiled(forceinline=True)
 def _is_same(segments, before, after, width):
     for k in range(width):  # noqa: SIM110  Numba compiles no generators
         if segments[before + k] != segments[after + k]:
@@ -146,7 +147,7 @@ def _is_same(segments, before, after, width):
     return True
 
 
-@compiled(allocates=False)
+@compiled
 def _most(segments, before, after, dimensions, wanted):
     """An upper bound of the crossings of a move."""
     most = 0
@@ -162,7 +163,7 @@ def _most(segments, before, after, dimensions, wanted):
     return most
 
 
-@compiled(allocates=False)
+@compiled
 def _entered(point, event, segments, before, after, index, processing, out, count, retrieved):
     """Write what a move enters, told as an event of some kind."""
     keys, queries, levels, peaks, places, size, peaks_size, dimensions = index
@@ -208,7 +209,7 @@ def _entered(point, event, segments, before, after, index, processing, out, coun
     return count, retrieved
 
 
-@compiled(allocates=False)
+@compiled
 def _holding(
     point, event, segments, before, after, is_first, index, processing, out, count, retrieved
 ):
@@ -236,7 +237,7 @@ def _holding(
             count += 1
 
 
-@compiled(allocates=False)
+@compiled
 def _passed(point, segments, before, after, index, processing, out, count, retrieved):
     """Write what lies between two points and holds neither: in one dimension, what is passed through.
 

@@ -119,7 +119,7 @@ class BorderSearch:
         points, rows = np.empty(room, np.int64), np.empty(room, np.int32)
         events, tally = np.empty(room, np.int8), np.zeros(1, np.int64)
         until, count = kernels.fill(
-            start, stop, self.segments.reshape(-1), self._kinds, self._index.borders,
+            start, stop, self.segments.reshape(-1), self._kinds, kernels.flat(self._index.borders),
             wanted, processing, points, rows, events, tally,
         )  # fmt: skip
         self.tally += tally

@@ -126,7 +126,7 @@ def _is_ordered(times, n):
     return True
 
 
-@compiled
+@compiled(allocates=True)
 def _gathered(times, order):
     """Keys and shapes in an order: in one pass, since fresh memory is dear."""
     keys, shapes = np.empty(order.size, np.int64), np.empty(order.size, np.int64)
@@ -136,7 +136,7 @@ def _gathered(times, order):
     return keys, shapes
 
 
-@compiled
+@compiled(allocates=True)
 def _bucket_or_last(group, groups):
     buckets = np.empty(group.size, np.int64)
     for i in range(group.size):
@@ -150,7 +150,7 @@ def _fold_groups(buckets, group, groups, classes):
         buckets[i] = buckets[i] * groups + group[i] if group[i] >= 0 else classes * groups
 
 
-@compiled
+@compiled(allocates=True)
 def _by_bucket(events, bucket, buckets):
     """Stable counting sort by bucket; events of bucket `buckets` go last, unlisted."""
     bounds = np.zeros(buckets + 2, np.int64)

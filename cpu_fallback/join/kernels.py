@@ -20,7 +20,7 @@ SURE, PROBED, PROBED_PAIRS = range(3)
 """Entries of a tally: pairs in inner ranges, targets probed, probed targets that qualified."""
 
 
-@compiled
+@compiled(allocates=True)
 def count_block(start, stop, sides, counts):
     """Count the matches of the base events start ... stop.
 
@@ -62,7 +62,7 @@ def count_block(start, stop, sides, counts):
     return tally
 
 
-@compiled
+@compiled(allocates=True)
 def fill_block(
     start, stop, sides, offsets, origin, base_values, target_values, base_out, target_out
 ):
@@ -108,7 +108,7 @@ def fill_block(
         i = end
 
 
-@compiled
+@compiled(allocates=True)
 def best_block(start, stop, sides, ranks, best, probabilities):
     """Find the most probable partner of the base events start ... stop.
 
@@ -162,7 +162,7 @@ def best_block(start, stop, sides, ranks, best, probabilities):
     return tally
 
 
-@compiled
+@compiled(allocates=True)
 def pair_probabilities(rule, left, right, n):
     """Satisfaction probabilities of n pairs.
 

@@ -47,7 +47,7 @@ class Scratch(NamedTuple):
     spans: np.ndarray
 
 
-@compiled
+@compiled(allocates=True)
 def new_scratch(bands):
     """Scratch for a band table."""
     run = _RUN if bands.shape[1] <= _MANY else max(_RUN_OF_MANY, _RUN * _MANY // bands.shape[1])

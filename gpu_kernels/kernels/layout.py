@@ -12,9 +12,12 @@ from numba import types
 from coincide.shape_classes import MOST_CLASSES
 from coincide.sides import LEFT
 
-I64_ARRAY, U64_ARRAY, U16_ARRAY, U8_ARRAY, F64_ARRAY = (
+I64_ARRAY, U64_ARRAY, U16_ARRAY, U8_ARRAY, F64_ARRAY, I32_ARRAY, I8_ARRAY = (
     types.Array(kind, 1, "C")
-    for kind in (types.int64, types.uint64, types.uint16, types.uint8, types.float64)
+    for kind in (
+        *(types.int64, types.uint64, types.uint16, types.uint8, types.float64),
+        *(types.int32, types.int8),
+    )
 )
 I64_TABLE = types.Array(types.int64, 2, "C")
 I64_CUBE = types.Array(types.int64, 3, "C")

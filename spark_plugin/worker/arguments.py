@@ -57,7 +57,7 @@ class JoinArguments:
         check_emission(self.how, self.emit, self.probability)
         check_backend(self.backend)
         for name in ("by", "left_columns", "right_columns"):
-            _check_names(name, getattr(self, name))
+            check_names(name, getattr(self, name))
         if not isinstance(self.options, CorrelateOptions):
             raise ConditionError(f"options must be CorrelateOptions(...); found {self.options!r}")
         given = self.options.left_longest, self.options.right_longest
@@ -162,7 +162,13 @@ def names_of(columns: Names) -> list[str]:
     return [columns] if isinstance(columns, str) else list(columns)
 
 
-def _check_names(argument: str, given: object) -> None:
+def check_names(argument: str, given: object) -> None:
+    """Refuse what is no name and no collection of names.
+
+    Raises
+    ------
+    ConditionError
+    """
     if isinstance(given, str):
         return
     if not isinstance(given, Collection) or not all(isinstance(name, str) for name in given):

@@ -49,7 +49,7 @@ class TableJoin:
     def __init__(self, left: pa.Table, right: pa.Table, arguments: JoinArguments) -> None:
         schemas = with_like_keys([left.schema, right.schema], arguments.keys)
         tables = zip((left, right), schemas, strict=True)
-        self._tables = [_as_schema(*each, arguments.keys) for each in tables]
+        self._tables = [as_schema(*each, arguments.keys) for each in tables]
         self._plan = plan_tables(schemas[0], schemas[1], arguments)
         self.schema = self._plan.schema
         self.summary: JoinSummary | None = None
@@ -136,7 +136,7 @@ class TablePlan:
         )
 
 
-def _as_schema(table: pa.Table, schema: pa.Schema, names: list[str]) -> pa.Table:
+def as_schema(table: pa.Table, schema: pa.Schema, names: list[str]) -> pa.Table:
     """A table, some of its columns cast as the schema has them."""
     for name in names:
         i = schema.get_field_index(name)

@@ -38,6 +38,8 @@ CHECKS = {
     **{"local": 3, "growth": 0, "startup": 0, "classes": 0, "large": 0},
     **{"stream-rates": 3, "stream-blocks": 4, "stream-confidence": 4},
     **{"spark": 3, "memory": 2, "peers": 4, "pipe": 7, "broadcast": 1, "histograms": 3},
+    **{"seismic-delays": 0},
+    **{"borders": 6, "borders-figures": 12, "borders-space": 20, "borders-locality": 1},
 }
 """How many checks of equal answers each experiment makes."""
 
@@ -48,6 +50,8 @@ def assert_results(folder: Path, name: str) -> dict:
     assert (results["experiment"], results["quick"]) == (name, True)
     assert {"cores", "cpu", "memory_gib"} <= results["machine"].keys()
     assert {"numpy", "numba", "pyarrow"} <= results["versions"].keys()
+    if "not here" in results["settings"].values():
+        pytest.skip(f"the data of {name} are not here")
     assert results["figures"] or results["charts"]
     for chart in results["charts"]:
         picture = folder / f"{name}-quick-{chart['name']}.png"

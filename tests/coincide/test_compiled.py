@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 import pytest
+from numba.core.errors import TypingError
 
 from coincide import kernel_cache
 from coincide.compiled import compiled
@@ -220,3 +222,43 @@ def test_other_errors_stay_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numba, "njit", broken)
     with pytest.raises(RuntimeError, match="something else"):
         compiled(abs)
+
+
+@compiled(allocates=True)
+def made(n: int) -> Any:
+    return np.empty(n)
+
+
+def lent_out(array: np.ndarray) -> Any:
+    return array, array.size
+
+
+def made_here(array: np.ndarray) -> float:
+    return np.empty(array.size).size
+
+
+def made_for_it(array: np.ndarray) -> float:
+    return made(array.size).size
+
+
+@pytest.mark.parametrize("function", [lent_out, made_here, made_for_it])
+def test_kernels_that_count_no_references_only_borrow_arrays(function: Any) -> None:
+    """Else a caller would free what it does not own, or nobody would."""
+    made(3)
+    with pytest.raises(TypingError, match=r"returns arrays; say|No implementation of function"):
+        compiled(function)(np.ones(3))
+
+
+def test_borrowed_arrays_stay_alive() -> None:
+    @compiled
+    def last(array: np.ndarray) -> float:
+        part = array[1:]
+        return part[part.size - 1]
+
+    @compiled(allocates=True)
+    def repeated(n: int) -> float:
+        array = np.arange(n)
+        return last(array) + last(array) + array[0]
+
+    assert repeated(5) == 8
+    assert not last.targetoptions["_nrt"]

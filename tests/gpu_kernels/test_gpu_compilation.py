@@ -13,7 +13,7 @@ from gpu_kernels.kernels.simulation import SIMULATED
 if SIMULATED:
     pytest.skip("the simulator compiles nothing", allow_module_level=True)
 
-from gpu_kernels.kernels import merging, placement, tiles
+from gpu_kernels.kernels import borders, merging, placement, tiles
 from gpu_kernels.kernels.compilation import Kernel, RuleKernel
 from tests.helpers.gpu_compilation import (
     ARCHITECTURES,
@@ -30,7 +30,7 @@ MOST_REGISTERS = 64
 
 WITHOUT_FORMULA = (
     *(placement.place, placement.tile_owners, tiles.scatter, tiles.copy),
-    *(merging.merge, merging.first_live),
+    *(merging.merge, merging.first_live, borders.locate, borders.tell),
 )
 
 every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.py_func.__name__)

@@ -34,7 +34,7 @@ class Block(NamedTuple):
     offsets: np.ndarray
 
 
-@compiled
+@compiled(allocates=True)
 def sorted_block(side, waiting, progress, tops, pair_rule, by_key):
     """The events of a side that wait, as a Block.
 
@@ -74,7 +74,7 @@ def sorted_block(side, waiting, progress, tops, pair_rule, by_key):
     return block
 
 
-@compiled
+@compiled(allocates=True)
 def _sort_run(block, start, stop):
     """Sort by key, stably. Streams come nearly sorted: insertion, unless it takes too long."""
     shifts = 0
@@ -136,7 +136,7 @@ def _merge_run(keys, shapes, numbers, ends, block, start, stop):
         at -= 1
 
 
-@compiled
+@compiled(allocates=True)
 def block_of_one():
     """Room for a Block of a single event."""
     arrays = np.empty((3, 1), np.int64)

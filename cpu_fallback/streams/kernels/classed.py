@@ -9,7 +9,7 @@ from cpu_fallback.streams.kernels.runs import FIRST, SHELL, take_runs
 from cpu_fallback.streams.kernels.short_runs import probe_short_runs
 
 
-@compiled
+@compiled(allocates=True)
 def correlate_block_by_class(
     side, block, buffers, regions, rules, now, tally, response, left_out, right_out, at
 ):

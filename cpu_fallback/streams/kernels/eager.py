@@ -18,7 +18,7 @@ from cpu_fallback.streams.kernels.lazy import correlate_ranges
 from cpu_fallback.streams.kernels.ranges import new_ranges
 
 
-@compiled
+@compiled(allocates=True)
 def correlate_eagerly(
     batch, buffers, progress, regions, rules, tally, response, late, left_out, right_out
 ):

@@ -13,7 +13,7 @@ from cpu_fallback.streams.kernels.lookup import correlate_block_with_lookup
 LAZY, LOOKUP, CLASSED = range(3)
 
 
-@compiled
+@compiled(allocates=True)
 def evaluate(
     algorithm, waiting, buffers, progress, regions, rules, tally, response, left_out, right_out
 ):

@@ -7,7 +7,7 @@ import numpy as np
 from coincide.compiled import compiled
 
 
-@compiled
+@compiled(allocates=True)
 def grown(array, used, needed):
     """An array with room for `needed` entries: the same, or a larger copy of those used."""
     if needed <= array.size:

@@ -8,7 +8,7 @@ from cpu_fallback.streams.kernels.ranges import max_time_ranges, new_ranges, ord
 from cpu_fallback.streams.kernels.runs import FIRST, SHELL, probe_runs, take_runs
 
 
-@compiled
+@compiled(allocates=True)
 def correlate_block(
     side, block, buffers, regions, rules, now, tally, response, left_out, right_out, at
 ):
@@ -42,7 +42,7 @@ def correlate_block(
     )
 
 
-@compiled
+@compiled(allocates=True)
 def correlate_ranges(
     side, block, ranges, buffers, regions, rules, now, tally, response, left_out, right_out, at
 ):

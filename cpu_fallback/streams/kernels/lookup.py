@@ -29,7 +29,7 @@ from cpu_fallback.streams.kernels.searching import in_places
 _BEFORE_ALL = np.int64(-(2**63))
 
 
-@compiled
+@compiled(allocates=True)
 def correlate_block_with_lookup(
     side, block, buffers, regions, rules, now, tally, response, left_out, right_out, at
 ):

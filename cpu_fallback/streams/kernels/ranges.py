@@ -11,7 +11,7 @@ from cpu_fallback.streams.kernels.runs import FIRST, INNER, LAST, SHELL, Targets
 from cpu_fallback.streams.kernels.searching import advance, first_reaching
 
 
-@compiled(forceinline=True)
+@compiled(allocates=True, forceinline=True)
 def ordered_targets(buffers, side):
     """The targets of a side in order of max_time, one class."""
     start, stop = buffers.ends[side, 0]
@@ -23,7 +23,7 @@ def ordered_targets(buffers, side):
     return Targets(keys, shapes, numbers, start, stop, False)
 
 
-@compiled(forceinline=True)
+@compiled(allocates=True, forceinline=True)
 def classed_targets(buffers, side, k):
     """The targets of a side's class k in order of key."""
     start, stop = buffers.ends[side, k]
@@ -129,7 +129,7 @@ def key_ranges(block, begin, end, targets, band, ranges):
     return candidates, early, late
 
 
-@compiled
+@compiled(allocates=True)
 def new_ranges(events):
     """Room for the ranges of so many base events."""
     return np.empty((events, 4), np.int64)

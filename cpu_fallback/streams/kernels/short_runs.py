@@ -15,7 +15,7 @@ _OWNER_BITS = np.uint64(32)
 _TARGET = np.uint64(2**32 - 1)
 
 
-@compiled
+@compiled(allocates=True)
 def probe_short_runs(
     side, block, begin, end, ranges, column, candidates, targets, now, rules, tally, response,
     left_out, right_out, at,

@@ -20,7 +20,7 @@ from cpu_fallback.streams.kernels.ranges import new_ranges, ordered_targets
 from cpu_fallback.streams.kernels.runs import FIRST, INNER, probe_runs
 
 
-@compiled
+@compiled(allocates=True)
 def correlate_simple(
     batch, buffers, progress, regions, rules, ordered, tally, response, late, left_out, right_out
 ):

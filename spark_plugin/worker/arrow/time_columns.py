@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from coincide.errors import ConditionError, SchemaError
 from coincide.options import CorrelateOptions
+from coincide.sides import unit_option
 from coincide.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, Tick
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ INVALID_REASONS = {
     "order": "min above max in",
     "length": "timestamps longer than the declared longest length in",
     "template": "unknown or missing ids of templates in",
+    "place": "infinite coordinates, or on a sphere |latitude| > 90 or |longitude| > 360, in",
 }
 """Why a row is invalid, in the order in which it is asked, with the words for it."""
 
@@ -162,7 +164,7 @@ def _remedy_for_kinds(columns: Sequence[TimeColumn]) -> str:
     unit = next(u for u, size in NANOSECONDS_PER_UNIT.items() if size == made[0].nanoseconds)
     return (
         f"Make numbers of {_listed(made)}, for example by {command},"
-        f" and say what those count, with {made[0].side}_unit={unit!r}"
+        f" and say what those count, with {unit_option(made[0].side)}={unit!r}"
     )
 
 
@@ -201,7 +203,8 @@ def _units(columns: Sequence[TimeColumn], options: CorrelateOptions) -> list[str
         side = unknown[0].side
         raise SchemaError(
             f"only one side has a unit: nobody says what a number in {side}.{unknown[0].name} counts."
-            f" Give both, the other as by options=CorrelateOptions({side}_unit='s'), or one unit for both"
+            f" Give both, the other as by options=CorrelateOptions({unit_option(side)}='s'), or one unit"
+            " for both"
         )
     return units
 

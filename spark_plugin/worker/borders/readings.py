@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coincide.errors import DataError, SchemaError
+from coincide.errors import ConditionError, DataError, SchemaError
 from coincide.units import Tick
 from spark_plugin.worker.arrow.schemas import (
     arrow_time_column,
@@ -19,7 +19,13 @@ from spark_plugin.worker.arrow.schemas import (
 )
 from spark_plugin.worker.arrow.tables import example_row, readable
 from spark_plugin.worker.arrow.ticks import Ticks, contiguous
-from spark_plugin.worker.arrow.time_columns import TimeScale, range_hint, resolve_tick, scale_of
+from spark_plugin.worker.arrow.time_columns import (
+    TimeColumn,
+    TimeScale,
+    range_hint,
+    resolve_tick,
+    scale_of,
+)
 from spark_plugin.worker.borders.arguments import READINGS, BorderArguments
 from spark_plugin.worker.borders.numbers import check_numbers, floats_of
 
@@ -69,7 +75,7 @@ class ReadingColumns:
             )
         kind = type_of(schema, READINGS, arguments.time)
         column = arrow_time_column(READINGS, arguments.time, kind)
-        tick = resolve_tick([column], arguments.time_options)
+        tick = tick_of(column, arguments)
         check_numbers(READINGS, list(arguments.values), schema)
         scale = scale_of(column, tick, arguments.time_options)
         return cls(arguments, scale, stream, result_time(kind, tick))
@@ -115,6 +121,20 @@ class Readings:
         streams = self.streams.take(pa.array(order))
         times, values = self.times[order], self.values[order]
         return Readings(streams, times, values, self.rows, self.dropped, self.rounded)
+
+
+def tick_of(column: TimeColumn, arguments: BorderArguments) -> Tick:
+    """In what the times of a column are counted.
+
+    Raises
+    ------
+    SchemaError, ConditionError
+        If it does not go together with what the options say.
+    """
+    try:
+        return resolve_tick([column], arguments.time_options)
+    except (SchemaError, ConditionError) as error:
+        raise type(error)(str(error).replace("CorrelateOptions", "BorderOptions")) from None
 
 
 def read_readings(table: pa.Table, columns: ReadingColumns) -> Readings:

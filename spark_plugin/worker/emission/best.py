@@ -43,7 +43,7 @@ class Best(Emission):
         yield from self._matched(
             join.left_order[start + found],
             join.right_order[best[found]],
-            probabilities[found] if spec.probability else None,
+            [probabilities[found]] if spec.probability else [],
         )
         if spec.how == "left":
             yield from self._without_partner(start + np.flatnonzero(best < 0))

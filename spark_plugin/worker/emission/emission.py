@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -49,15 +50,7 @@ class Emission(ABC):
     ):
         self._left, self._right, self._spec, self.schema = left, right, spec, schema
         self._backend = backend
-        self._model, *self._events = spec.pairs.for_events(*grouped_events(left, right))
-        self.join = make_join(
-            backend,
-            *self._events,
-            self._model,
-            classes=spec.classes,
-            threads=spec.threads,
-            empty=_arrow_int64,
-        )
+        self.join = self._make_join()
         own, others = (*left.keys, *left.payload), right.payload
         kinds = schema.types
         self._left_columns = [Gather(*each) for each in zip(own, kinds, strict=False)]
@@ -72,6 +65,27 @@ class Emission(ABC):
             total_bytes(column.sizes for column in columns)
             for columns in (self._left_columns, self._right_columns)
         )
+
+    def _make_join(self) -> Any:
+        spec = self._spec
+        self._model, *self._events = spec.pairs.for_events(*grouped_events(self._left, self._right))
+        return make_join(
+            self._backend,
+            *self._events,
+            self._model,
+            classes=spec.classes,
+            threads=spec.threads,
+            empty=arrow_int64,
+        )
+
+    @property
+    def _measures(self) -> bool:
+        """Whether a pair has columns of its own, beside those of its events."""
+        return self._spec.probability
+
+    def _measured(self, left_rows: np.ndarray, right_rows: np.ndarray) -> list[np.ndarray]:
+        """Those columns, of given pairs."""
+        return [self._probabilities(left_rows, right_rows)] if self._measures else []
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         threads, runs = self._spec.threads, self._runs()
@@ -125,11 +139,11 @@ class Emission(ABC):
         yield from self._rows(positions, [pa.nulls(positions.size, kind) for kind in kinds])
 
     def _matched(
-        self, left_rows: np.ndarray, right_rows: np.ndarray, probabilities: np.ndarray | None
+        self, left_rows: np.ndarray, right_rows: np.ndarray, measured: list[np.ndarray]
     ) -> Iterator[MakeBatch]:
         """One row per pair."""
         for part in self._cut(left_rows, right_rows):
-            others = [] if probabilities is None else [pa.array(probabilities[part])]
+            others = [pa.array(each[part]) for each in measured]
             yield partial(self._matched_batch, left_rows[part], right_rows[part], others)
 
     def _matched_batch(
@@ -157,6 +171,6 @@ class Emission(ABC):
         return pa.RecordBatch.from_arrays([*left, *others], schema=self.schema)
 
 
-def _arrow_int64(size: int) -> np.ndarray:
+def arrow_int64(size: int) -> np.ndarray:
     """An int64 array in Arrow's pool, which keeps pages from one batch to the next."""
     return np.frombuffer(pa.allocate_buffer(8 * size), np.int64)

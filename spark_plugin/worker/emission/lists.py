@@ -37,21 +37,21 @@ class Lists(Emission):
             yield from self._lists(middle, stop, counts[middle - start :])
             return
         columns = self._right_columns
-        if len(columns) == 1 and columns[0].values is not None and not self._spec.probability:
+        if len(columns) == 1 and columns[0].values is not None and not self._measures:
             values = columns[0].wrap(
                 join.partners(start, stop, columns[0].ordered(join.right_order))
             )
             yield from self._rows(start + kept, [_lists_of(bounds, values)])
             return
         right_rows = join.partners(start, stop, join.right_order)
-        found = None
-        if self._spec.probability:
+        measured: list[np.ndarray] = []
+        if self._measures:
             left_rows = np.repeat(join.left_order[start:stop], counts)
-            found = self._probabilities(left_rows, right_rows)
+            measured = self._measured(left_rows, right_rows)
         rows = join.left_order[start + kept]
         for part in self._cut_lists(rows, right_rows, bounds):
             ends = bounds[part.start : part.stop + 1]
-            yield partial(self._list_batch, rows[part], ends, right_rows, found)
+            yield partial(self._list_batch, rows[part], ends, right_rows, measured)
 
     def _cut_lists(
         self, rows: np.ndarray, right_rows: np.ndarray, bounds: np.ndarray
@@ -72,12 +72,11 @@ class Lists(Emission):
         rows: np.ndarray,
         bounds: np.ndarray,
         right_rows: np.ndarray,
-        probabilities: np.ndarray | None,
+        measured: list[np.ndarray],
     ) -> pa.RecordBatch:
         inside = slice(bounds[0], bounds[-1])
         values = [column.list_of(right_rows[inside]) for column in self._right_columns]
-        if probabilities is not None:
-            values.append(pa.array(probabilities[inside]))
+        values += [pa.array(each[inside]) for each in measured]
         return self._batch(rows, [_lists_of(bounds - bounds[0], value) for value in values])
 
 

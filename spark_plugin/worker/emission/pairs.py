@@ -28,8 +28,7 @@ class Pairs(Emission):
             yield partial(self._direct_batch, start, stop)
             return
         left_rows, right_rows = join.pairs(start, stop, join.left_order, join.right_order)
-        found = self._probabilities(left_rows, right_rows) if self._spec.probability else None
-        yield from self._matched(left_rows, right_rows, found)
+        yield from self._matched(left_rows, right_rows, self._measured(left_rows, right_rows))
 
     def _direct_batch(self, start: int, stop: int) -> pa.RecordBatch:
         """One plain int64 column a side, such as an id: written by the kernel itself."""
@@ -41,7 +40,7 @@ class Pairs(Emission):
     @property
     def _direct(self) -> bool:
         columns = self._left_columns, self._right_columns
-        return not self._spec.probability and all(
+        return not self._measures and all(
             len(side) == 1 and side[0].values is not None for side in columns
         )
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from coincide.errors import ConditionError
 from coincide.results import JoinCounters
+from coincide.sides import SIDES
 from coincide.units import Tick
 from coincide.warnings import (
     CoincideWarning,
@@ -33,6 +34,7 @@ _SHORT_REASONS = {
     "order": "whose min is above max",
     "length": "longer than declared",
     "template": "of unknown template",
+    "place": "in impossible places",
 }
 assert list(_SHORT_REASONS) == list(INVALID_REASONS)
 
@@ -65,6 +67,10 @@ class JoinSummary:
         Why this way was taken.
     steps : StepSeconds or None
         Seconds inside the tasks of the direct way, summed over them.
+    sides : (str, str)
+        What `left` and `right` are called in warnings.
+    matchless : str
+        What the rows have not that match nothing.
     """
 
     left: SideCounts | None
@@ -80,6 +86,8 @@ class JoinSummary:
     replication: float | None = None
     why: str = ""
     steps: StepSeconds | None = None
+    sides: tuple[str, str] = SIDES
+    matchless: str = "time or key"
 
 
 class JoinReport:
@@ -171,9 +179,9 @@ def _news(summary: JoinSummary, planned: JoinSummary) -> JoinSummary:
 
 def warn_of(summary: JoinSummary) -> None:
     """Warn of rows that were left out, times that were rounded, and of an answer that is empty."""
-    for side, counts in (("left", summary.left), ("right", summary.right)):
+    for side, counts in zip(summary.sides, (summary.left, summary.right), strict=True):
         if counts is not None:
-            for kind, words in side_warnings(counts, summary.tick):
+            for kind, words in side_warnings(counts, summary.tick, summary.matchless):
                 warn(f"{side}, {counts.rows:,} rows: {words}", kind)
     no_pairs = summary.no_pairs
     has_rows = all(counts is None or counts.rows for counts in (summary.left, summary.right))
@@ -181,11 +189,13 @@ def warn_of(summary: JoinSummary) -> None:
         warn(f"no pair is found: {'; '.join(no_pairs.lines)}", NoPairsWarning)
 
 
-def side_warnings(counts: SideCounts, tick: Tick) -> list[tuple[type[CoincideWarning], str]]:
+def side_warnings(
+    counts: SideCounts, tick: Tick, matchless: str = "time or key"
+) -> list[tuple[type[CoincideWarning], str]]:
     """What the user of a side should know, in words, with the category of each."""
     found: list[tuple[type[CoincideWarning], str]] = []
     if counts.unmatchable:
-        found.append((UnmatchableRowsWarning, f"{counts.unmatchable:,} without time or key"))
+        found.append((UnmatchableRowsWarning, f"{counts.unmatchable:,} without {matchless}"))
     if counts.dropped:
         words = f"{counts.dropped:,} invalid, left out ({_reasons(counts)})"
         hint = range_hint(tick) if counts.invalid.get("range") else ""

@@ -217,3 +217,37 @@ def test_densities_that_make_no_template() -> None:
     assert list(made({7: NormalDist(40, 10)}).templates.given) == ["7"]
     with pytest.raises(DataError, match="'7' is there twice"):
         made({7: NormalDist(40, 10), "7": NormalDist(40, 10)})
+
+
+class _Raising:
+    def cdf(self, value: object) -> float:
+        raise ValueError("no such value")
+
+    def ppf(self, share: float) -> float:
+        return share
+
+
+@pytest.mark.parametrize(
+    ("densities", "arguments", "words"),
+    [
+        (3, {}, "mapping from ids"),
+        ({"a": NormalDist(40, 0)}, {}, "no quantiles"),
+        ({"a": _Raising()}, {}, "its cdf fails"),
+        ({"a": NormalDist(40, 5)}, {"error": "a"}, "error must lie"),
+        ({"a": NormalDist(40, 5)}, {"most": "x"}, "most must be an int"),
+        ({"a": NormalDist(40, 5)}, {"unit": ["ms"]}, "unknown unit"),
+    ],
+)
+def test_odd_arguments_of_densities(densities: Any, arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConditionError, match=words):
+        coincide.templates_from_densities(densities, **{"unit": "ms", **arguments})
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"buckets": "a"}, {"buckets": 2.5}, {"fewest": "x"}, {"pool": "x"}, {"tick": ["s"]}],
+)
+def test_odd_arguments_of_delays(arguments: dict[str, Any]) -> None:
+    table = pa.table({"delay": [float(k % 7) for k in range(100)]})
+    with pytest.raises(ConditionError, match=next(iter(arguments)) + "|unit"):
+        coincide.templates_from_delays(table, delay="delay", **{"unit": "s", **arguments})

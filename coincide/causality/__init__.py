@@ -1,0 +1,1 @@
+"""Causes and effects: predicates on the time and distance between two events, the decision on a pair."""

@@ -1,0 +1,218 @@
+"""The decision on a pair of events, and the window on delta that a distance leaves.
+
+Every step is rounded once and no sum is fused with a product, so that all backends decide alike, to
+the bit. No root is taken: a front at speed v has reached an effect behind it when distance² per² <=
+(v · ticks)². Where speeds, distances and ticks are whole numbers of no more than 2**26 all of this
+is exact; else sides of a comparison err by a few units of 2**-53, which only decides pairs that lie
+on the bound itself.
+"""
+
+from __future__ import annotations
+
+import math
+
+from coincide.causality.limits import AHEAD, NOWHERE, STRICT, UNBOUNDED
+from coincide.causality.sphere import squared_arc
+from coincide.compiled import compiled
+from coincide.probability import window_probability
+from coincide.rounding import product
+
+_SPREAD = 2.0**-40
+"""How far off a root may be, relatively, from where a front's comparison changes: far more than it is."""
+
+
+@compiled(forceinline=True)
+def squared_gap(dx, dy, dz):
+    """|x - y|² of two points, from the differences of their coordinates."""
+    return product(dx, dx) + product(dy, dy) + product(dz, dz)
+
+
+@compiled(forceinline=True)
+def squared_distance(curvature, gap, dh):
+    """The squared distance of two places: `coincide.causality.spaces`.
+
+    Parameters
+    ----------
+    curvature : float64
+        As `PairRule.curvature`.
+    gap : float64
+        |x - y|².
+    dh : float64
+        Difference of heights.
+    """
+    if curvature == 0.0:
+        return gap
+    return product(curvature, squared_arc(gap)) + product(dh, dh)
+
+
+@compiled
+def distance_between(curvature, gap, dh):
+    """The distance of two places: the root of `squared_distance`."""
+    return math.sqrt(squared_distance(curvature, gap, dh))
+
+
+@compiled(forceinline=True)
+def front_holds(front, distance2, delta):
+    """Whether the effect lies where a front wants it: behind it, or not yet; True of no front."""
+    if front.kind == NOWHERE:
+        return True
+    ticks = delta + front.shift
+    travelled = front.speed * float(ticks)
+    travelled, ahead = travelled * travelled, product(distance2, front.per2)
+    strict = front.kind & STRICT
+    if front.kind < AHEAD:
+        return ticks >= strict and (travelled > ahead or (travelled == ahead and strict == 0))
+    if ticks <= 0:
+        return ticks < 0 or strict == 0 or ahead > 0.0
+    return travelled < ahead or (travelled == ahead and strict == 0)
+
+
+@compiled(forceinline=True)
+def is_inside(ellipsoid, distance2, delta):
+    """Whether a pair lies in an ellipsoid; True of none."""
+    if ellipsoid.duration2 < 0.0:
+        return True
+    time = float(delta)
+    own = product(distance2, ellipsoid.duration2) + product(time * time, ellipsoid.radius2)
+    return own < ellipsoid.both or (own == ellipsoid.both and not ellipsoid.strict)
+
+
+@compiled(forceinline=True)
+def accepts(rule, gap, dh, delta):
+    """Whether a pair of exact instants qualifies.
+
+    Parameters
+    ----------
+    rule : PairRule
+    gap : float64
+        |x - y|².
+    dh : float64
+        Difference of heights.
+    delta : int64
+        T_effect - T_cause, ticks.
+    """
+    if delta < rule.lo or delta > rule.hi or not gap <= rule.near:
+        return False
+    if not rule.measured:
+        return True
+    distance2 = squared_distance(rule.curvature, gap, dh)
+    if not distance2 <= rule.bound:
+        return False
+    # One by one: a loop over the tuple would keep it in memory.
+    return (
+        front_holds(rule.behind, distance2, delta)
+        and front_holds(rule.ahead, distance2, delta)
+        and is_inside(rule.ellipsoid, distance2, delta)
+        and front_holds(rule.also_behind, distance2, delta)
+        and front_holds(rule.also_ahead, distance2, delta)
+        and is_inside(rule.also_ellipsoid, distance2, delta)
+    )
+
+
+@compiled
+def probability_of(rule, gap, dh, s, l1, l2):
+    """The probability that a pair of interval timestamps qualifies.
+
+    Parameters
+    ----------
+    rule, gap, dh
+        As `accepts`.
+    s : int64
+        max_effect - max_cause, ticks.
+    l1, l2 : int64
+        Lengths of the cause's and of the effect's timestamp, ticks.
+
+    Returns
+    -------
+    float64
+        That delta lies between the first and the last tick that the rule accepts at this distance.
+    """
+    if l1 == 0 and l2 == 0:
+        return 1.0 if accepts(rule, gap, dh, s) else 0.0
+    if not gap <= rule.near:
+        return 0.0
+    distance2 = squared_distance(rule.curvature, gap, dh)
+    if not distance2 <= rule.bound:
+        return 0.0
+    lo, hi = window_between(rule, distance2, distance2)
+    if lo > hi:
+        return 0.0
+    return window_probability(s, l1, l2, lo, hi)
+
+
+@compiled
+def window_between(rule, nearest, farthest):
+    """The window on delta of pairs whose squared distance is from `nearest` to `farthest`.
+
+    Of one distance it is exact: the deltas from lo to hi are those that `accepts` accepts.
+
+    Returns
+    -------
+    lo, hi : int64
+        Ticks, inclusive; lo > hi if there is none.
+    """
+    lo, hi = rule.lo, rule.hi
+    for front in (rule.behind, rule.also_behind):
+        if front.kind != NOWHERE:
+            lo = max(lo, _first_behind(front, nearest))
+    for front in (rule.ahead, rule.also_ahead):
+        if front.kind != NOWHERE:
+            hi = min(hi, _last_ahead(front, farthest))
+    for ellipsoid in (rule.ellipsoid, rule.also_ellipsoid):
+        if ellipsoid.duration2 >= 0.0:
+            half = _half_axis(ellipsoid, nearest)
+            lo, hi = max(lo, -half), min(hi, half)
+    return lo, hi
+
+
+@compiled
+def _first_behind(front, distance2):
+    """The first delta at which the effect is behind a front; `UNBOUNDED` for none."""
+    low, high = _bracket(front, distance2)
+    low = max(low, -1)  # before the front left nothing is behind it
+    while high - low > 1:
+        middle = low + (high - low) // 2
+        if front_holds(front, distance2, middle - front.shift):
+            high = middle
+        else:
+            low = middle
+    return UNBOUNDED if high == UNBOUNDED else high - front.shift
+
+
+@compiled
+def _last_ahead(front, distance2):
+    """The last delta at which the effect is not behind a front; `UNBOUNDED` for none."""
+    low, high = _bracket(front, distance2)
+    low = max(low, -1)  # when the front has not left, nothing is behind it
+    while high - low > 1:
+        middle = low + (high - low) // 2
+        if front_holds(front, distance2, middle - front.shift):
+            low = middle
+        else:
+            high = middle
+    return UNBOUNDED if high == UNBOUNDED else low - front.shift
+
+
+@compiled(forceinline=True)
+def _bracket(front, distance2):
+    """Ticks of travel of which the first are too few, and the last too many, to reach the effect."""
+    ticks = math.sqrt(distance2 * front.per2) / front.speed
+    if not ticks < UNBOUNDED:
+        return UNBOUNDED - 1, UNBOUNDED
+    spread = ticks * _SPREAD
+    return int(ticks - spread) - 2, int(ticks + spread) + 2
+
+
+@compiled
+def _half_axis(ellipsoid, distance2):
+    """The last delta inside an ellipsoid at a distance; -1 for none, which makes a window empty."""
+    if not is_inside(ellipsoid, distance2, 0):
+        return -1
+    low, high = 0, int(math.sqrt(ellipsoid.duration2)) + 2
+    while high - low > 1:
+        middle = low + (high - low) // 2
+        if is_inside(ellipsoid, distance2, middle):
+            low = middle
+        else:
+            high = middle
+    return low

@@ -1,0 +1,69 @@
+"""Events in space and time, as kernels take them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from numba import types
+
+Points = Annotated[np.ndarray, types.Array(types.float64, 2, "C")]
+"""Where n events lie: a C-contiguous float64 array, shape (3 or 4, n), of x, y, z and h.
+
+In a plane x, y and z are coordinates in the unit of distances, 0 of dimensions that it has not. On a sphere
+they are the unit vector; h is the height, in the unit of distances, and is there where heights are.
+"""
+
+X, Y, Z, H = range(4)
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedEvents:
+    """Events of one side.
+
+    Parameters
+    ----------
+    times : int64 array, shape (n,), C-contiguous
+        Ticks, |time| < 2**61; of intervals the later end.
+    points : Points or None
+        Finite where the event's group is not negative. None: events have no places.
+    lengths : int64 array, shape (n,), or None
+        Lengths of interval timestamps, ticks, >= 0; None: exact instants.
+    group : int64 array, shape (n,), or None
+        Dense code of the event's keys: only events of equal code are paired. Events with a negative
+        code match nothing. None: one group.
+    groups : int
+        Number of codes, above every code.
+    """
+
+    times: np.ndarray
+    points: np.ndarray | None = None
+    lengths: np.ndarray | None = None
+    group: np.ndarray | None = None
+    groups: int = 1
+
+    def __post_init__(self) -> None:
+        # Kernels are compiled for one kind of arrays: it takes less time to copy one of another kind.
+        for name in ("times", "points", "lengths", "group"):
+            given = getattr(self, name)
+            if given is not None:
+                object.__setattr__(self, name, np.require(given, requirements=("C", "W")))
+
+    def __len__(self) -> int:
+        return self.times.size
+
+    @property
+    def codes(self) -> np.ndarray:
+        """The groups: int64 array, shape (n,)."""
+        return np.zeros(len(self), np.int64) if self.group is None else self.group
+
+    @property
+    def longest(self) -> int:
+        """The longest length of a timestamp, ticks."""
+        return 0 if self.lengths is None else int(self.lengths.max(initial=0))
+
+
+def no_points() -> np.ndarray:
+    """Of events that have no places."""
+    return np.empty((0, 0))

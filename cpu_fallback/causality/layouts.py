@@ -1,0 +1,184 @@
+"""The way in which causes meet effects, chosen from the data: by place, by grid, or by time only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from coincide.causality.condition import CausalityModel
+from coincide.causality.grid import Grid, make_grid, one_cell
+from coincide.causality.limits import UNBOUNDED
+from coincide.causality.points import PlacedEvents, no_points
+from cpu_fallback.causality.buckets import Buckets, cell_numbers, extent, in_buckets
+from cpu_fallback.causality.links import Layout, Sides
+from cpu_fallback.causality.places import link_places, numbered_places, pairs_of_places, repeats
+
+Way = Literal["place", "grid", "time"]
+
+_LINKS_PER_EVENT = 4
+"""By place, when pairs of places are at most this times the events: each costs a window, two searches."""
+
+_FINE, _COARSE = 2, 1
+"""Cells are so many to the reach."""
+_FEW = 1.0
+"""Effects in a fine cell and a window below which visiting cells takes longer than testing them."""
+
+_TESTS_PER_VISIT = 12
+"""Distances that are computed one after the other in the time of visiting one cell."""
+
+_EMPTY, _EMPTY_PAIRS = np.empty(0, np.int64), np.empty((0, 2), np.int64)
+Run = Callable[[list[Callable[[], Any]]], list[Any]]
+
+
+def choose_layout(
+    causes: PlacedEvents,
+    effects: PlacedEvents,
+    model: CausalityModel,
+    *,
+    self_join: bool,
+    way: Way | None,
+    run: Run,
+) -> tuple[Way, Sides]:
+    """Put both sides in buckets, by the way that suits them.
+
+    Parameters
+    ----------
+    causes, effects : PlacedEvents
+        The same of a self-join.
+    model : CausalityModel
+    self_join : bool
+    way : {"place", "grid", "time"} or None
+        None: chosen from the data.
+    run : callable
+        Calls functions, perhaps at once, and gives their results.
+    """
+    placed = causes.points is not None and effects.points is not None
+    if placed and not model.rule.is_temporal and way in (None, "place"):
+        sides = _by_place(causes, effects, model, self_join, way is None, run)
+        if sides is not None:
+            return "place", sides
+    grid = None
+    if placed and model.reach < np.inf and way in (None, "grid"):
+        grid = _grid(causes, effects, model, chosen=way is not None)
+    found = grid or one_cell(model.rule, causes.groups)
+    sides = _by_cell(causes, effects, model, self_join, found, run)
+    return ("time" if grid is None else "grid"), sides
+
+
+def _by_place(
+    causes: PlacedEvents,
+    effects: PlacedEvents,
+    model: CausalityModel,
+    self_join: bool,
+    only_if_it_pays: bool,
+    run: Run,
+) -> Sides | None:
+    sides = (causes,) if self_join else (causes, effects)
+    groups = [side.codes for side in sides]
+    points: list[np.ndarray] = [side.points for side in sides]  # type: ignore[misc]
+    if only_if_it_pays and not any(map(repeats, points, groups)):
+        return None
+    found = run([partial(numbered_places, *each) for each in zip(points, groups, strict=True)])
+    own, others = found[0], found[-1]
+    own_group, others_group = groups[0][own.rows], groups[-1][others.rows]
+    pairs = pairs_of_places(own_group, others_group, causes.groups)
+    if only_if_it_pays and pairs > _LINKS_PER_EVENT * (len(causes) + len(effects)):
+        return None
+    margins, sure = _margins(causes, effects)
+    at = [np.ascontiguousarray(points[k][:, places.rows]) for k, places in ((0, own), (-1, others))]
+    links = link_places(
+        model.rule, at[0], own_group, at[1], others_group, margins, 0 if self_join else -UNBOUNDED
+    )
+    buckets = run(
+        [
+            partial(in_buckets, side, places.numbers, places.rows.size)
+            for side, places in zip(sides, found, strict=True)
+        ]
+    )
+    most = int(np.diff(links.starts).max(initial=0))
+    layout = Layout(
+        True,
+        sure,
+        self_join,
+        most,
+        model.rule.near,
+        False,
+        _EMPTY,
+        _EMPTY,
+        _EMPTY_PAIRS.reshape(0, 0, 2),
+        *links,
+    )
+    return Sides(buckets[0], buckets[-1], layout, model.rule)
+
+
+def _by_cell(
+    causes: PlacedEvents,
+    effects: PlacedEvents,
+    model: CausalityModel,
+    self_join: bool,
+    grid: Grid,
+    run: Run,
+) -> Sides:
+    margins, exact = _margins(causes, effects)
+    sure = exact and model.rule.is_temporal
+    sides = (causes,) if self_join else (causes, effects)
+    buckets = run([partial(_cells, side, grid) for side in sides])
+    plain = exact and not model.rule.measured
+    gap = model.rule.near if plain else min(model.rule.near, grid.gap)
+    near = grid.neighbours
+    slabs = near.slabs.copy()
+    possible = slabs[..., 0] <= slabs[..., 1]
+    least = 0 if self_join else -UNBOUNDED
+    slabs[possible, 0] = np.maximum(slabs[possible, 0] - margins[0], least)
+    slabs[possible, 1] = np.minimum(slabs[possible, 1] + margins[1], UNBOUNDED)
+    layout = Layout(
+        False, sure, self_join, int(near.widths.sum()), gap, plain, near.shifts, near.widths,
+        slabs, _EMPTY, _EMPTY, _EMPTY_PAIRS,
+    )  # fmt: skip
+    return Sides(buckets[0], buckets[-1], layout, model.rule)
+
+
+def _cells(events: PlacedEvents, grid: Grid) -> Buckets:
+    is_split = events.points is not None and bool(grid.numbers.per_unit.any())
+    points: Any = events.points if is_split else no_points()
+    if is_split or events.group is not None:
+        numbers = cell_numbers(grid.numbers, points, events.codes, grid.most)
+    else:
+        numbers = np.zeros(len(events), np.int64)
+    return in_buckets(events, numbers, grid.most)
+
+
+def _grid(
+    causes: PlacedEvents, effects: PlacedEvents, model: CausalityModel, chosen: bool
+) -> Grid | None:
+    """The grid that serves best; None where all lie in one cell, or times alone leave few candidates."""
+    assert causes.points is not None
+    assert effects.points is not None
+    extents = [extent(side.points, side.codes) for side in (causes, effects)]
+    low = np.minimum(extents[0][0], extents[1][0])
+    high = np.maximum(extents[0][1], extents[1][1])
+    fine = make_grid(model.rule, model.reach, low, high, causes.groups, _FINE)
+    candidates = _effects_in_a_window(effects, model)
+    if fine is None or candidates / fine.cells >= _FEW:
+        return fine
+    coarse = make_grid(model.rule, model.reach, low, high, causes.groups, _COARSE)
+    if coarse is None or chosen or candidates > _TESTS_PER_VISIT * coarse.neighbours.widths.sum():
+        return coarse
+    return None
+
+
+def _effects_in_a_window(effects: PlacedEvents, model: CausalityModel) -> float:
+    """How many effects of a group are in the window of a cause, if they are spread evenly."""
+    lo, hi = model.window
+    duration = float(np.ptp(effects.times)) + 1.0 if len(effects) else 1.0
+    share = min(1.0, (float(hi) - float(lo) + 1.0) / duration)
+    return len(effects) * share / effects.groups
+
+
+def _margins(causes: PlacedEvents, effects: PlacedEvents) -> tuple[tuple[int, int], bool]:
+    """By how much interval timestamps widen every window, and whether there are none."""
+    exact = causes.lengths is None and effects.lengths is None
+    return (causes.longest, effects.longest), exact

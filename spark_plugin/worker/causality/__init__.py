@@ -1,0 +1,1 @@
+"""Causality joins of Arrow data in one process: arguments, coordinates, output."""

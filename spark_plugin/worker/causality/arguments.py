@@ -1,0 +1,162 @@
+"""The arguments of a causality join, checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from coincide.causality.condition import CausalityCondition
+from coincide.errors import ConditionError, SchemaError
+from coincide.options import CorrelateOptions, Emit, How, check_choice
+from spark_plugin.worker.arguments import check_names, names_of
+from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of, time_names
+from spark_plugin.worker.causality.places import Coordinate, PlacedColumns, coordinates
+from spark_plugin.worker.emission.spec import check_emission, hands_out_partners
+from spark_plugin.worker.histograms import Histograms
+from spark_plugin.worker.timestamps.intervals import IntervalColumns
+
+Names = str | Sequence[str]
+Place = str | float | Sequence[Coordinate]
+CAUSE_AND_EFFECT = ("cause", "effect")
+
+
+@dataclass(frozen=True)
+class CausalityArguments:
+    """What is asked of a causality join: the arguments of `coincide.causality_tables`.
+
+    Raises
+    ------
+    SchemaError
+        If the condition is none.
+    ConditionError
+        If an argument makes no sense, or the condition needs places and none are given.
+    """
+
+    condition: CausalityCondition
+    cause_time: Names = "time"
+    effect_time: Names = "time"
+    cause_place: Place = ()
+    effect_place: Place = ()
+    by: Names = ()
+    cause_columns: Names = ("id",)
+    effect_columns: Names = ("id",)
+    how: How = "inner"
+    emit: Emit = "pairs"
+    options: CorrelateOptions = CorrelateOptions()
+
+    def __post_init__(self) -> None:
+        check_condition(self.condition)
+        check_choice("how", self.how, ("inner", "left", "semi", "anti"))
+        check_choice("emit", self.emit, ("pairs", "lists", "counts"))
+        check_emission(self.how, self.emit, False)
+        for name in ("by", "cause_columns", "effect_columns"):
+            check_names(name, getattr(self, name))
+        for time in (self.cause_time, self.effect_time):
+            check_time(time)
+        check_options(self.options)
+        own, others = (len(place) for place in self.places)
+        if own != others:
+            raise ConditionError(
+                f"cause_place has {own} coordinate{'s' if own != 1 else ''} and effect_place {others}; a"
+                " distance needs as many of both. A number in the place of a name holds for every event,"
+                " such as 0.0 for a depth"
+            )
+        check_places(self.condition, "cause_place and effect_place", own)
+
+    @property
+    def times(self) -> tuple[tuple[str, str], tuple[str, str]]:
+        """Names of the earlier and later time columns of causes and of effects."""
+        return time_names("cause", self.cause_time), time_names("effect", self.effect_time)
+
+    @property
+    def places(self) -> tuple[tuple[Coordinate, ...], tuple[Coordinate, ...]]:
+        """Coordinates of causes and of effects."""
+        space = self.condition.space
+        return (
+            coordinates("cause_place", self.cause_place, space),
+            coordinates("effect_place", self.effect_place, space),
+        )
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns that must be equal."""
+        return names_of(self.by)
+
+    @property
+    def payload(self) -> tuple[list[str], list[str]]:
+        """The columns to hand out; none of effects for semi, anti and counts."""
+        others = self.effect_columns if hands_out_partners(self.how, self.emit) else ()
+        return names_of(self.cause_columns), names_of(others)
+
+    def resolved(self, clocks: Sequence[TimeColumn]) -> tuple[PlacedColumns, PlacedColumns]:
+        """Timestamps and places of both sides, in one tick.
+
+        Parameters
+        ----------
+        clocks : sequence of TimeColumn
+            What the two time columns of causes, then those of effects, mean.
+
+        Raises
+        ------
+        SchemaError, ConditionError
+            If they do not go together, or not with what the options say.
+        """
+        own, others = resolved_columns(
+            clocks, self.places, self.condition, self.options,
+            (self.options.left_longest, self.options.right_longest),
+        )  # fmt: skip
+        return own, others
+
+
+def resolved_columns(
+    clocks: Sequence[TimeColumn],
+    places: Sequence[tuple[Coordinate, ...]],
+    condition: CausalityCondition,
+    options: CorrelateOptions,
+    longest: Sequence[int | str | None],
+) -> list[PlacedColumns]:
+    """Timestamps and places of sides, of which each has two clocks, in one tick."""
+    tick = resolve_tick(clocks, options)
+    scales = [scale_of(column, tick, options) for column in clocks]
+    return [
+        PlacedColumns(
+            IntervalColumns(
+                (scales[2 * side], scales[2 * side + 1]),
+                None if longest[side] is None else tick.count(longest[side]),  # type: ignore[arg-type]
+            ),
+            place,
+            condition.space,
+        )
+        for side, place in enumerate(places)
+    ]
+
+
+def check_condition(condition: object) -> None:
+    """Refuse what is no causality condition."""
+    if not isinstance(condition, CausalityCondition):
+        raise SchemaError(
+            f"condition must be a CausalityCondition(predicates, space); found {condition!r}"
+        )
+
+
+def check_time(time: object) -> None:
+    """Refuse timestamps that causality joins do not take."""
+    if isinstance(time, Histograms):
+        raise ConditionError(
+            "causality joins take exact instants and intervals, not histograms: name a time column, or a"
+            " (min, max) pair"
+        )
+
+
+def check_options(options: object) -> None:
+    """Refuse what are no options."""
+    if not isinstance(options, CorrelateOptions):
+        raise ConditionError(f"options must be CorrelateOptions(...); found {options!r}")
+
+
+def check_places(condition: CausalityCondition, argument: str, given: int) -> None:
+    """Refuse a condition on distances without places."""
+    if condition.needs_places and not given:
+        raise ConditionError(
+            f"the condition depends on distances: name the coordinates in {argument}, such as ('x', 'y')"
+        )

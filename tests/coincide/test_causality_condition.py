@@ -1,0 +1,157 @@
+"""Causality conditions: what they refuse, their limits in ticks, and windows that are exact."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coincide import (
+    CausalityCondition,
+    ConditionError,
+    Ellipsoidal,
+    Plane,
+    Propagation,
+    Spatial,
+    SpeedRange,
+    Sphere,
+    Temporal,
+)
+from coincide.causality.deciding import accepts, window_between
+from coincide.causality.numbers import largest_square
+from coincide.units import Tick
+from tests.helpers.causality_cases import KINDS
+
+REFUSED: list[tuple[Any, str]] = [
+    (lambda: Spatial(-1), "radius must be 0, or from 1e-100"),
+    (lambda: Spatial(math.inf), "finite"),
+    (lambda: Spatial(math.nan), "finite"),
+    (lambda: Spatial("3"), "radius must be a number"),
+    (lambda: Spatial(True), "radius must be a number"),
+    (lambda: Spatial(3, strict=1), "strict must be True or False"),
+    (lambda: SpeedRange(0, 1), "v_min must be from 1e-100"),
+    (lambda: SpeedRange(-1, 1), "v_min must be"),
+    (lambda: SpeedRange(2, 1), r"v_min \(2\) is above v_max \(1\). Swap"),
+    (lambda: SpeedRange(math.inf, math.inf), "v_min must be"),
+    (lambda: SpeedRange(1, math.nan), "v_max must be"),
+    (lambda: SpeedRange(1, 2, "-1s"), "slack must not be negative"),
+    (lambda: SpeedRange(1, 2, -1), "slack must not be negative"),
+    (lambda: SpeedRange(1, 2, per="fortnight"), "unknown unit"),
+    (lambda: SpeedRange(1, 2, per=1), "per must be a unit of time"),
+    (lambda: Propagation("1s"), "found neither"),
+    (lambda: Propagation("1s", time=0, speed=1), "found both"),
+    (lambda: Propagation(-1, time=0), "tolerance must not be negative"),
+    (lambda: Propagation(1, speed=0), "speed must be"),
+    (lambda: Ellipsoidal(0, 1), "radius must be"),
+    (lambda: Ellipsoidal(1, 0), "duration must be above 0"),
+    (lambda: Ellipsoidal(1, "0s"), "duration must be above 0"),
+    (lambda: Temporal(None, None), "at least one bound"),
+    (lambda: Temporal(0.5, 1), "a duration is an int"),
+    (lambda: Plane((1, 2, 3, 4)), "one to three"),
+    (lambda: Plane(("a",)), "scale must be a number"),
+    (lambda: Plane(3), "scale must be a sequence"),
+    (lambda: Sphere(0), "radius must be"),
+    (lambda: CausalityCondition([]), "found none"),
+    (lambda: CausalityCondition([Spatial]), "found <class"),
+    (lambda: CausalityCondition(Spatial(1), space="plane"), "space must be"),
+    (lambda: CausalityCondition(Spatial(1), confidence=0), "confidence must lie"),
+]
+
+
+@pytest.mark.parametrize(("make", "words"), REFUSED)
+def test_refused(make: Any, words: str) -> None:
+    with pytest.raises(ConditionError, match=words):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("predicates", "words"),
+    [
+        ([Temporal(5, 3)], "holds no tick. Swap"),
+        ([Temporal(0, 1, strict=True)], "holds no tick. Widen"),
+        ([Temporal(0, 3), Temporal(4, 9)], "no difference of times meets"),
+        ([Spatial(0, strict=True)], "the radius is 0 and strict"),
+        ([Temporal(0, None)], "bounds neither the time nor the distance"),
+        ([SpeedRange(1, 2, per=None)], "bounds neither the time nor the distance"),
+        ([SpeedRange(1, 2)], "speeds are per s, but the time columns are plain numbers"),
+        ([Temporal("1s", "2s")], "has a unit, but the time columns are plain numbers"),
+        ([SpeedRange(1, 2, per=None)] * 3 + [Spatial(1)], "at most 2 predicates on speeds"),
+    ],
+)
+def test_refused_in_ticks(predicates: Any, words: str) -> None:
+    with pytest.raises(ConditionError, match=words):
+        CausalityCondition(predicates).model(Tick())
+
+
+def test_a_condition_is_a_value() -> None:
+    condition = CausalityCondition([Spatial(1), Temporal(0, "1s")], Sphere())
+    assert condition == CausalityCondition((Spatial(1.0), Temporal(0, "1s")), Sphere())
+    assert pickle.loads(pickle.dumps(condition)) == condition
+    assert hash(condition) == hash(pickle.loads(pickle.dumps(condition)))
+    assert CausalityCondition(Temporal(0, 1)).predicates == (Temporal(0, 1),)
+    assert condition.needs_places
+    assert not CausalityCondition([Temporal(0, 1), Propagation(1, time=0)]).needs_places
+
+
+@pytest.mark.parametrize(
+    ("predicates", "tick", "window", "reach"),
+    [
+        ([Temporal(0, "2s", strict=True)], "ms", (1, 1999), math.inf),
+        ([Spatial(80), SpeedRange(4, 8, "500ms")], "ms", (-500, 20_501), 80),
+        ([Temporal(None, "2s"), SpeedRange(4, 8, "500ms")], "us", (-500_000, 2_000_000), 20),
+        ([Ellipsoidal(3, "150ms")], "us", (-150_000, 150_000), 3),
+        ([Propagation("1s", speed=2), Spatial(6)], "ms", (0, 4001), 6),
+        ([Propagation("1s", time="3s")], "ms", (3000, 4000), math.inf),
+        ([SpeedRange(4, 8, per="h"), Spatial(2)], "s", (0, 1801), 2),
+        ([SpeedRange(4, math.inf, "1s"), Spatial(2)], "s", (-1, 2), 2),
+        ([SpeedRange(1, 2, per="ms"), Spatial(2)], "s", (0, 1), 2),
+    ],
+)
+def test_windows_and_reach(predicates: Any, tick: str, window: Any, reach: float) -> None:
+    model = CausalityCondition(predicates).model(Tick(tick))
+    assert model.window == window
+    assert model.reach == pytest.approx(reach, rel=1e-8)
+
+
+@settings(max_examples=150)
+@given(st.data(), st.integers(0, 200), st.integers(0, 2))
+def test_the_window_of_a_distance_is_what_is_accepted(data: Any, d: int, small: int) -> None:
+    predicates = [data.draw(st.sampled_from(KINDS))(data.draw)[0] for _ in range(2)]
+    try:
+        rule = CausalityCondition([Spatial(9), *predicates]).model(Tick()).rule
+    except ConditionError:
+        return
+    distance2 = (0.01 * d) ** 2 if small else d / 8
+    lo, hi = window_between(rule, distance2, distance2)
+    if distance2 <= rule.near:
+        accepted = [delta for delta in range(-60, 200) if accepts(rule, distance2, 0.0, delta)]
+        assert accepted == list(range(max(lo, -60), min(hi, 199) + 1))
+
+
+@pytest.mark.parametrize("distance", [5.0, 0.1, 1e-100, 3.3e100, 80.0, 2 / 3])
+def test_largest_square(distance: float) -> None:
+    exact = Fraction(distance) ** 2
+    for strict in (False, True):
+        found = largest_square(distance, strict)
+        above = Fraction(math.nextafter(found, math.inf))
+        assert Fraction(found) <= exact <= above
+        assert (Fraction(found) < exact) if strict else (above > exact)
+
+
+def test_ties_of_decimal_speeds_and_durations() -> None:
+    # 25 km at 2.5 km/s are 10 s: squared, not one step of this is rounded.
+    speeds = CausalityCondition([SpeedRange(2.5, 5), Spatial(25)]).model(Tick("us")).rule
+    assert accepts(speeds, 625.0, 0.0, 10_000_000)
+    assert accepts(speeds, 625.0, 0.0, 5_000_000)
+    assert not accepts(speeds, 625.0, 0.0, 10_000_001)
+    assert not accepts(speeds, 625.0, 0.0, 4_999_999)
+    strict = CausalityCondition([SpeedRange(2.5, 5, strict=True), Spatial(25)])
+    assert not accepts(strict.model(Tick("us")).rule, 625.0, 0.0, 10_000_000)
+    ellipsoid = CausalityCondition(Ellipsoidal(5, "5ms")).model(Tick("ns")).rule
+    assert accepts(ellipsoid, 9.0, 0.0, 4_000_000)
+    assert not accepts(ellipsoid, 9.0, 0.0, 4_000_001)
