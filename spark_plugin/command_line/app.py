@@ -6,7 +6,16 @@ from typing import Annotated
 
 import typer
 
+from spark_plugin.command_line import border_options as b
 from spark_plugin.command_line import options as o
+from spark_plugin.command_line.help_texts import (
+    BORDERS_EXAMPLES,
+    BORDERS_HELP,
+    DEMO_HELP,
+    DOCTOR_HELP,
+    JOIN_EXAMPLES,
+    JOIN_HELP,
+)
 
 app = typer.Typer(
     name="coincide",
@@ -19,50 +28,6 @@ app = typer.Typer(
     ' such as "within 250 ms of each other", reaches a confidence threshold.',
     epilog="Start with [b]coincide demo[/b], then [b]coincide join --help[/b]."
     " If something is missing, [b]coincide doctor[/b] says what to do.",
-)
-
-_JOIN_HELP = (
-    "Join two files of events by the probability of a timing condition.\n\n"
-    "Inputs are Parquet, CSV with a header, or Arrow IPC. LEFT and RIGHT each need an id and the"
-    " two ends of their timestamps; --left-time, --left-columns and so on say what these columns"
-    " are called. A column of CSV is numbers where all of them print as they were written; else,"
-    " as with 007 or 1e3, it is text, unless it is a time. On Spark, CSV and Arrow IPC pass through"
-    " the memory of this process: make large ones Parquet."
-)
-_JOIN_EXAMPLES = """
-[b]Examples[/b]
-
-Picks of two seismic detectors at the same station, more likely than not
-within 250 ms of each other:
-
-    [cyan]coincide join stalta.parquet phasenet.parquet -o pairs \\
-      --by station,phase --within -250ms 250ms --confidence 0.5[/cyan]
-
-Orders without a parcel that was, with 90 % probability, packed within two
-days; from CSV, without Java:
-
-    [cyan]coincide join orders.csv parcels.csv -o late.parquet --how anti \\
-      --by order --left-time placed --right-time seen_first,seen_last \\
-      --within 0h 48h --confidence 0.9 --engine local[/cyan]
-
-How many alarms follow each reading; times are integers in milliseconds:
-
-    [cyan]coincide join 'readings/*.parquet' alarms.arrow -o counts \\
-      --unit ms --within 0s 30s --confidence 0.8 --emit counts[/cyan]
-
-[b]Exit codes[/b]: 0 done; 2 bad usage or bad data, one line says what;
-1 a failure of ours; 130 interrupted. No failure leaves output behind.
-"""
-_DEMO_HELP = (
-    "Make a sample of badge readers and door sensors, join it, and say what was found.\n\n"
-    "The sample knows when everything really happened, the join does not. So the answer can be"
-    " marked: right pairs found and wrong ones let in, beside a plain join on the middles of the"
-    " timestamps."
-)
-_DOCTOR_HELP = (
-    "Say what is here: Java, Spark, Python, GPU, backends; and what to do about what is"
-    " missing.\n\n"
-    "Exit code 0 if joins run on the CPU, on Spark and in one process; 1 if not."
 )
 
 
@@ -86,7 +51,7 @@ def coincide(
     """Options of the program itself."""
 
 
-@app.command(help=_JOIN_HELP, epilog=_JOIN_EXAMPLES)
+@app.command(help=JOIN_HELP, epilog=JOIN_EXAMPLES)
 def join(
     left: o.Left,
     right: o.Right,
@@ -138,7 +103,45 @@ def join(
     print_summary(run_join(join_request(**words)), as_json)
 
 
-@app.command(help=_DEMO_HELP)
+@app.command(help=BORDERS_HELP, epilog=BORDERS_EXAMPLES)
+def borders(
+    readings: b.Readings,
+    queries: b.Queries,
+    output: o.Output,
+    overwrite: o.Overwrite = False,
+    file_format: o.FileFormat = None,
+    stream: b.Stream = "stream_id",
+    time: b.Time = "time",
+    values: b.Values = None,
+    query: b.Query = "query_id",
+    unit: b.Unit = None,
+    tick: o.TickUnit = None,
+    invalid: b.Invalid = "raise",
+    first: b.First = "ignore",
+    pass_through: b.PassThrough = False,
+    interpolate: b.Interpolate = False,
+    hysteresis: b.Hysteresis = "0",
+    engine: b.Engine = "spark",
+    master: o.Master = None,
+    conf: o.Conf = None,
+    backend: o.Backend = "auto",
+    processing: b.Processing = "auto",
+    batch_events: b.BatchEvents = 1 << 18,
+    threads: o.Threads = None,
+    as_json: o.AsJson = False,
+    debug: o.Debug = False,
+) -> None:
+    """Find border crossings."""
+    words = dict(locals())
+    as_json = words.pop("as_json")
+
+    from spark_plugin.command_line.borders import border_request, run_borders
+    from spark_plugin.command_line.summary import print_summary
+
+    print_summary(run_borders(border_request(**words)), as_json)
+
+
+@app.command(help=DEMO_HELP)
 def demo(
     rows: Annotated[int, typer.Option(min=100, help="Events a side.")] = 200_000,
     seed: Annotated[int, typer.Option(help="Another seed, another sample.")] = 1,
@@ -152,7 +155,7 @@ def demo(
     run_demo(rows, seed, keep, engine, debug)
 
 
-@app.command(help=_DOCTOR_HELP)
+@app.command(help=DOCTOR_HELP)
 def doctor() -> None:
     """Say what is here."""
     from spark_plugin.command_line.doctor import run_doctor

@@ -40,6 +40,8 @@ class ArrowInput:
         Times are counted in nanoseconds (only CSV asks).
     times : tuple of str
         The time columns: CSV's numbers, however they are written.
+    floats : tuple of str
+        Columns of numbers that are to be floats, whatever CSV has in them.
     rows : pa.Table or None
         The needed columns, where they were read already.
     """
@@ -47,6 +49,7 @@ class ArrowInput:
     source: Source
     nanoseconds: bool = False
     times: tuple[str, ...] = ()
+    floats: tuple[str, ...] = ()
     rows: pa.Table | None = field(default=None, repr=False, compare=False)
 
     @cached_property
@@ -175,11 +178,15 @@ class ArrowInput:
         if self.source.file_format == "csv":
             try:
                 with self._open(file) as stream:
-                    return csv_schema(stream, self.nanoseconds)
+                    schema = csv_schema(stream, self.nanoseconds)
             except pa.ArrowInvalid:
                 with self._open(file) as stream:
                     check_separator(self.source, csv_header(stream))
                 raise
+            # A column may begin with whole numbers.
+            numbers = (pa.int64(), pa.null())
+            floats = [f.name for f in schema if f.name in self.floats and f.type in numbers]
+            return _with_types(schema, dict.fromkeys(floats, pa.float64()))
         with self._open_ipc(file) as reader:
             return reader.schema
 
@@ -228,7 +235,7 @@ class ArrowInput:
         tables = []
         for file in self.source.found.paths:
             with self._open(file) as stream:
-                tables.append(csv_table(stream, with_texts(schema, self.times)))
+                tables.append(csv_table(stream, with_texts(schema, (*self.times, *self.floats))))
         return with_numbers(pa.concat_tables(tables), schema)
 
     def _ipc_table(self, file: str, schema: pa.Schema) -> pa.Table:

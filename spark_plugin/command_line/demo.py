@@ -99,7 +99,10 @@ def run_demo(rows: int, seed: int, keep: bool, engine: str, debug: bool) -> None
 def _request(paths: list[str], output: str, engine: str, debug: bool) -> JoinRequest:
     condition = TimingCondition(within(_LO, _HI), _ASKED)
     arguments = JoinArguments(condition, by="door", probability=True)
-    return JoinRequest(paths[0], paths[1], output, arguments, engine=engine, debug=debug)
+    return JoinRequest(
+        left=paths[0], right=paths[1], output=output, arguments=arguments, engine=engine,
+        debug=debug,
+    )  # fmt: skip
 
 
 def _exact_joins(sample: Sample) -> tuple[np.ndarray, np.ndarray]:

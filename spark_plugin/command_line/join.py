@@ -18,18 +18,16 @@ from spark_plugin.command_line.input_checks import (
     check_zones,
     path_columns,
 )
-from spark_plugin.command_line.inputs import Source, find_source
-from spark_plugin.command_line.interruption import raise_if_interrupted
+from spark_plugin.command_line.inputs import Source
 from spark_plugin.command_line.outputs import SparkUri, local_output, spark_output, write_frame
 from spark_plugin.command_line.progress import Progress
-from spark_plugin.command_line.spark_session import session
+from spark_plugin.command_line.runs import spark_at_work, written
 from spark_plugin.command_line.summary import Summary
 from spark_plugin.command_line.unknown_types import Types, unknown_types
 from spark_plugin.command_line.ways import planned_directly, refuse_if_asked
 from spark_plugin.ways.files.local import LocalFilesJoin
 from spark_plugin.worker.arrow.schemas import plain_type
 from spark_plugin.worker.files.outputs import Output
-from spark_plugin.worker.files.parquet_rows import ParquetRows
 from spark_plugin.worker.join import TableJoin
 from spark_plugin.worker.reports.reports import JoinSummary
 
@@ -51,10 +49,7 @@ def run_join(request: JoinRequest) -> Summary:
     CoincideError
         For bad usage or bad data; no output is left then, nor after any other failure.
     """
-    sources = [
-        find_source(side, text, request.file_format)
-        for side, text in (("left", request.left), ("right", request.right))
-    ]
+    sources = request.sources()
     run = _run_local if request.engine == "local" else _run_spark
     with Progress(request.hide) as progress:
         done = run(request, sources, progress)
@@ -91,17 +86,16 @@ def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) 
                 tables.append(given.table(columns, kinds))
             job = TableJoin(tables[0], tables[1], request.arguments)
         progress.show("joining")
-        with ParquetRows(output.filesystem, output.aside, job.schema) as groups:
-            for batch in job.batches():
-                raise_if_interrupted()
-                groups.write(batch)
-                progress.show(f"joining{at}: {groups.rows:,} rows written", at.done, at.total)
-        raise_if_interrupted()
+
+        def say(rows: int) -> None:
+            progress.show(f"joining{at}: {rows:,} rows written", at.done, at.total)
+
+        rows = written(job.batches(), job.schema, output, say)
         output.publish()
         seconds = time.perf_counter() - started
     done = job.summary
     assert done is not None
-    done = replace(done, rows=groups.rows, seconds=seconds, why=why)
+    done = replace(done, rows=rows, seconds=seconds, why=why)
     return Summary(done, request.output, "local")
 
 
@@ -136,21 +130,14 @@ def _run_spark(request: JoinRequest, sources: list[Source], progress: Progress) 
             for source, times in zip(sources, request.arguments.time_columns, strict=True)
         ]
         types = _check_before_spark(request, inputs)
-        progress.show("starting Spark")
-        begun = time.perf_counter()
-        with session(request.master, request.conf, request.debug) as spark:
-            started = time.perf_counter()
-            raise_if_interrupted()
-            written = _written_directly(request, inputs, types, spark, progress, output)
-            if isinstance(written, str):
-                why = written
-                written = _written_by_spark(request, inputs, types, spark, progress, output, why)
+        with spark_at_work(request, progress) as (spark, started, start_seconds):
+            done = _written_directly(request, inputs, types, spark, progress, output)
+            if isinstance(done, str):
+                done = _written_by_spark(request, inputs, types, spark, progress, output, done)
             seconds = time.perf_counter() - started
-        raise_if_interrupted()
-        summary, files = written
+        summary, files = done
         output.publish(files)
-    done = replace(summary, seconds=seconds)
-    return Summary(done, request.output, "spark", started - begun)
+    return Summary(replace(summary, seconds=seconds), request.output, "spark", start_seconds)
 
 
 def _written_directly(

@@ -1,9 +1,10 @@
-"""What a finished join says about itself."""
+"""What a finished command, a join first of all, says about itself."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from typing import Protocol
 
 from coincide.units import Tick
 from spark_plugin.worker.arrow.counts import SideCounts
@@ -12,9 +13,19 @@ from spark_plugin.worker.reports.reports import JoinSummary, side_words
 from spark_plugin.worker.reports.wording import for_command_line
 
 
+class Told(Protocol):
+    """What a finished command says of itself."""
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain values, for JSON."""
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Names and what there is to say, for people."""
+
+
 @dataclass(frozen=True)
 class Summary:
-    """What a finished command did.
+    """What a finished join did.
 
     Parameters
     ----------
@@ -51,6 +62,53 @@ class Summary:
         }
         return {name: value for name, value in values.items() if value is not None}
 
+    def lines(self) -> list[tuple[str, str]]:
+        """Names and what there is to say, for people."""
+        return _lines(self)
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a finished command of any operator but the join did.
+
+    Parameters
+    ----------
+    values : dict of str to object
+        Its counts, for JSON; what is None is left out.
+    about : list of (str, str)
+        The same in words.
+    rows : int or None
+        Rows written, where they are known.
+    seconds : float
+    output, engine : str
+    start_seconds : float or None
+        Starting Spark.
+    """
+
+    values: dict[str, object]
+    about: list[tuple[str, str]]
+    rows: int | None
+    seconds: float
+    output: str
+    engine: str
+    start_seconds: float | None = None
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain values, for JSON."""
+        start = None if self.start_seconds is None else round(self.start_seconds, 3)
+        values = {
+            "output": self.output, "engine": self.engine, **self.values, "rows": self.rows,
+            "seconds": round(self.seconds, 3), "start_seconds": start,
+        }  # fmt: skip
+        return {name: value for name, value in values.items() if value is not None}
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Names and what there is to say, for people."""
+        rows = [] if self.rows is None else [("rows", f"{self.rows:,}")]
+        about = [(name, for_command_line(words)) for name, words in self.about]
+        seconds = seconds_words(self.seconds, self.start_seconds)
+        return [*about, *rows, ("seconds", seconds), ("output", self.output)]
+
 
 def _plain(counts: SideCounts | None) -> dict[str, object] | None:
     """Counts for JSON; that nothing was rounded goes without saying."""
@@ -59,12 +117,12 @@ def _plain(counts: SideCounts | None) -> dict[str, object] | None:
     return {name: value for name, value in asdict(counts).items() if value or name != "rounded"}
 
 
-def print_summary(summary: Summary, as_json: bool) -> None:
+def print_summary(summary: Told, as_json: bool) -> None:
     """Print a summary to stdout: aligned lines, or one JSON object."""
     if as_json:
         print(without_credentials(json.dumps(summary.as_dict())))
         return
-    lines = _lines(summary)
+    lines = summary.lines()
     width = max(len(name) for name, _ in lines)
     for name, value in lines:
         print(f"{name:<{width}}  {without_credentials(value)}")
@@ -97,13 +155,17 @@ def _lines(summary: Summary) -> list[tuple[str, str]]:
         lines.append(("slices", f"{join.slices:,}{copies}"))
     if join.way:
         lines.append(("way", f"{join.way}: {join.why}"))
-    started = (
-        ""
-        if summary.start_seconds is None
-        else f" (and {summary.start_seconds:.1f} to start Spark)"
-    )
-    lines += [("seconds", f"{join.seconds or 0.0:.2f}{started}"), ("output", summary.output)]
+    lines += [
+        ("seconds", seconds_words(join.seconds or 0.0, summary.start_seconds)),
+        ("output", summary.output),
+    ]
     return lines
+
+
+def seconds_words(seconds: float, start_seconds: float | None) -> str:
+    """How long a command took, and starting Spark for it."""
+    start = "" if start_seconds is None else f" (and {start_seconds:.1f} to start Spark)"
+    return f"{seconds:.2f}{start}"
 
 
 def _side(counts: SideCounts | None, tick: Tick) -> str:

@@ -56,6 +56,22 @@ def names(option: str, words: Sequence[str] | None) -> list[str]:
     return found
 
 
+def numbers(option: str, text: str) -> list[float]:
+    """Numbers, separated by commas.
+
+    Raises
+    ------
+    ConditionError
+        If one is none.
+    """
+    try:
+        return [float(word) for word in text.split(",")]
+    except ValueError:
+        raise ConditionError(
+            f"{option} takes numbers, separated by commas; found {text!r}"
+        ) from None
+
+
 def duration(text: str) -> Duration:
     """A duration: a whole number counts ticks, anything else has a unit."""
     try:

@@ -8,7 +8,7 @@ from typing import Any
 
 from coincide.errors import ConditionError, brief
 from coincide.units import Tick
-from coincide.warnings import DroppedRowsWarning, RoundedTimesWarning
+from coincide.warnings import CoincideWarning, DroppedRowsWarning, RoundedTimesWarning
 from spark_plugin.worker.arrow.time_words import length_words
 from spark_plugin.worker.borders.arguments import READINGS
 from spark_plugin.worker.borders.readings import REASONS
@@ -132,13 +132,18 @@ def tell(summary: BorderSummary, report: BorderReport | None) -> None:
 
 def warn_of(summary: BorderSummary) -> None:
     """Warn of readings that were left out, and of times that were rounded."""
+    for words, kind in warning_words(summary):
+        warn(f"{READINGS}, {summary.readings:,} rows: {words}", kind)
+
+
+def warning_words(summary: BorderSummary) -> list[tuple[str, type[CoincideWarning]]]:
+    """What is lost, in words, with the category of each."""
+    found: list[tuple[str, type[CoincideWarning]]] = []
     if summary.dropped:
         listed = ", ".join(f"{n:,} with {REASONS[why]}" for why, n in summary.dropped.items())
-        warn(
-            f"{READINGS}, {summary.readings:,} rows: {sum(summary.dropped.values()):,} invalid, left out"
-            f" ({listed})",
-            DroppedRowsWarning,
-        )
+        words = f"{sum(summary.dropped.values()):,} invalid, left out ({listed})"
+        found.append((words, DroppedRowsWarning))
     if summary.rounded and summary.tick is not None:
         change = length_words(summary.rounded, summary.tick, digits=3)
-        warn(f"{READINGS}: times rounded by up to {change}", RoundedTimesWarning)
+        found.append((f"times rounded by up to {change}", RoundedTimesWarning))
+    return found

@@ -6,11 +6,12 @@ import re
 from importlib.metadata import PackageNotFoundError, distribution
 
 _NAMES = (
-    "backend", "batch_pairs", "classes", "emit", "how", "invalid", "left_longest", "overwrite",
-    "right_longest", "left_unit", "right_unit", "probability", "slices", "threads", "tick", "unit",
+    "backend", "batch_events", "batch_pairs", "classes", "confidence", "emit", "first", "how",
+    "invalid", "left_longest", "overwrite", "right_longest", "left_unit", "right_unit", "pass_through",
+    "probability", "processing", "repeated", "slices", "threads", "tick", "unit",
 )  # fmt: skip
 _ARGUMENT = re.compile(
-    rf"(?:options=CorrelateOptions\()?\b({'|'.join(_NAMES)})=(?:'(\w+)'|(\d+|True)\b)(\))?"
+    rf"(?:options=(?:Border|Correlate)Options\()?\b({'|'.join(_NAMES)})=(?:'(\w+)'|(\d+(?:\.\d+)?|True)\b)(\))?"
 )
 
 

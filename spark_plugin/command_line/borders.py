@@ -1,0 +1,181 @@
+"""`coincide borders`, on either engine."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from coincide.borders.options import BorderOptions
+from coincide.errors import ConditionError
+from spark_plugin.command_line.border_inputs import BorderInputs
+from spark_plugin.command_line.input_checks import check_for_spark, path_columns
+from spark_plugin.command_line.outputs import local_output, spark_output, write_frame
+from spark_plugin.command_line.progress import Progress
+from spark_plugin.command_line.requests import Request, checked
+from spark_plugin.command_line.runs import spark_at_work, written
+from spark_plugin.command_line.summary import Finished
+from spark_plugin.worker.borders.arguments import QUERIES, READINGS, BorderArguments
+from spark_plugin.worker.borders.reports import BorderSummary, warning_words
+from spark_plugin.worker.borders.tables import TableCrossings
+from spark_plugin.worker.words import names, numbers
+
+if TYPE_CHECKING:
+    pass
+
+_OPTIONS = (
+    "first", "pass_through", "interpolate", "processing", "invalid", "unit", "tick", "backend",
+    "batch_events", "threads",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class BorderRequest(Request):
+    """One `coincide borders`.
+
+    Parameters
+    ----------
+    readings, queries : str
+        Paths, globs or URIs.
+    arguments : BorderArguments
+    """
+
+    readings: str
+    queries: str
+    arguments: BorderArguments
+
+    @property
+    def inputs(self) -> dict[str, str]:  # noqa: D102
+        return {READINGS: self.readings, QUERIES: self.queries}
+
+
+def border_request(**words: Any) -> BorderRequest:
+    """Check what was typed and make a request of it. Keywords are the options of `coincide borders`.
+
+    Raises
+    ------
+    CoincideError
+        If an option makes no sense.
+    """
+    given: dict[str, Any] = {name: words[name] for name in _OPTIONS}
+    margins = numbers("--hysteresis", words["hysteresis"])
+    options = BorderOptions(hysteresis=margins[0] if len(margins) == 1 else tuple(margins), **given)
+    values = names("--values", words["values"] or ["value"])
+    return BorderRequest(
+        readings=words["readings"],
+        queries=words["queries"],
+        arguments=BorderArguments(words["stream"], words["time"], values, words["query"], options),
+        **checked(words, {}),
+    )
+
+
+def run_borders(request: BorderRequest) -> Finished:
+    """Find crossings and write the output.
+
+    Raises
+    ------
+    CoincideError
+        For bad usage or bad data; no output is left then, nor after any other failure.
+    """
+    readings, queries = request.sources()
+    run = _run_local if request.engine == "local" else _run_spark
+    with Progress(request.hide) as progress:
+        return run(
+            request, BorderInputs.of(request.arguments, readings, queries, request.engine), progress
+        )
+
+
+def _run_local(request: BorderRequest, inputs: BorderInputs, progress: Progress) -> Finished:
+    with local_output(request.output, request.overwrite, inputs.sources) as output:
+        started = time.perf_counter()
+        schema = inputs.checked_schema()
+        progress.show(f"reading {inputs.queries.source.text}")
+        queries = inputs.query_table()
+        # First without readings: what is wrong with columns shows before they are read.
+        job = TableCrossings(schema, queries, request.arguments)
+        progress.show(f"reading {inputs.readings.source.text}")
+        found, tables = inputs.tables(schema)
+        if found != schema:
+            job = TableCrossings(found, queries, request.arguments)
+
+        def say(rows: int) -> None:
+            progress.show(f"looking for crossings: {rows:,} found")
+
+        rows = written(job.batches(tables), job.schema, output, say)
+        output.publish()
+        seconds = time.perf_counter() - started
+    return _finished(request, job.summary(), rows, seconds)
+
+
+def _run_spark(request: BorderRequest, inputs: BorderInputs, progress: Progress) -> Finished:
+    from spark_plugin.command_line.spark_inputs import spark_frame
+    from spark_plugin.dataframes.borders.plan import plan_crossings
+
+    with spark_output(request.output, request.overwrite, inputs.sources) as output:
+        queries = _checked_before_spark(request, inputs)
+        with spark_at_work(request, progress) as (spark, started, start_seconds):
+            with progress.following(spark, "planning"):
+                readings = spark_frame(
+                    spark, inputs.readings, request.arguments.columns, inputs.types
+                )
+                if queries is None:
+                    queries = spark_frame(spark, inputs.queries, [])
+                plan = plan_crossings(readings, queries, request.arguments, observe=True)
+            with progress.following(spark, "looking for crossings"):
+                write_frame(plan.dataframe, output)
+            try:
+                summary = plan.summary()
+            except ConditionError:  # nothing was counted
+                summary = None
+            seconds = time.perf_counter() - started
+        rows = output.rows()
+        output.publish()
+    return _finished(request, summary, rows, seconds, start_seconds)
+
+
+def _checked_before_spark(request: BorderRequest, inputs: BorderInputs) -> pa.Table | None:
+    """What can be told without Spark fails before it has to start. The queries, if PyArrow opens them."""
+    check_for_spark(inputs.readings, request.arguments.columns)
+    queries = None if inputs.queries.source.is_uri else inputs.query_table()
+    source = inputs.readings.source
+    if queries is not None and not source.is_uri and not path_columns(source):
+        TableCrossings(inputs.schema(), queries, request.arguments)
+    return queries
+
+
+def _finished(
+    request: BorderRequest,
+    summary: BorderSummary | None,
+    rows: int | None,
+    seconds: float,
+    start_seconds: float | None = None,
+) -> Finished:
+    values: dict[str, object] = {}
+    lines = [("crossings", "not counted")]
+    if summary is not None:
+        values = {**asdict(summary), "tick": None if summary.tick is None else summary.tick.unit}
+        values["rounded"] = summary.rounded or None
+        lines = _lines(summary)
+    return Finished(
+        values, lines, rows, seconds, request.hide(request.output), request.engine, start_seconds
+    )
+
+
+def _lines(summary: BorderSummary) -> list[tuple[str, str]]:
+    readings = [f"{summary.readings:,} rows"]
+    if summary.gaps:
+        readings.append(f"{summary.gaps:,} gaps")
+    for count, what in ((summary.repeated, "of a time again"), (summary.late, "too late")):
+        if count:
+            readings.append(f"{count:,} {what}, left out")
+    readings += [words for words, _ in warning_words(summary)]
+    empty = f", {summary.empty:,} of them empty" if summary.empty else ""
+    return [
+        ("readings", "; ".join(readings)),
+        ("queries", f"{summary.queries:,}{empty}"),
+        ("entered", f"{summary.entered:,}"),
+        ("left", f"{summary.left:,}"),
+        ("retrieved", f"{summary.retrieved:,}"),
+    ]

@@ -1,0 +1,82 @@
+"""What commands say of themselves with --help."""
+
+from __future__ import annotations
+
+_EXIT_CODES = """
+[b]Exit codes[/b]: 0 done; 2 bad usage or bad data, one line says what;
+1 a failure of ours; 130 interrupted. No failure leaves output behind.
+"""
+
+JOIN_HELP = (
+    "Join two files of events by the probability of a timing condition.\n\n"
+    "Inputs are Parquet, CSV with a header, or Arrow IPC. LEFT and RIGHT each need an id and the"
+    " two ends of their timestamps; --left-time, --left-columns and so on say what these columns"
+    " are called. A column of CSV is numbers where all of them print as they were written; else,"
+    " as with 007 or 1e3, it is text, unless it is a time. On Spark, CSV and Arrow IPC pass through"
+    " the memory of this process: make large ones Parquet."
+)
+JOIN_EXAMPLES = (
+    """
+[b]Examples[/b]
+
+Picks of two seismic detectors at the same station, more likely than not
+within 250 ms of each other:
+
+    [cyan]coincide join stalta.parquet phasenet.parquet -o pairs \\
+      --by station,phase --within -250ms 250ms --confidence 0.5[/cyan]
+
+Orders without a parcel that was, with 90 % probability, packed within two
+days; from CSV, without Java:
+
+    [cyan]coincide join orders.csv parcels.csv -o late.parquet --how anti \\
+      --by order --left-time placed --right-time seen_first,seen_last \\
+      --within 0h 48h --confidence 0.9 --engine local[/cyan]
+
+How many alarms follow each reading; times are integers in milliseconds:
+
+    [cyan]coincide join 'readings/*.parquet' alarms.arrow -o counts \\
+      --unit ms --within 0s 30s --confidence 0.8 --emit counts[/cyan]
+"""
+    + _EXIT_CODES
+)
+BORDERS_HELP = (
+    "Find when streams of readings cross the borders of queries.\n\n"
+    "A query is a range: lower ≤ value < upper, in each of its dimensions. Where one reading of a stream"
+    " lies in it and the one before does not, the stream has entered (event I), and where it is the other"
+    " way round it has left (O): somewhere between the times of the two, min_time and max_time."
+    " So the answer is events with interval timestamps, for [b]coincide join[/b].\n\n"
+    "Inputs are Parquet, CSV with a header, or Arrow IPC. READINGS need the columns stream_id, time and"
+    " value, QUERIES query_id, lower and upper; --stream, --time, --values and --query say what these are"
+    " called. For --values x,y the borders are lower_x, upper_x, lower_y and upper_y. A range without a"
+    " border on one side is open there. A reading without a value is a gap, and the stream is taken to be"
+    " where it was."
+)
+BORDERS_EXAMPLES = (
+    """
+[b]Examples[/b]
+
+When machines became too hot, or cold, and when that was over:
+
+    [cyan]coincide borders sensors.parquet limits.csv -o crossings \\
+      --stream machine --values temperature[/cyan]
+
+Ships that come into areas of the sea, or leave them by more than 0.01
+degrees; without Java:
+
+    [cyan]coincide borders 'ais/*.parquet' areas.parquet -o visits.parquet \\
+      --stream mmsi --time seen --values lon,lat --query area \\
+      --hysteresis 0.01 --first outside --engine local[/cyan]
+"""
+    + _EXIT_CODES
+)
+DEMO_HELP = (
+    "Make a sample of badge readers and door sensors, join it, and say what was found.\n\n"
+    "The sample knows when everything really happened, the join does not. So the answer can be"
+    " marked: right pairs found and wrong ones let in, beside a plain join on the middles of the"
+    " timestamps."
+)
+DOCTOR_HELP = (
+    "Say what is here: Java, Spark, Python, GPU, backends; and what to do about what is"
+    " missing.\n\n"
+    "Exit code 0 if joins run on the CPU, on Spark and in one process; 1 if not."
+)

@@ -1,0 +1,59 @@
+"""What commands do alike: batches into a file, a session of Spark."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from spark_plugin.command_line.interruption import raise_if_interrupted
+from spark_plugin.command_line.progress import Progress
+from spark_plugin.command_line.requests import Request
+from spark_plugin.command_line.spark_session import session
+from spark_plugin.worker.files.outputs import Output
+from spark_plugin.worker.files.parquet_rows import ParquetRows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def written(
+    batches: Iterable[pa.RecordBatch],
+    schema: pa.Schema,
+    output: Output,
+    say: Callable[[int], None],
+) -> int:
+    """Write batches to the file that becomes the output, and tell how many rows they had.
+
+    Parameters
+    ----------
+    batches : iterable of pa.RecordBatch
+    schema : pa.Schema
+    output : Output
+    say : function of int
+        Told after each batch how many rows are written.
+    """
+    with ParquetRows(output.filesystem, output.aside, schema) as groups:
+        for batch in batches:
+            raise_if_interrupted()
+            groups.write(batch)
+            say(groups.rows)
+    raise_if_interrupted()
+    return groups.rows
+
+
+@contextmanager
+def spark_at_work(
+    request: Request, progress: Progress
+) -> Iterator[tuple[SparkSession, float, float]]:
+    """The session of one command, when it was there, and how long that took: seconds."""
+    progress.show("starting Spark")
+    begun = time.perf_counter()
+    with session(request.master, request.conf, request.debug) as spark:
+        started = time.perf_counter()
+        raise_if_interrupted()
+        yield spark, started, started - begun
+    raise_if_interrupted()
