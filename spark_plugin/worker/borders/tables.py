@@ -41,7 +41,8 @@ class TableCrossings:
     def batches(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
         """The crossings of tables, each in any order and later than all before it."""
         for table in tables:
-            yield from self._monitor.crossings(read_readings(table, self._columns).in_order())
+            readings = read_readings(table, self._columns)
+            yield from self._monitor.crossings(readings, in_any_order=True)
 
     def summary(self) -> BorderSummary:
         """What was found so far."""
