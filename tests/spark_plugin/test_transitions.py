@@ -22,7 +22,7 @@ from cpu_fallback.reference.transitions import Row, transitions
 from tests.helpers.transition_cases import GARAGE, Case, event_table, result_rows, transition_cases
 
 CASES = 350
-MANY_CASES = 3000
+MANY_CASES = 1000
 
 
 def expected(case: Case) -> tuple[list[Row], int] | None:
