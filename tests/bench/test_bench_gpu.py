@@ -25,11 +25,12 @@ runpy.run_module("bench", run_name="__main__")
 def bench(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *words], cwd=ROOT, env={**os.environ, **environment}, capture_output=True,
-        text=True, timeout=280, check=False,
+        text=True, timeout=570, check=False,
     )  # fmt: skip
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_all_of_it_in_the_simulator(tmp_path: Path) -> None:
     done = bench("-c", BARE, str(tmp_path), NUMBA_ENABLE_CUDASIM="1")
     assert done.returncode == 0, done.stderr[-2000:]
