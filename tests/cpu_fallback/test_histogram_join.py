@@ -185,6 +185,7 @@ def test_a_narrow_window_that_one_integer_alone_reaches(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("span", [50, 2_000, 10**6, 10**12])
 def test_near_ties_of_tables(span: int) -> None:
     """Thresholds that some integer reaches exactly, or misses by one unit in the last place."""
