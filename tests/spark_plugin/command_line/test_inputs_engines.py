@@ -311,7 +311,7 @@ def test_types_that_are_no_times_are_refused_by_both_engines(
         pq.write_table(table, path)
     else:
         write_ipc(path, table, stream=False)
-    monkeypatch.setattr("spark_plugin.command_line.join.session", None)  # not even started
+    monkeypatch.setattr("spark_plugin.command_line.join.spark_at_work", None)  # never started
     said = refusal(capsys, join_words(tmp_path, path, None, "--engine", engine))
     assert f"left.min_time is {kind}; a time column must be" in said
 
