@@ -165,7 +165,7 @@ def differences(sets: Sets, walks: Walks, threads: int = 1) -> Iterable[Found]:
         yield from pool.map(block, edges[:-1].tolist(), edges[1:].tolist())
 
 
-@compiled(allocates=False)
+@compiled
 def _difference(start, stop, offsets, sets, kinds, points, rows, events):
     count = 0
     for point in range(start, stop):

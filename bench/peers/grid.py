@@ -64,7 +64,7 @@ class Grid:
             yield rows[:found].copy(), sizes
 
 
-@compiled(allocates=False)
+@compiled
 def _tally(first, last, cells, offsets):
     for query in range(first.shape[0]):
         for x in range(first[query, 0], last[query, 0] + 1):
@@ -72,7 +72,7 @@ def _tally(first, last, cells, offsets):
                 offsets[x * cells + y + 1] += 1
 
 
-@compiled(allocates=False)
+@compiled
 def _place(first, last, cells, places, rows):
     for query in range(first.shape[0]):
         for x in range(first[query, 0], last[query, 0] + 1):
@@ -81,7 +81,7 @@ def _place(first, last, cells, places, rows):
                 places[x * cells + y] += 1
 
 
-@compiled(allocates=False)
+@compiled
 def _stab(values, size, cells, offsets, queries, lower, upper, rows, sizes):
     found = 0
     for point in range(values.shape[0]):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from coincide.compiled import compiled
+from coincide.copying import copy_into
 from coincide.templates.tails import relative_error, tail
 
 QUALIFIES, FAILS, UNSURE = 1, 0, -1
@@ -205,7 +206,8 @@ def narrow_rows(x, y, lo, hi, bound, start, stop, first, last):
             first[i, j], last[i, j] = (out[0, 0], out[found - 1, 1]) if found else (1, 0)
             while held + found > gaps.shape[0]:
                 grown = np.empty((2 * gaps.shape[0], 3), np.int64)
-                grown[:held] = gaps[:held]
+                for g in range(held):
+                    copy_into(grown[g], gaps[g])
                 gaps = grown
             for r in range(1, found):
                 gaps[held, 0] = place

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from coincide.compiled import compiled
+from coincide.copying import copy_into
 from coincide.timestamps.dispatch import difference
 from cpu_fallback.join.placement import group_of, new_scratch, next_group, place_run
 
@@ -99,7 +100,7 @@ def fill_block(
                     if _qualifies(rule, base, targets, e, t):
                         target_out[at] = target_values[t]
                         at += 1
-                target_out[at : at + shell - inner] = target_values[inner:shell]
+                copy_into(target_out[at : at + shell - inner], target_values[inner:shell])
                 at += shell - inner
                 for t in range(shell, last):
                     if _qualifies(rule, base, targets, e, t):

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from coincide.compiled import compiled
+from coincide.copying import copy_into
 from coincide.shape_classes import class_of
 from coincide.sides import LEFT, RIGHT
 from coincide.streams.arrivals import base_limit
@@ -92,11 +93,38 @@ def _sort_run(block, start, stop):
         block.numbers[at] = number
         shifts += i - at
         if shifts > most and stop - start > _PLAIN:
-            order = np.argsort(block.keys[start:stop], kind="mergesort")
-            block.keys[start:stop] = block.keys[start:stop][order]
-            block.shapes[start:stop] = block.shapes[start:stop][order]
-            block.numbers[start:stop] = block.numbers[start:stop][order]
+            _merge_sort(block, start, stop)
             return
+
+
+@compiled(allocates=True)
+def _merge_sort(block, start, stop):
+    """Sort by key, stably: runs of 1, 2, 4 ... events are merged two by two."""
+    rows = (block.keys[start:stop], block.shapes[start:stop], block.numbers[start:stop])
+    size = stop - start
+    spare = np.empty((3, size), np.int64)
+    width = np.int64(1)
+    while width < size:
+        for low in range(0, size, 2 * width):
+            _merge_two(rows, spare, low, min(low + width, size), min(low + 2 * width, size))
+        for r in range(3):
+            copy_into(rows[r], spare[r])
+        width *= 2
+
+
+@compiled
+def _merge_two(rows, spare, low, middle, high):
+    """Merge two sorted runs of rows of keys, shapes and numbers into spare ones."""
+    keys, shapes, numbers = rows
+    i, j = low, middle
+    for at in range(low, high):
+        first = j >= high or (i < middle and keys[i] <= keys[j])
+        event = i if first else j
+        spare[0, at] = keys[event]
+        spare[1, at] = shapes[event]
+        spare[2, at] = numbers[event]
+        i += first
+        j += not first
 
 
 @compiled

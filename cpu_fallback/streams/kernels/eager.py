@@ -26,8 +26,8 @@ def correlate_eagerly(
 
     Parameters and returns as `correlate_simple`.
     """
-    at = 0
-    block, ranges = block_of_one(), new_ranges(1)
+    at = np.int64(0)
+    block, ranges = block_of_one(), new_ranges(np.int64(1))
     for i in range(batch.sides.size):
         if not admit(i, batch, progress, rules.delays, tally, late):
             continue

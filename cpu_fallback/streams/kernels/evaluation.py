@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from coincide.compiled import compiled
 from coincide.sides import LEFT, RIGHT
 from coincide.streams.arrivals import now_of
@@ -40,7 +42,7 @@ def evaluate(
     two int64 arrays
         `left_out` and `right_out`, or larger ones.
     """
-    at = 0
+    at = np.int64(0)
     now = now_of(progress)
     for side in (LEFT, RIGHT):
         if progress.waiting[side] == 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from coincide.compiled import compiled
+from coincide.copying import copy_into
 
 
 @compiled(allocates=True)
@@ -13,5 +14,5 @@ def grown(array, used, needed):
     if needed <= array.size:
         return array
     larger = np.empty(needed + needed // 2, np.int64)
-    larger[:used] = array[:used]
+    copy_into(larger[:used], array[:used])
     return larger

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from coincide.compiled import compiled
 from cpu_fallback.streams.kernels.growth import grown
 from cpu_fallback.streams.kernels.ranges import max_time_ranges, new_ranges, ordered_targets
@@ -48,7 +50,7 @@ def correlate_ranges(
 ):
     """As `correlate_block`, with `ranges` to overwrite: int64 array, shape (n, 4)."""
     targets = ordered_targets(buffers, 1 - side)
-    count = block.keys.size
+    start, count = np.int64(0), block.keys.size
     candidates, early, late = max_time_ranges(
         side, block, targets, regions, rules.pair_rule, ranges
     )
@@ -59,13 +61,13 @@ def correlate_ranges(
         right_out = grown(right_out, at, at + candidates)
     if candidates > early + late:
         at = take_runs(
-            side, block, 0, count, ranges, targets, now, rules, tally, response,
+            side, block, start, count, ranges, targets, now, rules, tally, response,
             left_out, right_out, at,
         )  # fmt: skip
     for column, probes in ((FIRST, early), (SHELL, late)):
         if probes:
             at = probe_runs(
-                side, block, 0, count, ranges, column, targets, now, rules, tally, response,
+                side, block, start, count, ranges, column, targets, now, rules, tally, response,
                 left_out, right_out, at,
             )  # fmt: skip
     return at, left_out, right_out

@@ -42,7 +42,7 @@ def correlate_block_with_lookup(
             side, block, buffers, regions, rules, now, tally, response, left_out, right_out, at
         )
     targets = ordered_targets(buffers, 1 - side)
-    count = block.keys.size
+    start, count = np.int64(0), block.keys.size
     ranges = new_ranges(count)
     candidates, early, late = max_time_ranges(
         side, block, targets, regions, rules.pair_rule, ranges
@@ -51,8 +51,9 @@ def correlate_block_with_lookup(
         left_out = grown(left_out, at, at + candidates)
         right_out = grown(right_out, at, at + candidates)
     at = take_runs(
-        side, block, 0, count, ranges, targets, now, rules, tally, response, left_out, right_out, at
-    )
+        side, block, start, count, ranges, targets, now, rules, tally, response,
+        left_out, right_out, at,
+    )  # fmt: skip
     table = np.empty(targets.stop - targets.start, np.int64)
     for column, probes in ((FIRST, early), (SHELL, late)):
         if probes:

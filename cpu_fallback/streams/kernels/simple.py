@@ -46,8 +46,10 @@ def correlate_simple(
     two int64 arrays
         `left_out` and `right_out`, or larger ones.
     """
-    at = 0
-    block, ranges = block_of_one(), new_ranges(1)
+    at = np.int64(0)
+    block, ranges = block_of_one(), new_ranges(np.int64(1))
+    # Not literals, for which callees would be compiled once more.
+    start, stop, column = np.int64(0), np.int64(1), np.int64(FIRST)
     for i in range(batch.sides.size):
         if not admit(i, batch, progress, rules.delays, tally, late):
             continue
@@ -60,7 +62,7 @@ def correlate_simple(
             left_out = grown(left_out, at, at + targets.stop - targets.start)
             right_out = grown(right_out, at, at + targets.stop - targets.start)
         at = probe_runs(
-            side, block, 0, 1, ranges, FIRST, targets, now_of(progress), rules, tally, response,
+            side, block, start, stop, ranges, column, targets, now_of(progress), rules, tally, response,
             left_out, right_out, at,
         )  # fmt: skip
         limit = base_limit(progress, rules.delays, side)
