@@ -185,13 +185,12 @@ def test_a_narrow_window_that_one_integer_alone_reaches(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("span", [50, 2_000, 10**6, 10**12])
 def test_near_ties_of_tables(span: int) -> None:
     """Thresholds that some integer reaches exactly, or misses by one unit in the last place."""
     rng = np.random.default_rng(span)
     checked = 0
-    while checked < 25_000:
+    while checked < 2_000:
         left, right = (drawn_table(rng, 6, span) for _ in range(2))
         i, j = int(rng.integers(6)), int(rng.integers(6))
         buckets = template_histogram(left, i), template_histogram(right, j)
