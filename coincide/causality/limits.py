@@ -116,11 +116,6 @@ class Limits:
         return math.inf if math.isinf(self.radius) else largest_square(self.radius, self.strict)
 
     @property
-    def needs_distance(self) -> bool:
-        """Whether anything depends on the distance."""
-        return bool(self.fronts or self.ellipsoids or self.radius < math.inf)
-
-    @property
     def reach(self) -> float:
         """No pair that is farther apart meets them: infinity if there is no such distance."""
         reach, (_, hi) = self._nearest_radius(), self._window()

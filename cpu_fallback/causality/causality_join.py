@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
-from itertools import pairwise
-from typing import Any
+from collections.abc import Callable
+from functools import cached_property, partial
 
 import numpy as np
 
 from coincide.causality.condition import CausalityModel
 from coincide.causality.points import PlacedEvents, no_points
-from coincide.results import JoinCounters, offsets_of, runs_of_about
+from coincide.counted import CountedJoin
+from cpu_fallback.blocks import blocks_of, run_tasks
 from cpu_fallback.causality import kernels
 from cpu_fallback.causality.layouts import Way, choose_layout
 
-_BLOCKS_PER_THREAD = 4
-_SMALLEST_BLOCK = 4096
 _NO_INTS = np.empty(0, np.int64)
 _NOTHING = kernels.Wanted(_NO_INTS, _NO_INTS, _NO_INTS, np.empty(0))
 
 
-class CausalityJoin:
+class CausalityJoin(CountedJoin):
     """A causality join of two sides, or of one stream with itself, ready to be counted and filled.
 
     Nothing is evaluated before it is asked for; `counts` is evaluated once.
@@ -56,8 +52,9 @@ class CausalityJoin:
     ) -> None:
         self.threads, self._empty, self._rule = threads, empty, model.rule
         self._given = causes, causes if effects is None else effects
+        run = partial(run_tasks, threads=threads)
         self.way, self.sides = choose_layout(
-            *self._given, model, self_join=effects is None, way=way, run=self._run
+            *self._given, model, self_join=effects is None, way=way, run=run
         )
 
     @property
@@ -70,35 +67,17 @@ class CausalityJoin:
         """Row of the effect at each target position: int64 array, shape (effects,)."""
         return self.sides.targets.order
 
-    @property
-    def counts(self) -> np.ndarray:
-        """Effects of each base position: int64 array, shape (causes,)."""
-        return self._counted[0]
-
-    @property
-    def counters(self) -> JoinCounters:
-        """What the join looked at and found: ``probed`` candidates were tested."""
-        return JoinCounters.of_tally(*self._counted[1].tolist())
-
-    @cached_property
-    def offsets(self) -> np.ndarray:
-        """Exclusive scan of the counts: int64 array, shape (causes + 1,)."""
-        return offsets_of(self.counts)
-
     @cached_property
     def _counted(self) -> tuple[np.ndarray, np.ndarray]:
         counts = np.zeros(self.left_order.size, np.int64)
-        tallies = self._run(
+        tallies = run_tasks(
             [
                 lambda a=a, b=b: kernels.walk_block(a, b, self.sides, counts[a:b], _NOTHING)  # type: ignore[misc]
-                for a, b in self._blocks(counts.size)
-            ]
+                for a, b in blocks_of(counts.size, self.threads)
+            ],
+            self.threads,
         )
         return counts, np.sum([np.zeros(3, np.int64), *tallies], axis=0)
-
-    def chunks(self, batch_pairs: int) -> Iterator[tuple[int, int]]:
-        """Runs of base positions of about `batch_pairs` pairs: `coincide.results.runs_of_about`."""
-        return runs_of_about(self.offsets, batch_pairs)
 
     def pairs(
         self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
@@ -180,16 +159,3 @@ class CausalityJoin:
             if left_out.size:
                 kernels.repeat(left_values, offsets, start, stop, left_out)
         return left_out, right_out, delta, distance
-
-    def _blocks(self, n: int) -> list[tuple[int, int]]:
-        """Disjoint blocks of base positions, several per thread so that dense stretches even out."""
-        most = self.threads * _BLOCKS_PER_THREAD if self.threads > 1 else 1
-        blocks = max(1, min(most, n // _SMALLEST_BLOCK))
-        edges = [n * k // blocks for k in range(blocks + 1)]
-        return [(a, b) for a, b in pairwise(edges) if a < b]
-
-    def _run(self, tasks: list[Callable[[], Any]]) -> list[Any]:
-        if self.threads == 1 or len(tasks) < 2:
-            return [task() for task in tasks]
-        with ThreadPoolExecutor(self.threads) as pool:
-            return [future.result() for future in [pool.submit(task) for task in tasks]]

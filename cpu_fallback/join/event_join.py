@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from functools import cached_property
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from coincide.class_choice import HostPopulation
-from coincide.results import JoinCounters, offsets_of, runs_of_about
+from coincide.counted import CountedJoin
+from coincide.results import JoinCounters
 from coincide.shape_classes import checked
 from coincide.sides import LEFT
 from coincide.timestamps.protocol import Events, PairModel
+from cpu_fallback.blocks import blocks_of, run_tasks
 from cpu_fallback.join import kernels
 from cpu_fallback.join.buffers import Sides, base_buffer, ordered, target_buffer
 
-_BLOCKS_PER_THREAD = 4
-_SMALLEST_BLOCK = 4096
 _INTERRUPTIBLE_BLOCK = 1024
 
 
-class EventJoin:
+class EventJoin(CountedJoin):
     """A join of two sides, sorted and ready to be counted and filled.
 
     Nothing is evaluated before it is asked for; `counts` is evaluated once.
@@ -55,7 +52,7 @@ class EventJoin:
     ) -> None:
         self.threads = threads
         self._empty = empty
-        bases, targets = self._run([lambda: ordered(left), lambda: ordered(right)])
+        bases, targets = run_tasks([lambda: ordered(left), lambda: ordered(right)], threads)
         k1, k2 = checked(
             model.choose_classes(
                 HostPopulation(bases.keys, bases.shapes, left.group),
@@ -65,11 +62,12 @@ class EventJoin:
             )
         )
         self.bands = model.bands(LEFT, k1, k2)
-        self.base, self.targets = self._run(
+        self.base, self.targets = run_tasks(
             [
                 lambda: base_buffer(left, bases, k1),
                 lambda: target_buffer(right, targets, k2),
-            ]
+            ],
+            threads,
         )
         self._sides = Sides(self.base, self.targets, self.bands, model.rule)
 
@@ -83,36 +81,18 @@ class EventJoin:
         """Right row at each target position: int64 array, shape (n_right,)."""
         return self.targets.order
 
-    @property
-    def counts(self) -> np.ndarray:
-        """Matches of each base position: int64 array, shape (n_left,)."""
-        return self._counted[0]
-
-    @property
-    def counters(self) -> JoinCounters:
-        """What the join looked at and found."""
-        return JoinCounters.of_tally(*self._counted[1].tolist())
-
-    @cached_property
-    def offsets(self) -> np.ndarray:
-        """Exclusive scan of the counts: int64 array, shape (n_left + 1,)."""
-        return offsets_of(self.counts)
-
     @cached_property
     def _counted(self) -> tuple[np.ndarray, np.ndarray]:
         """The counts, and the tally of all blocks."""
         counts = np.empty(self.base.order.size, np.int64)
-        tallies = self._run(
+        tallies = run_tasks(
             [
                 lambda a=a, b=b: kernels.count_block(a, b, self._sides, counts)  # type: ignore[misc]
-                for a, b in self._blocks(0, counts.size)
-            ]
+                for a, b in blocks_of(counts.size, self.threads)
+            ],
+            self.threads,
         )
         return counts, np.sum([np.zeros(3, np.int64), *tallies], axis=0)
-
-    def chunks(self, batch_pairs: int) -> Iterator[tuple[int, int]]:
-        """Runs of base positions of about `batch_pairs` matches: `coincide.results.runs_of_about`."""
-        return runs_of_about(self.offsets, batch_pairs)
 
     def pairs(
         self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
@@ -174,19 +154,6 @@ class EventJoin:
         values = (left_values, right_values, left_out, right_out)
         kernels.fill_block(start, stop, self._sides, self.offsets, origin, *values)
         return left_out, right_out
-
-    def _blocks(self, start: int, stop: int) -> list[tuple[int, int]]:
-        """Disjoint blocks of base positions, several per thread so that dense stretches even out."""
-        most = self.threads * _BLOCKS_PER_THREAD if self.threads > 1 else 1
-        blocks = max(1, min(most, (stop - start) // _SMALLEST_BLOCK))
-        edges = [start + (stop - start) * k // blocks for k in range(blocks + 1)]
-        return [(a, b) for a, b in pairwise(edges) if a < b]
-
-    def _run(self, tasks: list[Callable[[], Any]]) -> list[Any]:
-        if self.threads == 1 or len(tasks) < 2:
-            return [task() for task in tasks]
-        with ThreadPoolExecutor(self.threads) as pool:
-            return [future.result() for future in [pool.submit(task) for task in tasks]]
 
 
 def event_probabilities(

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coincide.results import JoinCounters, offsets_of, runs_of_about
+from coincide.counted import CountedJoin
+from coincide.results import JoinCounters, runs_of_about
 from coincide.timestamps.protocol import Events, PairModel
 from gpu_kernels.device.arrays import array_module, on_host, tuple_on_device
 from gpu_kernels.device.memory import in_parts, take, translated
@@ -49,7 +50,7 @@ class _Filled(NamedTuple):
         return same and self.start <= start and stop <= self.stop
 
 
-class EventJoin:
+class EventJoin(CountedJoin):
     """A join of two sides, sorted on the device and ready to be counted and filled.
 
     Parameters and results are those of `cpu_fallback.EventJoin`, in the same order and to the bit.
@@ -102,21 +103,6 @@ class EventJoin:
         with _DEVICE, translated():
             return self._residents.known(on_host(self._right_order), self._right_order)
 
-    @property
-    def counts(self) -> np.ndarray:
-        """Matches of each base position: int64 array, shape (n_left,)."""
-        return self._counted[0]
-
-    @property
-    def counters(self) -> JoinCounters:
-        """What the join looked at and found."""
-        return JoinCounters.of_tally(*self._counted[1].tolist())
-
-    @cached_property
-    def offsets(self) -> np.ndarray:
-        """Exclusive scan of the counts: int64 array, shape (n_left + 1,)."""
-        return offsets_of(self.counts)
-
     @cached_property
     def _counted(self) -> tuple[np.ndarray, np.ndarray]:
         """The counts, and the tally of all blocks."""
@@ -136,10 +122,6 @@ class EventJoin:
                     in_parts(count, start, stop)
             vars(self)["_counted"] = counts, tally
         return counts, tally
-
-    def chunks(self, batch_pairs: int) -> Iterator[tuple[int, int]]:
-        """Runs of base positions of about `batch_pairs` matches: `coincide.results.runs_of_about`."""
-        return runs_of_about(self.offsets, batch_pairs)
 
     def pairs(
         self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray

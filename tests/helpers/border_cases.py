@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,10 +33,6 @@ class Case:
     dimensions: int
     options: BorderOptions
     steps: list[tuple[str, list[Any]]]
-
-    def with_options(self, **changes: Any) -> Case:
-        """The same with other options."""
-        return replace(self, options=replace(self.options, **changes))
 
 
 _GRID = st.integers(-2, 8).map(float)
