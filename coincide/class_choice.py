@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -18,16 +19,30 @@ RIGHT_CHOICES = (1, 2, 4, 8, 16)
 _SAMPLE = 512
 _TARGETS = 1 << 16
 
-# Nanoseconds on one core, fitted by `python -m bench run classes`.
-_SCAN_COST = 6.0
-"""Placing one base event by one cursor."""
-_STEP_COST = 3.6
-"""One step of one cursor over one target."""
-_PROBE_COST = 6.6
-"""Evaluating one candidate."""
-_OPEN_COST = 140.0
-"""Setting the cursors of one pair of classes at the start of a group."""
-_COSTS = (_SCAN_COST, _STEP_COST, _PROBE_COST, _OPEN_COST)
+
+class Costs(NamedTuple):
+    """What a join does, in nanoseconds on one core.
+
+    Parameters
+    ----------
+    scan : float
+        Placing one base event by one cursor.
+    step : float
+        One step of one cursor over one target.
+    probe : float
+        Evaluating one candidate.
+    opening : float
+        Setting the cursors of one pair of classes at the start of a group.
+    """
+
+    scan: float = 6.0
+    step: float = 3.6
+    probe: float = 6.6
+    opening: float = 140.0
+
+
+INTERVAL_COSTS = Costs()
+"""Fitted by `python -m bench run classes`."""
 _MOST_STEPS = 8.0
 """Steps for one base event and cursor beyond which a search takes their place."""
 
@@ -48,6 +63,12 @@ def amounts(
     # Where a shell is empty its two ends are one cursor.
     cursors = 2.0 + np.mean(bands[:, :, INNER_LO] != bands[:, :, OUTER_LO])
     cursors += np.mean(bands[:, :, INNER_HI] != bands[:, :, OUTER_HI])
+    return _amounts(k1, k2, cursors, probes, targets, groups)
+
+
+def _amounts(
+    k1: int, k2: int, cursors: float, probes: float, targets: float, groups: float
+) -> tuple[float, float, float, float]:
     steps = min(k1 * targets, _MOST_STEPS * k2)
     return cursors * k2, cursors * steps, probes, k1 * k2 * groups
 
@@ -126,7 +147,7 @@ def choose_classes(
     longest = (int(side.shape_sample().max()) for side in (left, right))
     reach, middle = window.width + sum(longest) + 1, window.lo + window.hi
     return cheapest_classes(
-        left, right, groups,
+        left, right, groups, INTERVAL_COSTS,
         lambda side, sample, mosts: class_ends(sample, mosts),
         lambda k1, k2: band_table(k1, k2, window),
         (middle - reach, middle + reach),
@@ -137,6 +158,7 @@ def cheapest_classes(
     left: Population,
     right: Population,
     groups: int,
+    costs: Costs,
     ends: Callable[[int, np.ndarray, tuple[int, ...]], list[np.ndarray]],
     bands: Callable[[ShapeClasses, ShapeClasses], np.ndarray],
     outer: tuple[int, int],
@@ -149,6 +171,7 @@ def cheapest_classes(
         Neither empty.
     groups : int
         Number of codes.
+    costs : Costs
     ends : callable
         From a side, a sample of its shapes and limits on the number of classes, to the largest shape
         of each class per limit, as `coincide.length_classes.class_ends`.
@@ -170,9 +193,19 @@ def cheapest_classes(
         shell = widths[:, :, OUTER_HI] - widths[:, :, OUTER_LO]
         shell -= widths[:, :, INNER_HI] - widths[:, :, INNER_LO]
         probes = density * float(k1.share @ shell @ k2.share)
-        return float(np.dot(_COSTS, amounts(table, probes, per_base, groups / bases)))
+        return float(np.dot(costs, amounts(table, probes, per_base, groups / bases)))
 
-    k1, k2 = min(((k1, k2) for k1 in lefts for k2 in rights), key=lambda pair: cost(*pair))
+    def least(k1: ShapeClasses, k2: ShapeClasses) -> float:
+        """What these classes cost if they leave nothing to probe: no bands are needed to know it."""
+        return float(
+            np.dot(costs, _amounts(k1.count, k2.count, 2.0, 0.0, per_base, groups / bases))
+        )
+
+    best, chosen = np.inf, (lefts[0], rights[0])
+    for pair in product(lefts, rights):
+        if least(*pair) < best and (own := cost(*pair)) < best:
+            best, chosen = own, pair
+    k1, k2 = chosen
     return left.classes_between(k1.highest), right.classes_between(k2.highest)
 
 

@@ -17,10 +17,10 @@ from cpu_fallback import EventJoin
 WINDOW = Window(-DEADLINE_US, DEADLINE_US, 0.8)
 COSTS = {
     "per event": None,
-    "place by a cursor": "_SCAN_COST",
-    "step a cursor": "_STEP_COST",
-    "probe a candidate": "_PROBE_COST",
-    "open a group": "_OPEN_COST",
+    "place by a cursor": "scan",
+    "step a cursor": "step",
+    "probe a candidate": "probe",
+    "open a group": "opening",
 }
 """The terms of the cost model, in the order of `Trial.amounts`, and where their constants are."""
 
@@ -85,7 +85,9 @@ def run(bench: Bench) -> None:
     for j, (label, constant) in enumerate(COSTS.items()):
         bench.figure(label, fitted[j], "ns", spread=(each[:, j].min(), each[:, j].max()))
         if constant:
-            bench.figure(f"{label}, in class_choice", getattr(class_choice, constant), "ns")
+            bench.figure(
+                f"{label}, in class_choice", getattr(class_choice.INTERVAL_COSTS, constant), "ns"
+            )
     error = np.abs(amounts @ fitted / medians - 1.0)
     bench.figure("error of the fit, mean", 100 * error.mean(), "%", spread=(0.0, 100 * error.max()))
 

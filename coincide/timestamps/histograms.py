@@ -15,7 +15,7 @@ import numpy as np
 
 from coincide.array_types import Int64s
 from coincide.bands import mirrored
-from coincide.class_choice import Population, cheapest_classes
+from coincide.class_choice import Costs, Population, cheapest_classes
 from coincide.condition import Window
 from coincide.length_classes import class_ends
 from coincide.probability import distance_from_middle
@@ -26,6 +26,9 @@ from coincide.templates.satisfaction import SatisfactionTimes, satisfaction_time
 from coincide.templates.table import Buckets, TemplateTable
 from coincide.templates.tails import window_tails
 from coincide.timestamps.protocol import Events, PairModel
+
+_COSTS = Costs(probe=2.0)
+"""As of intervals, but for a probe: two comparisons with a row of the table."""
 
 _STREAM_CLASSES = 6
 """Of a side, unless something else is said."""
@@ -195,7 +198,7 @@ class HistogramPairs:
             return k1, k2
         outer = self.bands(LEFT, *(_whole(table) for _, table in sides))[0, 0]
         return cheapest_classes(
-            left, right, groups,
+            left, right, groups, _COSTS,
             lambda side, sample, mosts: [_ends(sample, sides[side][1], most) for most in mosts],
             lambda k1, k2: self.bands(LEFT, k1, k2),
             (int(outer[0]), int(outer[3])),
