@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from coincide.borders.options import BorderOptions
-from coincide.errors import ConditionError
 from spark_plugin.command_line.border_inputs import BorderInputs
 from spark_plugin.command_line.input_checks import check_for_spark, path_columns
 from spark_plugin.command_line.outputs import local_output, spark_output, write_frame
@@ -125,10 +124,7 @@ def _run_spark(request: BorderRequest, inputs: BorderInputs, progress: Progress)
                 plan = plan_crossings(readings, queries, request.arguments, observe=True)
             with progress.following(spark, "looking for crossings"):
                 write_frame(plan.dataframe, output)
-            try:
-                summary = plan.summary()
-            except ConditionError:  # nothing was counted
-                summary = None
+            summary = plan.summary() if plan.stage.is_observable else None
             seconds = time.perf_counter() - started
         rows = output.rows()
         output.publish()

@@ -1,0 +1,134 @@
+"""A task of region transitions without Spark: any batches and chunks give what the reference says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coincide import ConditionError, DataError
+from coincide.region_transitions.kinds import TRANSITIONS
+from cpu_fallback.reference.transitions import Event, transitions
+from spark_plugin.worker.transitions import task
+from spark_plugin.worker.transitions.arguments import TransitionArguments
+from spark_plugin.worker.transitions.columns import EventColumns
+from spark_plugin.worker.transitions.reports import TransitionSummary
+from spark_plugin.worker.transitions.wire import HIGH, KIND, LOW, QUERY, STREAM
+from tests.helpers.alternating import in_alternating_order
+from tests.helpers.transition_cases import Case, event_table, result_rows, transition_cases
+
+
+def on_the_wire(events: Sequence[Event]) -> pa.Table:
+    """Events as Spark hands them over."""
+    table = event_table(events)
+    kinds = pc.cast(pc.equal(table["event"], "I"), pa.int64())
+    low, high = table["min_time"], table["max_time"]
+    columns = [table["query_id"], table["stream_id"], low, high, kinds, pc.add(low, high)]
+    wire = pa.table(columns, names=[QUERY, STREAM, LOW, HIGH, KIND, "midpoint"])
+    order = [QUERY, STREAM, "midpoint", KIND, HIGH]
+    return wire.sort_by([(name, "ascending") for name in order]).drop("midpoint")
+
+
+def task_of(columns: EventColumns, until: int | None) -> task.TransitionTask:
+    return task.TransitionTask(columns, until, tuple(columns.schema.names), "told")
+
+
+def answered(of: task.TransitionTask, wire: pa.Table, size: int) -> tuple[pa.Table, Any]:
+    found = list(of(wire.to_batches(max_chunksize=size)))
+    if not found:
+        return of.columns.schema.empty_table(), None
+    table = pa.Table.from_batches(found)
+    numbers = dict(zip(of.counted, table["told"].drop_null()[0].as_py(), strict=True))
+    rows = table.filter(pc.is_null(table["told"])).drop("told")
+    words = pa.array(TRANSITIONS).take(rows["transition"].combine_chunks())
+    summary = TransitionSummary.of_counts(numbers, of.columns.tick)
+    return rows.set_column(2, "transition", words), summary
+
+
+@settings(max_examples=150)
+@given(transition_cases(), st.integers(1, 4), st.integers(1, 6))
+def test_any_batches_and_chunks_agree_with_the_reference(case: Case, size: int, rows: int) -> None:
+    events = in_alternating_order(case.events)
+    try:
+        wanted = transitions(events, case.within, case.confidence, case.until, case.repeated)
+    except ValueError:
+        wanted = None
+    arguments = TransitionArguments(case.within, case.confidence, repeated=case.repeated)
+    columns = EventColumns.of(event_table([]).schema, arguments)
+    until = case.until
+    if until is None:
+        until = max((event[4] for event in events), default=None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(task, "_CHUNK_ROWS", rows)
+        try:
+            found, summary = answered(task_of(columns, until), on_the_wire(events), size)
+        except DataError:
+            assert wanted is None
+            return
+    assert wanted is not None
+    assert result_rows(found) == sorted(wanted[0])
+    if summary is not None:
+        assert summary.undecided == wanted[1]
+        assert summary.counts.events == len(events)
+        assert sum(summary.counts.found.values()) == found.num_rows
+
+
+def test_a_stream_that_passes_through_enters_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At one midpoint I and O in turns, also where a chunk ends between them."""
+    events = [
+        *((1, "through", "O", 0, 10), (1, "through", "I", 0, 10)),
+        *((1, "out and in", "I", 0, 2), (1, "out and in", "I", 4, 8), (1, "out and in", "O", 4, 8)),
+        *((1, "more", "O", 4, 8), (1, "more", "I", 4, 8), (1, "more", "O", 5, 7)),
+    ]
+    arguments = TransitionArguments(100, 0.5)
+    columns = EventColumns.of(event_table([]).schema, arguments)
+    for rows in (1, 2, 100):
+        monkeypatch.setattr(task, "_CHUNK_ROWS", rows)
+        found, _ = answered(task_of(columns, 50), on_the_wire(events), 1)
+        assert result_rows(found) == [
+            (1, "more", "I>O", 4, 8, 4, 8), (1, "more", "O>I", 5, 7, 4, 8),
+            (1, "out and in", "I>O", 0, 2, 4, 8), (1, "out and in", "O>I", 4, 8, 4, 8),
+            (1, "through", "I>O", 0, 10, 0, 10),
+        ]  # fmt: skip
+
+
+def test_only_the_last_watch_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task, "_CHUNK_ROWS", 7)
+    kept = []
+    take = task.RunningWatch.take
+
+    def noted(self: Any, events: Any) -> Any:
+        decided = take(self, events)
+        kept.append(sum(len(part) for part in (self._held, self._last) if part is not None))
+        return decided
+
+    monkeypatch.setattr(task.RunningWatch, "take", noted)
+    events = [(q, "s", "IO"[k % 2], 9 * k, 9 * k) for q in range(30) for k in range(5)]
+    columns = EventColumns.of(event_table([]).schema, TransitionArguments(10))
+    found, summary = answered(task_of(columns, 50), on_the_wire(events), 7)
+    assert found.num_rows == 30 * 5
+    assert summary.undecided == 0
+    assert len(kept) > 20
+    assert max(kept) == 2
+
+
+def test_intervals_need_a_confidence() -> None:
+    columns = EventColumns.of(event_table([]).schema, TransitionArguments(10))
+    with pytest.raises(ConditionError, match="confidence=0\\.5"):
+        answered(task_of(columns, 50), on_the_wire([(1, "a", "I", 0, 2)]), 1)
+
+
+def test_no_events_and_no_end() -> None:
+    columns = EventColumns.of(event_table([]).schema, TransitionArguments(10))
+    of = task_of(columns, None)
+    assert list(of([])) == []
+    found, summary = answered(of, on_the_wire([(1, "a", "I", 0, 0)]), 1)
+    assert (found.num_rows, summary.undecided) == (0, 1)
+    empty = [pa.RecordBatch.from_pylist([], schema=on_the_wire([(1, "a", "I", 0, 0)]).schema)]
+    assert np.array_equal([batch.num_rows for batch in of(empty)], [1])
