@@ -13,7 +13,7 @@ from coincide.region_transitions.watches import Repeated
 from coincide.units import Duration
 from spark_plugin.worker.transitions.arguments import TransitionArguments
 from spark_plugin.worker.transitions.monitor import TransitionMonitor, transitions_of_table
-from spark_plugin.worker.transitions.reports import TransitionReport, check_report, tell
+from spark_plugin.worker.transitions.reports import TransitionReport
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -94,7 +94,7 @@ def transitions(
 
     from spark_plugin.dataframes.transitions.plan import plan_transitions
 
-    check_report(report)
+    TransitionReport.check(report)
     arguments = TransitionArguments(
         within, confidence, query, stream, event, time, repeated, options
     )
@@ -180,11 +180,11 @@ def transition_tables(
     -----
     DroppedRowsWarning, RoundedTimesWarning
     """
-    check_report(report)
+    TransitionReport.check(report)
     monitor = TransitionMonitor(
         within=within, confidence=confidence, query=query, stream=stream, event=event, time=time,
         repeated=repeated, options=options,
     )  # fmt: skip
     found, summary = transitions_of_table(events, until, monitor)
-    tell(summary, report)
+    TransitionReport.tell(summary, report)
     return found

@@ -24,7 +24,7 @@ from spark_plugin.command_line.inputs import Source
 from spark_plugin.command_line.outputs import local_output, spark_output, write_frame
 from spark_plugin.command_line.progress import Progress
 from spark_plugin.command_line.requests import Request, checked
-from spark_plugin.command_line.runs import spark_at_work, written
+from spark_plugin.command_line.runs import finished, spark_at_work, written
 from spark_plugin.command_line.summary import Finished
 from spark_plugin.worker.arrow.schemas import plain_schema
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick
@@ -117,10 +117,7 @@ def _run_local(request: TransitionRequest, given: ArrowInput, progress: Progress
         progress.show(f"reading {given.source.text}")
         table = given.table(columns, types)
         progress.show("looking for transitions")
-        asked = request.arguments
-        monitor = TransitionMonitor(
-            **{name: getattr(asked, name) for name in asked.__dataclass_fields__}
-        )
+        monitor = TransitionMonitor(**vars(request.arguments))
         found, summary = transitions_of_table(table, request.until, monitor)
 
         def say(rows: int) -> None:
@@ -129,7 +126,7 @@ def _run_local(request: TransitionRequest, given: ArrowInput, progress: Progress
         rows = written(found.to_batches(), found.schema, output, say)
         output.publish()
         seconds = time.perf_counter() - started
-    return _finished(request, summary, rows, seconds)
+    return finished(request, "transitions", _counted(summary), rows, seconds)
 
 
 def _run_spark(request: TransitionRequest, given: ArrowInput, progress: Progress) -> Finished:
@@ -147,11 +144,11 @@ def _run_spark(request: TransitionRequest, given: ArrowInput, progress: Progress
                 plan = plan_transitions(frame, request.until, request.arguments, observe=True)
             with progress.following(spark, "looking for transitions"):
                 write_frame(plan.dataframe, output)
-            summary = plan.summary() if plan.stage.is_observable else None
+            counted = _counted(plan.summary()) if plan.stage.is_observable else None
             seconds = time.perf_counter() - started
         rows = output.rows()
         output.publish()
-    return _finished(request, summary, rows, seconds, start_seconds)
+    return finished(request, "transitions", counted, rows, seconds, start_seconds)
 
 
 def _tells_types(source: Source, columns: list[str]) -> bool:
@@ -177,26 +174,14 @@ def _types(request: TransitionRequest) -> Types:
     return dict.fromkeys(clocks, pa.int64())
 
 
-def _finished(
-    request: TransitionRequest,
-    summary: TransitionSummary | None,
-    rows: int | None,
-    seconds: float,
-    start_seconds: float | None = None,
-) -> Finished:
-    values: dict[str, object] = {}
-    lines = [("transitions", "not counted")]
-    if summary is not None:
-        values = {
-            **asdict(summary.counts),
-            "undecided": summary.undecided,
-            "rounded": summary.rounded or None,
-            "tick": None if summary.tick is None else summary.tick.unit,
-        }
-        lines = _lines(summary)
-    return Finished(
-        values, lines, rows, seconds, request.hide(request.output), request.engine, start_seconds
-    )
+def _counted(summary: TransitionSummary) -> tuple[dict[str, object], list[tuple[str, str]]]:
+    values = {
+        **asdict(summary.counts),
+        "undecided": summary.undecided,
+        "rounded": summary.rounded or None,
+        "tick": None if summary.tick is None else summary.tick.unit,
+    }
+    return values, _lines(summary)
 
 
 def _lines(summary: TransitionSummary) -> list[tuple[str, str]]:

@@ -9,10 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from coincide import TimingCondition, within
+from spark_plugin.cluster.spark_errors import explain_spark
 from tests.helpers import strategies
 from tests.helpers.comparison import KEY_TYPES, assert_answer
 from tests.helpers.strategies import EPOCH_NS, JoinCase, Row, Scale
@@ -126,3 +129,12 @@ def jobs(spark: SparkSession, group: str) -> Iterator[list[int]]:
     finally:
         context.setLocalProperty("spark.jobGroup.id", None)
         started += context.statusTracker().getJobIdsForGroup(group)
+
+
+def refusal(found: DataFrame) -> str:
+    """What the job says that computes a result and fails."""
+    with pytest.raises(PySparkException) as raised:
+        found.collect()
+    is_bad_use, words = explain_spark(raised.value)
+    assert is_bad_use
+    return words

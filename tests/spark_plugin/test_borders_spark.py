@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 import coincide
 from coincide import BorderOptions, BorderReport, border_crossing_tables, border_crossings
-from spark_plugin.cluster.spark_errors import explain_spark
 from tests.helpers.border_tables import (
     NAMES,
     counts_of,
@@ -22,7 +20,7 @@ from tests.helpers.border_tables import (
     random_readings,
     sorted_rows,
 )
-from tests.helpers.spark_cases import frame, jobs, settings
+from tests.helpers.spark_cases import frame, jobs, refusal, settings
 
 pytestmark = pytest.mark.spark
 
@@ -44,15 +42,6 @@ TYPES = {
 def readings(**columns: Any) -> pa.Table:
     given = {"stream_id": [1, 1, 1, 1], "time": [0, 10, 20, 30], "value": [20.0, 30.0, 28.0, 4.0]}
     return pa.table({**given, **columns})
-
-
-def refusal(found: DataFrame) -> str:
-    """What the job says that computes it."""
-    with pytest.raises(PySparkException) as raised:
-        found.collect()
-    is_bad_use, words = explain_spark(raised.value)
-    assert is_bad_use
-    return words
 
 
 @pytest.mark.parametrize("types", TYPES)

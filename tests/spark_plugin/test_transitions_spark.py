@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 import coincide
 from coincide import (
@@ -20,9 +19,8 @@ from coincide import (
     transition_tables,
     transitions,
 )
-from spark_plugin.cluster.spark_errors import explain_spark
 from tests.helpers.border_tables import NAMES, random_queries, random_readings, sorted_rows
-from tests.helpers.spark_cases import frame, jobs, settings
+from tests.helpers.spark_cases import frame, jobs, refusal, settings
 
 pytestmark = pytest.mark.spark
 
@@ -44,12 +42,13 @@ def random_events(queries: pa.Array, streams: pa.Array, times: pa.DataType) -> p
     for query in range(len(queries)):
         for stream in range(len(streams)):
             n = int(random.integers(0, 12))
-            low = np.cumsum(random.integers(1, 2000, n)) * 2
+            midpoint = np.cumsum(random.integers(1, 4000, n))
+            margin = random.integers(0, 3, n) * 300
             columns["q"] += [query] * n
             columns["s"] += [stream] * n
             columns["word"] += ["IO"[(k + stream) % 2] for k in range(n)]
-            columns["low"] += low.tolist()
-            columns["high"] += (low + random.integers(0, 3, n) * 500).tolist()
+            columns["low"] += (midpoint - margin).tolist()
+            columns["high"] += (midpoint + margin).tolist()
     table = pa.table(
         {
             "query_id": queries.take(pa.array(columns["q"])),
@@ -68,15 +67,6 @@ def events(**changed: Any) -> pa.Table:
         "min_time": [0, 5, 20, 21], "max_time": [0, 5, 20, 21],
     }  # fmt: skip
     return pa.table({**plain, **changed})
-
-
-def refusal(found: DataFrame) -> str:
-    """What the job says that computes it."""
-    with pytest.raises(PySparkException) as raised:
-        found.collect()
-    is_bad_use, words = explain_spark(raised.value)
-    assert is_bad_use
-    return words
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -163,7 +153,7 @@ def test_invalid_events_are_left_out_and_counted(spark: SparkSession) -> None:
 def test_repeated_events_and_intervals_without_a_confidence(spark: SparkSession) -> None:
     given = frame(spark, events(event=["I", "I", "I", "O"]))
     words = refusal(transitions(given, within=10))
-    assert "in 2 rows with events that repeat the one before" in words
+    assert "events: 2 rows with events that repeat the one before" in words
     rows = {
         which: [tuple(row)[2:5] for row in transitions(given, within=10, repeated=which).collect()]
         for which in ("first", "last")

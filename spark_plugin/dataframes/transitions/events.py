@@ -23,6 +23,7 @@ from spark_plugin.dataframes.columns import (
     text,
 )
 from spark_plugin.dataframes.examples import example
+from spark_plugin.dataframes.results import result_time
 from spark_plugin.dataframes.timestamps import in_range
 from spark_plugin.worker.transitions.arguments import SIDE, TransitionArguments
 from spark_plugin.worker.transitions.columns import EventColumns
@@ -83,12 +84,8 @@ class CrossingFrame:
         """Types of the result's columns, a transition as it crosses."""
         arguments = self.columns.arguments
         ids = [self.fields[name].dataType for name in (arguments.query, arguments.stream)]
-        times = [self._result_time(self.fields[name].dataType) for name in arguments.clocks]
+        times = [result_time(self.fields[name].dataType) for name in arguments.clocks]
         return [*ids, T.LongType(), *times, *times]
-
-    @staticmethod
-    def _result_time(kind: T.DataType) -> T.DataType:
-        return kind if isinstance(kind, (T.TimestampType, T.TimestampNTZType)) else T.LongType()
 
     def end(self, until: Any) -> int | None:
         """The end of the data, ticks; None if there are no events. Runs a job unless it is given.
@@ -141,7 +138,8 @@ class CrossingFrame:
         null = [
             f"IF({given} IS NULL, {literal(1 << k)}, 0L)" for k, given in enumerate(self._given)
         ]
-        word = self._given[self.columns.arguments.columns.index(self.columns.arguments.event)]
+        arguments = self.columns.arguments
+        word = self._given[arguments.columns.index(arguments.event)]
         not_finite = literal(NOT_FINITE)
         tests = {
             "event": f"{word} NOT IN ({', '.join(map(text, EVENTS))})",
@@ -151,8 +149,8 @@ class CrossingFrame:
             "range": f"NOT ({in_range(LOW)} AND {in_range(HIGH)})",
             "order": f"{LOW} > {HIGH}",
         }
-        cases = [f"WHEN {' OR '.join(f'{given} IS NULL' for given in self._given)}"]
-        cases[0] += f" THEN {literal(FIRST_NULL)} + {' + '.join(null)}"
+        any_null = " OR ".join(f"{given} IS NULL" for given in self._given)
+        cases = [f"WHEN {any_null} THEN {literal(FIRST_NULL)} + {' + '.join(null)}"]
         for code, reason in enumerate(FAULTS, FIRST_FAULT):
             cases.append(f"WHEN {tests[reason]} THEN {literal(code)}")
         for kind, known in enumerate(EVENTS):
@@ -161,10 +159,8 @@ class CrossingFrame:
 
     @property
     def _wire(self) -> list[str]:
-        arguments, given = (
-            self.columns.arguments,
-            dict(zip(self.columns.arguments.columns, self._given, strict=True)),
-        )
+        arguments = self.columns.arguments
+        given = dict(zip(arguments.columns, self._given, strict=True))
         refuses = arguments.options.invalid == "raise"
         refused = f"{KIND} >= {literal(FIRST_FAULT)}" if refuses else "false"
         ids = [

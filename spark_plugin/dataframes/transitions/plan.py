@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql import types as T
 
 from coincide.errors import ConditionError
 from coincide.region_transitions.kinds import TRANSITIONS
 from coincide.units import Tick
 from spark_plugin.cluster.worker_python import check_workers
-from spark_plugin.dataframes.columns import decode, literal, quoted, text, wire_type
 from spark_plugin.dataframes.output_columns import check_told_apart
+from spark_plugin.dataframes.results import handed_out, wire_schema
 from spark_plugin.dataframes.stage import CountedStage
 from spark_plugin.dataframes.transitions.events import CrossingFrame
 from spark_plugin.worker.transitions.arguments import SIDE, TransitionArguments
@@ -78,22 +77,8 @@ def plan_transitions(
     check_workers(events.sparkSession)
     stage = CountedStage.of(events.sparkSession, "cpu", observe)
     kinds = given.result_kinds
-    schema = T.StructType(
-        [T.StructField(f"out{i}", wire_type(kind)) for i, kind in enumerate(kinds)]
-    )
+    schema = wire_schema(kinds)
     task = TransitionTask(given.columns, given.end(until), tuple(schema.names), stage.metrics)
     found = stage.run(given.wire_rows(), task, schema)
-    result = found.selectExpr(
-        *(
-            f"{_decoded(wire, name, kind)} AS {quoted(name)}"
-            for wire, name, kind in zip(schema.names, names, kinds, strict=True)
-        )
-    )
+    result = handed_out(found, names, kinds, {"transition": TRANSITIONS})
     return TransitionPlan(result, stage, given.columns.tick)
-
-
-def _decoded(wire: str, name: str, kind: T.DataType) -> str:
-    if name == "transition":
-        cases = (f"WHEN {literal(i)} THEN {text(word)}" for i, word in enumerate(TRANSITIONS))
-        return f"CASE {wire} {' '.join(cases)} END"
-    return decode(wire, kind)

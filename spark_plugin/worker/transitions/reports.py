@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from coincide.errors import ConditionError, brief
 from coincide.region_transitions.kinds import TRANSITIONS
 from coincide.units import Tick
 from coincide.warnings import CoincideWarning, DroppedRowsWarning, RoundedTimesWarning
 from spark_plugin.worker.arrow.time_words import length_words
+from spark_plugin.worker.reports.later import LaterReport
 from spark_plugin.worker.reports.metrics import of_bits
 from spark_plugin.worker.reports.reports import warn
 from spark_plugin.worker.transitions.arguments import SIDE
@@ -98,62 +98,16 @@ COUNTED = ("events", *REASONS, "repeated", *TRANSITIONS, "neither", "undecided",
 """What tasks count, by name; `rounded` as `as_bits` has it."""
 
 
-class TransitionReport:
+class TransitionReport(LaterReport[TransitionSummary]):
     """Takes what `transitions` tells: give one as ``report=``, then ask its `summary`."""
 
-    def __init__(self) -> None:
-        self._known: TransitionSummary | None = None
-        self._finish: Callable[[], TransitionSummary] | None = None
+    operator = "transitions"
 
-    def summary(self) -> TransitionSummary:
-        """What was found.
-
-        Of a DataFrame, which is computed later, this waits for its first action; what that read is
-        counted. Warnings are given then.
-
-        Raises
-        ------
-        ConditionError
-            If nothing has reported here yet, or Spark has not counted.
-        """
-        if self._finish is not None:
-            self._known, self._finish = self._finish(), None
-            warn_of(self._known)
-        if self._known is None:
-            raise ConditionError(
-                "nothing has reported here; give this report to transitions(..., report=report)"
-            )
-        return self._known
-
-    def take(
-        self, known: TransitionSummary | None, finish: Callable[[], TransitionSummary] | None = None
-    ) -> None:
-        """What is known, or how to ask for it once a result was computed."""
-        self._known, self._finish = known, finish
-
-
-def check_report(report: object) -> None:
-    """Refuse what is no report.
-
-    Raises
-    ------
-    ConditionError
-    """
-    if report is not None and not isinstance(report, TransitionReport):
-        raise ConditionError(f"report must be a TransitionReport(); found {brief(report)}")
-
-
-def tell(summary: TransitionSummary, report: TransitionReport | None) -> None:
-    """Hand a summary to the report, if there is one, and warn of what is lost."""
-    if report is not None:
-        report.take(summary)
-    warn_of(summary)
-
-
-def warn_of(summary: TransitionSummary) -> None:
-    """Warn of events that were left out, and of times that were rounded."""
-    for words, kind in warning_words(summary):
-        warn(f"{SIDE}, {summary.counts.events:,} rows: {words}", kind)
+    @staticmethod
+    def warn_of(summary: TransitionSummary) -> None:
+        """Warn of events that were left out, and of times that were rounded."""
+        for words, kind in warning_words(summary):
+            warn(f"{SIDE}, {summary.counts.events:,} rows: {words}", kind)
 
 
 def warning_words(summary: TransitionSummary) -> list[tuple[str, type[CoincideWarning]]]:
