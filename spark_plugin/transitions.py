@@ -52,7 +52,7 @@ def transitions(
         The confidence threshold ct, 0 < ct <= 1; needed where timestamps are intervals.
     until : int, float, datetime, numpy.datetime64 or pa.Scalar, optional
         The time up to which the data are known, as the time columns hold it. By default the largest
-        max_time of all events, which a job finds at once.
+        max_time of all events, which a job finds at once; it computes the events once more.
     query, stream : str
         Columns of the region and of what moves; of any type that can be a key.
     event : str

@@ -23,6 +23,12 @@ from tests.helpers.strategies import EPOCH_NS, JoinCase, Row, Scale
 TYPES = {"case": pa.int32(), "min_time": pa.int64(), "max_time": pa.int64(), "id": pa.int64()}
 
 
+SPREAD: dict[str, object] = {
+    "spark.sql.adaptive.coalescePartitions.enabled": False, "spark.sql.shuffle.partitions": 3,
+}  # fmt: skip
+"""Settings under which an exchange of few rows has more than one partition."""
+
+
 class Pack(NamedTuple):
     """Cases that share a window and a confidence threshold, and so can share a job."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from coincide import (
     transitions,
 )
 from tests.helpers.border_tables import NAMES, random_queries, random_readings, sorted_rows
-from tests.helpers.spark_cases import frame, jobs, refusal, settings
+from tests.helpers.spark_cases import SPREAD, frame, jobs, refusal, settings
 
 pytestmark = pytest.mark.spark
 
@@ -78,7 +79,7 @@ def test_transitions_are_those_of_tables(spark: SparkSession, kind: str) -> None
         "within": within, "confidence": 0.7, "options": CorrelateOptions(**units),
     }  # fmt: skip
     wanted = transition_tables(given, report=expected, **asked)
-    with settings(spark, {"spark.sql.execution.arrow.maxRecordsPerBatch": 3}):
+    with settings(spark, {**SPREAD, "spark.sql.execution.arrow.maxRecordsPerBatch": 3}):
         found = transitions(frame(spark, given).repartition(3), report=report, **asked)
         table = found.toArrow()
     assert sorted_rows(table.cast(wanted.schema)) == sorted_rows(wanted)
@@ -128,7 +129,8 @@ BAD = events(
 
 def test_invalid_events_fail_the_job_with_their_counts_and_examples(spark: SparkSession) -> None:
     asked: dict[str, Any] = {"within": 10, "confidence": 0.5}
-    words = refusal(transitions(frame(spark, BAD).repartition(4), **asked))
+    with settings(spark, SPREAD):
+        words = refusal(transitions(frame(spark, BAD).repartition(4), **asked))
     with pytest.raises(coincide.DataError) as raised:
         transition_tables(BAD, **asked)
     found, wanted = words.split("; events: "), str(raised.value).split("; events: ")
@@ -148,6 +150,23 @@ def test_invalid_events_are_left_out_and_counted(spark: SparkSession) -> None:
     assert sorted_rows(found) == sorted_rows(wanted)
     with pytest.warns(coincide.DroppedRowsWarning, match="6 invalid"):
         assert report.summary() == expected.summary()
+
+
+def test_floats_are_rounded_and_may_be_no_times(spark: SparkSession) -> None:
+    report, expected = TransitionReport(), TransitionReport()
+    inf = math.inf
+    given = events(
+        query_id=[1, 1, 1, 2, 2], stream_id=["a"] * 5, event=["I", "O", "I", "O", "I"],
+        min_time=[2.5e-7, 5.0, math.nan, -inf, 4.0], max_time=[1.0, 6.0, 9.0, inf, 1e300],
+    )  # fmt: skip
+    options = CorrelateOptions(unit="ms", invalid="drop")
+    asked: dict[str, Any] = {"within": "10ms", "confidence": 0.5, "options": options}
+    found = transitions(frame(spark, given), report=report, **asked).toArrow()
+    wanted = transition_tables(given, report=expected, **asked)
+    assert sorted_rows(found) == sorted_rows(wanted)
+    assert report.summary() == expected.summary()
+    assert report.summary().counts.dropped == {"not_finite": 2, "range": 1}
+    assert report.summary().rounded == pytest.approx(0.25)
 
 
 def test_repeated_events_and_intervals_without_a_confidence(spark: SparkSession) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from pathlib import Path
 from typing import Any
@@ -114,11 +115,13 @@ def test_advice_names_options(place: Path, capsys: Any) -> None:
 
 @pytest.mark.spark
 def test_spark_writes_the_same_rows(place: Path, command_spark: Any, capsys: Any) -> None:
-    assert transitions(place, *WITHIN, *EXACT, "--json", engine="spark") == 0
+    options = [*WITHIN, *EXACT, "--until", "1970-01-01T01:00:00Z", "--json"]
+    assert transitions(place, *options, engine="spark") == 0
     said = capsys.readouterr()
     assert said.err == ""
-    wanted = transition_tables(EVENTS, within="3min", time="min_time")
+    end = dt.datetime(1970, 1, 1, 1, tzinfo=dt.UTC)
+    wanted = transition_tables(EVENTS, within="3min", time="min_time", until=end)
     assert sorted_rows(result(place)) == sorted_rows(wanted)
     told = json.loads(said.out)
-    assert told["found"] == {"O>I": 1, "I>O": 2, "O>!I": 2, "I>!O": 3}
-    assert (told["events"], told["undecided"], told["rows"]) == (10, 2, 8)
+    assert told["found"] == {"O>I": 1, "I>O": 2, "O>!I": 3, "I>!O": 4}
+    assert (told["events"], told["undecided"], told["rows"]) == (10, 0, 10)

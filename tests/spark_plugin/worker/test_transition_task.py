@@ -12,14 +12,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide import ConditionError, DataError
+from coincide import (
+    ConditionError,
+    CorrelateOptions,
+    DataError,
+    TransitionReport,
+    transition_tables,
+)
 from coincide.region_transitions.kinds import TRANSITIONS
 from cpu_fallback.reference.transitions import Event, transitions
 from spark_plugin.worker.transitions import task
 from spark_plugin.worker.transitions.arguments import TransitionArguments
 from spark_plugin.worker.transitions.columns import EventColumns
 from spark_plugin.worker.transitions.reports import TransitionSummary
-from spark_plugin.worker.transitions.wire import HIGH, KIND, LOW, QUERY, STREAM
+from spark_plugin.worker.transitions.wire import (
+    EXAMPLE,
+    FIRST_FAULT,
+    FIRST_NULL,
+    HIGH,
+    KIND,
+    LOW,
+    QUERY,
+    STREAM,
+)
 from tests.helpers.alternating import in_alternating_order
 from tests.helpers.transition_cases import Case, event_table, result_rows, transition_cases
 
@@ -73,10 +88,15 @@ def test_any_batches_and_chunks_agree_with_the_reference(case: Case, size: int, 
             return
     assert wanted is not None
     assert result_rows(found) == sorted(wanted[0])
-    if summary is not None:
-        assert summary.undecided == wanted[1]
-        assert summary.counts.events == len(events)
-        assert sum(summary.counts.found.values()) == found.num_rows
+    if summary is None:
+        assert not events
+        return
+    assert summary.undecided == wanted[1]
+    assert summary.counts.events == len(events)
+    assert sum(summary.counts.found.values()) == found.num_rows
+    report, asked = TransitionReport(), case._replace(events=event_table(events))._asdict()
+    transition_tables(asked.pop("events"), report=report, **asked)
+    assert summary == report.summary()
 
 
 def test_a_stream_that_passes_through_enters_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,3 +152,49 @@ def test_no_events_and_no_end() -> None:
     assert (found.num_rows, summary.undecided) == (0, 1)
     empty = [pa.RecordBatch.from_pylist([], schema=on_the_wire([(1, "a", "I", 0, 0)]).schema)]
     assert np.array_equal([batch.num_rows for batch in of(empty)], [1])
+
+
+WRONG = [FIRST_FAULT, FIRST_NULL + 1, FIRST_FAULT, FIRST_NULL + 2, FIRST_FAULT + 2]
+"""Two words, two nulls and a time out of range, as they cross."""
+
+
+def with_wrong(events: Sequence[Event], size: int, monkeypatch: pytest.MonkeyPatch) -> pa.Table:
+    """Events behind wrong ones on the wire, of which a chunk holds `size`."""
+    monkeypatch.setattr(task, "_CHUNK_ROWS", size)
+    valid = on_the_wire(events)
+    wrong = pa.table(
+        {
+            QUERY: pa.nulls(5, pa.int64()), STREAM: pa.nulls(5, pa.string()),
+            LOW: [0] * 5, HIGH: [0] * 5, KIND: WRONG, EXAMPLE: [f"number={k}" for k in range(5)],
+        }
+    )  # fmt: skip
+    return pa.concat_tables([wrong, valid], promote_options="default")
+
+
+@pytest.mark.parametrize("events", [[], [(1, "a", "I", 0, 0)]])
+@pytest.mark.parametrize("size", [1, 2, 100])
+def test_all_that_is_refused_is_counted(
+    events: list[Event], size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = EventColumns.of(event_table([]).schema, TransitionArguments(10))
+    with pytest.raises(DataError) as raised:
+        answered(task_of(columns, 50), with_wrong(events, size, monkeypatch), 1)
+    nulls, words, times = str(raised.value).split("; events: ")
+    assert nulls.startswith(
+        "events: nulls in query_id and stream_id in 2 rows, for example number=1."
+    )
+    assert words.startswith(
+        "words other than 'I' and 'O' in event in 2 rows, for example number=0."
+    )
+    assert " in 1 row, for example number=4" in times
+
+
+@pytest.mark.parametrize("size", [1, 2, 100])
+def test_all_that_is_left_out_is_counted(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = CorrelateOptions(invalid="drop")
+    columns = EventColumns.of(event_table([]).schema, TransitionArguments(10, options=options))
+    wire = with_wrong([(1, "a", "I", 0, 0), (1, "a", "O", 4, 4)], size, monkeypatch)
+    found, summary = answered(task_of(columns, 50), wire.drop(EXAMPLE), 1)
+    assert result_rows(found) == [(1, "a", "I>O", 0, 0, 4, 4), (1, "a", "O>!I", 4, 4, 14, 14)]
+    assert summary.counts.events == 7
+    assert summary.counts.dropped == {"null": 2, "event": 2, "range": 1}
