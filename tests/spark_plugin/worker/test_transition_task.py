@@ -20,6 +20,7 @@ from coincide import (
     transition_tables,
 )
 from coincide.region_transitions.kinds import TRANSITIONS
+from coincide.region_transitions.watches import Repeated
 from cpu_fallback.reference.transitions import Event, transitions
 from spark_plugin.worker.transitions import task
 from spark_plugin.worker.transitions.arguments import TransitionArguments
@@ -136,6 +137,23 @@ def test_only_the_last_watch_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert summary.undecided == 0
     assert len(kept) > 20
     assert max(kept) == 2
+
+
+@pytest.mark.parametrize("size", [1, 2, 100])
+def test_repeated_events_are_counted(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task, "_CHUNK_ROWS", size)
+    times = ((0, "I"), (5, "I"), (20, "I"), (21, "O"))
+    wire = on_the_wire([(1, "a", word, time, time) for time, word in times])
+    wanted: dict[Repeated, Any] = {
+        "first": [(1, "a", "I>!O", 0, 0, 10, 10)],
+        "last": [(1, "a", "I>!O", 5, 5, 15, 15), (1, "a", "I>O", 20, 20, 21, 21)],
+    }
+    for repeated, rows in wanted.items():
+        arguments = TransitionArguments(10, repeated=repeated)
+        columns = EventColumns.of(event_table([]).schema, arguments)
+        found, summary = answered(task_of(columns, 21), wire, 1)
+        assert result_rows(found) == rows
+        assert (summary.counts.repeated, summary.undecided) == (2, 1)
 
 
 def test_intervals_need_a_confidence() -> None:
