@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from spark_plugin.causality import causality_tables, clusters
     from spark_plugin.join import correlate, correlate_files, correlate_tables
     from spark_plugin.streams import stream_correlator
-    from spark_plugin.transitions import transition_tables
+    from spark_plugin.transitions import transition_tables, transitions
     from spark_plugin.ways.files.source import register_source
     from spark_plugin.worker.arrow.template_frames import template_rows
     from spark_plugin.worker.borders.monitor import BorderMonitor
@@ -87,7 +87,7 @@ _HOMES = {
     "spark_plugin.borders": ("border_crossing_tables", "border_crossings", "inside_tables"),
     "spark_plugin.join": ("correlate", "correlate_files", "correlate_tables"),
     "spark_plugin.streams": ("stream_correlator",),
-    "spark_plugin.transitions": ("transition_tables",),
+    "spark_plugin.transitions": ("transition_tables", "transitions"),
     "spark_plugin.ways.files.source": ("register_source",),
     "spark_plugin.worker.arrow.template_frames": ("template_rows",),
     "spark_plugin.worker.borders.monitor": ("BorderMonitor",),
@@ -159,6 +159,7 @@ __all__ = [
     "templates_from_delays",
     "templates_from_densities",
     "transition_tables",
+    "transitions",
     "within",
 ]
 

@@ -13,7 +13,7 @@ from spark_plugin.worker.arrow.frames import arrow_table
 from spark_plugin.worker.borders.arguments import READINGS, BorderArguments
 from spark_plugin.worker.borders.monitor import BorderMonitor
 from spark_plugin.worker.borders.readings import ReadingColumns, read_readings
-from spark_plugin.worker.borders.reports import BorderReport, check_report, tell
+from spark_plugin.worker.borders.reports import BorderReport
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -87,7 +87,7 @@ def border_crossings(
 
     from spark_plugin.dataframes.borders.plan import plan_crossings
 
-    check_report(report)
+    BorderReport.check(report)
     arguments = BorderArguments(stream, time, values, query, options)
     if not isinstance(readings, DataFrame):
         raise SchemaError(
@@ -160,10 +160,10 @@ def border_crossing_tables(
     -----
     DroppedRowsWarning, RoundedTimesWarning
     """
-    check_report(report)
+    BorderReport.check(report)
     monitor = _monitor(queries, stream, time, values, query, options)
     found = _push_all(monitor, readings)
-    tell(monitor.summary(), report)
+    BorderReport.tell(monitor.summary(), report)
     return found
 
 
@@ -198,7 +198,7 @@ def inside_tables(
     """
     monitor = _monitor(queries, stream, time, values, query, options)
     _push_all(monitor, readings)
-    tell(monitor.summary(), None)
+    BorderReport.tell(monitor.summary(), None)
     return monitor.inside()
 
 

@@ -1,17 +1,112 @@
-"""Region transitions: of Arrow tables in one process."""
+"""Region transitions: of DataFrames, and of Arrow tables in one process."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from coincide.errors import SchemaError
 from coincide.options import CorrelateOptions
-from coincide.transitions.watches import Repeated
+from coincide.region_transitions.watches import Repeated
 from coincide.units import Duration
+from spark_plugin.worker.transitions.arguments import TransitionArguments
 from spark_plugin.worker.transitions.monitor import TransitionMonitor, transitions_of_table
-from spark_plugin.worker.transitions.reports import TransitionReport, check_report, tell
+from spark_plugin.worker.transitions.reports import TransitionReport
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def transitions(
+    events: DataFrame,
+    *,
+    within: Duration,
+    confidence: float | None = None,
+    until: Any = None,
+    query: str = "query_id",
+    stream: str = "stream_id",
+    event: str = "event",
+    time: str | Sequence[str] = ("min_time", "max_time"),
+    repeated: Repeated = "raise",
+    options: CorrelateOptions = CorrelateOptions(),
+    report: TransitionReport | None = None,
+) -> DataFrame:
+    """Find transitions and stays among border-crossing events, on Spark.
+
+    The same as `coincide.transition_tables`, with the same arguments. The events of each query and
+    stream are brought to one task and put in order of their midpoints there. Rows of a DataFrame have
+    no order, so events of equal midpoints are taken so that I and O alternate: the first is what the
+    one before them is not; where none is before them, it is of the kind of which there are more, and
+    an I where there are as many. So a stream that `border_crossings` has seen pass through a region
+    enters it first.
+
+    Parameters
+    ----------
+    events : DataFrame
+        Border crossings, in any order.
+    within : int or str
+        The longest dwell time of a transition, 0 or more: ticks, or with a unit, as ``"3min"``.
+    confidence : float, optional
+        The confidence threshold ct, 0 < ct <= 1; needed where timestamps are intervals.
+    until : int, float, datetime, numpy.datetime64 or pa.Scalar, optional
+        The time up to which the data are known, as the time columns hold it. By default the largest
+        max_time of all events, which a job finds at once; it computes the events once more.
+    query, stream : str
+        Columns of the region and of what moves; of any type that can be a key.
+    event : str
+        Column of the words I (the stream enters the region) and O (it leaves it).
+    time : str or (str, str)
+        The min and max column of the timestamps; one name for exact instants.
+    repeated : {"raise", "first", "last"}
+        What an I after an I, or an O after an O, is: as of `coincide.transition_tables`.
+    options : CorrelateOptions
+        Its `unit`, `tick` and `invalid`.
+    report : TransitionReport, optional
+        Is told what was found, left out, and is undecided, once the result was computed.
+
+    Returns
+    -------
+    DataFrame
+        As of `coincide.transition_tables`; times are of the events' types where these are timestamps,
+        and else bigint ticks.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing or of a type that cannot serve.
+    ConditionError
+        If an argument makes no sense, or events are streaming.
+    BackendError
+        If Spark's Python workers cannot run this.
+
+    Events that are invalid or repeated, and are to be refused, and intervals without a confidence, fail
+    the job in which the result is computed: then such an error comes from Spark, as a PythonException.
+    Of repeated ones it counts those of one chunk.
+
+    Warns
+    -----
+    DroppedRowsWarning, RoundedTimesWarning
+        When the report is asked.
+    """
+    from pyspark.sql import DataFrame
+
+    from spark_plugin.dataframes.transitions.plan import plan_transitions
+
+    TransitionReport.check(report)
+    arguments = TransitionArguments(
+        within, confidence, query, stream, event, time, repeated, options
+    )
+    if not isinstance(events, DataFrame):
+        raise SchemaError(
+            f"events must be a Spark DataFrame; found {type(events).__name__}. transition_tables takes"
+            " tables in memory"
+        )
+    planned = plan_transitions(events, until, arguments, observe=report is not None)
+    if report is not None:
+        report.take(None, planned.summary)
+    return planned.dataframe
 
 
 def transition_tables(
@@ -85,11 +180,11 @@ def transition_tables(
     -----
     DroppedRowsWarning, RoundedTimesWarning
     """
-    check_report(report)
+    TransitionReport.check(report)
     monitor = TransitionMonitor(
         within=within, confidence=confidence, query=query, stream=stream, event=event, time=time,
         repeated=repeated, options=options,
     )  # fmt: skip
     found, summary = transitions_of_table(events, until, monitor)
-    tell(summary, report)
+    TransitionReport.tell(summary, report)
     return found

@@ -8,6 +8,7 @@ import typer
 
 from spark_plugin.command_line import border_options as b
 from spark_plugin.command_line import options as o
+from spark_plugin.command_line import transition_options as t
 from spark_plugin.command_line.help_texts import (
     BORDERS_EXAMPLES,
     BORDERS_HELP,
@@ -15,6 +16,8 @@ from spark_plugin.command_line.help_texts import (
     DOCTOR_HELP,
     JOIN_EXAMPLES,
     JOIN_HELP,
+    TRANSITIONS_EXAMPLES,
+    TRANSITIONS_HELP,
 )
 
 app = typer.Typer(
@@ -139,6 +142,39 @@ def borders(
     from spark_plugin.command_line.summary import print_summary
 
     print_summary(run_borders(border_request(**words)), as_json)
+
+
+@app.command(help=TRANSITIONS_HELP, epilog=TRANSITIONS_EXAMPLES)
+def transitions(
+    events: t.Events,
+    output: o.Output,
+    within: t.Within,
+    overwrite: o.Overwrite = False,
+    file_format: o.FileFormat = None,
+    query: t.Query = "query_id",
+    stream: b.Stream = "stream_id",
+    event: t.Event = "event",
+    time: t.Time = "min_time,max_time",
+    unit: o.Unit = None,
+    tick: o.TickUnit = None,
+    invalid: t.Invalid = "raise",
+    confidence: t.Confidence = None,
+    until: t.Until = None,
+    repeated: t.Repeated = "raise",
+    engine: t.Engine = "spark",
+    master: o.Master = None,
+    conf: o.Conf = None,
+    as_json: o.AsJson = False,
+    debug: o.Debug = False,
+) -> None:
+    """Find region transitions."""
+    words = dict(locals())
+    as_json = words.pop("as_json")
+
+    from spark_plugin.command_line.summary import print_summary
+    from spark_plugin.command_line.transitions import run_transitions, transition_request
+
+    print_summary(run_transitions(transition_request(**words)), as_json)
 
 
 @app.command(help=DEMO_HELP)

@@ -11,7 +11,7 @@ from spark_plugin.command_line.arrow_inputs import ArrowInput
 from spark_plugin.command_line.input_checks import check_complete, check_zones, path_columns
 from spark_plugin.command_line.inputs import Source
 from spark_plugin.ways.files.time_order import TimeOrdered
-from spark_plugin.worker.arrow.schemas import plain_type
+from spark_plugin.worker.arrow.schemas import plain_schema
 from spark_plugin.worker.borders.arguments import BorderArguments
 
 
@@ -76,7 +76,7 @@ class BorderInputs:
         Problem, SchemaError
             If they cannot be read, or lack a column.
         """
-        return _plain(self.readings.typed(self.arguments.columns, self.types))
+        return plain_schema(self.readings.typed(self.arguments.columns, self.types))
 
     def checked_schema(self) -> pa.Schema:
         """The same, where the files are to be read by PyArrow, and must go together."""
@@ -103,8 +103,4 @@ class BorderInputs:
             if ordered is not None:
                 return schema, ordered.tables()
         table = self.readings.table(self.arguments.columns, self.types)
-        return _plain(table.schema), [table]
-
-
-def _plain(schema: pa.Schema) -> pa.Schema:
-    return pa.schema([(field.name, plain_type(field.type)) for field in schema])
+        return plain_schema(table.schema), [table]

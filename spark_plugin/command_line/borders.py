@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from coincide.borders.options import BorderOptions
-from coincide.errors import ConditionError
 from spark_plugin.command_line.border_inputs import BorderInputs
 from spark_plugin.command_line.input_checks import check_for_spark, path_columns
 from spark_plugin.command_line.outputs import local_output, spark_output, write_frame
 from spark_plugin.command_line.progress import Progress
 from spark_plugin.command_line.requests import Request, checked
-from spark_plugin.command_line.runs import spark_at_work, written
+from spark_plugin.command_line.runs import finished, spark_at_work, written
 from spark_plugin.command_line.summary import Finished
 from spark_plugin.worker.borders.arguments import QUERIES, READINGS, BorderArguments
 from spark_plugin.worker.borders.reports import BorderSummary, warning_words
@@ -106,7 +105,7 @@ def _run_local(request: BorderRequest, inputs: BorderInputs, progress: Progress)
         rows = written(job.batches(tables), job.schema, output, say)
         output.publish()
         seconds = time.perf_counter() - started
-    return _finished(request, job.summary(), rows, seconds)
+    return finished(request, "crossings", _counted(job.summary()), rows, seconds)
 
 
 def _run_spark(request: BorderRequest, inputs: BorderInputs, progress: Progress) -> Finished:
@@ -125,14 +124,11 @@ def _run_spark(request: BorderRequest, inputs: BorderInputs, progress: Progress)
                 plan = plan_crossings(readings, queries, request.arguments, observe=True)
             with progress.following(spark, "looking for crossings"):
                 write_frame(plan.dataframe, output)
-            try:
-                summary = plan.summary()
-            except ConditionError:  # nothing was counted
-                summary = None
+            counted = _counted(plan.summary()) if plan.stage.is_observable else None
             seconds = time.perf_counter() - started
         rows = output.rows()
         output.publish()
-    return _finished(request, summary, rows, seconds, start_seconds)
+    return finished(request, "crossings", counted, rows, seconds, start_seconds)
 
 
 def _checked_before_spark(request: BorderRequest, inputs: BorderInputs) -> pa.Table | None:
@@ -145,22 +141,10 @@ def _checked_before_spark(request: BorderRequest, inputs: BorderInputs) -> pa.Ta
     return queries
 
 
-def _finished(
-    request: BorderRequest,
-    summary: BorderSummary | None,
-    rows: int | None,
-    seconds: float,
-    start_seconds: float | None = None,
-) -> Finished:
-    values: dict[str, object] = {}
-    lines = [("crossings", "not counted")]
-    if summary is not None:
-        values = {**asdict(summary), "tick": None if summary.tick is None else summary.tick.unit}
-        values["rounded"] = summary.rounded or None
-        lines = _lines(summary)
-    return Finished(
-        values, lines, rows, seconds, request.hide(request.output), request.engine, start_seconds
-    )
+def _counted(summary: BorderSummary) -> tuple[dict[str, object], list[tuple[str, str]]]:
+    tick = None if summary.tick is None else summary.tick.unit
+    values = {**asdict(summary), "tick": tick, "rounded": summary.rounded or None}
+    return values, _lines(summary)
 
 
 def _lines(summary: BorderSummary) -> list[tuple[str, str]]:

@@ -69,6 +69,34 @@ degrees; without Java:
 """
     + _EXIT_CODES
 )
+TRANSITIONS_HELP = (
+    "Find out how long streams stayed inside regions, and outside.\n\n"
+    "EVENTS say when a stream came into a region (I) or left it (O), as [b]coincide borders[/b] finds them."
+    " An event and the next one of its query and stream are a transition, I>O or O>I, where the time"
+    " between them is at most --within, and else the first one begins a stay, I>!O or O>!I, which came true"
+    " when that time had passed. Timestamps are intervals, and the time between two of them is uncertain: a"
+    " row is given out when its probability reaches --confidence.\n\n"
+    "Inputs are Parquet, CSV with a header, or Arrow IPC, with the columns query_id, stream_id, event and"
+    " the two ends of the timestamps, min_time and max_time; --query, --stream, --event and --time say what"
+    " these are called."
+)
+TRANSITIONS_EXAMPLES = (
+    """
+[b]Examples[/b]
+
+Cars that left the garage within three minutes, and those that stayed:
+
+    [cyan]coincide transitions crossings -o parked --within 3min \\
+      --confidence 0.9[/cyan]
+
+The same of exact times, in one file, without Java; what nobody saw by
+noon had not happened by then:
+
+    [cyan]coincide transitions log.csv -o parked.parquet --within 3min \\
+      --time at --until 2024-05-01T12:00:00Z --engine local[/cyan]
+"""
+    + _EXIT_CODES
+)
 DEMO_HELP = (
     "Make a sample of badge readers and door sensors, join it, and say what was found.\n\n"
     "The sample knows when everything really happened, the join does not. So the answer can be"

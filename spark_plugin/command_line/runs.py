@@ -13,6 +13,7 @@ from spark_plugin.command_line.interruption import raise_if_interrupted
 from spark_plugin.command_line.progress import Progress
 from spark_plugin.command_line.requests import Request
 from spark_plugin.command_line.spark_session import session
+from spark_plugin.command_line.summary import Finished
 from spark_plugin.worker.files.outputs import Output
 from spark_plugin.worker.files.parquet_rows import ParquetRows
 
@@ -57,3 +58,28 @@ def spark_at_work(
         raise_if_interrupted()
         yield spark, started, started - begun
     raise_if_interrupted()
+
+
+def finished(
+    request: Request,
+    what: str,
+    counted: tuple[dict[str, object], list[tuple[str, str]]] | None,
+    rows: int | None,
+    seconds: float,
+    start_seconds: float | None = None,
+) -> Finished:
+    """What a command says of itself in the end.
+
+    Parameters
+    ----------
+    request : Request
+    what : str
+        It was to find.
+    counted : (dict, list) or None
+        The counts as `Finished` takes them; None if nothing was counted.
+    rows, seconds, start_seconds
+        As of `Finished`.
+    """
+    values, about = counted or ({}, [(what, "not counted")])
+    output = request.hide(request.output)
+    return Finished(values, about, rows, seconds, output, request.engine, start_seconds)

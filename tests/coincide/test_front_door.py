@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import subprocess
 import sys
 
@@ -15,6 +16,12 @@ def test_every_name_is_there() -> None:
     for name in coincide.__all__:
         assert getattr(coincide, name) is not None
     assert coincide.correlate.__module__ == "spark_plugin.join"
+
+
+def test_no_module_hides_a_name() -> None:
+    """Python makes a module an attribute of its package when it is imported, whatever was there."""
+    modules = {module.name for module in pkgutil.iter_modules(coincide.__path__)}
+    assert not modules.intersection(coincide.__all__)
 
 
 def test_an_unknown_name() -> None:

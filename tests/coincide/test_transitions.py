@@ -9,13 +9,13 @@ import pytest
 
 from coincide.condition import Window
 from coincide.probability import DECISION_SLACK, qualifies
-from coincide.transitions.decision import (
+from coincide.region_transitions.decision import (
     DwellRule,
     decide_dwells,
     decide_waits,
     dwell_probabilities,
 )
-from coincide.transitions.ordering import behind_their_group, stable_order, time_order
+from coincide.region_transitions.ordering import behind_their_group, stable_order, time_order
 from cpu_fallback.reference.decision import satisfaction_probability
 
 FAR = 2**70

@@ -9,15 +9,24 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from coincide import TimingCondition, within
+from spark_plugin.cluster.spark_errors import explain_spark
 from tests.helpers import strategies
 from tests.helpers.comparison import KEY_TYPES, assert_answer
 from tests.helpers.strategies import EPOCH_NS, JoinCase, Row, Scale
 
 TYPES = {"case": pa.int32(), "min_time": pa.int64(), "max_time": pa.int64(), "id": pa.int64()}
+
+
+SPREAD: dict[str, object] = {
+    "spark.sql.adaptive.coalescePartitions.enabled": False, "spark.sql.shuffle.partitions": 3,
+}  # fmt: skip
+"""Settings under which an exchange of few rows has more than one partition."""
 
 
 class Pack(NamedTuple):
@@ -126,3 +135,12 @@ def jobs(spark: SparkSession, group: str) -> Iterator[list[int]]:
     finally:
         context.setLocalProperty("spark.jobGroup.id", None)
         started += context.statusTracker().getJobIdsForGroup(group)
+
+
+def refusal(found: DataFrame) -> str:
+    """What the job says that computes a result and fails."""
+    with pytest.raises(PySparkException) as raised:
+        found.collect()
+    is_bad_use, words = explain_spark(raised.value)
+    assert is_bad_use
+    return words

@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 import coincide
 from coincide import BorderOptions, BorderReport, border_crossing_tables, border_crossings
-from spark_plugin.cluster.spark_errors import explain_spark
 from tests.helpers.border_tables import (
     NAMES,
     counts_of,
@@ -22,7 +20,7 @@ from tests.helpers.border_tables import (
     random_readings,
     sorted_rows,
 )
-from tests.helpers.spark_cases import frame, jobs, settings
+from tests.helpers.spark_cases import SPREAD, frame, jobs, refusal, settings
 
 pytestmark = pytest.mark.spark
 
@@ -46,15 +44,6 @@ def readings(**columns: Any) -> pa.Table:
     return pa.table({**given, **columns})
 
 
-def refusal(found: DataFrame) -> str:
-    """What the job says that computes it."""
-    with pytest.raises(PySparkException) as raised:
-        found.collect()
-    is_bad_use, words = explain_spark(raised.value)
-    assert is_bad_use
-    return words
-
-
 @pytest.mark.parametrize("types", TYPES)
 def test_crossings_are_those_of_tables(spark: SparkSession, types: str) -> None:
     streams, ids, times, more = TYPES[types]
@@ -66,7 +55,7 @@ def test_crossings_are_those_of_tables(spark: SparkSession, types: str) -> None:
     report, expected = BorderReport(), BorderReport()
     wanted = border_crossing_tables(given, queries, options=options, report=expected, **names)
     asked = frame(spark, queries) if types == "days, clocks" else queries
-    with settings(spark, {"spark.sql.execution.arrow.maxRecordsPerBatch": 13}):
+    with settings(spark, {**SPREAD, "spark.sql.execution.arrow.maxRecordsPerBatch": 13}):
         found = border_crossings(
             frame(spark, given).repartition(3), asked, options=options, report=report, **names
         )
@@ -102,7 +91,8 @@ INVALID = pa.table(
 def test_invalid_readings_fail_the_job_with_their_count_and_an_example(spark: SparkSession) -> None:
     options = BorderOptions(unit="s")
     given = frame(spark, INVALID).repartition(4)
-    words = refusal(border_crossings(given, QUERIES, options=options))
+    with settings(spark, SPREAD):
+        words = refusal(border_crossings(given, QUERIES, options=options))
     with pytest.raises(coincide.DataError) as raised:
         border_crossing_tables(INVALID, QUERIES, options=options)
     wanted = str(raised.value)

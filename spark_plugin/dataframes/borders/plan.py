@@ -8,13 +8,13 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
-from coincide.borders.crossings import EVENTS, IN, OUT
+from coincide.borders.crossings import EVENTS
 from coincide.errors import ConditionError
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.dataframes.borders.queries import CollectedQueries
 from spark_plugin.dataframes.borders.readings import ReadingFrame
-from spark_plugin.dataframes.columns import decode, literal, quoted, text, wire_type
 from spark_plugin.dataframes.output_columns import check_told_apart
+from spark_plugin.dataframes.results import handed_out, wire_schema
 from spark_plugin.dataframes.stage import CountedStage
 from spark_plugin.worker.borders.arguments import READINGS, BorderArguments
 from spark_plugin.worker.borders.reports import BorderSummary
@@ -85,19 +85,12 @@ def plan_crossings(
     columns = replace(given.columns, arguments=replace(arguments, options=options))
     stage = CountedStage.of(readings.sparkSession, options.backend, observe)
     kinds = _kinds(given, asked, arguments)
-    schema = T.StructType(
-        [T.StructField(f"out{i}", wire_type(kind)) for i, kind in enumerate(kinds)]
-    )
+    schema = wire_schema(kinds)
     task = CrossingTask(
         columns, asked.shipped(readings.sparkSession), tuple(schema.names), stage.metrics
     )
     found = stage.run(given.wire_rows(), task, schema)
-    result = found.selectExpr(
-        *(
-            f"{_decoded(wire, name, kind)} AS {quoted(name)}"
-            for wire, name, kind in zip(schema.names, arguments.made, kinds, strict=True)
-        )
-    )
+    result = handed_out(found, arguments.made, kinds, {"event": EVENTS})
     known = BorderSummary(
         queries=len(asked.queries.ids), empty=asked.queries.empty, tick=columns.tick
     )
@@ -110,9 +103,3 @@ def _kinds(
     """Types of the result's columns, events as they cross."""
     times = [given.result_time] * (len(arguments.made) - 3)
     return [asked.kind, given.stream.dataType, T.LongType(), *times]
-
-
-def _decoded(wire: str, name: str, kind: T.DataType) -> str:
-    if name == "event":
-        return f"IF({wire} = {literal(IN)}, {text(EVENTS[IN])}, {text(EVENTS[OUT])})"
-    return decode(wire, kind)

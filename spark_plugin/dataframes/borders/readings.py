@@ -19,6 +19,7 @@ from spark_plugin.dataframes.columns import (
     quoted,
 )
 from spark_plugin.dataframes.examples import example
+from spark_plugin.dataframes.results import result_time
 from spark_plugin.dataframes.timestamps import in_range
 from spark_plugin.worker.borders.arguments import READINGS, BorderArguments
 from spark_plugin.worker.borders.readings import REASONS, ReadingColumns
@@ -76,8 +77,7 @@ class ReadingFrame:
     @property
     def result_time(self) -> T.DataType:
         """The type in which times are handed out."""
-        kind = field_of(self.source, READINGS, self.columns.arguments.time).dataType
-        return kind if isinstance(kind, (T.TimestampType, T.TimestampNTZType)) else T.LongType()
+        return result_time(field_of(self.source, READINGS, self.columns.arguments.time).dataType)
 
     def wire_rows(self) -> DataFrame:
         """Readings on the wire, exchanged by stream.

@@ -143,6 +143,11 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
     return pa.binary() if pa.types.is_binary_view(kind) else kind
 
 
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """A schema without encodings."""
+    return pa.schema([(field.name, plain_type(field.type)) for field in schema])
+
+
 def with_like_keys(schemas: Sequence[pa.Schema], by: Sequence[str]) -> list[pa.Schema]:
     """Both schemas, text keys of one type: writers differ in how they store strings, not in what.
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from coincide.errors import ConditionError, brief
 from coincide.units import Tick
 from coincide.warnings import CoincideWarning, DroppedRowsWarning, RoundedTimesWarning
 from spark_plugin.worker.arrow.time_words import length_words
 from spark_plugin.worker.borders.arguments import READINGS
 from spark_plugin.worker.borders.readings import REASONS
+from spark_plugin.worker.reports.later import LaterReport
 from spark_plugin.worker.reports.metrics import of_bits
 from spark_plugin.worker.reports.reports import warn
 
@@ -77,63 +77,16 @@ COUNTED = (
 """What tasks count, by name; `rounded` as `as_bits` has it."""
 
 
-class BorderReport:
+class BorderReport(LaterReport[BorderSummary]):
     """Takes what `border_crossings` tells: give one as ``report=``, then ask its `summary`."""
 
-    def __init__(self) -> None:
-        self._known: BorderSummary | None = None
-        self._finish: Callable[[], BorderSummary] | None = None
+    operator = "border_crossings"
 
-    def summary(self) -> BorderSummary:
-        """What was found.
-
-        Of a DataFrame, which is computed later, this waits for its first action; what that read is
-        counted. Warnings are given then.
-
-        Raises
-        ------
-        ConditionError
-            If nothing has reported here yet, or Spark has not counted.
-        """
-        if self._finish is not None:
-            self._known, self._finish = self._finish(), None
-            warn_of(self._known)
-        if self._known is None:
-            raise ConditionError(
-                "nothing has reported here; give this report to border_crossings(..., report=report), and"
-                " use its result first"
-            )
-        return self._known
-
-    def take(
-        self, known: BorderSummary | None, finish: Callable[[], BorderSummary] | None = None
-    ) -> None:
-        """What is known, or how to ask for it once a result was computed."""
-        self._known, self._finish = known, finish
-
-
-def check_report(report: object) -> None:
-    """Refuse what is no report.
-
-    Raises
-    ------
-    ConditionError
-    """
-    if report is not None and not isinstance(report, BorderReport):
-        raise ConditionError(f"report must be a BorderReport(); found {brief(report)}")
-
-
-def tell(summary: BorderSummary, report: BorderReport | None) -> None:
-    """Hand a summary to the report, if there is one, and warn of what is lost."""
-    if report is not None:
-        report.take(summary)
-    warn_of(summary)
-
-
-def warn_of(summary: BorderSummary) -> None:
-    """Warn of readings that were left out, and of times that were rounded."""
-    for words, kind in warning_words(summary):
-        warn(f"{READINGS}, {summary.readings:,} rows: {words}", kind)
+    @staticmethod
+    def warn_of(summary: BorderSummary) -> None:
+        """Warn of readings that were left out, and of times that were rounded."""
+        for words, kind in warning_words(summary):
+            warn(f"{READINGS}, {summary.readings:,} rows: {words}", kind)
 
 
 def warning_words(summary: BorderSummary) -> list[tuple[str, type[CoincideWarning]]]:

@@ -10,8 +10,8 @@ from coincide.condition import TimingCondition
 from coincide.errors import ConditionError, SchemaError, brief
 from coincide.options import CorrelateOptions, check_choice
 from coincide.predicates import Within
-from coincide.transitions.decision import DwellRule
-from coincide.transitions.watches import REPEATED, Repeated
+from coincide.region_transitions.decision import DwellRule
+from coincide.region_transitions.watches import REPEATED, Repeated
 from coincide.units import Duration, Tick, parse_duration
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of
 from spark_plugin.worker.timestamps.intervals import IntervalColumns

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from coincide.errors import ConditionError, SchemaError, brief
-from coincide.transitions.decision import DwellRule
+from coincide.region_transitions.decision import DwellRule
 from coincide.units import Tick
 from spark_plugin.worker.arrow.schemas import (
     arrow_time_column,

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from coincide.errors import ConditionError, SchemaError
 from coincide.options import CorrelateOptions
-from coincide.transitions.ordering import time_order
-from coincide.transitions.watches import Repeated
+from coincide.region_transitions.ordering import time_order
+from coincide.region_transitions.watches import Repeated
 from coincide.units import Duration
 from spark_plugin.worker.arrow.frames import arrow_table, offers_arrow
 from spark_plugin.worker.arrow.time_words import time_words

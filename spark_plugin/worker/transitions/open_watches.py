@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.errors import DataError
-from coincide.transitions.kinds import STAYS, TRANSITIONS
-from coincide.transitions.ordering import behind_their_group, stable_order
-from coincide.transitions.watches import (
+from coincide.region_transitions.kinds import STAYS, TRANSITIONS
+from coincide.region_transitions.ordering import behind_their_group, stable_order
+from coincide.region_transitions.watches import (
     Crossings,
     Found,
     decided_by_the_clock,
@@ -21,7 +21,13 @@ from spark_plugin.worker.arrow.ids import Ids
 from spark_plugin.worker.transitions.arguments import SIDE
 from spark_plugin.worker.transitions.columns import EventColumns
 from spark_plugin.worker.transitions.ids import PairIds
-from spark_plugin.worker.transitions.reading import HINT, Batch, described, rows_in_words
+from spark_plugin.worker.transitions.reading import (
+    HINT,
+    Batch,
+    described,
+    rows_in_words,
+    words_of_repeated,
+)
 from spark_plugin.worker.transitions.reports import TransitionCounts
 
 _BATCH_ROWS = 1_000_000
@@ -151,14 +157,9 @@ class OpenWatches:
         )
 
     def _refuse_repeated(self, batch: Batch, order: np.ndarray, again: np.ndarray) -> None:
-        if self._columns.arguments.repeated != "raise":
-            return
-        example = described(batch, int(order[np.argmax(again)]), self._columns)
-        raise DataError(
-            f"{SIDE}: {rows_in_words(int(again.sum()))} with events that repeat the one before, I after I"
-            f" or O after O, for example {example}. I and O of one query and stream alternate: mend the"
-            " data, or let the first or the last of a run count, by repeated='first' or repeated='last'"
-        )
+        if self._columns.arguments.repeated == "raise":
+            example = described(batch, int(order[np.argmax(again)]), self._columns)
+            raise DataError(words_of_repeated(int(again.sum()), example))
 
 
 def _counted(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow.compute as pc
 
 from coincide.borders.crossings import EVENTS
 from coincide.errors import ConditionError, DataError
-from coincide.transitions.watches import Crossings
+from coincide.region_transitions.watches import Crossings
 from spark_plugin.worker.arrow.schemas import column_of
 from spark_plugin.worker.arrow.tables import example_row, readable
 from spark_plugin.worker.arrow.ticks import contiguous
@@ -100,8 +101,7 @@ def read_events(table: pa.Table, columns: EventColumns, clock: int | None) -> Re
     if faults:
         valid = ~np.logical_or.reduce(list(faults.values()))
         batch = batch.rows(np.flatnonzero(valid))
-    if arguments.confidence is None:
-        _check_exact(batch, columns)
+    check_exact(batch, columns)
     dropped = {reason: int(mask.sum()) for reason, mask in faults.items()}
     return Reading(batch, table.num_rows, dropped, times.rounded(valid))
 
@@ -139,34 +139,65 @@ def _mask(values: pa.Array) -> np.ndarray:
 def _complaint(
     table: pa.Table, columns: EventColumns, faults: dict[str, np.ndarray], clock: int | None
 ) -> str:
-    messages, names = [], columns.arguments.columns
+    names, found = columns.arguments.columns, {}
     for reason, mask in faults.items():
         one = table.slice(int(np.argmax(mask)), 1)
         example = example_row({name: readable(one.column(name)[0]) for name in names})
+        found[reason] = int(mask.sum()), example
+    null = [name for name in names if table.column(name).null_count]
+    return words_of_invalid(columns, found, null, clock)
+
+
+def words_of_invalid(
+    columns: EventColumns,
+    faults: Mapping[str, tuple[int, str]],
+    null: Sequence[str],
+    clock: int | None = None,
+) -> str:
+    """What is wrong with invalid events, and what to do.
+
+    Parameters
+    ----------
+    columns : EventColumns
+    faults : mapping of str to (int, str)
+        By reason, how many events there are, and one of them in words.
+    null : sequence of str
+        The columns that have nulls.
+    clock : int or None
+        As of `read_events`.
+    """
+    messages = []
+    for reason, (count, example) in faults.items():
         if reason in INVALID_REASONS:
-            messages.append(describe_invalid(columns.times, reason, int(mask.sum()), example))
+            messages.append(describe_invalid(columns.times, reason, count, example))
             continue
         messages.append(
-            f"{SIDE}: {_words(table, columns, reason, clock)} in {rows_in_words(int(mask.sum()))}, for"
-            f" example {example}. Mend the data, or {HINT}"
+            f"{SIDE}: {_words(columns, reason, null, clock)} in {rows_in_words(count)}, for example"
+            f" {example}. Mend the data, or {HINT}"
         )
     return "; ".join(messages)
 
 
-def _words(table: pa.Table, columns: EventColumns, reason: str, clock: int | None) -> str:
-    arguments = columns.arguments
+def _words(columns: EventColumns, reason: str, null: Sequence[str], clock: int | None) -> str:
     if reason == "null":
-        holding = [name for name in arguments.columns if table.column(name).null_count]
-        return f"nulls in {' and '.join(holding)}"
+        return f"nulls in {' and '.join(null)}"
     if reason == "event":
-        return f"words other than 'I' and 'O' in {arguments.event}"
+        return f"words other than 'I' and 'O' in {columns.arguments.event}"
     assert reason == "late"
     assert clock is not None
     scale = columns.times.scales[0]
     return f"times in {scale.column.name} before {time_words(clock, scale)}, to where the clock had gone,"
 
 
-def _check_exact(batch: Batch, columns: EventColumns) -> None:
+def check_exact(batch: Batch, columns: EventColumns) -> None:
+    """Refuse intervals where there is no confidence to decide them with.
+
+    Raises
+    ------
+    ConditionError
+    """
+    if columns.arguments.confidence is not None:
+        return
     crossings = batch.crossings
     uncertain = crossings.min_time != crossings.max_time
     if uncertain.any():
@@ -191,6 +222,15 @@ def described(batch: Batch, row: int, columns: EventColumns) -> str:
             lower.column.name: time_words(int(crossings.min_time[row]), lower),
             upper.column.name: time_words(int(crossings.max_time[row]), upper),
         }
+    )
+
+
+def words_of_repeated(count: int, example: str) -> str:
+    """What is wrong with events that repeat the one before them, and what to do."""
+    return (
+        f"{SIDE}: {rows_in_words(count)} with events that repeat the one before, I after I or O after O,"
+        f" for example {example}. I and O of one query and stream alternate: mend the data, or let the"
+        " first or the last of a run count, by repeated='first' or repeated='last'"
     )
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from coincide.errors import ConditionError, brief
-from coincide.transitions.kinds import TRANSITIONS
+from coincide.region_transitions.kinds import TRANSITIONS
 from coincide.units import Tick
-from coincide.warnings import DroppedRowsWarning, RoundedTimesWarning
+from coincide.warnings import CoincideWarning, DroppedRowsWarning, RoundedTimesWarning
 from spark_plugin.worker.arrow.time_words import length_words
+from spark_plugin.worker.reports.later import LaterReport
+from spark_plugin.worker.reports.metrics import of_bits
 from spark_plugin.worker.reports.reports import warn
 from spark_plugin.worker.transitions.arguments import SIDE
 
-_REASONS = {
+REASONS = {
     "null": "with nulls",
     "event": "whose event is neither I nor O",
     "not_finite": "with NaN or infinity",
@@ -49,7 +51,7 @@ class TransitionCounts:
     neither: int = 0
 
     def __add__(self, other: TransitionCounts) -> TransitionCounts:
-        reasons = [r for r in _REASONS if r in self.dropped or r in other.dropped]
+        reasons = [r for r in REASONS if r in self.dropped or r in other.dropped]
         return TransitionCounts(
             self.events + other.events,
             {r: self.dropped.get(r, 0) + other.dropped.get(r, 0) for r in reasons},
@@ -79,55 +81,44 @@ class TransitionSummary:
     rounded: float = 0.0
     tick: Tick | None = None
 
-
-class TransitionReport:
-    """Takes what `transition_tables` tells: give one as ``report=``, then ask its `summary`."""
-
-    def __init__(self) -> None:
-        self._known: TransitionSummary | None = None
-
-    def summary(self) -> TransitionSummary:
-        """What was found.
-
-        Raises
-        ------
-        ConditionError
-            If nothing has reported here.
-        """
-        if self._known is None:
-            raise ConditionError(
-                "nothing has reported here; give this report to transition_tables(..., report=report)"
-            )
-        return self._known
-
-    def take(self, known: TransitionSummary) -> None:
-        """What is known."""
-        self._known = known
-
-
-def check_report(report: object) -> None:
-    """Refuse what is no report.
-
-    Raises
-    ------
-    ConditionError
-    """
-    if report is not None and not isinstance(report, TransitionReport):
-        raise ConditionError(f"report must be a TransitionReport(); found {brief(report)}")
-
-
-def tell(summary: TransitionSummary, report: TransitionReport | None) -> None:
-    """Hand a summary to the report, if there is one, and warn of what is lost."""
-    if report is not None:
-        report.take(summary)
-    counts = summary.counts
-    if counts.dropped:
-        listed = ", ".join(f"{n:,} {_REASONS[why]}" for why, n in counts.dropped.items())
-        warn(
-            f"{SIDE}, {counts.events:,} rows: {sum(counts.dropped.values()):,} invalid, left out"
-            f" ({listed})",
-            DroppedRowsWarning,
+    @classmethod
+    def of_counts(cls, counts: Mapping[str, int], tick: Tick) -> TransitionSummary:
+        """From what tasks have counted: the numbers of `COUNTED`."""
+        told = TransitionCounts(
+            counts["events"],
+            {reason: counts[reason] for reason in REASONS if counts[reason]},
+            counts["repeated"],
+            {word: counts[word] for word in TRANSITIONS},
+            counts["neither"],
         )
+        return cls(told, counts["undecided"], of_bits(counts["rounded"]), tick)
+
+
+COUNTED = ("events", *REASONS, "repeated", *TRANSITIONS, "neither", "undecided", "rounded")
+"""What tasks count, by name; `rounded` as `as_bits` has it."""
+
+
+class TransitionReport(LaterReport[TransitionSummary]):
+    """Takes what `transitions` tells: give one as ``report=``, then ask its `summary`."""
+
+    operator = "transitions"
+
+    @staticmethod
+    def warn_of(summary: TransitionSummary) -> None:
+        """Warn of events that were left out, and of times that were rounded."""
+        for words, kind in warning_words(summary):
+            warn(f"{SIDE}, {summary.counts.events:,} rows: {words}", kind)
+
+
+def warning_words(summary: TransitionSummary) -> list[tuple[str, type[CoincideWarning]]]:
+    """What is lost, in words, with the category of each."""
+    found: list[tuple[str, type[CoincideWarning]]] = []
+    dropped = summary.counts.dropped
+    if dropped:
+        listed = ", ".join(f"{n:,} {REASONS[why]}" for why, n in dropped.items())
+        words = f"{sum(dropped.values()):,} invalid, left out ({listed})"
+        found.append((words, DroppedRowsWarning))
     if summary.rounded and summary.tick is not None:
         change = length_words(summary.rounded, summary.tick, digits=3)
-        warn(f"{SIDE}: times rounded by up to {change}", RoundedTimesWarning)
+        found.append((f"times rounded by up to {change}", RoundedTimesWarning))
+    return found

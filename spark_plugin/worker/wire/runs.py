@@ -32,13 +32,26 @@ class Runs:
         int64 array, shape (n,)
             Ascending.
         """
-        begins = np.zeros(len(keys[0]), np.int64)
-        for key in keys:
-            begins[1:] |= _differ(key)
+        is_new = begins(keys)
         first = [key[0] for key in keys]
-        begins[0] = self._last is None or not all(map(pa.Scalar.equals, first, self._last))
+        is_new[0] = self._last is None or not all(map(pa.Scalar.equals, first, self._last))
         self._last = [key[-1] for key in keys]
-        return np.cumsum(begins)
+        return np.cumsum(is_new)
+
+
+def begins(keys: Sequence[pa.Array]) -> np.ndarray:
+    """Which rows begin a key, the first one among them: bool array, shape (n,), n > 0.
+
+    Parameters
+    ----------
+    keys : sequence of pa.Array, shape (n,)
+        Columns of the key, without nulls, equal keys next to each other.
+    """
+    found = np.zeros(len(keys[0]), np.bool_)
+    found[0] = True
+    for key in keys:
+        found[1:] |= _differ(key)
+    return found
 
 
 def _differ(key: pa.Array) -> np.ndarray:

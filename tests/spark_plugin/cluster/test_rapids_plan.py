@@ -15,7 +15,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from coincide import CorrelateOptions, TimingCondition, within
+from coincide import (
+    BorderOptions,
+    BorderReport,
+    ConditionError,
+    CorrelateOptions,
+    TimingCondition,
+    border_crossings,
+    transitions,
+    within,
+)
 from spark_plugin.cluster.accelerator import JAR_VARIABLE, find_jar
 from spark_plugin.cluster.rapids import RapidsOptions, rapids_settings
 from tests.helpers.places import ROOT
@@ -82,6 +91,7 @@ ONE_STEP = [
     for name, case in BROADCASTS.items()
     if name.startswith("right") or not {"how", "emit"} & set(case)
 ]
+BY_STREAM = ("crossings", "crossings dropped", "transitions")
 LOOK = "look"
 """The query that measures both sides before slices are cut."""
 
@@ -144,6 +154,7 @@ def run(folder: str) -> None:
         if name == "slices":
             reports["exact"] = planned.dataframe.count()
     reports[LOOK] = report(collected[0])
+    reports |= by_stream(left, report)
     reports["settings"] = known_settings(spark)
     events_file = f"{folder}/events.parquet"
     arguments = [
@@ -156,6 +167,34 @@ def run(folder: str) -> None:
     ]
     Path(folder, "reports.json").write_text(json.dumps(reports))
     spark.stop()
+
+
+def by_stream(events, report) -> dict:
+    """Operators whose tasks go through one stream after the other."""
+    names = {"stream": "station", "time": "low", "values": ["weight", "phase"]}
+    lower = {"lower_weight": [5.0, 30.0], "lower_phase": [None, 1]}
+    queries = pa.table(
+        {"query_id": [1, 2], **lower, "upper_weight": [50, 40], "upper_phase": [2, 3]}
+    )
+    counts = BorderReport()
+    found = border_crossings(events, queries, report=counts, **names)
+    dropped = BorderOptions(invalid="drop")
+    reports = {
+        "crossings": report(found),
+        "crossings dropped": report(border_crossings(events, queries, options=dropped, **names)),
+        "transitions": report(
+            transitions(
+                events.selectExpr("*", "IF(id % 2 = 0, 'I', 'O') AS event"),
+                within=90, confidence=0.5, query="phase", stream="station", time=("low", "high"),
+            )
+        ),
+        "found": found.count(),
+    }  # fmt: skip
+    try:
+        counts.summary()
+    except ConditionError as error:
+        reports["not counted"] = str(error)
+    return reports
 
 
 def known_settings(spark) -> list[str]:
@@ -227,7 +266,7 @@ def reports(java_home: str, tmp_path_factory: pytest.TempPathFactory) -> dict:
 WHOLLY_ON_GPU = [name for name in CASES if "timestamps" not in name and name != "wall clocks"]
 
 
-@pytest.mark.parametrize("name", [*WHOLLY_ON_GPU, *ONE_STEP, LOOK])
+@pytest.mark.parametrize("name", [*WHOLLY_ON_GPU, *ONE_STEP, *BY_STREAM, LOOK])
 def test_everything_would_run_on_the_gpu(reports: dict, name: str) -> None:
     assert not_on_gpu(reports[name]) == {}
     assert bridged(reports[name]) == set()
@@ -240,6 +279,18 @@ def test_the_report_names_every_operator_of_the_plan(reports: dict, name: str) -
     assert named.count("UnionExec") == 1
     assert named.count("FileSourceScanExec") == named.count("FilterExec") == 2
     assert named.count("ProjectExec") >= 3
+
+
+@pytest.mark.parametrize("name", BY_STREAM)
+def test_streams_are_exchanged_and_sorted_on_the_gpu(reports: dict, name: str) -> None:
+    named = [found.name for found in operators(reports[name])]
+    steps = ["ProjectExec", "MapInArrowExec", "SortExec", "ShuffleExchangeExec", "ProjectExec"]
+    assert [step for step in named if step in steps][:5] == steps
+
+
+def test_crossings_are_found_and_not_counted(reports: dict) -> None:
+    assert reports["found"] > 0
+    assert "the RAPIDS Accelerator fails plans that are observed" in reports["not counted"]
 
 
 @pytest.mark.parametrize("name", BROADCASTS)

@@ -19,7 +19,16 @@ import pyarrow.parquet as pq
 import pyspark
 import pytest
 
-from coincide import CoincideError, CorrelateOptions, TimingCondition, correlate_tables, within
+from coincide import (
+    CoincideError,
+    CorrelateOptions,
+    TimingCondition,
+    border_crossing_tables,
+    correlate_tables,
+    transition_tables,
+    within,
+)
+from tests.helpers.border_tables import NAMES, random_queries, random_readings
 from tests.helpers.places import ROOT
 
 pytest.importorskip(
@@ -49,6 +58,12 @@ CASES = (
     *(("broadcast right", "best"), ("broadcast right", "anti")),
     *(("broadcast left", "pairs"), ("broadcast left", "counts")),
 )
+READINGS = random_readings(3, 200, pa.array(["a", "b", "c"]), pa.int64())
+QUERIES = random_queries(4, pa.array(range(20)))
+BORDERS = {**NAMES, "values": "x"}
+DWELL: dict[str, Any] = {
+    "within": 3000, "confidence": 0.6, "query": "query", "stream": "stream",
+}  # fmt: skip
 WINDOW = ["--within=-100", "100", "--confidence", "0.5"]
 
 
@@ -141,6 +156,31 @@ class Client:
 
         return plan_correlation(self.wide(), self.wide(), CONDITION).way
 
+    def crossings(self) -> Any:
+        from coincide import BorderReport, border_crossings
+
+        report = BorderReport()
+        frame = self.spark.createDataFrame(READINGS)
+        found = border_crossings(frame, QUERIES, report=report, **BORDERS)
+        rows = rows_of(found.toArrow())
+        return rows, report.summary().events
+
+    def dwell_times(self) -> Any:
+        from coincide import border_crossings, transitions
+
+        frame, queries = map(self.spark.createDataFrame, (READINGS, QUERIES))
+        return rows_of(transitions(border_crossings(frame, queries, **BORDERS), **DWELL).toArrow())
+
+    def too_many_queries(self) -> Any:
+        from coincide import border_crossings
+
+        ids = range(WIDE_ROWS)
+        many = pa.table({"query": ids, "lower_x": [0.0] * WIDE_ROWS, "upper_x": [1.0] * WIDE_ROWS})
+        many = pa.concat_tables(
+            [many, many.set_column(0, "query", pa.array([-1 - k for k in ids]))]
+        )
+        return border_crossings(self.spark.createDataFrame(READINGS), many, **BORDERS)
+
     def wide(self) -> Any:
         return self.spark.range(WIDE_ROWS).selectExpr(
             "format_string('%064d', id) AS id", "id * 50 AS min_time", "id * 50 + 20 AS max_time"
@@ -176,11 +216,12 @@ class Client:
 
 WORKS = (
     *("direct", "direct_into_files", "exchange_into_files", "data_source", "command"),
-    "a_side_by_itself",
+    *("a_side_by_itself", "crossings", "dwell_times"),
 )
 REFUSALS = {
     "a_side_as_asked": ["ConditionError", "it travels with the plan, of which the server takes"],
     "gpus_of_the_scheduler": ["BackendError", "which master 'local[2]' cannot"],
+    "too_many_queries": ["ConditionError", "the table of queries takes 4,80"],
     "invalid_rows": ["DataError", "left: min above max in min_time and max_time in 1 row"],
 }
 
@@ -303,6 +344,12 @@ def test_joins_of_files(answered: dict[str, Any], name: str) -> None:
 
 def test_a_side_that_the_plan_could_not_hold_goes_by_exchange(answered: dict[str, Any]) -> None:
     assert answered["a_side_by_itself"] == "exchange"
+
+
+def test_crossings_and_transitions(answered: dict[str, Any]) -> None:
+    crossings = border_crossing_tables(READINGS, QUERIES, **BORDERS)
+    assert answered["crossings"] == [rows_of(crossings), crossings.num_rows]
+    assert answered["dwell_times"] == rows_of(transition_tables(crossings, **DWELL))
 
 
 @pytest.mark.parametrize("name", REFUSALS)

@@ -9,22 +9,43 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from coincide import CorrelateOptions, TimingCondition, correlate_tables, within
+from coincide import (
+    BorderOptions,
+    BorderReport,
+    CorrelateOptions,
+    TimingCondition,
+    border_crossing_tables,
+    border_crossings,
+    correlate_tables,
+    transition_tables,
+    transitions,
+    within,
+)
 from spark_plugin.ways.broadcast.worker.partials import PartialTask
 from spark_plugin.ways.broadcast.worker.task import BroadcastTask
 from spark_plugin.ways.exchange.worker.task import SliceTask
 from spark_plugin.ways.files.tasks import FileTask, SliceReport
-from spark_plugin.worker.wire.task import WireTask
+from spark_plugin.worker.borders.task import CrossingTask
+from spark_plugin.worker.transitions.task import TransitionTask
+from spark_plugin.worker.wire.counting import CountingTask
+from tests.helpers.border_tables import NAMES, random_queries, random_readings, sorted_rows
 from tests.helpers.joins import join_files
 from tests.helpers.places import ROOT
 
 CONDITION = TimingCondition(within(-40, 60), 0.5)
+READINGS = random_readings(3, 400, pa.array(["a", "b", "c"]), pa.int64())
+QUERIES = random_queries(4, pa.array(range(20)))
+BORDERS: dict[str, Any] = {**NAMES, "values": "x"}
+DWELL: dict[str, Any] = {
+    "within": 3000, "confidence": 0.6, "query": "query", "stream": "stream",
+}  # fmt: skip
 MARKER = "COINCIDE_TEST_MARKER"
 MASTERS = ["local-cluster[2,1,1024]", "local[2,4]"]
 
@@ -35,7 +56,7 @@ def stream(seed: int, n: int = 2000) -> pa.Table:
     return pa.table({"min_time": low, "max_time": low + rng.integers(0, 90, n), "id": range(n)})
 
 
-class Dying(WireTask):
+class Dying(CountingTask):
     """As its base, but the first worker that has handed out a batch is killed."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -62,6 +83,14 @@ class DyingPartialTask(Dying, PartialTask):
     """Of a broadcast in two steps."""
 
 
+class DyingCrossingTask(Dying, CrossingTask):
+    """Of border crossings."""
+
+
+class DyingTransitionTask(Dying, TransitionTask):
+    """Of region transitions."""
+
+
 class DiesAfterWriting(FileTask):
     """As its base, but the first worker that has written a file is killed before it can say so."""
 
@@ -76,6 +105,8 @@ class DiesAfterWriting(FileTask):
 
 def run(master: str) -> None:
     """In a process of its own: join, and print the pairs and the counters."""
+    import spark_plugin.dataframes.borders.plan as borders
+    import spark_plugin.dataframes.transitions.plan as dwells
     import spark_plugin.ways.broadcast.join as broadcast
     import spark_plugin.ways.exchange.join as exchange
     import spark_plugin.ways.files.join as direct
@@ -85,6 +116,8 @@ def run(master: str) -> None:
     exchange.SliceTask = DyingSliceTask  # type: ignore[misc]
     broadcast.BroadcastTask = DyingBroadcastTask  # type: ignore[misc]
     broadcast.PartialTask = DyingPartialTask  # type: ignore[misc]
+    borders.CrossingTask = DyingCrossingTask  # type: ignore[misc]
+    dwells.TransitionTask = DyingTransitionTask  # type: ignore[misc]
     direct.FileTask = DiesAfterWriting  # type: ignore[misc]
     environment = {f"spark.executorEnv.{name}": os.environ[name] for name in (MARKER, "PYTHONPATH")}
     spark = local_session(master, "coincide-faults", **environment)
@@ -106,6 +139,12 @@ def run(master: str) -> None:
             "counted": planned.counters().pairs,
             "slices": planned.slices,
         }
+    report = BorderReport()
+    options = BorderOptions(batch_events=50)
+    readings = spark.createDataFrame(READINGS)
+    found = border_crossings(readings, QUERIES, options=options, report=report, **BORDERS)
+    answer["crossings"] = sorted_rows(found.toArrow()), report.summary().events
+    answer["transitions"] = sorted_rows(transitions(found, **DWELL).toArrow())
     answer["executors"] = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()
     paths = [Path(f"{seed}.parquet") for seed in (1, 2)]
     for seed, path in enumerate(paths, 1):
@@ -131,8 +170,8 @@ def test_a_killed_worker_changes_nothing(master: str, java_home: str, tmp_path: 
         text=True, timeout=240, check=False,
     )  # fmt: skip
     assert finished.returncode == 0, finished.stderr[-3000:]
-    for task in ("DyingSliceTask", "DyingBroadcastTask", "DyingPartialTask"):
-        assert int((tmp_path / f"killed-{task}").read_text()) > 0
+    for task in ("Slice", "Broadcast", "Partial", "Crossing", "Transition"):
+        assert int((tmp_path / f"killed-Dying{task}Task").read_text()) > 0
     told = next(line for line in finished.stdout.splitlines() if line.startswith("answer "))
     answer = json.loads(told.removeprefix("answer "))
     expected = correlate_tables(stream(1), stream(2), CONDITION)
@@ -141,6 +180,9 @@ def test_a_killed_worker_changes_nothing(master: str, java_home: str, tmp_path: 
     for way, slices in (("exchange", 4), ("broadcast", None), ("two steps", None)):
         assert [tuple(pair) for pair in answer[way]["pairs"]] == pairs
         assert (answer[way]["counted"], answer[way]["slices"]) == (len(pairs), slices)
+    crossings = border_crossing_tables(READINGS, QUERIES, **BORDERS)
+    assert answer["crossings"] == [sorted_rows(crossings), crossings.num_rows]
+    assert answer["transitions"] == sorted_rows(transition_tables(crossings, **DWELL))
     assert answer["executors"] == (3 if "cluster" in master else 1)
     given_up = Path((tmp_path / "killed-file").read_text())
     files = [path.name for path in (tmp_path / "out").glob("*.parquet")]

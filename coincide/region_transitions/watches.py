@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from coincide.transitions.decision import DwellRule, decide_dwells, decide_waits
-from coincide.transitions.kinds import STAYS
+from coincide.region_transitions.decision import DwellRule, decide_dwells, decide_waits
+from coincide.region_transitions.kinds import STAYS
 
 Repeated = Literal["raise", "first", "last"]
 """What to do with an event of the kind of the one before it."""
@@ -64,7 +64,7 @@ class Found(NamedTuple):
     row : int64 array, shape (m,)
         Which event begins it.
     transition : int8 array, shape (m,)
-        A position in `coincide.transitions.kinds.TRANSITIONS`.
+        A position in `coincide.region_transitions.kinds.TRANSITIONS`.
     min_time, max_time : int64 arrays, shape (m,)
         When it happened: of a transition the second event, of a stay the first one and t, ticks.
     neither : int

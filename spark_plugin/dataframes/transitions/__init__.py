@@ -1,0 +1,1 @@
+"""Region transitions of DataFrames, planned: events as wire rows, the stage."""

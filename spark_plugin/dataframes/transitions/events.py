@@ -1,0 +1,178 @@
+"""Crossings as Spark rows on the wire: each query and stream in one partition, in order of midpoints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from coincide.borders.crossings import EVENTS
+from spark_plugin.cluster.spark_errors import spark_errors_as_ours
+from spark_plugin.dataframes import columns as frames
+from spark_plugin.dataframes.arrow_types import arrow_type
+from spark_plugin.dataframes.columns import (
+    NOT_FINITE,
+    check_microseconds,
+    field_of,
+    literal,
+    quoted,
+    text,
+)
+from spark_plugin.dataframes.examples import example
+from spark_plugin.dataframes.results import result_time
+from spark_plugin.dataframes.timestamps import in_range
+from spark_plugin.worker.transitions.arguments import SIDE, TransitionArguments
+from spark_plugin.worker.transitions.columns import EventColumns
+from spark_plugin.worker.transitions.wire import (
+    EXAMPLE,
+    FAULTS,
+    FIRST_FAULT,
+    FIRST_NULL,
+    HIGH,
+    KIND,
+    LOW,
+    QUERY,
+    ROUNDED,
+    STREAM,
+)
+
+
+@dataclass(frozen=True)
+class CrossingFrame:
+    """A DataFrame of events; everything but its rows is known and checked.
+
+    Parameters
+    ----------
+    source : DataFrame
+    columns : EventColumns
+        As of a table with the same columns.
+    fields : dict of str to StructField
+        Of the needed columns, by name.
+    """
+
+    source: DataFrame
+    columns: EventColumns
+    fields: dict[str, T.StructField]
+
+    @classmethod
+    def of(cls, source: DataFrame, arguments: TransitionArguments) -> CrossingFrame:
+        """The columns that arguments name.
+
+        Raises
+        ------
+        SchemaError
+            If a column is missing or of a type that cannot serve.
+        ConditionError
+            If durations and units do not go together.
+        """
+        fields = {name: field_of(source, SIDE, name) for name in arguments.columns}
+        for name in (arguments.query, arguments.stream, arguments.event):
+            frames.check_key(SIDE, fields[name])
+        for name in arguments.clocks:
+            frames.spark_time_column(SIDE, fields[name])
+        schema = pa.schema([(name, arrow_type(f.dataType)) for name, f in fields.items()])
+        columns = EventColumns.of(schema, arguments)
+        check_microseconds(columns.times.scales[0])
+        return cls(source, columns, fields)
+
+    @property
+    def result_kinds(self) -> list[T.DataType]:
+        """Types of the result's columns, a transition as it crosses."""
+        arguments = self.columns.arguments
+        ids = [self.fields[name].dataType for name in (arguments.query, arguments.stream)]
+        times = [result_time(self.fields[name].dataType) for name in arguments.clocks]
+        return [*ids, T.LongType(), *times, *times]
+
+    def end(self, until: Any) -> int | None:
+        """The end of the data, ticks; None if there are no events. Runs a job unless it is given.
+
+        Raises
+        ------
+        ConditionError
+            If what is given is no time like those of the columns.
+        """
+        if until is not None:
+            return self.columns.instant("until", until)
+        valid = self._rows().where(f"{KIND} < {literal(FIRST_FAULT)}")
+        with spark_errors_as_ours():
+            found = valid.agg(F.expr(f"max({HIGH})")).collect()[0][0]
+        return None if found is None else int(found)
+
+    def wire_rows(self) -> DataFrame:
+        """Events on the wire, exchanged by query and stream.
+
+        Those that are to be refused have none, so that they meet in one partition and come first.
+        """
+        rows = self._rows().selectExpr(*self._wire)
+        # Last, of those of one kind, what is the longer: for an order that is always the same.
+        order = [QUERY, STREAM, f"{LOW} + {HIGH}", KIND, HIGH]
+        return rows.repartition(QUERY, STREAM).sortWithinPartitions(*map(F.expr, order))
+
+    def _rows(self) -> DataFrame:
+        """The needed columns, and times in ticks, kinds and faults of events."""
+        names, scales = self.columns.arguments.columns, self.columns.times.scales
+        given = [
+            f"{quoted(name)} AS {alias}" for name, alias in zip(names, self._given, strict=True)
+        ]
+        low, high = map(frames.ticks, scales)
+        changes = [f"({frames.rounding(scale)})" for scale in scales]
+        rounded = [f"greatest({', '.join(changes)}) AS change"] if self._has_floats else []
+        rows = self.source.selectExpr(*given, f"{low} AS {LOW}", f"{high} AS {HIGH}", *rounded)
+        return rows.selectExpr("*", f"{self._kind} AS {KIND}")
+
+    @property
+    def _given(self) -> list[str]:
+        return [f"given{k}" for k in range(len(self.fields))]
+
+    @property
+    def _has_floats(self) -> bool:
+        return any(scale.column.family == "float" for scale in self.columns.times.scales)
+
+    @property
+    def _kind(self) -> str:
+        """What an event is, or what is wrong with it."""
+        null = [
+            f"IF({given} IS NULL, {literal(1 << k)}, 0L)" for k, given in enumerate(self._given)
+        ]
+        arguments = self.columns.arguments
+        word = self._given[arguments.columns.index(arguments.event)]
+        not_finite = literal(NOT_FINITE)
+        tests = {
+            "event": f"{word} NOT IN ({', '.join(map(text, EVENTS))})",
+            "not_finite": f"{LOW} = {not_finite} OR {HIGH} = {not_finite}"
+            if self._has_floats
+            else "false",
+            "range": f"NOT ({in_range(LOW)} AND {in_range(HIGH)})",
+            "order": f"{LOW} > {HIGH}",
+        }
+        any_null = " OR ".join(f"{given} IS NULL" for given in self._given)
+        cases = [f"WHEN {any_null} THEN {literal(FIRST_NULL)} + {' + '.join(null)}"]
+        for code, reason in enumerate(FAULTS, FIRST_FAULT):
+            cases.append(f"WHEN {tests[reason]} THEN {literal(code)}")
+        for kind, known in enumerate(EVENTS):
+            cases.append(f"WHEN {word} = {text(known)} THEN {literal(kind)}")
+        return f"CASE {' '.join(cases)} END"
+
+    @property
+    def _wire(self) -> list[str]:
+        arguments = self.columns.arguments
+        given = dict(zip(arguments.columns, self._given, strict=True))
+        refuses = arguments.options.invalid == "raise"
+        refused = f"{KIND} >= {literal(FIRST_FAULT)}" if refuses else "false"
+        ids = [
+            f"CASE WHEN {refused} THEN NULL ELSE"
+            f" {frames.encode(given[name], self.fields[name].dataType)} END AS {wire}"
+            for wire, name in ((QUERY, arguments.query), (STREAM, arguments.stream))
+        ]
+        words = example([(given[name], field) for name, field in self.fields.items()])
+        return [
+            *ids,
+            *(f"coalesce({name}, 0L) AS {name}" for name in (LOW, HIGH)),
+            KIND,
+            *([f"change AS {ROUNDED}"] if self._has_floats else []),
+            *([f"CASE WHEN {refused} THEN {words} END AS {EXAMPLE}"] if refuses else []),
+        ]
