@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     __version__: str
     from coincide.borders.options import BorderOptions
-    from coincide.causality.condition import CausalityCondition
-    from coincide.causality.predicates import (
+    from coincide.cause_and_effect.condition import CausalityCondition
+    from coincide.cause_and_effect.predicates import (
         Ellipsoidal,
         Propagation,
         Spatial,
         SpeedRange,
         Temporal,
     )
-    from coincide.causality.spaces import Plane, Sphere
+    from coincide.cause_and_effect.spaces import Plane, Sphere
     from coincide.condition import TimingCondition, Window
     from coincide.errors import (
         BackendError,
@@ -61,11 +61,11 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "coincide.borders.options": ("BorderOptions",),
-    "coincide.causality.condition": ("CausalityCondition",),
-    "coincide.causality.predicates": (
+    "coincide.cause_and_effect.condition": ("CausalityCondition",),
+    "coincide.cause_and_effect.predicates": (
         "Ellipsoidal", "Propagation", "Spatial", "SpeedRange", "Temporal",
     ),
-    "coincide.causality.spaces": ("Plane", "Sphere"),
+    "coincide.cause_and_effect.spaces": ("Plane", "Sphere"),
     "coincide.condition": ("TimingCondition", "Window"),
     "coincide.errors": (
         "BackendError", "CoincideError", "ConditionError", "DataError", "MemoryBudgetError",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from coincide.causality.condition import CausalityCondition
+from coincide.cause_and_effect.condition import CausalityCondition
 from coincide.errors import SchemaError
 from coincide.options import CorrelateOptions, Emit, How
 from spark_plugin.worker.arguments import names_of

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from coincide.array_types import Int64s
-from coincide.causality.grid import DIMENSIONS
-from coincide.causality.points import PlacedEvents, Points, no_points
+from coincide.cause_and_effect.grid import DIMENSIONS
+from coincide.cause_and_effect.points import PlacedEvents, Points, no_points
 from coincide.compiled import compiled
 from cpu_fallback.causality.sorting import is_ascending, rows_by_time, sorted_rows
 

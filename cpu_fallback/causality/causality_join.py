@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from coincide.causality.condition import CausalityModel
-from coincide.causality.points import PlacedEvents, no_points
+from coincide.cause_and_effect.condition import CausalityModel
+from coincide.cause_and_effect.points import PlacedEvents, no_points
 from coincide.results import JoinCounters, offsets_of, runs_of_about
 from cpu_fallback.causality import kernels
 from cpu_fallback.causality.layouts import Way, choose_layout

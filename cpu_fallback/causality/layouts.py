@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from coincide.causality.condition import CausalityModel
-from coincide.causality.grid import Grid, make_grid, one_cell
-from coincide.causality.limits import UNBOUNDED
-from coincide.causality.points import PlacedEvents, no_points
+from coincide.cause_and_effect.condition import CausalityModel
+from coincide.cause_and_effect.grid import Grid, make_grid, one_cell
+from coincide.cause_and_effect.limits import UNBOUNDED
+from coincide.cause_and_effect.points import PlacedEvents, no_points
 from cpu_fallback.causality.buckets import Buckets, cell_numbers, extent, in_buckets
 from cpu_fallback.causality.links import Layout, Sides
 from cpu_fallback.causality.places import link_places, numbered_places, pairs_of_places, repeats

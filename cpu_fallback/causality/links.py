@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from coincide.array_types import Int64s
-from coincide.causality.rule import PairRule
+from coincide.cause_and_effect.rule import PairRule
 from coincide.compiled import compiled
 from cpu_fallback.causality.buckets import Buckets
 from cpu_fallback.causality.searching import gallop
@@ -33,7 +33,7 @@ class Layout(NamedTuple):
     by_place : bool
         Whether buckets are places, which `starts`, `targets` and `windows` link
         (`cpu_fallback.causality.places.Links`), or cells, whose neighbours `shifts`, `widths` and `slabs`
-        tell (`coincide.causality.grid.Neighbours`).
+        tell (`coincide.cause_and_effect.grid.Neighbours`).
     sure : bool
         Whether every pair within a window qualifies: nothing is tested.
     self_join : bool

@@ -21,8 +21,8 @@ from coincide import (
     SpeedRange,
     Temporal,
 )
-from coincide.causality.condition import CausalityModel
-from coincide.causality.points import PlacedEvents
+from coincide.cause_and_effect.condition import CausalityModel
+from coincide.cause_and_effect.points import PlacedEvents
 from coincide.units import Tick
 from cpu_fallback.causality import CausalityJoin
 from cpu_fallback.reference import causality as reference

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coincide.causality.condition import CausalityCondition
+from coincide.cause_and_effect.condition import CausalityCondition
 from coincide.errors import ConditionError, SchemaError
 from coincide.options import CorrelateOptions, Emit, How, check_choice
 from spark_plugin.worker.arguments import check_names, names_of

@@ -9,7 +9,7 @@ from importlib import import_module
 
 import pyarrow as pa
 
-from coincide.causality.condition import CausalityCondition
+from coincide.cause_and_effect.condition import CausalityCondition
 from coincide.errors import SchemaError
 from coincide.options import CorrelateOptions
 from spark_plugin.worker.arguments import check_names, names_of

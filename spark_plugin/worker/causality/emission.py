@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from coincide.causality.condition import CausalityModel
-from coincide.causality.points import PlacedEvents
+from coincide.cause_and_effect.condition import CausalityModel
+from coincide.cause_and_effect.points import PlacedEvents
 from coincide.options import Emit, How
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.emission.emission import Emission, MakeBatch, arrow_int64

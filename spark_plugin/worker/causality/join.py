@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from coincide.causality.points import PlacedEvents
+from coincide.cause_and_effect.points import PlacedEvents
 from coincide.results import JoinCounters
 from coincide.units import Tick
 from spark_plugin.worker.arrow.counts import SideCounts

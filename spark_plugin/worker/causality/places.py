@@ -10,7 +10,7 @@ from numbers import Real
 import numpy as np
 import pyarrow as pa
 
-from coincide.causality.spaces import Space
+from coincide.cause_and_effect.spaces import Space
 from coincide.errors import ConditionError, SchemaError, brief
 from spark_plugin.worker.arrow.schemas import column_of, type_of
 from spark_plugin.worker.arrow.ticks import contiguous

@@ -9,9 +9,9 @@ from typing import Protocol
 
 import numpy as np
 
-from coincide.causality.numbers import DISTANCE_LIMIT, checked_number
-from coincide.causality.points import H
-from coincide.causality.sphere import unit_vectors
+from coincide.cause_and_effect.numbers import DISTANCE_LIMIT, checked_number
+from coincide.cause_and_effect.points import H
+from coincide.cause_and_effect.sphere import unit_vectors
 from coincide.errors import ConditionError, brief
 
 EARTH_KM = 6371.0088
@@ -36,7 +36,7 @@ class Space(Protocol):
         """What the coordinates are, for messages."""
 
     def points(self, columns: Sequence[np.ndarray]) -> np.ndarray:
-        """Where n events lie, of their coordinates: `coincide.causality.points.Points`."""
+        """Where n events lie, of their coordinates: `coincide.cause_and_effect.points.Points`."""
 
     def impossible(self, columns: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Of each coordinate, where it cannot be: bool arrays, shape (n,). NaN is missing, no more."""
