@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         UnmatchableRowsWarning,
     )
     from spark_plugin.borders import border_crossing_tables, border_crossings, inside_tables
-    from spark_plugin.causality import causality_tables, clusters
+    from spark_plugin.causality import causality, causality_tables, clusters
     from spark_plugin.join import correlate, correlate_files, correlate_tables
     from spark_plugin.streams import stream_correlator
     from spark_plugin.transitions import transition_tables
@@ -83,7 +83,7 @@ _HOMES = {
         "CoincideWarning", "DroppedRowsWarning", "NoPairsWarning", "RoundedTimesWarning",
         "UnmatchableRowsWarning",
     ),
-    "spark_plugin.causality": ("causality_tables", "clusters"),
+    "spark_plugin.causality": ("causality", "causality_tables", "clusters"),
     "spark_plugin.borders": ("border_crossing_tables", "border_crossings", "inside_tables"),
     "spark_plugin.join": ("correlate", "correlate_files", "correlate_tables"),
     "spark_plugin.streams": ("stream_correlator",),
@@ -143,6 +143,7 @@ __all__ = [
     "__version__",
     "border_crossing_tables",
     "border_crossings",
+    "causality",
     "causality_tables",
     "clusters",
     "correlate",

@@ -32,7 +32,8 @@ class CausalityJoin:
     causes : PlacedEvents
     effects : PlacedEvents or None
         Their groups are codes of the same keys. None: the causes themselves, of which the earlier is the
-        cause, and of simultaneous ones the one in the lower row.
+        cause, and of simultaneous ones the one in the lower row. Where both sides have ranks they are
+        parts of one stream, likewise.
     model : CausalityModel
         The condition. Both sides have points where it needs them.
     way : {"place", "grid", "time"} or None
@@ -56,9 +57,7 @@ class CausalityJoin:
     ) -> None:
         self.threads, self._empty, self._rule = threads, empty, model.rule
         self._given = causes, causes if effects is None else effects
-        self.way, self.sides = choose_layout(
-            *self._given, model, self_join=effects is None, way=way, run=self._run
-        )
+        self.way, self.sides = choose_layout(causes, effects, model, way=way, run=self._run)
 
     @property
     def left_order(self) -> np.ndarray:
