@@ -42,7 +42,7 @@ def plan_causality(
         As `coincide.causality`.
     """
     options = arguments.options
-    sides = _event_frames((causes, causes if effects is None else effects), arguments)
+    sides = event_frames((causes, causes if effects is None else effects), arguments)
     if arguments.is_one_stream:
         _check_one_stream(causes, options.way)
     spec = arguments.spec(sides[0].times.scales[0].tick, 1, BATCH_PAIRS)
@@ -50,9 +50,16 @@ def plan_causality(
     return planned.correlation(SilentEvidence(planned.sides), matchless=MATCHLESS)
 
 
-def _event_frames(
+def event_frames(
     sources: tuple[DataFrame, DataFrame], arguments: CausalityArguments
 ) -> tuple[EventFrame, EventFrame]:
+    """Both sides as events; of one stream they are the same.
+
+    Raises
+    ------
+    SchemaError, ConditionError
+        As `coincide.causality`.
+    """
     keys, payload, called = arguments.keys, arguments.payload, arguments.sides
     kinds = [frames.key_kinds(*each, keys) for each in zip(sources, called, strict=True)]
     check_keys(keys, kinds[0], kinds[1])
