@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     __version__: str
     from coincide.borders.options import BorderOptions
-    from coincide.causality.condition import CausalityCondition
-    from coincide.causality.predicates import (
+    from coincide.cause_and_effect.condition import CausalityCondition
+    from coincide.cause_and_effect.predicates import (
         Ellipsoidal,
         Propagation,
         Spatial,
         SpeedRange,
         Temporal,
     )
-    from coincide.causality.spaces import Plane, Sphere
+    from coincide.cause_and_effect.spaces import Plane, Sphere
     from coincide.condition import TimingCondition, Window
     from coincide.errors import (
         BackendError,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         UnmatchableRowsWarning,
     )
     from spark_plugin.borders import border_crossing_tables, border_crossings, inside_tables
-    from spark_plugin.causality import causality_tables, clusters
+    from spark_plugin.causality import causality, causality_tables, clusters
     from spark_plugin.join import correlate, correlate_files, correlate_tables
     from spark_plugin.streams import stream_correlator
     from spark_plugin.transitions import transition_tables, transitions
@@ -61,11 +61,11 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "coincide.borders.options": ("BorderOptions",),
-    "coincide.causality.condition": ("CausalityCondition",),
-    "coincide.causality.predicates": (
+    "coincide.cause_and_effect.condition": ("CausalityCondition",),
+    "coincide.cause_and_effect.predicates": (
         "Ellipsoidal", "Propagation", "Spatial", "SpeedRange", "Temporal",
     ),
-    "coincide.causality.spaces": ("Plane", "Sphere"),
+    "coincide.cause_and_effect.spaces": ("Plane", "Sphere"),
     "coincide.condition": ("TimingCondition", "Window"),
     "coincide.errors": (
         "BackendError", "CoincideError", "ConditionError", "DataError", "MemoryBudgetError",
@@ -83,7 +83,7 @@ _HOMES = {
         "CoincideWarning", "DroppedRowsWarning", "NoPairsWarning", "RoundedTimesWarning",
         "UnmatchableRowsWarning",
     ),
-    "spark_plugin.causality": ("causality_tables", "clusters"),
+    "spark_plugin.causality": ("causality", "causality_tables", "clusters"),
     "spark_plugin.borders": ("border_crossing_tables", "border_crossings", "inside_tables"),
     "spark_plugin.join": ("correlate", "correlate_files", "correlate_tables"),
     "spark_plugin.streams": ("stream_correlator",),
@@ -143,6 +143,7 @@ __all__ = [
     "__version__",
     "border_crossing_tables",
     "border_crossings",
+    "causality",
     "causality_tables",
     "clusters",
     "correlate",

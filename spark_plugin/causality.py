@@ -1,32 +1,120 @@
-"""Causality joins of Arrow tables in one process, and clusters. Needs no Spark."""
+"""Causality joins: of DataFrames, and of Arrow tables in one process; clusters."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from coincide.causality.condition import CausalityCondition
-from coincide.errors import SchemaError
+from coincide.cause_and_effect.condition import CausalityCondition
+from coincide.errors import ConditionError, SchemaError
 from coincide.options import CorrelateOptions, Emit, How
 from spark_plugin.worker.arguments import names_of
 from spark_plugin.worker.arrow.frames import arrow_table, offers_arrow
 from spark_plugin.worker.arrow.time_columns import time_names
-from spark_plugin.worker.causality.arguments import (
-    CAUSE_AND_EFFECT,
-    CausalityArguments,
-    Place,
-)
-from spark_plugin.worker.causality.clusters import EVENT, ClusterArguments, cluster_table
+from spark_plugin.worker.causality.arguments import EVENT, CausalityArguments, Place
+from spark_plugin.worker.causality.clusters import ClusterArguments, cluster_table
 from spark_plugin.worker.causality.join import TableCausality
 from spark_plugin.worker.causality.places import names_of_coordinates
 from spark_plugin.worker.reports.reports import JoinReport, check_report, tell
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def causality(
+    causes: DataFrame,
+    effects: DataFrame | None,
+    condition: CausalityCondition,
+    *,
+    cause_time: str | Sequence[str] = "time",
+    effect_time: str | Sequence[str] = "time",
+    cause_place: Place = (),
+    effect_place: Place = (),
+    by: str | Sequence[str] = (),
+    cause_columns: str | Sequence[str] = ("id",),
+    effect_columns: str | Sequence[str] = ("id",),
+    how: How = "inner",
+    emit: Emit = "pairs",
+    options: CorrelateOptions = CorrelateOptions(),
+    report: JoinReport | None = None,
+) -> DataFrame:
+    """Find all pairs of a cause and its effect in two DataFrames, on Spark.
+
+    The same as `coincide.causality_tables`, with the same arguments and the same answer. Events meet as
+    those of `coincide.correlate` do: a small side goes to every worker, or both are brought together by
+    slices of time, which each cause is in once and each effect as often as its causes may be. Within a
+    slice keys and places narrow the search. Where nothing bounds the time, blocks of causes meet blocks
+    of effects.
+
+    One small Spark job runs at once, to measure both sides and refuse invalid rows. Where a side is
+    small it is collected at once, too. The join itself runs when the result is used.
+
+    Parameters
+    ----------
+    causes : DataFrame
+        Events: time columns (timestamp, timestamp_ntz, integers or floats), coordinates, key columns,
+        columns to hand out. In options and units causes are the left side.
+    effects : DataFrame or None
+        None: `causes` are one stream. Of two of its events the earlier is the cause. Rows of a DataFrame
+        have no order: which of two simultaneous ones is the cause is left open, each pair is found once.
+    condition : CausalityCondition
+    cause_time, effect_time, cause_place, effect_place, by, cause_columns, effect_columns, how, emit
+        As of `coincide.causality_tables`.
+    options : CorrelateOptions
+        As of `coincide.correlate`; length classes mean nothing here.
+    report : JoinReport, optional
+        Is told what the rows were and, once the DataFrame was computed, what was found.
+
+    Returns
+    -------
+    DataFrame
+        Columns `by`, ``cause_...``, ``effect_...`` (or ``matches``), ``delta`` (bigint, ticks) and, where
+        there are places, ``distance`` (double).
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing or of a type that cannot serve.
+    ConditionError
+        If the condition or an argument makes no sense.
+    DataError
+        If rows are invalid and ``options.invalid`` is ``"raise"``.
+
+    Warns
+    -----
+    DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning
+        Of what the first job has seen.
+    """
+    from pyspark.sql import DataFrame
+
+    from spark_plugin.ways.causality import plan_causality
+
+    check_report(report)
+    arguments = CausalityArguments(
+        condition, cause_time=cause_time, effect_time=effect_time, cause_place=cause_place,
+        effect_place=effect_place, by=by, cause_columns=cause_columns, effect_columns=effect_columns,
+        how=how, emit=emit, options=options, is_one_stream=effects is None,
+    )  # fmt: skip
+    if options.way == "direct":
+        raise ConditionError(
+            "way='direct' reads files, and DataFrames were given: choose another way, or leave it out"
+        )
+    for side, given in zip(arguments.sides, (causes, effects), strict=True):
+        if given is not None and not isinstance(given, DataFrame):
+            raise SchemaError(
+                f"{side}s must be a Spark DataFrame; found {type(given).__name__}. causality_tables takes"
+                " tables in memory"
+            )
+    planned = plan_causality(causes, effects, arguments, observe=report is not None)
+    planned.tell(report)
+    return planned.dataframe
+
 
 def causality_tables(
     causes: Any,
-    effects: Any,
+    effects: Any | None,
     condition: CausalityCondition,
     *,
     cause_time: str | Sequence[str] = "time",
@@ -48,15 +136,19 @@ def causality_tables(
 
     Parameters
     ----------
-    causes, effects : pa.Table, or whatever offers Arrow's C stream (``__arrow_c_stream__``)
+    causes : pa.Table, or whatever offers Arrow's C stream (``__arrow_c_stream__``)
         Events: time columns (timestamps, integers or floats), coordinates, key columns, columns to
-        hand out. In options, units and messages, causes are the left side.
+        hand out. In options and units causes are the left side.
+    effects : as causes, or None
+        None: `causes` are one stream. Of two of its events the earlier is the cause, and of
+        simultaneous ones the one in the lower row.
     condition : CausalityCondition
     cause_time, effect_time : str or (str, str)
         One column of exact instants, or the min and max column of interval timestamps.
     cause_place, effect_place : sequence of str and float
         The coordinates, in the order of the condition's space: columns, or numbers that hold for every
-        event. A null or NaN matches nothing. () where the condition is on times alone.
+        event. A null or NaN matches nothing. () where the condition is on times alone. Of one stream
+        times and places are said of causes.
     by : str or sequence of str
         Columns that must be equal on both sides. A null equals nothing.
     cause_columns, effect_columns : str or sequence of str
@@ -98,16 +190,15 @@ def causality_tables(
     arguments = CausalityArguments(
         condition, cause_time=cause_time, effect_time=effect_time, cause_place=cause_place,
         effect_place=effect_place, by=by, cause_columns=cause_columns, effect_columns=effect_columns,
-        how=how, emit=emit, options=options,
+        how=how, emit=emit, options=options, is_one_stream=effects is None,
     )  # fmt: skip
-    tables = [
-        _table(side, given, [*times, *names_of_coordinates(place), *arguments.keys, *payload])
-        for side, given, times, place, payload in zip(
-            CAUSE_AND_EFFECT, (causes, effects), arguments.times, arguments.places,
-            arguments.payload, strict=True,
+    own, others = (
+        None if given is None else _table(side, given, names)
+        for side, given, names in zip(
+            arguments.sides, (causes, effects), arguments.columns, strict=True
         )
-    ]  # fmt: skip
-    job = TableCausality(tables[0], tables[1], arguments)
+    )
+    job = TableCausality(own, others, arguments)
     found = pa.Table.from_batches(job.batches(), schema=job.schema)
     assert job.summary is not None
     tell(job.summary, report)

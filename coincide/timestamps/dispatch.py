@@ -45,7 +45,7 @@ def distance(self, s, left, right):  # noqa: D103
 
 
 def meets(self, gap, dh, s, left, right):
-    """`coincide.causality.rule.PairRule.meets` of a type of rule."""
+    """`coincide.cause_and_effect.rule.PairRule.meets` of a type of rule."""
     return _method(self, "meets")
 
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from coincide.array_types import Int64s
-from coincide.causality.grid import DIMENSIONS
-from coincide.causality.points import PlacedEvents, Points, no_points
+from coincide.cause_and_effect.grid import DIMENSIONS
+from coincide.cause_and_effect.points import PlacedEvents, Points, no_points
 from coincide.compiled import compiled
 from cpu_fallback.causality.sorting import is_ascending, rows_by_time, sorted_rows
 
@@ -23,6 +23,8 @@ class Buckets(NamedTuple):
     ----------
     order : int64 array, shape (n,)
         Row of each event in the caller's arrays.
+    ranks : int64 array, shape (n,)
+        What decides among simultaneous events of one stream: `order`, unless the caller has numbers.
     times, lengths : int64 arrays, shape (n,)
         Ticks; `lengths` is empty where all are exact instants.
     points : Points
@@ -36,6 +38,7 @@ class Buckets(NamedTuple):
     """
 
     order: Int64s
+    ranks: Int64s
     times: Int64s
     lengths: Int64s
     points: Points
@@ -61,7 +64,8 @@ def in_buckets(events: PlacedEvents, numbers: np.ndarray, most: int) -> Buckets:
         numbers = np.zeros(offsets.size - 1, np.int64)
         boxes = _boxes(points, offsets)
         order = np.arange(len(events))
-        return Buckets(order, events.times, lengths, points, numbers, offsets, boxes)
+        ranks = order if events.ranks is None else events.ranks
+        return Buckets(order, ranks, events.times, lengths, points, numbers, offsets, boxes)
     rows = rows_by_time(events.times)
     if most <= _DENSE * rows.size:
         order, times, points, found, offsets = _dealt(rows, numbers, most, events.times, points)
@@ -70,7 +74,8 @@ def in_buckets(events: PlacedEvents, numbers: np.ndarray, most: int) -> Buckets:
         times, points = _gathered(order, events.times, points)
         found, offsets = _runs(numbers, order, most)
     lengths = lengths[order] if lengths.size else lengths
-    return Buckets(order, times, lengths, points, found, offsets, _boxes(points, offsets))
+    ranks = order if events.ranks is None else events.ranks[order]
+    return Buckets(order, ranks, times, lengths, points, found, offsets, _boxes(points, offsets))
 
 
 @compiled(allocates=True)

@@ -7,8 +7,8 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from coincide.causality.condition import CausalityModel
-from coincide.causality.points import PlacedEvents, no_points
+from coincide.cause_and_effect.condition import CausalityModel
+from coincide.cause_and_effect.points import PlacedEvents, no_points
 from coincide.counted import CountedJoin
 from cpu_fallback.blocks import blocks_of, run_tasks
 from cpu_fallback.causality import kernels
@@ -28,7 +28,8 @@ class CausalityJoin(CountedJoin):
     causes : PlacedEvents
     effects : PlacedEvents or None
         Their groups are codes of the same keys. None: the causes themselves, of which the earlier is the
-        cause, and of simultaneous ones the one in the lower row.
+        cause, and of simultaneous ones the one in the lower row. Where both sides have ranks they are
+        parts of one stream, likewise.
     model : CausalityModel
         The condition. Both sides have points where it needs them.
     way : {"place", "grid", "time"} or None
@@ -53,9 +54,7 @@ class CausalityJoin(CountedJoin):
         self.threads, self._empty, self._rule = threads, empty, model.rule
         self._given = causes, causes if effects is None else effects
         run = partial(run_tasks, threads=threads)
-        self.way, self.sides = choose_layout(
-            *self._given, model, self_join=effects is None, way=way, run=run
-        )
+        self.way, self.sides = choose_layout(causes, effects, model, way=way, run=run)
 
     @property
     def left_order(self) -> np.ndarray:

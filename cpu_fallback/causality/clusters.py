@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from coincide.causality.condition import CausalityModel
-from coincide.causality.deciding import squared_gap
-from coincide.causality.points import H, PlacedEvents, X, Y, Z
+from coincide.cause_and_effect.condition import CausalityModel
+from coincide.cause_and_effect.deciding import squared_gap
+from coincide.cause_and_effect.points import H, PlacedEvents, X, Y, Z
 from coincide.compiled import compiled
 from coincide.results import JoinCounters
 from cpu_fallback.causality.causality_join import CausalityJoin

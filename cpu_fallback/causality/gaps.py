@@ -5,8 +5,8 @@ None of these is for inner loops: a call that hands over arrays takes longer tha
 
 from __future__ import annotations
 
-from coincide.causality.deciding import squared_gap
-from coincide.causality.points import H, X, Y, Z
+from coincide.cause_and_effect.deciding import squared_gap
+from coincide.cause_and_effect.points import H, X, Y, Z
 from coincide.compiled import compiled
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
-from coincide.causality.condition import CausalityModel
-from coincide.causality.grid import Grid, make_grid, one_cell
-from coincide.causality.limits import UNBOUNDED
-from coincide.causality.points import PlacedEvents, no_points
+from coincide.cause_and_effect.condition import CausalityModel
+from coincide.cause_and_effect.grid import Grid, make_grid, one_cell
+from coincide.cause_and_effect.limits import UNBOUNDED
+from coincide.cause_and_effect.points import PlacedEvents, no_points
 from cpu_fallback.causality.buckets import Buckets, cell_numbers, extent, in_buckets
 from cpu_fallback.causality.links import Layout, Sides
 from cpu_fallback.causality.places import link_places, numbered_places, pairs_of_places, repeats
@@ -35,10 +35,9 @@ Run = Callable[[list[Callable[[], Any]]], list[Any]]
 
 def choose_layout(
     causes: PlacedEvents,
-    effects: PlacedEvents,
+    effects: PlacedEvents | None,
     model: CausalityModel,
     *,
-    self_join: bool,
     way: Way | None,
     run: Run,
 ) -> tuple[Way, Sides]:
@@ -46,37 +45,36 @@ def choose_layout(
 
     Parameters
     ----------
-    causes, effects : PlacedEvents
-        The same of a self-join.
+    causes : PlacedEvents
+    effects : PlacedEvents or None
+        None: the causes themselves.
     model : CausalityModel
-    self_join : bool
     way : {"place", "grid", "time"} or None
         None: chosen from the data.
     run : callable
         Calls functions, perhaps at once, and gives their results.
     """
-    placed = causes.points is not None and effects.points is not None
+    sides = (causes,) if effects is None else (causes, effects)
+    self_join = effects is None or causes.ranks is not None
+    placed = all(side.points is not None for side in sides)
     if placed and not model.rule.is_temporal and way in (None, "place"):
-        sides = _by_place(causes, effects, model, self_join, way is None, run)
-        if sides is not None:
-            return "place", sides
+        found = _by_place(sides, model, self_join, way is None, run)
+        if found is not None:
+            return "place", found
     grid = None
     if placed and model.reach < np.inf and way in (None, "grid"):
-        grid = _grid(causes, effects, model, chosen=way is not None)
-    found = grid or one_cell(model.rule, causes.groups)
-    sides = _by_cell(causes, effects, model, self_join, found, run)
-    return ("time" if grid is None else "grid"), sides
+        grid = _grid(sides, model, chosen=way is not None)
+    cells = grid or one_cell(model.rule, causes.groups)
+    return ("time" if grid is None else "grid"), _by_cell(sides, model, self_join, cells, run)
 
 
 def _by_place(
-    causes: PlacedEvents,
-    effects: PlacedEvents,
+    sides: Sequence[PlacedEvents],
     model: CausalityModel,
     self_join: bool,
     only_if_it_pays: bool,
     run: Run,
 ) -> Sides | None:
-    sides = (causes,) if self_join else (causes, effects)
     groups = [side.codes for side in sides]
     points: list[np.ndarray] = [side.points for side in sides]  # type: ignore[misc]
     if only_if_it_pays and not any(map(repeats, points, groups)):
@@ -84,10 +82,10 @@ def _by_place(
     found = run([partial(numbered_places, *each) for each in zip(points, groups, strict=True)])
     own, others = found[0], found[-1]
     own_group, others_group = groups[0][own.rows], groups[-1][others.rows]
-    pairs = pairs_of_places(own_group, others_group, causes.groups)
-    if only_if_it_pays and pairs > _LINKS_PER_EVENT * (len(causes) + len(effects)):
+    pairs = pairs_of_places(own_group, others_group, sides[0].groups)
+    if only_if_it_pays and pairs > _LINKS_PER_EVENT * (len(sides[0]) + len(sides[-1])):
         return None
-    margins, sure = _margins(causes, effects)
+    margins, sure = _margins(sides[0], sides[-1])
     places = [
         np.ascontiguousarray(where[:, each.rows])
         for where, each in ((points[0], own), (points[-1], others))
@@ -119,16 +117,14 @@ def _by_place(
 
 
 def _by_cell(
-    causes: PlacedEvents,
-    effects: PlacedEvents,
+    sides: Sequence[PlacedEvents],
     model: CausalityModel,
     self_join: bool,
     grid: Grid,
     run: Run,
 ) -> Sides:
-    margins, exact = _margins(causes, effects)
+    margins, exact = _margins(sides[0], sides[-1])
     sure = exact and model.rule.is_temporal
-    sides = (causes,) if self_join else (causes, effects)
     buckets = run([partial(_cells, side, grid) for side in sides])
     plain = exact and not model.rule.measured
     gap = model.rule.near if plain else min(model.rule.near, grid.gap)
@@ -155,20 +151,17 @@ def _cells(events: PlacedEvents, grid: Grid) -> Buckets:
     return in_buckets(events, numbers, grid.most)
 
 
-def _grid(
-    causes: PlacedEvents, effects: PlacedEvents, model: CausalityModel, chosen: bool
-) -> Grid | None:
+def _grid(sides: Sequence[PlacedEvents], model: CausalityModel, chosen: bool) -> Grid | None:
     """The grid that serves best; None where all lie in one cell, or times alone leave few candidates."""
-    assert causes.points is not None
-    assert effects.points is not None
-    extents = [extent(side.points, side.codes) for side in (causes, effects)]
-    low = np.minimum(extents[0][0], extents[1][0])
-    high = np.maximum(extents[0][1], extents[1][1])
-    fine = make_grid(model.rule, model.reach, low, high, causes.groups, _FINE)
-    candidates = _effects_in_a_window(effects, model)
+    extents = [extent(side.points, side.codes) for side in sides]
+    low = np.minimum(extents[0][0], extents[-1][0])
+    high = np.maximum(extents[0][1], extents[-1][1])
+    groups = sides[0].groups
+    fine = make_grid(model.rule, model.reach, low, high, groups, _FINE)
+    candidates = _effects_in_a_window(sides[-1], model)
     found = fine
     if fine is not None and candidates / fine.cells < _FEW:
-        found = make_grid(model.rule, model.reach, low, high, causes.groups, _COARSE)
+        found = make_grid(model.rule, model.reach, low, high, groups, _COARSE)
     if found is None or chosen or candidates > _TESTS_PER_VISIT * found.neighbours.widths.sum():
         return found
     return None

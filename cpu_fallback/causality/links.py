@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from coincide.array_types import Int64s
-from coincide.causality.rule import PairRule
+from coincide.cause_and_effect.rule import PairRule
 from coincide.compiled import compiled
 from cpu_fallback.causality.buckets import Buckets
 from cpu_fallback.causality.searching import gallop
@@ -33,12 +33,12 @@ class Layout(NamedTuple):
     by_place : bool
         Whether buckets are places, which `starts`, `targets` and `windows` link
         (`cpu_fallback.causality.places.Links`), or cells, whose neighbours `shifts`, `widths` and `slabs`
-        tell (`coincide.causality.grid.Neighbours`).
+        tell (`coincide.cause_and_effect.grid.Neighbours`).
     sure : bool
         Whether every pair within a window qualifies: nothing is tested.
     self_join : bool
-        Whether causes and effects are the same events, of which the earlier is the cause, and of
-        simultaneous ones the one in the lower row.
+        Whether causes and effects are of one stream, of which the earlier is the cause, and of
+        simultaneous ones the one of the lower rank.
     most : int
         Most links of a bucket.
     gap : float
@@ -169,8 +169,8 @@ def place(sides, begin, last, link, links, found):
         The next link to look at, and the number of spans: there may not be room for all.
     """
     # Taken out of their tuples here: inside the loops that would cost more than a step does.
-    times, order, others, order2 = (
-        sides.base.times, sides.base.order, sides.targets.times, sides.targets.order
+    times, ranks, others, ranks2 = (
+        sides.base.times, sides.base.ranks, sides.targets.times, sides.targets.ranks
     )  # fmt: skip
     offsets, spans, firsts = sides.targets.offsets, found.spans, found.firsts
     targets, windows = found.targets, found.windows
@@ -178,7 +178,7 @@ def place(sides, begin, last, link, links, found):
     while link < links and count + last - begin <= SPANS:
         target, lo, hi = targets[link], windows[link, 0], windows[link, 1]
         link, end = link + 1, offsets[target + 1]
-        # Of simultaneous events of one stream the one in the lower row is the cause.
+        # Of simultaneous events of one stream the one of the lower rank is the cause.
         meets_itself = sides.layout.self_join and lo == 0
         first = gallop(others, offsets[target], end, times[begin] + lo)
         if first == end:
@@ -193,7 +193,7 @@ def place(sides, begin, last, link, links, found):
             if others[first] > time + hi:
                 continue
             if meets_itself and others[first] == time:
-                first = gallop(order2, first, gallop(others, first, end, time + 1), order[i] + 1)
+                first = gallop(ranks2, first, gallop(others, first, end, time + 1), ranks[i] + 1)
             past = max(first, past)
             for _ in range(_NEAR):
                 if past == end or others[past] > time + hi:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from spark_plugin.command_line import border_options as b
+from spark_plugin.command_line import causality_options as c
 from spark_plugin.command_line import options as o
 from spark_plugin.command_line import transition_options as t
 from spark_plugin.command_line.help_texts import (
     BORDERS_EXAMPLES,
     BORDERS_HELP,
+    CAUSALITY_EXAMPLES,
+    CAUSALITY_HELP,
     DEMO_HELP,
     DOCTOR_HELP,
     JOIN_EXAMPLES,
@@ -19,6 +23,11 @@ from spark_plugin.command_line.help_texts import (
     TRANSITIONS_EXAMPLES,
     TRANSITIONS_HELP,
 )
+
+if TYPE_CHECKING:
+    from spark_plugin.command_line.summary import Told
+
+_Request = TypeVar("_Request")
 
 app = typer.Typer(
     name="coincide",
@@ -52,6 +61,16 @@ def coincide(
     ] = False,
 ) -> None:
     """Options of the program itself."""
+
+
+def _answer(
+    request: Callable[..., _Request], run: Callable[[_Request], Told], words: dict[str, Any]
+) -> None:
+    """Do what the words of a command ask for, and tell of it."""
+    from spark_plugin.command_line.summary import print_summary
+
+    as_json = words.pop("as_json")
+    print_summary(run(request(**words)), as_json)
 
 
 @app.command(help=JOIN_HELP, epilog=JOIN_EXAMPLES)
@@ -97,13 +116,10 @@ def join(
 ) -> None:
     """Join two files of events."""
     words = dict(locals())
-    as_json = words.pop("as_json")
-
     from spark_plugin.command_line.arguments import join_request
     from spark_plugin.command_line.join import run_join
-    from spark_plugin.command_line.summary import print_summary
 
-    print_summary(run_join(join_request(**words)), as_json)
+    _answer(join_request, run_join, words)
 
 
 @app.command(help=BORDERS_HELP, epilog=BORDERS_EXAMPLES)
@@ -136,12 +152,57 @@ def borders(
 ) -> None:
     """Find border crossings."""
     words = dict(locals())
-    as_json = words.pop("as_json")
-
     from spark_plugin.command_line.borders import border_request, run_borders
-    from spark_plugin.command_line.summary import print_summary
 
-    print_summary(run_borders(border_request(**words)), as_json)
+    _answer(border_request, run_borders, words)
+
+
+@app.command(help=CAUSALITY_HELP, epilog=CAUSALITY_EXAMPLES)
+def causality(
+    causes: c.Causes,
+    output: o.Output,
+    effects: c.Effects = None,
+    overwrite: o.Overwrite = False,
+    file_format: o.FileFormat = None,
+    cause_time: c.CauseTime = "time",
+    effect_time: c.EffectTime = None,
+    cause_place: c.CausePlace = None,
+    effect_place: c.EffectPlace = None,
+    lat_lon: c.LatLon = False,
+    sphere_radius: c.SphereRadius = None,
+    scale: c.Scale = None,
+    unit: o.Unit = None,
+    tick: o.TickUnit = None,
+    invalid: c.Invalid = "raise",
+    delta: c.Delta = None,
+    radius: c.Radius = None,
+    speed: c.Speed = None,
+    slack: c.Slack = "0",
+    per: c.Per = "s",
+    ellipsoid: c.Ellipsoid = None,
+    strict: c.Strict = False,
+    confidence: c.Confidence = 1.0,
+    by: o.By = None,
+    how: c.How = "inner",
+    emit: c.Emit = "pairs",
+    cause_columns: c.CauseColumns = None,
+    effect_columns: c.EffectColumns = None,
+    engine: c.Engine = "spark",
+    way: c.Way = "auto",
+    master: o.Master = None,
+    conf: o.Conf = None,
+    slices: o.Slices = None,
+    batch_pairs: o.BatchPairs = None,
+    threads: o.Threads = None,
+    as_json: o.AsJson = False,
+    debug: o.Debug = False,
+) -> None:
+    """Find causes and effects."""
+    words = dict(locals())
+    from spark_plugin.command_line.causality import run_causality
+    from spark_plugin.command_line.causality_request import causality_request
+
+    _answer(causality_request, run_causality, words)
 
 
 @app.command(help=TRANSITIONS_HELP, epilog=TRANSITIONS_EXAMPLES)

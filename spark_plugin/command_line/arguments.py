@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from coincide.options import Way, check_choice
-from spark_plugin.command_line.requests import Request, checked
+from coincide.options import CorrelateOptions, Way, check_choice
+from coincide.units import Tick
+from spark_plugin.command_line.requests import EventRequest, checked
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.words import worded_join
 
 
 @dataclass(frozen=True, kw_only=True)
-class JoinRequest(Request):
+class JoinRequest(EventRequest):
     """One `coincide join`.
 
     Parameters
@@ -34,6 +35,23 @@ class JoinRequest(Request):
     def columns(self) -> tuple[list[str], list[str]]:
         """The columns that the join needs, of both sides."""
         return self.arguments.columns
+
+    @property
+    def keys(self) -> list[str]:  # noqa: D102
+        return self.arguments.keys
+
+    @property
+    def clocks(self) -> tuple[tuple[str, str], tuple[str, str]]:  # noqa: D102
+        left, right = (names.clocks for names in self.arguments.times)
+        return left, right
+
+    @property
+    def options(self) -> CorrelateOptions:  # noqa: D102
+        return self.arguments.options
+
+    def check_tick(self, tick: Tick) -> None:  # noqa: D102
+        self.arguments.condition.window(tick)
+        self.arguments.longest(tick)
 
     @property
     def way(self) -> str:

@@ -9,15 +9,14 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coincide.sides import SIDES
-from spark_plugin.command_line.arguments import JoinRequest
 from spark_plugin.command_line.arrow_inputs import ArrowInput
+from spark_plugin.command_line.requests import EventRequest
 from spark_plugin.command_line.unknown_types import Types
 from spark_plugin.worker.arrow.schemas import plain_type
 
 
 def read_ahead(
-    request: JoinRequest,
+    request: EventRequest,
     inputs: Sequence[ArrowInput],
     types: tuple[Types, Types],
     say: Callable[[str], None],
@@ -28,7 +27,7 @@ def read_ahead(
 
     Parameters
     ----------
-    request : JoinRequest
+    request : EventRequest
     inputs : sequence of ArrowInput
     types : (Types, Types)
         For columns of which no file tells the type.
@@ -51,9 +50,9 @@ def read_ahead(
             tables.append(pa.table({}))  # Spark alone knows of which type they are
         else:
             tables.append(given.typed(columns, kinds).empty_table())
-    alike = with_text_keys(inputs, tables, request.arguments.keys)
-    for name in request.arguments.keys:
-        _tell(name, tables, alike)
+    alike = with_text_keys(inputs, tables, request.keys)
+    for name in request.keys:
+        _tell(name, [given.source.side for given in inputs], tables, alike)
     return [
         replace(given, rows=rows) if _is_csv(given) else given
         for given, rows in zip(inputs, alike, strict=True)
@@ -96,11 +95,13 @@ def _kind(table: pa.Table, name: str) -> pa.DataType:
     return plain_type(table.schema.field(name).type) if name in table.schema.names else pa.null()
 
 
-def _tell(name: str, before: Sequence[pa.Table], after: Sequence[pa.Table]) -> None:
-    for i, side in enumerate(SIDES):
+def _tell(
+    name: str, sides: Sequence[str], before: Sequence[pa.Table], after: Sequence[pa.Table]
+) -> None:
+    for i, side in enumerate(sides):
         if _kind(before[i], name) != _kind(after[i], name):
             print(
-                f"coincide: the key {name!r} holds numbers on the {side} and text on the {SIDES[1 - i]}"
+                f"coincide: the key {name!r} holds numbers on the {side} and text on the {sides[1 - i]}"
                 f"{_example(before[1 - i].column(name))}: compared as text, where '007' is not '7'",
                 file=sys.stderr,
             )

@@ -97,6 +97,41 @@ noon had not happened by then:
 """
     + _EXIT_CODES
 )
+CAUSALITY_HELP = (
+    "Find which events can have caused which.\n\n"
+    "A pair of a cause and an effect is found when it meets all that is asked of it: of its times, by"
+    " --delta; of its distance, by --radius; and of both. --speed asks that the effect comes when what"
+    " travels from the cause at such a speed arrives there: distance/MAX − slack ≤ T_effect − T_cause ≤"
+    " distance/MIN + slack. Bounds are inclusive. Each pair is told once, with delta in ticks and its"
+    " distance.\n\n"
+    "Inputs are Parquet, CSV with a header, or Arrow IPC. Each needs an id and a time, and where distances"
+    " count a place; --cause-time, --cause-place and so on say what these columns are called. A row without"
+    " a place matches nothing and is counted. With one input, an event is the cause of later ones."
+)
+CAUSALITY_EXAMPLES = (
+    """
+[b]Examples[/b]
+
+Which picks of seismic stations can be the P wave of which earthquake; the
+depth of stations is 0:
+
+    [cyan]coincide causality events.parquet picks.parquet -o pairs \\
+      --cause-place lat,lon,depth_km --effect-place lat,lon,0 --lat-lon \\
+      --radius 80 --speed 4.5 7.0 --slack 500ms[/cyan]
+
+How many alarms a switching can have set off within 5 s, in the same
+building; from CSV, without Java:
+
+    [cyan]coincide causality switched.csv alarms.csv -o counts.parquet \\
+      --by building --delta 0s 5s --emit counts --engine local[/cyan]
+
+Lightning sources of one stream that belong together:
+
+    [cyan]coincide causality sources.parquet -o links --unit s \\
+      --cause-place x,y,z --ellipsoid 3000 150ms[/cyan]
+"""
+    + _EXIT_CODES
+)
 DEMO_HELP = (
     "Make a sample of badge readers and door sensors, join it, and say what was found.\n\n"
     "The sample knows when everything really happened, the join does not. So the answer can be"

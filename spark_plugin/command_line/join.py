@@ -23,7 +23,7 @@ from spark_plugin.command_line.outputs import SparkUri, local_output, spark_outp
 from spark_plugin.command_line.progress import Progress
 from spark_plugin.command_line.runs import spark_at_work, written
 from spark_plugin.command_line.summary import Summary
-from spark_plugin.command_line.unknown_types import Types, unknown_types
+from spark_plugin.command_line.unknown_types import Types, types_of_unknown
 from spark_plugin.command_line.ways import planned_directly, refuse_if_asked
 from spark_plugin.ways.files.local import LocalFilesJoin
 from spark_plugin.worker.arrow.schemas import plain_type
@@ -68,7 +68,7 @@ def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) 
         for given, columns in zip(inputs, request.columns, strict=True):
             check_complete(given, columns)
             check_zones(given, columns)
-        types = _unknown_types(request, inputs)
+        types = types_of_unknown(request, inputs)
         needed = zip(inputs, request.columns, types, strict=True)
         # First without rows: what is wrong with columns shows before anything is read.
         empty = [given.typed(columns, kinds).empty_table() for given, columns, kinds in needed]
@@ -112,15 +112,6 @@ class _Place:
 
     def __str__(self) -> str:
         return "" if self.total is None else f" slice {self.done + 1:,} of {self.total:,}"
-
-
-def _unknown_types(request: JoinRequest, inputs: list[ArrowInput]) -> tuple[Types, Types]:
-    """Types for what the files do not tell; of inputs that only Spark can open nothing is known."""
-    left, right = (
-        pa.schema([]) if request.engine == "spark" and given.source.is_uri else given.told(columns)
-        for given, columns in zip(inputs, request.columns, strict=True)
-    )
-    return unknown_types(request, (left, right))
 
 
 def _run_spark(request: JoinRequest, sources: list[Source], progress: Progress) -> Summary:
@@ -185,7 +176,7 @@ def _check_before_spark(request: JoinRequest, inputs: list[ArrowInput]) -> tuple
     """What can be told without Spark fails before it has to start. Types for unknown columns."""
     for given, columns in zip(inputs, request.columns, strict=True):
         check_for_spark(given, columns)
-    types = _unknown_types(request, inputs)
+    types = types_of_unknown(request, inputs)
     tables = []
     for given, names, unknown in zip(
         inputs, request.arguments.timestamp_columns, types, strict=True

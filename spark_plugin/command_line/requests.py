@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from coincide.options import check_choice
+from coincide.options import CorrelateOptions, check_choice
+from coincide.units import Tick
 from spark_plugin.command_line.inputs import FORMATS, Source, find_source
 from spark_plugin.command_line.problems import Problem
 from spark_plugin.worker.files.credentials import Redactor
@@ -60,6 +61,40 @@ class Request(ABC):
         """Takes the secrets of what was typed out of a text."""
         settings = [f"{key}={value}" for key, value in self.conf.items()]
         return Redactor.of([*self.inputs.values(), self.output, self.master or "", *settings])
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventRequest(Request):
+    """One run of a command that joins events of two inputs."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[list[str], list[str]]:
+        """The columns that are needed, of both sides."""
+
+    @property
+    @abstractmethod
+    def keys(self) -> list[str]:
+        """The columns that must be equal."""
+
+    @property
+    @abstractmethod
+    def clocks(self) -> tuple[tuple[str, str], tuple[str, str]]:
+        """The columns of the earlier and the later time, of both sides."""
+
+    @property
+    @abstractmethod
+    def options(self) -> CorrelateOptions:
+        """How times are counted, and more."""
+
+    @abstractmethod
+    def check_tick(self, tick: Tick) -> None:
+        """Refuse a tick in which durations cannot be counted.
+
+        Raises
+        ------
+        ConditionError
+        """
 
 
 def checked(words: Mapping[str, Any], spark_only: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Protocol
 
-from coincide.units import Tick
+from coincide.sides import SIDES
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.files.credentials import without_credentials
 from spark_plugin.worker.reports.reports import JoinSummary, side_words
@@ -47,8 +47,7 @@ class Summary:
         values = {
             "output": self.output,
             "engine": self.engine,
-            "left": _plain(join.left),
-            "right": _plain(join.right),
+            **{name: _plain(counts) for name, counts in _sides(join)},
             **({} if join.counters is None else asdict(join.counters)),
             "rows": join.rows,
             "seconds": round(join.seconds or 0.0, 3),
@@ -131,10 +130,7 @@ def print_summary(summary: Told, as_json: bool) -> None:
 def _lines(summary: Summary) -> list[tuple[str, str]]:
     join = summary.join
     counters = join.counters
-    lines = [
-        ("left", _side(join.left, join.tick)),
-        ("right", _side(join.right, join.tick)),
-    ]
+    lines = [(name, _side(counts, join)) for name, counts in _sides(join)]
     if counters is None:
         lines.append(("pairs", "not counted"))
     else:
@@ -149,9 +145,8 @@ def _lines(summary: Summary) -> list[tuple[str, str]]:
     if join.rows is not None and (counters is None or join.rows != counters.pairs):
         lines.append(("rows", f"{join.rows:,}"))
     if join.slices is not None:
-        copies = (
-            "" if join.replication is None else f", {join.replication:.3g} copies of a right row"
-        )
+        row = f"{join.sides[1]} row" if join.sides == SIDES else join.sides[1]
+        copies = "" if join.replication is None else f", {join.replication:.3g} copies of a {row}"
         lines.append(("slices", f"{join.slices:,}{copies}"))
     if join.way:
         lines.append(("way", f"{join.way}: {join.why}"))
@@ -168,7 +163,15 @@ def seconds_words(seconds: float, start_seconds: float | None) -> str:
     return f"{seconds:.2f}{start}"
 
 
-def _side(counts: SideCounts | None, tick: Tick) -> str:
+def _sides(join: JoinSummary) -> list[tuple[str, SideCounts | None]]:
+    """What the rows were, by side; of one stream once."""
+    names = join.sides if join.sides == SIDES else [f"{side}s" for side in join.sides]
+    found = list(zip(names, (join.left, join.right), strict=True))
+    return found[:1] if names[0] == names[1] else found
+
+
+def _side(counts: SideCounts | None, join: JoinSummary) -> str:
     if counts is None:
         return "not counted"
-    return for_command_line("; ".join([f"{counts.rows:,} rows", *side_words(counts, tick)]))
+    words = side_words(counts, join.tick, join.matchless)
+    return for_command_line("; ".join([f"{counts.rows:,} rows", *words]))

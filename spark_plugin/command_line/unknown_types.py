@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
 from coincide.errors import ConditionError
 from coincide.sides import SIDES
-from spark_plugin.command_line.arguments import JoinRequest
+from spark_plugin.command_line.arrow_inputs import ArrowInput
+from spark_plugin.command_line.requests import EventRequest
 from spark_plugin.worker.arrow.schemas import plain_type
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick
 
 Types = dict[str, pa.DataType]
 
 
+def types_of_unknown(request: EventRequest, inputs: Sequence[ArrowInput]) -> tuple[Types, Types]:
+    """Types for what the files do not tell; of inputs that only Spark can open nothing is known."""
+    left, right = (
+        pa.schema([]) if request.engine == "spark" and given.source.is_uri else given.told(columns)
+        for given, columns in zip(inputs, request.columns, strict=True)
+    )
+    return unknown_types(request, (left, right))
+
+
 def unknown_types(
-    request: JoinRequest, schemas: tuple[pa.Schema, pa.Schema]
+    request: EventRequest, schemas: tuple[pa.Schema, pa.Schema]
 ) -> tuple[Types, Types]:
     """Types for the time columns and keys of both sides of which no file tells the type.
 
@@ -24,18 +34,18 @@ def unknown_types(
 
     Parameters
     ----------
-    request : JoinRequest
+    request : EventRequest
     schemas : (pa.Schema, pa.Schema)
         The needed columns, null where the type is not known.
     """
-    times = [names.clocks for names in request.arguments.times]
+    times = request.clocks
     known = [_known_times(schema, names) for schema, names in zip(schemas, times, strict=True)]
     found: tuple[Types, Types] = {}, {}
     for i, schema in enumerate(schemas):
         for name in times[i]:
             if _is_unknown(schema, name):
                 found[i][name] = next(iter(known[i] + known[1 - i]), _time_of_nothing(request))
-    for name in request.arguments.keys:
+    for name in request.keys:
         for i, schema in enumerate(schemas):
             if _is_unknown(schema, name) and name not in found[i]:
                 found[i][name] = _other_key(schemas[1 - i], found[1 - i], name)
@@ -59,13 +69,11 @@ def _is_time(kind: pa.DataType) -> bool:
     return types.is_timestamp(kind) or types.is_integer(kind) or types.is_floating(kind)
 
 
-def _time_of_nothing(request: JoinRequest) -> pa.DataType:
+def _time_of_nothing(request: EventRequest) -> pa.DataType:
     """Integers, unless the durations need to know how long a tick is."""
-    given = request.arguments
     try:
-        tick = resolve_tick([TimeColumn(side, "", "integer") for side in SIDES], given.options)
-        given.condition.window(tick)
-        given.longest(tick)
+        columns = [TimeColumn(side, "", "integer") for side in SIDES]
+        request.check_tick(resolve_tick(columns, request.options))
     except ConditionError:
         return pa.timestamp("us")
     return pa.int64()

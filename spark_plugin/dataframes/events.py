@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from coincide.options import SideName
 from coincide.units import TIME_LIMIT
@@ -22,7 +23,7 @@ from spark_plugin.dataframes.columns import (
 from spark_plugin.dataframes.timestamps import TimestampSql, timestamp_sql
 from spark_plugin.worker.arrow.time_columns import INVALID_REASONS
 from spark_plugin.worker.timestamps.columns import TimestampColumns
-from spark_plugin.worker.wire.columns import HASHES
+from spark_plugin.worker.wire.columns import HASHES, IDENTITY
 
 REASONS = ("ok", "null", *INVALID_REASONS)
 """What a row can be; its index is the value of `EventFrame.reason`."""
@@ -45,6 +46,9 @@ class EventFrame:
         Key columns and columns to hand out.
     observation : Observation or None
         Counts its rows while they are joined: where nobody has looked at them before.
+    identity : list of str
+        Of one stream that is joined with itself: all columns that are handed out of an event, on either
+        side.
     """
 
     side: SideName
@@ -53,6 +57,12 @@ class EventFrame:
     by: list[str]
     payload: list[str]
     observation: Observation | None = None
+    identity: list[str] = field(default_factory=list)
+
+    @property
+    def called(self) -> str:
+        """What messages call the side."""
+        return self.times.scales[0].column.side
 
     @property
     def columns(self) -> list[str]:
@@ -71,6 +81,7 @@ class EventFrame:
             f"{low} AS low",
             f"{high} AS high",
             *self._sql.extras,
+            *(f"{value} AS {name}" for name, value in self._sql.places),
             f"({null_key}) AS null_key",
             f"{key_hash} AS key_hash",
         ]
@@ -84,6 +95,21 @@ class EventFrame:
         names = [quoted(name) for name in self.by]
         known = ", ".join([self._sql.low, self._sql.high, *names, *self._hashable])
         return [f"xxhash64({i}L, {known}) AS {name}" for i, name in enumerate(HASHES)]
+
+    @property
+    def identities(self) -> list[str]:
+        """`IDENTITY`, as select expressions over the source.
+
+        Events of equal ones are alike in all that is asked of them. Hashes pass over nulls, so that
+        these have to be told.
+        """
+        names = dict.fromkeys([*self.by, *self.identity])
+        fields = [field_of(self.source, self.called, name) for name in names]
+        values = [_hashable_value(f.name, f.dataType) for f in fields]
+        nulls = [f"{quoted(name)} IS NULL" for name in names]
+        places = [value for _, value in self._sql.places]
+        known = ", ".join([self._sql.low, self._sql.high, *places, *values, *nulls])
+        return [f"xxhash64({i}L, {known}) AS {name}" for i, name in enumerate(IDENTITY)]
 
     @property
     def _hashable(self) -> list[str]:
@@ -125,9 +151,9 @@ class EventFrame:
 
         None where it cannot be told, as of nested columns.
         """
-        alike, own = _TIME_BYTES, []
+        alike, own = self._fixed_bytes, []
         for name in (*self.by, *self.payload):
-            kind = field_of(self.source, self.side, name).dataType
+            kind = field_of(self.source, self.called, name).dataType
             size = wire_bytes(quoted(name), kind)
             if size is None:
                 return None
@@ -144,7 +170,11 @@ class EventFrame:
         if told is not None:
             return told
         names = ", ".join(quoted(name) for name in (*self.by, *self.payload))
-        return _TIME_BYTES, f"octet_length(to_json(struct({names})))"
+        return self._fixed_bytes, f"octet_length(to_json(struct({names})))"
+
+    @property
+    def _fixed_bytes(self) -> int:
+        return _TIME_BYTES + 8 * (len(self._sql.places) + 2 * bool(self.identity))
 
     @property
     def is_ok(self) -> str:
@@ -156,6 +186,8 @@ class EventFrame:
         # Of ordered ends only the outer sides can be out of range.
         ok = f"low <= high AND low > {literal(-TIME_LIMIT)} AND high < {literal(TIME_LIMIT)}"
         longest = self.times.longest
+        if self._sql.places:
+            ok += f" AND {self._sql.is_somewhere}"
         return ok if longest is None else f"{ok} AND high - low <= {literal(longest)}"
 
     @property
@@ -202,3 +234,9 @@ class EventFrame:
                 for name in dict.fromkeys([*self.times.names, *self.by, *self.payload])
             )
         )
+
+
+def _hashable_value(name: str, kind: T.DataType) -> str:
+    """SQL of a value that hashes differently if the column does; nulls inside are told by the text."""
+    nested = (T.ArrayType, T.StructType, T.MapType, T.VariantType)
+    return f"to_json(struct({quoted(name)}))" if isinstance(kind, nested) else quoted(name)

@@ -79,6 +79,19 @@ class FrameEvidence:
         return KeyOverlap(found.names, left, right, shared, True)
 
 
+@dataclass(frozen=True)
+class SilentEvidence:
+    """Two sides of a join of which nobody says why it finds nothing: as `FrameEvidence`."""
+
+    sides: tuple[EventFrame, EventFrame]
+
+    def foreseen(self) -> NoPairs | None:  # noqa: D102
+        return None
+
+    def no_pairs(self) -> NoPairs | None:  # noqa: D102
+        return None
+
+
 def _distinct_keys(side: EventFrame) -> DataFrame:
     names = [quoted(name) for name in side.by]
     rows = side.source.selectExpr(

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
+from pyspark.sql.pandas.types import from_arrow_type
 
 from coincide.errors import ConditionError
 from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.events import EventFrame
-from spark_plugin.worker.emission.spec import JoinSpec, check_output_names
+from spark_plugin.worker.emission.spec import AnySpec, check_output_names
 from spark_plugin.worker.wire.columns import METRICS, wire_layout
 
 Named = Sequence[tuple[str, T.DataType]]
@@ -46,25 +47,26 @@ class OutputColumn:
         return f"{frames.decode(name, self.kind)} AS {name}"
 
 
-def output_columns(spec: JoinSpec, by: Named, left: Named, right: Named) -> list[OutputColumn]:
+def output_columns(spec: AnySpec, by: Named, left: Named, right: Named) -> list[OutputColumn]:
     """The columns of a result, as `output_schema` has them.
 
     Parameters
     ----------
-    spec : JoinSpec
+    spec : AnySpec
     by, left, right : sequences of (str, DataType)
         Key columns, and columns to hand out.
     """
     columns = [OutputColumn(name, kind) for name, kind in by]
-    columns += [OutputColumn(f"left_{name}", kind) for name, kind in left]
+    columns += [OutputColumn(f"{spec.prefixes[0]}_{name}", kind) for name, kind in left]
     if spec.one_row_per_event:
         return columns
     if spec.emit == "counts":
         return [*columns, OutputColumn("matches", T.LongType())]
     in_lists = spec.emit == "lists"
-    columns += [OutputColumn(f"right_{name}", kind, in_lists) for name, kind in right]
-    if spec.probability:
-        columns.append(OutputColumn("probability", T.DoubleType(), in_lists))
+    columns += [OutputColumn(f"{spec.prefixes[1]}_{name}", kind, in_lists) for name, kind in right]
+    columns += [
+        OutputColumn(name, from_arrow_type(kind), in_lists) for name, kind in spec.measures.items()
+    ]
     return columns
 
 
@@ -124,14 +126,16 @@ class ResultColumns:
 
     # `layout`: how events cross; `columns`; `wire_schema`: what the worker yields.
 
-    def __init__(self, sides: tuple[EventFrame, EventFrame], spec: JoinSpec) -> None:
+    def __init__(self, sides: tuple[EventFrame, EventFrame], spec: AnySpec) -> None:
         left, right = sides
         keys, mine, theirs = (
-            [(name, frames.field_of(side.source, side.side, name).dataType) for name in names]
+            [(name, frames.field_of(side.source, side.called, name).dataType) for name in names]
             for side, names in ((left, left.by), (left, left.payload), (right, right.payload))
         )
         cross = [[frames.crosses_as_int64(kind) for _, kind in side] for side in (mine, theirs)]
-        self.layout = wire_layout(len(keys), *cross)
+        self.layout = wire_layout(
+            len(keys), *cross, coordinates=spec.coordinates, identity=spec.is_one_stream
+        )
         self.columns = output_columns(spec, keys, mine, theirs)
         check_output_names(list(self.names))
         self.wire_schema = wire_schema(self.columns)

@@ -39,6 +39,11 @@ class TimestampSql:
     faults : tuple of (str, str)
         What rows can be that are no events, ``"null"`` or one of `INVALID_REASONS`, and the condition on
         ``low`` and ``high`` for it. The first one that is met counts.
+    places : tuple of (str, str)
+        Further columns with the coordinates of an event: names, and SQL over the source of a double, NaN
+        where one is missing.
+    is_somewhere : str
+        Condition on these that an event meets which can match.
     """
 
     low: str
@@ -47,6 +52,8 @@ class TimestampSql:
     shape: str
     midpoint: str
     faults: tuple[tuple[str, str], ...]
+    places: tuple[tuple[str, str], ...] = ()
+    is_somewhere: str = "true"
 
 
 @singledispatch

@@ -37,10 +37,12 @@ def wire_rows(
     is_left = side.side == "left"
     payload = _encoded(side, layout.payload(side.side), side.payload)
     columns = {**_encoded(side, layout.keys, side.by), **payload}
+    known = {*columns, *layout.places, *layout.identity}
     barrier, above = _barrier(side)
     rows = side.source.selectExpr(
         *side.columns,
         *(side.hashes if HASHES[0] in place else []),
+        *(side.identities if layout.identity else []),
         *side.counted_columns,
         *(f"{value} AS {name}" for name, value in columns.items()),
         *barrier,
@@ -54,7 +56,7 @@ def wire_rows(
             f"CASE WHEN {side.is_ok} THEN {x} END" for x in (time, coded, midpoint)
         )
         time, coded = f"coalesce({time}, 0L)", f"coalesce({coded}, {frames.literal(UNMATCHED)})"
-    slots = [name if name in columns else f"NULL AS {name}" for name in layout.columns[2:]]
+    slots = [name if name in known else f"NULL AS {name}" for name in layout.columns[2:]]
     return rows.selectExpr(
         f"{time} AS {TIME}",
         f"{coded} AS {CODED}",
@@ -96,13 +98,13 @@ def _words_of_invalid(side: EventFrame) -> str:
         " If a look at the data found none when the join was planned, the source has changed since, or"
         " gives other rows each time it is computed: compute it once before, as by df.localCheckpoint()"
     )
-    return f"concat({frames.text(side.side + ': ')}, CASE {reasons} END, {frames.text(found)})"
+    return f"concat({frames.text(side.called + ': ')}, CASE {reasons} END, {frames.text(found)})"
 
 
 def _encoded(side: EventFrame, wire_names: Sequence[str], names: list[str]) -> dict[str, str]:
     return {
         wire: frames.encode(
-            frames.quoted(name), frames.field_of(side.source, side.side, name).dataType
+            frames.quoted(name), frames.field_of(side.source, side.called, name).dataType
         )
         for wire, name in zip(wire_names, names, strict=True)
     }

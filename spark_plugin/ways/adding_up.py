@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from spark_plugin.dataframes.output_columns import OutputColumn
-from spark_plugin.worker.emission.spec import JoinSpec
+from spark_plugin.worker.emission.spec import AnySpec
 
 ORDER = ("distance", "max_time", "min_time")
 """What decides among partners of equal probability, before the columns handed out do."""
@@ -46,9 +46,9 @@ def added_up(
     return [F.expr(f"min_by(struct({', '.join(told)}), struct({', '.join(least)})) AS best")]
 
 
-def kinds_of_order(spec: JoinSpec) -> list[T.DataType]:
+def kinds_of_order(spec: AnySpec) -> list[T.DataType]:
     """Types of what tasks tell of best partners besides the columns that are handed out."""
-    probability = [] if spec.probability else [T.DoubleType()]
+    probability = [] if "probability" in spec.measures else [T.DoubleType()]
     return [*probability, *([T.LongType()] * len(ORDER))]
 
 

@@ -18,7 +18,7 @@ from spark_plugin.ways.exchange.join import exchange_join
 from spark_plugin.ways.exchange.plan import SlicePlan, uniform_plan
 from spark_plugin.ways.exchange.planning import PAIR_WORK, plan_slices
 from spark_plugin.ways.samples import Reach, Sample
-from spark_plugin.worker.emission.spec import JoinSpec
+from spark_plugin.worker.emission.spec import AnySpec
 from spark_plugin.worker.wire.shipment import Shipment
 
 JOINS: dict[str, Callable[..., tuple[DataFrame, Shipment | None]]] = {
@@ -29,7 +29,7 @@ JOINS: dict[str, Callable[..., tuple[DataFrame, Shipment | None]]] = {
 
 
 def plan_ways(
-    sides: tuple[EventFrame, EventFrame], spec: JoinSpec, options: CorrelateOptions
+    sides: tuple[EventFrame, EventFrame], spec: AnySpec, options: CorrelateOptions
 ) -> tuple[tuple[SideStatistics, SideStatistics] | None, SlicePlan | BroadcastPlan]:
     """What the look at both sides has shown, if there had to be one, and how events meet."""
     declared = _declared_plan(sides, spec, options)
@@ -37,7 +37,10 @@ def plan_ways(
         return None, declared
     statistics = measure(*sides)
     if options.invalid == "raise":
-        refuse_invalid(sides, statistics)
+        # Of one stream the sides have the same rows.
+        refuse_invalid(
+            *((sides[:1], statistics[:1]) if spec.is_one_stream else (sides, statistics))
+        )
     shapes = [_shapes(*each) for each in zip(sides, statistics, strict=True)]
     reach = Reach.of(spec.pairs, *shapes)
     left, right = _sample(statistics[0], spec.keeps_unmatched), _sample(statistics[1], False)
@@ -61,7 +64,7 @@ def plan_ways(
 
 
 def _declared_plan(
-    sides: tuple[EventFrame, EventFrame], spec: JoinSpec, options: CorrelateOptions
+    sides: tuple[EventFrame, EventFrame], spec: AnySpec, options: CorrelateOptions
 ) -> SlicePlan | BroadcastPlan | None:
     """The plan where everything it needs is declared."""
     left, right = (side.times.declared for side in sides)

@@ -10,17 +10,18 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation
 
-from coincide.options import SideName
+from coincide.options import CorrelateOptions, SideName
 from coincide.results import JoinCounters
 from coincide.sides import SIDES
 from spark_plugin.cluster.accelerator import is_accelerated
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.events import EventFrame
-from spark_plugin.dataframes.evidence import FrameEvidence
+from spark_plugin.dataframes.evidence import FrameEvidence, SilentEvidence
 from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.dataframes.stage import Stage, observed_numbers
 from spark_plugin.dataframes.stage_resources import gpu_profile
+from spark_plugin.dataframes.statistics import SideStatistics
 from spark_plugin.dataframes.timestamps import with_timestamps
 from spark_plugin.ways.broadcast.plan import BroadcastPlan
 from spark_plugin.ways.broadcast.streaming_sides import check_streaming
@@ -29,6 +30,7 @@ from spark_plugin.ways.exchange.plan import SlicePlan
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.schemas import check_keys, check_label
+from spark_plugin.worker.emission.spec import AnySpec
 from spark_plugin.worker.reports.emptiness import NoPairs
 from spark_plugin.worker.reports.metrics import counters_of
 from spark_plugin.worker.reports.reports import JoinReport, JoinSummary, tell
@@ -57,18 +59,21 @@ class Correlation:
         Whether it can be asked for: the RAPIDS Accelerator fails plans that are observed.
     shipment : Shipment or None
         What was broadcast.
-    evidence : FrameEvidence
+    evidence : FrameEvidence or SilentEvidence
         What is known of the sides, should nothing be found.
+    matchless : str
+        What the rows lack that match nothing.
     """
 
     dataframe: DataFrame
     left: SideCounts | None
     right: SideCounts | None
     plan: SlicePlan | BroadcastPlan
-    evidence: FrameEvidence
+    evidence: FrameEvidence | SilentEvidence
     observation: Observation | None = None
     observable: bool = True
     shipment: Shipment | None = None
+    matchless: str = "time or key"
 
     @property
     def way(self) -> str:
@@ -126,10 +131,12 @@ class Correlation:
 
     @property
     def _known(self) -> JoinSummary:
-        tick = self.evidence.sides[0].times.scales[0].tick
+        left, right = self.evidence.sides
+        tick = left.times.scales[0].tick
         return JoinSummary(
             self.left, self.right, None, None, self.way, tick, slices=self.slices,
             replication=self.replication, why=self.plan.describe(),
+            sides=(left.called, right.called), matchless=self.matchless,
         )  # fmt: skip
 
     def _counted(self, side: int) -> SideCounts | None:
@@ -171,28 +178,80 @@ def plan_correlation(
     spec = arguments.spec([side.times for side in sides], 1, BATCH_PAIRS)
     for side in sides:
         for name in side.payload:
-            frames.field_of(side.source, side.side, name)
+            frames.field_of(side.source, side.called, name)
     result = ResultColumns(sides, spec)
+    planned = planned_join(sides, spec, result, options, arguments.backend, observe)
+    evidence = FrameEvidence(planned.sides, spec, planned.statistics)
+    return planned.correlation(evidence)
+
+
+@dataclass(frozen=True)
+class PlannedJoin:
+    """A planned join of two sides, whatever its condition.
+
+    Parameters
+    ----------
+    dataframe, plan, observation, observable, shipment
+        As of `Correlation`.
+    sides : (EventFrame, EventFrame)
+    statistics : (SideStatistics, SideStatistics) or None
+        What the look has shown.
+    is_one_stream : bool
+        Whether both have the same rows.
+    """
+
+    dataframe: DataFrame
+    plan: SlicePlan | BroadcastPlan
+    sides: tuple[EventFrame, EventFrame]
+    statistics: tuple[SideStatistics, SideStatistics] | None
+    observation: Observation | None
+    observable: bool
+    shipment: Shipment | None
+    is_one_stream: bool
+
+    def correlation(self, evidence: FrameEvidence | SilentEvidence, **more: str) -> Correlation:
+        """The result, and what is known of it; of one stream the rows are told of once."""
+        left, right = (s.counts for s in self.statistics) if self.statistics else (None, None)
+        return Correlation(
+            self.dataframe, left, None if self.is_one_stream else right, self.plan, evidence,
+            self.observation, self.observable, self.shipment, **more,
+        )  # fmt: skip
+
+
+def planned_join(
+    sides: tuple[EventFrame, EventFrame],
+    spec: AnySpec,
+    result: ResultColumns,
+    options: CorrelateOptions,
+    backend: str,
+    observe: bool,
+) -> PlannedJoin:
+    """Choose the way of a join, and plan it: parameters as of `plan_correlation`.
+
+    Raises
+    ------
+    ConditionError, DataError, BackendError
+    """
+    spark = sides[0].source.sparkSession
     check_streaming(sides, spec, options)
-    check_workers(left.sparkSession)
+    check_workers(spark)
     statistics, plan = plan_ways(sides, spec, options)
     _log.info("correlate: %s", plan.describe())
-    observable = not is_accelerated(left.sparkSession)
+    observable = not is_accelerated(spark)
     observation = Observation("coincide") if observe and observable else None
     if observation and statistics is None:
-        sides = _observed_side(sides[0]), _observed_side(sides[1])
+        left, right = sides
+        sides = _observed_side(left), right if spec.is_one_stream else _observed_side(right)
     stage = Stage(
         raise_invalid=options.invalid == "raise",
-        profile=gpu_profile(left.sparkSession, arguments.backend),
+        profile=gpu_profile(spark, backend),
         metrics=None if observation is None else result.metrics_name,
         observation=observation,
     )
     found, shipment = JOINS[plan.way](sides, spec, result, plan, options, stage)
-    left_counts, right_counts = (s.counts for s in statistics) if statistics else (None, None)
-    evidence = FrameEvidence(sides, spec, statistics)
-    return Correlation(
-        result.decoded(found), left_counts, right_counts, plan, evidence, observation, observable,
-        shipment,
+    return PlannedJoin(
+        result.decoded(found), plan, sides, statistics, observation, observable, shipment,
+        spec.is_one_stream,
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from coincide.bands import OUTER_HI, OUTER_LO
 from coincide.shape_classes import ShapeClasses
 from coincide.sides import LEFT
-from spark_plugin.worker.timestamps.models import Pairs
+from spark_plugin.worker.timestamps.models import Bounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Reach:
     right: tuple[int, int] = (0, 0)
 
     @classmethod
-    def of(cls, pairs: Pairs, left: tuple[int, int], right: tuple[int, int]) -> Reach:
+    def of(cls, pairs: Bounds, left: tuple[int, int], right: tuple[int, int]) -> Reach:
         """Of events whose smallest and largest shapes are given by side."""
         classes = ShapeClasses.one(*left), ShapeClasses.one(*right)
         bands = pairs.bands(LEFT, *classes)[0, 0]

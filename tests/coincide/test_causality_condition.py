@@ -22,8 +22,8 @@ from coincide import (
     Sphere,
     Temporal,
 )
-from coincide.causality.deciding import accepts, window_between
-from coincide.causality.numbers import largest_square
+from coincide.cause_and_effect.deciding import accepts, window_between
+from coincide.cause_and_effect.numbers import largest_square
 from coincide.units import Tick
 from tests.helpers.causality_cases import KINDS
 

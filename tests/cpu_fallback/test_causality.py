@@ -20,8 +20,8 @@ from coincide import (
     SpeedRange,
     Temporal,
 )
-from coincide.causality.condition import CausalityModel
-from coincide.causality.points import PlacedEvents
+from coincide.cause_and_effect.condition import CausalityModel
+from coincide.cause_and_effect.points import PlacedEvents
 from coincide.units import Tick
 from cpu_fallback import blocks
 from cpu_fallback.causality import CausalityJoin
@@ -93,6 +93,29 @@ def test_a_stream_with_itself(case: Case) -> None:
     expected = reference.causality_in_one(case.causes, case.exact, reference.plane_distance2)
     for way in WAYS:
         check_join(CausalityJoin(events, None, model, way=way), expected, 3)
+
+
+@settings(max_examples=40)
+@given(plane_cases(), st.lists(st.integers(0, 2), min_size=22, max_size=22))
+def test_parts_of_a_stream(case: Case, parts: list[int]) -> None:
+    """Each cause in one part, each effect in all: the pairs of the whole, by the events' ranks."""
+    model, events = model_of(case), sides_of(case)[0]
+    expected = reference.causality_in_one(case.causes, case.exact, reference.plane_distance2)
+    effects = replace(events, ranks=np.arange(len(events)))
+    for way in WAYS:
+        found: Pairs = []
+        for part in range(3):
+            rows = np.flatnonzero(np.array(parts[: len(events)], np.int64) == part)
+            join = CausalityJoin(_rows(events, rows), effects, model, way=way)
+            found += [(int(rows[i]), j) for i, j in pairs_of(join)]
+        assert sorted(found) == expected
+
+
+def _rows(events: PlacedEvents, rows: np.ndarray) -> PlacedEvents:
+    assert events.points is not None
+    assert events.group is not None
+    points, group = events.points[:, rows], events.group[rows]
+    return PlacedEvents(events.times[rows], points, None, group, events.groups, rows)
 
 
 @settings(max_examples=60)

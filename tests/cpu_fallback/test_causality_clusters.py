@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from coincide import CausalityCondition, Ellipsoidal, Temporal
-from coincide.causality.points import PlacedEvents
+from coincide.cause_and_effect.points import PlacedEvents
 from coincide.units import Tick
 from cpu_fallback.causality import CausalityJoin, cluster_labels
 from cpu_fallback.reference import causality as reference

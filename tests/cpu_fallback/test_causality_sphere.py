@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide import CausalityCondition, Spatial, Sphere
-from coincide.causality.points import PlacedEvents
-from coincide.causality.sphere import squared_arc, unit_vectors
+from coincide.cause_and_effect.points import PlacedEvents
+from coincide.cause_and_effect.sphere import squared_arc, unit_vectors
 from coincide.units import Tick
 from cpu_fallback.causality import CausalityJoin
 from cpu_fallback.reference import causality as reference

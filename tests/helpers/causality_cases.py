@@ -14,7 +14,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from coincide import Ellipsoidal, Plane, Propagation, Spatial, SpeedRange, Sphere, Temporal
-from coincide.causality.points import PlacedEvents
+from coincide.cause_and_effect.points import PlacedEvents
 from cpu_fallback.reference import causality as reference
 
 Event = reference.Event

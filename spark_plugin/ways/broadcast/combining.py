@@ -10,7 +10,7 @@ from pyspark.sql import types as T
 
 from spark_plugin.dataframes.output_columns import OutputColumn, ResultColumns
 from spark_plugin.ways.adding_up import added_up, kinds_of_order
-from spark_plugin.worker.emission.spec import JoinSpec
+from spark_plugin.worker.emission.spec import AnySpec
 
 _JOINS = {"inner": "inner", "left": "left", "semi": "left_semi", "anti": "left_anti"}
 
@@ -20,12 +20,12 @@ class Combination:
 
     Parameters
     ----------
-    spec : JoinSpec
+    spec : AnySpec
         Of the result.
     result : ResultColumns
     """
 
-    def __init__(self, spec: JoinSpec, result: ResultColumns) -> None:
+    def __init__(self, spec: AnySpec, result: ResultColumns) -> None:
         self._spec, self._result = spec, result
         own = len(result.layout.keys) + len(result.layout.left)
         self._own, self._others = result.columns[:own], result.columns[own:]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyspark.sql import DataFrame
 
 from coincide.options import CorrelateOptions
@@ -15,8 +17,7 @@ from spark_plugin.ways.broadcast.plan import BroadcastPlan, is_two_step
 from spark_plugin.ways.broadcast.worker.partials import PartialTask, partial_spec
 from spark_plugin.ways.broadcast.worker.small_side import sorted_table
 from spark_plugin.ways.broadcast.worker.task import BroadcastTask
-from spark_plugin.worker.emission.spec import JoinSpec
-from spark_plugin.worker.wire.columns import WireLayout
+from spark_plugin.worker.emission.spec import AnySpec
 from spark_plugin.worker.wire.shipment import Shipment
 
 _TOO_LARGE = "the side to broadcast", "leave way= to us"
@@ -24,7 +25,7 @@ _TOO_LARGE = "the side to broadcast", "leave way= to us"
 
 def broadcast_join(
     sides: tuple[EventFrame, EventFrame],
-    spec: JoinSpec,
+    spec: AnySpec,
     result: ResultColumns,
     plan: BroadcastPlan,
     options: CorrelateOptions,
@@ -52,7 +53,7 @@ def broadcast_join(
     combination = Combination(spec, result)
     schema = combination.found_schema
     # Left columns to hand out stay here.
-    layout = WireLayout(layout.keys, (), layout.right)
+    layout = replace(layout, left=())
     shipment = ship(table.select(layout.only("left").columns), spark, *_TOO_LARGE)
     task = PartialTask(
         partial_spec(spec), layout, tuple(schema.names), stage.metrics, plan=plan, small=shipment,

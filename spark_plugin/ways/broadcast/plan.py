@@ -10,7 +10,7 @@ import numpy as np
 from coincide.options import CorrelateOptions, SideName
 from spark_plugin.ways.exchange.planning import PAIR_WORK
 from spark_plugin.ways.samples import Reach, Sample, expected_partners, shifted, weight_between
-from spark_plugin.worker.emission.spec import JoinSpec
+from spark_plugin.worker.emission.spec import AnySpec
 
 _UNEVEN = 2.0
 """A partition of so many times its share of the work would keep the other tasks waiting."""
@@ -62,7 +62,7 @@ class Candidate:
     bytes: int | None
 
 
-def is_two_step(small: SideName, spec: JoinSpec) -> bool:
+def is_two_step(small: SideName, spec: AnySpec) -> bool:
     """Whether what tasks find about events of the small side must be brought together.
 
     A task that streams left events sees all partners of each. One that streams right events sees some
@@ -75,7 +75,7 @@ def choose_small_side(
     left: Candidate,
     right: Candidate,
     reach: Reach,
-    spec: JoinSpec,
+    spec: AnySpec,
     options: CorrelateOptions,
     tasks: int,
 ) -> BroadcastPlan | None:
@@ -85,7 +85,7 @@ def choose_small_side(
     ----------
     left, right : Candidate
     reach : Reach
-    spec : JoinSpec
+    spec : AnySpec
     options : CorrelateOptions
         `way`, `broadcast_bytes`, `slices`.
     tasks : int
@@ -97,6 +97,10 @@ def choose_small_side(
         None: the exchange.
     """
     if options.way == "exchange" or (options.way == "auto" and options.slices is not None):
+        return None
+    if (
+        spec.is_one_stream
+    ):  # what tells its events apart holds where all that are alike are together
         return None
     if options.small_side:
         return BroadcastPlan(options.small_side, "as asked")
@@ -120,7 +124,7 @@ def _is_worth_it(
     small: Candidate,
     large: Candidate,
     reach: Reach,
-    spec: JoinSpec,
+    spec: AnySpec,
     options: CorrelateOptions,
     tasks: int,
 ) -> bool:

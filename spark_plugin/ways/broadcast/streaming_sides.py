@@ -6,7 +6,7 @@ from coincide.errors import ConditionError
 from coincide.options import CorrelateOptions
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.ways.broadcast.plan import is_two_step
-from spark_plugin.worker.emission.spec import JoinSpec
+from spark_plugin.worker.emission.spec import AnySpec
 
 _BOTH = (
     "left and right are both streaming, and their partners come in other micro-batches: give events of"
@@ -16,7 +16,7 @@ _BOTH = (
 
 
 def check_streaming(
-    sides: tuple[EventFrame, EventFrame], spec: JoinSpec, options: CorrelateOptions
+    sides: tuple[EventFrame, EventFrame], spec: AnySpec, options: CorrelateOptions
 ) -> None:
     """Refuse a streaming side unless each micro-batch can be joined as it comes.
 
@@ -44,7 +44,7 @@ def check_streaming(
         )
 
 
-def _check_final(stream: str, spec: JoinSpec) -> None:
+def _check_final(stream: str, spec: AnySpec) -> None:
     """Refuse what a later micro-batch could change."""
     if stream == "right" and is_two_step("left", spec):
         raise ConditionError(

@@ -9,7 +9,7 @@ from pyspark.sql import types as T
 from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.ways.adding_up import added_up, kinds_of_order
 from spark_plugin.ways.exchange.worker.dealt_slices import dealt_spec
-from spark_plugin.worker.emission.spec import JoinSpec
+from spark_plugin.worker.emission.spec import AnySpec
 from spark_plugin.worker.wire.columns import HASHES
 
 _EVENT = [*HASHES, "occurrence"]
@@ -21,12 +21,12 @@ class DealtResult:
 
     Parameters
     ----------
-    spec : JoinSpec
+    spec : AnySpec
         Of the result.
     result : ResultColumns
     """
 
-    def __init__(self, spec: JoinSpec, result: ResultColumns) -> None:
+    def __init__(self, spec: AnySpec, result: ResultColumns) -> None:
         own = len(result.layout.keys) + len(result.layout.left)
         self._spec, self._own, self._others = spec, result.columns[:own], result.columns[own:]
         self.partial = dealt_spec(spec)

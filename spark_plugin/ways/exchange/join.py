@@ -16,7 +16,7 @@ from spark_plugin.ways.exchange.plan import SlicePlan
 from spark_plugin.ways.exchange.slice_columns import label_left, label_right
 from spark_plugin.ways.exchange.worker.dealt_slices import DealtSliceTask, needs_adding_up
 from spark_plugin.ways.exchange.worker.task import SliceTask
-from spark_plugin.worker.emission.spec import JoinSpec
+from spark_plugin.worker.emission.spec import AnySpec
 from spark_plugin.worker.wire.columns import (
     CODED,
     HASHES,
@@ -30,7 +30,7 @@ from spark_plugin.worker.wire.columns import (
 
 def exchange_join(
     sides: tuple[EventFrame, EventFrame],
-    spec: JoinSpec,
+    spec: AnySpec,
     result: ResultColumns,
     plan: SlicePlan,
     options: CorrelateOptions,
@@ -57,7 +57,7 @@ def exchange_join(
 
 def _exchanged(
     sides: tuple[EventFrame, EventFrame],
-    spec: JoinSpec,
+    spec: AnySpec,
     own: WireLayout,
     layout: WireLayout,
     plan: SlicePlan,
@@ -100,13 +100,16 @@ def _with_label(code: LabelCode) -> str:
 
 
 def _salts(
-    sides: tuple[EventFrame, EventFrame], spec: JoinSpec, own: WireLayout, plan: SlicePlan
+    sides: tuple[EventFrame, EventFrame], spec: AnySpec, own: WireLayout, plan: SlicePlan
 ) -> list[str]:
     """SQL that tells events of one instant apart, left and right, to deal them to several slices.
 
     Columns that nobody asked for are read only where events must be told apart in all, or cannot be
     told apart otherwise.
     """
+    if own.identity:
+        # Events of equal identity stay together, on both sides.
+        return [own.identity[0]] * 2
     in_all = needs_adding_up(spec)
     if not plan.deals_right:
         return [_salt(sides[0], own), "0L"]
@@ -116,7 +119,7 @@ def _salts(
 
 
 def _salt(side: EventFrame, layout: WireLayout) -> str:
-    kinds = [frames.field_of(side.source, side.side, name).dataType for name in side.payload]
+    kinds = [frames.field_of(side.source, side.called, name).dataType for name in side.payload]
     hashable = [
         wire
         for wire, kind in zip(layout.payload(side.side), kinds, strict=True)

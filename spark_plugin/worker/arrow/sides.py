@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +33,10 @@ class Side:
         The `by` columns, in order.
     payload : list of pa.Array
         The columns to hand out, in order.
+    places : list of pa.Array
+        Coordinates, float64, of a join that asks where events are.
+    identity : list of pa.Array
+        What tells events apart, int64, in a join of one stream with itself.
     """
 
     max_time: np.ndarray
@@ -41,6 +45,8 @@ class Side:
     matchable: np.ndarray | None
     keys: list[pa.Array]
     payload: list[pa.Array]
+    places: list[pa.Array] = field(default_factory=list)
+    identity: list[pa.Array] = field(default_factory=list)
 
     def __len__(self) -> int:
         return self.max_time.size
@@ -62,13 +68,13 @@ class Side:
 
     def rows(self, index: np.ndarray) -> Side:
         """The side with only some rows, an int64 array."""
+        columns = self.keys, self.payload, self.places, self.identity
         return Side(
             self.max_time[index],
             self.shapes[index],
             self.model,
             None if self.matchable is None else self.matchable[index],
-            [key.take(pa.array(index)) for key in self.keys],
-            [column.take(pa.array(index)) for column in self.payload],
+            *([column.take(pa.array(index)) for column in each] for each in columns),
         )
 
 

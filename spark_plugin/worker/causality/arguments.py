@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coincide.causality.condition import CausalityCondition
+from coincide.cause_and_effect.condition import CausalityCondition
 from coincide.errors import ConditionError, SchemaError
 from coincide.options import CorrelateOptions, Emit, How, check_choice
+from coincide.units import Tick
 from spark_plugin.worker.arguments import check_names, names_of
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of, time_names
-from spark_plugin.worker.causality.places import Coordinate, PlacedColumns, coordinates
+from spark_plugin.worker.causality.emission import CausalitySpec
+from spark_plugin.worker.causality.places import (
+    Coordinate,
+    PlacedColumns,
+    coordinates,
+    names_of_coordinates,
+)
 from spark_plugin.worker.emission.spec import check_emission, hands_out_partners
 from spark_plugin.worker.histograms import Histograms
 from spark_plugin.worker.timestamps.intervals import IntervalColumns
@@ -18,6 +25,10 @@ from spark_plugin.worker.timestamps.intervals import IntervalColumns
 Names = str | Sequence[str]
 Place = str | float | Sequence[Coordinate]
 CAUSE_AND_EFFECT = ("cause", "effect")
+EVENT = "event"
+"""What messages call the rows of one stream."""
+MATCHLESS = "time, place or key"
+"""What rows lack that match nothing."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +54,7 @@ class CausalityArguments:
     how: How = "inner"
     emit: Emit = "pairs"
     options: CorrelateOptions = CorrelateOptions()
+    is_one_stream: bool = False
 
     def __post_init__(self) -> None:
         check_condition(self.condition)
@@ -54,6 +66,8 @@ class CausalityArguments:
         for time in (self.cause_time, self.effect_time):
             check_time(time)
         check_options(self.options)
+        if self.is_one_stream:
+            self._take_from_causes()
         own, others = (len(place) for place in self.places)
         if own != others:
             raise ConditionError(
@@ -62,6 +76,31 @@ class CausalityArguments:
                 " such as 0.0 for a depth"
             )
         check_places(self.condition, "cause_place and effect_place", own)
+
+    def _take_from_causes(self) -> None:
+        """Of one stream times and places are said once."""
+        for name, default in (("time", "time"), ("place", ())):
+            given, own = getattr(self, f"effect_{name}"), getattr(self, f"cause_{name}")
+            if given not in (default, own):
+                raise ConditionError(
+                    f"of one stream causes and effects are the same: leave effect_{name} out, or give the"
+                    " events a second time as effects"
+                )
+            object.__setattr__(self, f"effect_{name}", own)
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """What messages call the sides."""
+        return (EVENT, EVENT) if self.is_one_stream else CAUSE_AND_EFFECT
+
+    @property
+    def columns(self) -> tuple[list[str], list[str]]:
+        """All columns that are needed of causes and of effects."""
+        own, others = (
+            list(dict.fromkeys([*times, *names_of_coordinates(place), *self.keys, *payload]))
+            for times, place, payload in zip(self.times, self.places, self.payload, strict=True)
+        )
+        return (list(dict.fromkeys([*own, *others])),) * 2 if self.is_one_stream else (own, others)
 
     @property
     def times(self) -> tuple[tuple[str, str], tuple[str, str]]:
@@ -101,11 +140,27 @@ class CausalityArguments:
         SchemaError, ConditionError
             If they do not go together, or not with what the options say.
         """
+        longest = self.options.left_longest, self.options.right_longest
         own, others = resolved_columns(
             clocks, self.places, self.condition, self.options,
-            (self.options.left_longest, self.options.right_longest),
+            longest[:1] * 2 if self.is_one_stream else longest,
         )  # fmt: skip
         return own, others
+
+    def spec(self, tick: Tick, threads: int, batch_pairs: int) -> CausalitySpec:
+        """What is computed, in ticks; the numbers are for what the options leave open.
+
+        Raises
+        ------
+        ConditionError
+            As `CausalityCondition.model`.
+        """
+        coordinates = len(self.places[0])
+        return CausalitySpec(
+            self.condition.model(tick, heights=coordinates == 3), self.condition.space, coordinates,
+            self.how, self.emit, self.options.threads or threads,
+            self.options.batch_pairs or batch_pairs, self.is_one_stream,
+        )  # fmt: skip
 
 
 def resolved_columns(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,13 +10,15 @@ from importlib import import_module
 
 import pyarrow as pa
 
-from coincide.causality.condition import CausalityCondition
+from coincide.cause_and_effect.condition import CausalityCondition
 from coincide.errors import SchemaError
 from coincide.options import CorrelateOptions
 from spark_plugin.worker.arguments import check_names, names_of
 from spark_plugin.worker.arrow.schemas import can_be_key, type_of
 from spark_plugin.worker.arrow.time_columns import time_names
 from spark_plugin.worker.causality.arguments import (
+    EVENT,
+    MATCHLESS,
     Names,
     Place,
     check_condition,
@@ -24,7 +27,8 @@ from spark_plugin.worker.causality.arguments import (
     check_time,
     resolved_columns,
 )
-from spark_plugin.worker.causality.join import clocks, placed_events, read_placed, threads_of
+from spark_plugin.worker.causality.events import placed_events
+from spark_plugin.worker.causality.join import clocks, read_placed
 from spark_plugin.worker.causality.places import (
     Coordinate,
     check_coordinate_types,
@@ -32,8 +36,6 @@ from spark_plugin.worker.causality.places import (
 )
 from spark_plugin.worker.emission.spec import check_output_names
 from spark_plugin.worker.reports.reports import JoinSummary
-
-EVENT = "event"
 
 
 @dataclass(frozen=True)
@@ -91,17 +93,17 @@ def cluster_table(table: pa.Table, arguments: ClusterArguments) -> tuple[pa.Tabl
     model = arguments.condition.model(tick, heights=len(place) == 3)
     names = [*by, *payload, "cluster"]
     check_output_names(names)
-    side, points, counts = read_placed(table, columns, by, payload, options.invalid)
-    events, _ = placed_events(side, points, side, points, [columns, columns])
+    side, counts = read_placed(table, columns, by, payload, options.invalid)
+    events, _ = placed_events(side, side, arguments.condition.space)
     labels, counters = import_module("cpu_fallback.causality").cluster_labels(
-        events, model, threads=threads_of(options.threads)
+        events, model, threads=options.threads or len(os.sched_getaffinity(0))
     )
     cluster = pa.array(labels, mask=labels < 0)
     found = pa.table([*side.keys, *side.payload, cluster], names=names)
     seconds = time.perf_counter() - started
     summary = JoinSummary(
         counts, None, counters, seconds, "in memory", tick,
-        sides=(EVENT, EVENT), matchless="time, place or key",
+        sides=(EVENT, EVENT), matchless=MATCHLESS,
     )  # fmt: skip
     return found, summary
 

@@ -6,68 +6,63 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
-from coincide.causality.condition import CausalityModel
-from coincide.causality.points import PlacedEvents
+from coincide.cause_and_effect.condition import CausalityModel
+from coincide.cause_and_effect.points import PlacedEvents
+from coincide.cause_and_effect.spaces import Space
 from coincide.options import Emit, How
 from spark_plugin.worker.arrow.sides import Side
+from spark_plugin.worker.causality.bounds import CausalBounds
+from spark_plugin.worker.causality.events import placed_events, ranked_sides
+from spark_plugin.worker.emission import task_emission
 from spark_plugin.worker.emission.emission import Emission, MakeBatch, arrow_int64
 from spark_plugin.worker.emission.lists import Lists
 from spark_plugin.worker.emission.pairs import Pairs
 from spark_plugin.worker.emission.rows import Counts, LeftRows
-from spark_plugin.worker.emission.spec import check_output_names, hands_out_partners
+from spark_plugin.worker.emission.spec import AnySpec
 
 
 @dataclass(frozen=True)
-class CausalitySpec:
+class CausalitySpec(AnySpec):
     """What a causality join computes, resolved to ticks: everything but the data.
 
     Parameters
     ----------
     model : CausalityModel
-    placed : bool
-        Whether events have places: then pairs have a distance.
+    space : Space
+    coordinates : int
+        Of an event. If there are any pairs have a distance.
+    is_one_stream : bool
+        Whether causes and effects are of one stream.
     how, emit, threads, batch_pairs
         As `spark_plugin.worker.emission.spec.JoinSpec`.
     """
 
     model: CausalityModel
-    placed: bool
+    space: Space
+    coordinates: int = 0
     how: How = "inner"
     emit: Emit = "pairs"
     threads: int = 1
     batch_pairs: int = 1_000_000
+    is_one_stream: bool = False
+
+    prefixes: ClassVar[tuple[str, str]] = ("cause", "effect")
 
     @property
-    def one_row_per_event(self) -> bool:
-        """Whether columns of effects are absent: semi and anti."""
-        return self.how in ("semi", "anti")
+    def measures(self) -> dict[str, pa.DataType]:
+        """Delta, and the distance where there is one."""
+        placed = {"distance": pa.float64()} if self.coordinates else {}
+        return {"delta": pa.int64(), **placed}
 
     @property
-    def hands_out_partners(self) -> bool:
-        """Whether columns of effects are in the output."""
-        return hands_out_partners(self.how, self.emit)
-
-
-def output_schema(
-    spec: CausalitySpec, by: list[pa.Field], causes: list[pa.Field], effects: list[pa.Field]
-) -> pa.Schema:
-    """Fields of the output: `by`, causes', effects' or `matches`, delta, distance."""
-    fields = [*by, *causes]
-    if spec.emit == "counts":
-        fields.append(pa.field("matches", pa.int64(), nullable=False))
-    elif spec.hands_out_partners:
-        wrap = pa.list_ if spec.emit == "lists" else lambda kind: kind
-        measures = [pa.field("delta", pa.int64())]
-        if spec.placed:
-            measures.append(pa.field("distance", pa.float64()))
-        fields += [pa.field(f.name, wrap(f.type)) for f in (*effects, *measures)]
-    check_output_names([field.name for field in fields])
-    return pa.schema(fields)
+    def pairs(self) -> CausalBounds:
+        """The condition on the timestamps of both sides."""
+        return CausalBounds(*self.model.window, self.is_one_stream)
 
 
 class _Causal(Emission):
@@ -77,7 +72,7 @@ class _Causal(Emission):
         self,
         causes: Side,
         effects: Side,
-        events: tuple[PlacedEvents, PlacedEvents],
+        events: tuple[PlacedEvents, PlacedEvents | None],
         spec: Any,
         schema: pa.Schema,
     ) -> None:
@@ -99,7 +94,7 @@ class _Causal(Emission):
 
     def _wanted(self, measures: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Delta, and the distance where there is one."""
-        return list(measures)[: 2 if self._spec.placed else 1]  # type: ignore[attr-defined]
+        return list(measures)[: len(self._spec.measures)]
 
 
 class _CausalPairs(_Causal, Pairs):
@@ -150,10 +145,19 @@ _SHAPES: dict[Emit, type[_Causal]] = {
 def causal_emission(
     causes: Side,
     effects: Side,
-    events: tuple[PlacedEvents, PlacedEvents],
+    events: tuple[PlacedEvents, PlacedEvents | None],
     spec: CausalitySpec,
     schema: pa.Schema,
 ) -> Emission:
     """The output batches of a causality join of two sides, which to the join are `events`."""
     shape = _CausalRows if spec.one_row_per_event else _SHAPES[spec.emit]
     return shape(causes, effects, events, spec, schema)
+
+
+@task_emission.register
+def _(spec: CausalitySpec, left: Side, right: Side, schema: pa.Schema) -> Emission:
+    ranks = None
+    if spec.is_one_stream:
+        left, right, ranks = ranked_sides(left, right)
+    events = placed_events(left, right, spec.space, ranks)
+    return causal_emission(left, right, events, spec, schema)

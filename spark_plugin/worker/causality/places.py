@@ -10,7 +10,7 @@ from numbers import Real
 import numpy as np
 import pyarrow as pa
 
-from coincide.causality.spaces import Space
+from coincide.cause_and_effect.spaces import Space
 from coincide.errors import ConditionError, SchemaError, brief
 from spark_plugin.worker.arrow.schemas import column_of, type_of
 from spark_plugin.worker.arrow.ticks import contiguous
@@ -73,7 +73,7 @@ def read_coordinates(side: str, place: Sequence[Coordinate], table: pa.Table) ->
     found = []
     for each in place:
         if isinstance(each, str):
-            column = contiguous(column_of(table, side, each)).cast(pa.float64())
+            column = contiguous(column_of(table, side, each)).cast(pa.float64(), safe=False)
             found.append(column.to_numpy(zero_copy_only=False))
         else:
             found.append(np.full(table.num_rows, each))
@@ -152,7 +152,9 @@ class ReadPlaced:
 
     @cached_property
     def _impossible(self) -> list[np.ndarray]:
-        return self._space.impossible(self._columns) if self._columns else []
+        limits = self._space.limits(len(self._columns))
+        # NaN is missing, no more.
+        return [np.abs(c) > limit for c, limit in zip(self._columns, limits, strict=False)]
 
     def faults(self) -> Faults:  # noqa: D102
         yield from self._times.faults()

@@ -1,17 +1,19 @@
 """From a finished join to Arrow batches: a class for each shape of output."""
 
+from functools import singledispatch
 from types import ModuleType
 
 import pyarrow as pa
 
 from coincide.options import Emit
 from spark_plugin.worker.arrow.sides import Side
+from spark_plugin.worker.backends.devices import load_task_backend
 from spark_plugin.worker.emission.best import Best
 from spark_plugin.worker.emission.emission import Emission
 from spark_plugin.worker.emission.lists import Lists
 from spark_plugin.worker.emission.pairs import Pairs
 from spark_plugin.worker.emission.rows import Counts, LeftRows
-from spark_plugin.worker.emission.spec import JoinSpec
+from spark_plugin.worker.emission.spec import AnySpec, JoinSpec
 
 _SHAPES: dict[Emit, type[Emission]] = {
     "pairs": Pairs,
@@ -27,3 +29,14 @@ def emission_of(
     """The output batches of one join of two sides; parameters as of `Emission`."""
     shape = LeftRows if spec.one_row_per_event else _SHAPES[spec.emit]
     return shape(left, right, spec, schema, backend)
+
+
+@singledispatch
+def task_emission(spec: AnySpec, left: Side, right: Side, schema: pa.Schema) -> Emission:
+    """The output batches of one join in a Spark task; each kind of condition registers its own."""
+    raise NotImplementedError(spec)
+
+
+@task_emission.register
+def _(spec: JoinSpec, left: Side, right: Side, schema: pa.Schema) -> Emission:
+    return emission_of(left, right, spec, schema, load_task_backend(spec.backend))

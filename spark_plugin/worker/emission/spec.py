@@ -2,34 +2,66 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import pyarrow as pa
 
 from coincide.condition import Window
 from coincide.errors import ConditionError
 from coincide.options import Emit, How
-from spark_plugin.worker.timestamps.models import INTERVALS, Pairs, SideModel, pair_model
+from coincide.sides import SIDES
+from spark_plugin.worker.timestamps.models import INTERVALS, Bounds, Pairs, SideModel, pair_model
 
 
-@dataclass(frozen=True)
-class JoinSpec:
-    """What a join computes, resolved to ticks: everything but the data."""
+class AnySpec(ABC):
+    """What ways know of what a join computes, whatever its condition: everything but the data.
 
-    window: Window
-    how: How = "inner"
-    emit: Emit = "pairs"
-    probability: bool = False
-    backend: str = "auto"
-    classes: int | None = None
-    threads: int = 1
-    batch_pairs: int = 1_000_000
-    models: tuple[SideModel, SideModel] = (INTERVALS, INTERVALS)
+    A frozen dataclass.
+
+    Attributes
+    ----------
+    prefixes : (str, str)
+        What columns of the two sides are called.
+    """
+
+    prefixes: ClassVar[tuple[str, str]] = SIDES
 
     @property
-    def pairs(self) -> Pairs:
-        """The timing condition on the timestamps of both sides."""
-        return pair_model(self.window, *self.models)
+    @abstractmethod
+    def how(self) -> How:
+        """As of `coincide.correlate`, like `emit`."""
+
+    @property
+    @abstractmethod
+    def emit(self) -> Emit:  # noqa: D102
+        ...
+
+    @property
+    def models(self) -> tuple[SideModel, SideModel]:
+        """Of the timestamps of both sides."""
+        return INTERVALS, INTERVALS
+
+    @property
+    def coordinates(self) -> int:
+        """Of an event: none where it does not matter where events are."""
+        return 0
+
+    @property
+    def is_one_stream(self) -> bool:
+        """Whether the sides are parts of one stream, whose events have an identity."""
+        return False
+
+    @property
+    @abstractmethod
+    def measures(self) -> dict[str, pa.DataType]:
+        """Columns of a pair of its own, beside those of its events."""
+
+    @property
+    @abstractmethod
+    def pairs(self) -> Bounds:
+        """The condition on the timestamps of both sides."""
 
     @property
     def keeps_unmatched(self) -> bool:
@@ -46,6 +78,34 @@ class JoinSpec:
         """Whether right columns are in the output."""
         return hands_out_partners(self.how, self.emit)
 
+    def but(self, **changes: Any) -> Self:
+        """The same with some attributes changed."""
+        return replace(self, **changes)  # type: ignore[type-var]
+
+
+@dataclass(frozen=True)
+class JoinSpec(AnySpec):
+    """What a join by probability computes, resolved to ticks."""
+
+    window: Window
+    how: How = "inner"
+    emit: Emit = "pairs"
+    probability: bool = False
+    backend: str = "auto"
+    classes: int | None = None
+    threads: int = 1
+    batch_pairs: int = 1_000_000
+    models: tuple[SideModel, SideModel] = (INTERVALS, INTERVALS)
+
+    @property
+    def measures(self) -> dict[str, pa.DataType]:  # noqa: D102
+        return {"probability": pa.float64()} if self.probability else {}
+
+    @property
+    def pairs(self) -> Pairs:
+        """The timing condition on the timestamps of both sides."""
+        return pair_model(self.window, *self.models)
+
 
 def hands_out_partners(how: str, emit: str) -> bool:
     """Whether right columns are in the output: not of semi, anti and counts, which do not need any."""
@@ -53,17 +113,16 @@ def hands_out_partners(how: str, emit: str) -> bool:
 
 
 def output_schema(
-    spec: JoinSpec, by: list[pa.Field], left: list[pa.Field], right: list[pa.Field]
+    spec: AnySpec, by: list[pa.Field], left: list[pa.Field], right: list[pa.Field]
 ) -> pa.Schema:
-    """Fields of the output: `by`, left columns, right columns or `matches`, probability."""
+    """Fields of the output: `by`, left columns, right columns or `matches`, those of pairs."""
     fields = [*by, *left]
     if spec.emit == "counts":
         fields.append(pa.field("matches", pa.int64(), nullable=False))
     elif spec.hands_out_partners:
         wrap = pa.list_ if spec.emit == "lists" else lambda kind: kind
-        fields += [pa.field(f.name, wrap(f.type)) for f in right]
-        if spec.probability:
-            fields.append(pa.field("probability", wrap(pa.float64())))
+        measures = [pa.field(name, kind) for name, kind in spec.measures.items()]
+        fields += [pa.field(f.name, wrap(f.type)) for f in (*right, *measures)]
     check_output_names([field.name for field in fields])
     return pa.schema(fields)
 

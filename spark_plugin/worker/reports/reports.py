@@ -206,9 +206,9 @@ def side_warnings(
     return found
 
 
-def side_words(counts: SideCounts, tick: Tick) -> list[str]:
+def side_words(counts: SideCounts, tick: Tick, matchless: str = "time or key") -> list[str]:
     """What the user of a side should know, in words."""
-    return [words for _, words in side_warnings(counts, tick)]
+    return [words for _, words in side_warnings(counts, tick, matchless)]
 
 
 def _reasons(counts: SideCounts) -> str:

@@ -78,14 +78,18 @@ class TemplateModel:
         return HistogramEvents(max_time, shapes, self.table, group, groups)
 
 
-class Pairs(Protocol):
+class Bounds(Protocol):
+    """How far apart the timestamps of a pair can be."""
+
+    def bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:
+        """Bounds on the difference of keys, of which the outer ones hold for all events."""
+
+
+class Pairs(Bounds, Protocol):
     """The timestamps of two sides and the condition on them, before events are known.
 
     As `coincide.timestamps.protocol.PairModel`, of which it is a part.
     """
-
-    def bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:
-        """Bounds on the difference of keys, of which the outer ones hold for all events."""
 
     def for_events(self, left: Events, right: Events) -> tuple[PairModel, Events, Events]:
         """The model for given events, and the events in the shapes that it knows."""

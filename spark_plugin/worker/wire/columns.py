@@ -8,7 +8,7 @@ in left rows and the right columns in right rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +17,8 @@ LABEL = "label"
 """Column of the label of a row's slice, where `LabelCode` has no room for it."""
 HASHES = ("hash0", "hash1")
 """Hashes of all that is known of an event: they deal those of one instant, and tell them apart."""
+IDENTITY = ("identity0", "identity1")
+"""Hashes that say which event of a stream it is, on both sides of a join of one with itself."""
 METRICS = "coincide_metrics"
 """Name of the extra output column that carries a task's counters in one last row, if asked for."""
 
@@ -34,16 +36,23 @@ class WireLayout:
     ----------
     keys, left, right : tuples of str
         Wire column of each key, left column and right column. Left and right may share.
+    places : tuple of str
+        Of each coordinate, where the join asks where events are.
+    identity : tuple of str
+        `IDENTITY` where one stream is joined with itself.
     """
 
     keys: tuple[str, ...]
     left: tuple[str, ...]
     right: tuple[str, ...]
+    places: tuple[str, ...] = ()
+    identity: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
         """All columns in wire order."""
-        return tuple(dict.fromkeys((TIME, CODED, *self.keys, *self.left, *self.right)))
+        common = (TIME, CODED, *self.keys, *self.places, *self.identity)
+        return tuple(dict.fromkeys((*common, *self.left, *self.right)))
 
     def payload(self, side: str) -> tuple[str, ...]:
         """Wire columns of what one side hands out."""
@@ -51,15 +60,27 @@ class WireLayout:
 
     def with_hashes(self) -> WireLayout:
         """The layout where left events also tell what sets them apart."""
-        return WireLayout(self.keys, (*self.left, *HASHES), self.right)
+        return replace(self, left=(*self.left, *HASHES))
 
     def only(self, side: str) -> WireLayout:
         """The layout where events of one side travel alone."""
         left, right = (self.payload(each) if each == side else () for each in ("left", "right"))
-        return WireLayout(self.keys, left, right)
+        return replace(self, left=left, right=right)
 
 
-def wire_layout(keys: int, left: Sequence[bool], right: Sequence[bool]) -> WireLayout:
+def place_names(coordinates: int) -> tuple[str, ...]:
+    """Wire columns of so many coordinates."""
+    return tuple(f"place{i}" for i in range(coordinates))
+
+
+def wire_layout(
+    keys: int,
+    left: Sequence[bool],
+    right: Sequence[bool],
+    *,
+    coordinates: int = 0,
+    identity: bool = False,
+) -> WireLayout:
     """Assign wire columns.
 
     Parameters
@@ -68,10 +89,15 @@ def wire_layout(keys: int, left: Sequence[bool], right: Sequence[bool]) -> WireL
         Number of key columns.
     left, right : sequences of bool
         For each column to hand out, whether it crosses as int64 and so can share a slot.
+    coordinates : int
+        Of an event.
+    identity : bool
+        Whether events are to be told apart.
     """
     return WireLayout(
-        tuple(f"key{i}" for i in range(keys)), _slots("left", left), _slots("right", right)
-    )
+        tuple(f"key{i}" for i in range(keys)), _slots("left", left), _slots("right", right),
+        place_names(coordinates), IDENTITY if identity else (),
+    )  # fmt: skip
 
 
 def _slots(side: str, shareable: Sequence[bool]) -> tuple[str, ...]:

@@ -51,4 +51,6 @@ def read_side(
         matchable,
         [column(name) for name in layout.keys],
         [column(name) for name in layout.payload(side)],
+        [column(name) for name in layout.places],
+        [column(name) for name in layout.identity],
     )

@@ -12,10 +12,9 @@ import pyarrow as pa
 from coincide.results import JoinCounters
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.arrow.wide_columns import narrow_type
-from spark_plugin.worker.backends.devices import load_task_backend
-from spark_plugin.worker.emission import emission_of
+from spark_plugin.worker.emission import task_emission
 from spark_plugin.worker.emission.emission import Emission
-from spark_plugin.worker.emission.spec import JoinSpec, output_schema
+from spark_plugin.worker.emission.spec import AnySpec, output_schema
 from spark_plugin.worker.reports.metrics import COUNTERS
 from spark_plugin.worker.wire.columns import WireLayout
 from spark_plugin.worker.wire.counting import Answer, CountingTask
@@ -27,7 +26,7 @@ class WireTask(CountingTask):
 
     Parameters
     ----------
-    spec : JoinSpec
+    spec : AnySpec
     layout : WireLayout
     names : tuple of str
         Names of the output columns: keys, left columns, right columns and what follows them.
@@ -37,7 +36,7 @@ class WireTask(CountingTask):
 
     counted: ClassVar[tuple[str, ...]] = COUNTERS
 
-    spec: JoinSpec
+    spec: AnySpec
     layout: WireLayout
     names: tuple[str, ...]
     metrics: str | None = None
@@ -64,7 +63,7 @@ class WireTask(CountingTask):
             )
         ]
         schema = output_schema(self.spec, *fields)
-        return emission_of(left, right, self.spec, schema, load_task_backend(self.spec.backend))
+        return task_emission(self.spec, left, right, schema)
 
     def answers(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Answer]:
         """The output columns of all joins."""

@@ -29,6 +29,9 @@ from coincide import (
     causality_tables,
     clusters,
 )
+from spark_plugin.worker.arrow.sides import Side
+from spark_plugin.worker.causality.events import ranked_sides
+from spark_plugin.worker.timestamps.models import INTERVALS
 
 NEAR = CausalityCondition([Temporal(0, 10), Spatial(5)])
 XY: Any = {"cause_place": ("x", "y"), "effect_place": ("x", "y")}
@@ -281,3 +284,37 @@ def test_no_spark_is_loaded() -> None:
         " assert 'pyspark' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_one_stream() -> None:
+    """The earlier of two is the cause, of simultaneous ones the one in the lower row."""
+    events = causes(time=[5, 5, 0], x=[0.0, 3.0, 0.0])
+    arguments: Any = {"cause_place": ("x", "y"), "effect_columns": "time"}
+    found = causality_tables(events, None, NEAR, **arguments)
+    assert rows(found) == [(1, 5, 0, 3.0), (3, 5, 5, 1.0), (3, 5, 5, 10**0.5)]
+    report = JoinReport()
+    causality_tables(events, None, NEAR, how="anti", report=report, **arguments)
+    told = report.summary()
+    assert (told.left.rows if told.left else 0, told.right, told.sides) == (3, None, ("event",) * 2)
+    with pytest.raises(ConditionError, match="leave effect_place out"):
+        causality_tables(events, None, NEAR, cause_place=("x", "y"), effect_place=("y", "x"))
+
+
+def test_parts_of_one_stream_know_their_events() -> None:
+    """Whatever the order of rows, an event has one number on both sides, and equal ones have two."""
+    rng = np.random.default_rng(4)
+    identity = np.repeat(rng.integers(0, 9, (2, 25)), 2, axis=1)
+
+    def side(chosen: np.ndarray) -> Side:
+        hashes = [pa.array(column[chosen]) for column in identity]
+        times = np.arange(50)[chosen]
+        return Side(times, np.zeros_like(times), INTERVALS, None, [], [], [], hashes)
+
+    kept = rng.permutation(50)
+    kept = kept[identity[0][kept] > 2]  # equal events are kept together
+    own, others, (ranks, ranks2) = ranked_sides(side(kept), side(rng.permutation(50)))
+    assert (np.diff(ranks) > 0).all()
+    assert (np.diff(ranks2) > 0).all()
+    of_rank = dict(zip(ranks2.tolist(), identity.T[others.max_time].tolist(), strict=True))
+    assert [of_rank[rank] for rank in ranks.tolist()] == identity.T[own.max_time].tolist()
+    assert len(own) == kept.size

@@ -14,16 +14,17 @@ from spark_plugin.ways.broadcast.worker.small_side import SmallSide
 from spark_plugin.ways.broadcast.worker.task import BroadcastTask
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.emission.emission import Emission
-from spark_plugin.worker.emission.spec import JoinSpec
+from spark_plugin.worker.emission.spec import AnySpec, JoinSpec
 from spark_plugin.worker.partial_results import sortable_distances
 
 
-def partial_spec(spec: JoinSpec) -> JoinSpec:
+def partial_spec(spec: AnySpec) -> AnySpec:
     """What a task computes: of left events without a partner it knows nothing."""
     if spec.one_row_per_event:
-        return replace(spec, how="inner", emit="counts")
+        return spec.but(how="inner", emit="counts")
     # What decides among the best partners that tasks find is theirs to tell.
-    return replace(spec, how="inner", probability=spec.probability or spec.emit == "best")
+    best = {"probability": True} if spec.emit == "best" else {}
+    return spec.but(how="inner", **best)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +51,6 @@ class PartialTask(BroadcastTask):
         if self.spec.emit != "best":
             return columns
         row, midpoint, *found, latest, earliest, probability = columns
-        window = self.spec.window
-        distances = sortable_distances(midpoint, latest, earliest, window)
+        assert isinstance(self.spec, JoinSpec)
+        distances = sortable_distances(midpoint, latest, earliest, self.spec.window)
         return [row, *found, probability, distances, latest, earliest]

@@ -8,7 +8,7 @@ import pyarrow as pa
 from spark_plugin.ways.samples import Reach, shifted
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.arrow.wide_columns import narrowed, one_array
-from spark_plugin.worker.timestamps.models import Pairs, SideModel
+from spark_plugin.worker.timestamps.models import Bounds, SideModel
 from spark_plugin.worker.wire.columns import WireLayout
 from spark_plugin.worker.wire.sides import read_side
 
@@ -48,14 +48,14 @@ class SmallSide:
     def __len__(self) -> int:
         return len(self.side)
 
-    def near(self, streamed: Side, pairs: Pairs) -> tuple[Side, np.ndarray]:
+    def near(self, streamed: Side, pairs: Bounds) -> tuple[Side, np.ndarray]:
         """The events that some of the streamed ones can reach.
 
         Parameters
         ----------
         streamed : Side
             Of the other side.
-        pairs : Pairs
+        pairs : Bounds
             Of both sides.
 
         Returns
@@ -73,10 +73,11 @@ class SmallSide:
             None,
             [key.slice(first, count) for key in side.keys],
             [column.slice(first, count) for column in side.payload],
+            [column.slice(first, count) for column in side.places],
         )
         return near, np.arange(first, last)
 
-    def _rows_near(self, streamed: Side, pairs: Pairs) -> tuple[int, int]:
+    def _rows_near(self, streamed: Side, pairs: Bounds) -> tuple[int, int]:
         midpoints, own = streamed.sort_keys, streamed.shapes
         if streamed.matchable is not None:
             midpoints, own = midpoints[streamed.matchable], own[streamed.matchable]

@@ -15,23 +15,23 @@ import pyarrow.compute as pc
 from spark_plugin.ways.exchange.worker.task import SliceTask
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.emission.emission import Emission
-from spark_plugin.worker.emission.spec import JoinSpec
+from spark_plugin.worker.emission.spec import AnySpec, JoinSpec
 from spark_plugin.worker.partial_results import sortable_distances
 from spark_plugin.worker.wire.columns import HASHES
 
 
-def needs_adding_up(spec: JoinSpec) -> bool:
+def needs_adding_up(spec: AnySpec) -> bool:
     """Whether a slice that lacks partners of its left events yields no final rows."""
     return spec.how != "inner" or spec.emit != "pairs"
 
 
-def dealt_spec(spec: JoinSpec) -> JoinSpec:
+def dealt_spec(spec: AnySpec) -> AnySpec:
     """What a slice computes of a join whose parts are added up."""
     if spec.emit == "best":
-        return replace(spec, how="left", probability=True)
+        return spec.but(how="left", probability=True)
     if spec.one_row_per_event:
-        return replace(spec, how="left", emit="counts", probability=False)
-    return replace(spec, how="left")
+        return spec.but(how="left", emit="counts")
+    return spec.but(how="left")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ class DealtSliceTask(SliceTask):
                 right, payload=[pa.array(np.ones(len(right), np.int64)), *right.payload]
             )
         left = replace(left, payload=[*told, *columns])
-        spec = self.spec if is_first else replace(self.spec, how="inner")
+        spec = self.spec if is_first else self.spec.but(how="inner")
         return replace(self, spec=spec).joined(left, right)
 
     def finished(self, batch: pa.RecordBatch) -> list[pa.Array]:
@@ -87,6 +87,7 @@ class DealtSliceTask(SliceTask):
         if self.spec.emit != "best":
             return [*event, *own, *columns]
         midpoint, *found, latest, earliest, probability = columns
+        assert isinstance(self.spec, JoinSpec)
         distances = sortable_distances(midpoint, latest, earliest, self.spec.window)
         return [*event, *own, *found, probability, distances, latest, earliest]
 

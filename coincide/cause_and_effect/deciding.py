@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 
-from coincide.causality.limits import AHEAD, NOWHERE, STRICT, UNBOUNDED
-from coincide.causality.sphere import squared_arc
+from coincide.cause_and_effect.limits import AHEAD, NOWHERE, STRICT, UNBOUNDED
+from coincide.cause_and_effect.sphere import squared_arc
 from coincide.compiled import compiled
 from coincide.probability import window_probability
 from coincide.rounding import product
@@ -29,7 +29,7 @@ def squared_gap(dx, dy, dz):
 
 @compiled(forceinline=True)
 def squared_distance(curvature, gap, dh):
-    """The squared distance of two places: `coincide.causality.spaces`.
+    """The squared distance of two places: `coincide.cause_and_effect.spaces`.
 
     Parameters
     ----------

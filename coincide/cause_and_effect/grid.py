@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from coincide.array_types import Float64s, Int64s
-from coincide.causality.deciding import window_between
-from coincide.causality.limits import UNBOUNDED
-from coincide.causality.rule import PairRule
-from coincide.causality.sphere import squared_arc
+from coincide.cause_and_effect.deciding import window_between
+from coincide.cause_and_effect.limits import UNBOUNDED
+from coincide.cause_and_effect.rule import PairRule
+from coincide.cause_and_effect.sphere import squared_arc
 
 _GUARD = 1e-8
 """What bounds are widened by, relatively: more than a coordinate moves, in cells, by being rounded."""

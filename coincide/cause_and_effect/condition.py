@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Real
 
-from coincide.causality.limits import Limits, all_of
-from coincide.causality.predicates import PREDICATES, Predicate, Propagation, Temporal
-from coincide.causality.rule import PairRule, pair_rule
-from coincide.causality.spaces import Plane, Space, Sphere
+from coincide.cause_and_effect.limits import Limits, all_of
+from coincide.cause_and_effect.predicates import PREDICATES, Predicate, Propagation, Temporal
+from coincide.cause_and_effect.rule import PairRule, pair_rule
+from coincide.cause_and_effect.spaces import Plane, Space, Sphere
 from coincide.condition import SMALLEST_CONFIDENCE
 from coincide.errors import ConditionError, brief
 from coincide.units import Tick, as_float

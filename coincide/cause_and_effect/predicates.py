@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from coincide.causality.limits import (
+from coincide.cause_and_effect.limits import (
     AHEAD,
     BEHIND,
     STRICT,
@@ -18,7 +18,7 @@ from coincide.causality.limits import (
     front,
     ticks_per,
 )
-from coincide.causality.numbers import checked_number
+from coincide.cause_and_effect.numbers import checked_number
 from coincide.errors import ConditionError, brief
 from coincide.units import Duration, Tick, parse_duration, unit_name
 

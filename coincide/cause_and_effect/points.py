@@ -35,6 +35,9 @@ class PlacedEvents:
         code match nothing. None: one group.
     groups : int
         Number of codes, above every code.
+    ranks : int64 array, shape (n,), ascending, or None
+        Where both sides are parts of one stream: the number of each event in it. Of two events the
+        earlier is the cause then, and of simultaneous ones the one of the lower number.
     """
 
     times: np.ndarray
@@ -42,10 +45,11 @@ class PlacedEvents:
     lengths: np.ndarray | None = None
     group: np.ndarray | None = None
     groups: int = 1
+    ranks: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         # Kernels are compiled for one kind of arrays: it takes less time to copy one of another kind.
-        for name in ("times", "points", "lengths", "group"):
+        for name in ("times", "points", "lengths", "group", "ranks"):
             given = getattr(self, name)
             if given is not None:
                 object.__setattr__(self, name, np.require(given, requirements=("C", "W")))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from coincide.causality.numbers import largest_square
+from coincide.cause_and_effect.numbers import largest_square
 from coincide.errors import ConditionError
 from coincide.units import NANOSECONDS_PER_UNIT, Tick
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from coincide.causality.deciding import accepts, distance_between, probability_of
-from coincide.causality.limits import Ellipsoid, Front, Limits
-from coincide.causality.spaces import Space, Sphere
-from coincide.causality.sphere import squared_chord
+from coincide.cause_and_effect.deciding import accepts, distance_between, probability_of
+from coincide.cause_and_effect.limits import Ellipsoid, Front, Limits
+from coincide.cause_and_effect.spaces import Space, Sphere
+from coincide.cause_and_effect.sphere import squared_chord
 from coincide.probability import DECISION_SLACK
 
 _GUARD = 1e-9
 
 
 class PairRule(NamedTuple):
-    """Decides pairs: `coincide.causality.deciding`.
+    """Decides pairs: `coincide.cause_and_effect.deciding`.
 
     Parameters
     ----------

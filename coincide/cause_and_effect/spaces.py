@@ -9,9 +9,9 @@ from typing import Protocol
 
 import numpy as np
 
-from coincide.causality.numbers import DISTANCE_LIMIT, checked_number
-from coincide.causality.points import H
-from coincide.causality.sphere import unit_vectors
+from coincide.cause_and_effect.numbers import DISTANCE_LIMIT, checked_number
+from coincide.cause_and_effect.points import H
+from coincide.cause_and_effect.sphere import unit_vectors
 from coincide.errors import ConditionError, brief
 
 EARTH_KM = 6371.0088
@@ -36,10 +36,10 @@ class Space(Protocol):
         """What the coordinates are, for messages."""
 
     def points(self, columns: Sequence[np.ndarray]) -> np.ndarray:
-        """Where n events lie, of their coordinates: `coincide.causality.points.Points`."""
+        """Where n events lie, of their coordinates: `coincide.cause_and_effect.points.Points`."""
 
-    def impossible(self, columns: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Of each coordinate, where it cannot be: bool arrays, shape (n,). NaN is missing, no more."""
+    def limits(self, coordinates: int) -> list[float]:
+        """How far each of so many coordinates can be from 0."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,8 @@ class Plane:
         found += 0.0  # -0.0 is the same place as 0.0
         return found
 
-    def impossible(self, columns: Sequence[np.ndarray]) -> list[np.ndarray]:  # noqa: D102
-        most = [DISTANCE_LIMIT / max(1.0, one) for one in self.scale or (1.0,) * len(columns)]
-        return [np.abs(c) > limit for c, limit in zip(columns, most, strict=True)]
+    def limits(self, coordinates: int) -> list[float]:  # noqa: D102
+        return [DISTANCE_LIMIT / max(1.0, one) for one in self.scale or (1.0,) * coordinates]
 
 
 @dataclass(frozen=True)
@@ -139,12 +138,11 @@ class Sphere:
 
     def points(self, columns: Sequence[np.ndarray]) -> np.ndarray:  # noqa: D102
         found = np.empty((1 + len(columns), columns[0].size))
-        unit_vectors(*(np.ascontiguousarray(c, np.float64) for c in columns[:2]), found)
+        unit_vectors(*(np.require(c, np.float64, ("C", "W")) for c in columns[:2]), found)
         if len(columns) == 3:
             found[H] = columns[2] * self.height_scale + 0.0
         return found
 
-    def impossible(self, columns: Sequence[np.ndarray]) -> list[np.ndarray]:  # noqa: D102
+    def limits(self, coordinates: int) -> list[float]:  # noqa: D102
         height = DISTANCE_LIMIT / max(1.0, self.height_scale)
-        limits = MOST_LATITUDE, MOST_LONGITUDE, height
-        return [np.abs(c) > limit for c, limit in zip(columns, limits, strict=False)]
+        return [MOST_LATITUDE, MOST_LONGITUDE, height][:coordinates]

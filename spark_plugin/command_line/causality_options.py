@@ -1,0 +1,146 @@
+"""The options of `coincide causality` with their help, beside those of `coincide join`."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+import typer
+
+_data = partial(typer.Option, rich_help_panel="Data")
+_meaning = partial(typer.Option, rich_help_panel="Condition")
+_result = partial(typer.Option, rich_help_panel="Result")
+_running = partial(typer.Option, rich_help_panel="How it runs")
+
+Causes = Annotated[
+    str, typer.Argument(metavar="CAUSES", help="Events: a file, a folder, a glob or a URI.")
+]
+Effects = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[EFFECTS]",
+        help="The events that they may have caused. Left out: CAUSES are one stream, of whose events the"
+        " earlier may have caused the later.",
+    ),
+]
+
+CauseTime = Annotated[
+    str, _data(metavar="COLUMN", help="When it happened; MIN,MAX where that is uncertain.")
+]
+EffectTime = Annotated[
+    str | None, _data(metavar="COLUMN", help="The same, of EFFECTS. Default: as of CAUSES.")
+]
+CausePlace = Annotated[
+    list[str] | None,
+    _data(
+        metavar="X,Y,…",
+        help="Where it happened: one to three columns; a number in the place of a name holds for all, such"
+        " as 0 for a depth.",
+    ),
+]
+EffectPlace = Annotated[
+    list[str] | None, _data(metavar="X,Y,…", help="The same, of EFFECTS. Default: as of CAUSES.")
+]
+LatLon = Annotated[
+    bool,
+    _data(
+        "--lat-lon",
+        help="Places are latitude and longitude in degrees, and perhaps a height in km; distances are great"
+        " circles in km.",
+    ),
+]
+SphereRadius = Annotated[
+    float | None,
+    _data(metavar="R", help="With --lat-lon: of the sphere, which says in what distances are."),
+]
+Scale = Annotated[
+    str | None,
+    _data(
+        metavar="A,B,…",
+        help="What one unit of each coordinate is worth in the unit of distances. Default: 1 each.",
+    ),
+]
+Invalid = Annotated[
+    str,
+    _data(
+        metavar="raise|drop",
+        help="Rows of an impossible time or place: an error, or left out and counted.",
+    ),
+]
+
+Delta = Annotated[
+    tuple[str, str] | None,
+    _meaning(
+        "--delta",
+        metavar="LO HI",
+        help="LO ≤ T_effect − T_cause ≤ HI. Durations such as [cyan]0s 1.5h[/cyan], or ticks;"
+        " [cyan]any[/cyan] leaves an end open.",
+    ),
+]
+Radius = Annotated[float | None, _meaning(metavar="R", help="The distance is at most R.")]
+Speed = Annotated[
+    tuple[float, float] | None,
+    _meaning(
+        "--speed",
+        metavar="MIN MAX",
+        help="The effect comes when something of such a speed arrives; [cyan]inf[/cyan]: however fast.",
+    ),
+]
+Slack = Annotated[
+    str, _meaning(metavar="D", help="With --speed: so much earlier, or later, will do.")
+]
+Per = Annotated[
+    str, _meaning(metavar="UNIT", help="Speeds are distances per ns, us, ms, s, min, h, d or tick.")
+]
+Ellipsoid = Annotated[
+    tuple[str, str] | None,
+    _meaning(
+        "--ellipsoid", metavar="R D", help="(distance / R)² + (delta / D)² ≤ 1, D a duration."
+    ),
+]
+Strict = Annotated[
+    bool, _meaning("--strict", help="No bound is part of what it bounds: < in the place of ≤.")
+]
+Confidence = Annotated[
+    float,
+    _meaning(metavar="CT", help="Of uncertain times: how probable a pair must be, 0 < CT ≤ 1."),
+]
+
+How = Annotated[
+    str,
+    _result(
+        metavar="inner|left|semi|anti",
+        help="Pairs; pairs and causes without an effect; causes that have an effect; causes that have"
+        " none.",
+    ),
+]
+Emit = Annotated[
+    str,
+    _result(
+        metavar="pairs|lists|counts",
+        help="A row is a pair, with delta in ticks and distance; or a cause with arrays of its effects, or"
+        " with their number.",
+    ),
+]
+CauseColumns = Annotated[
+    list[str] | None, _result(metavar="A,B,…", help="Columns of CAUSES to hand out. Default: id.")
+]
+EffectColumns = Annotated[
+    list[str] | None, _result(metavar="A,B,…", help="Columns of EFFECTS to hand out. Default: id.")
+]
+
+Engine = Annotated[
+    str,
+    _running(
+        metavar="spark|local",
+        help="On Spark, or in this process, without Java; there inputs must fit its memory.",
+    ),
+]
+Way = Annotated[
+    str,
+    _running(
+        metavar="auto|broadcast|broadcast-left|broadcast-right|exchange",
+        help="How events meet on Spark: one side to every worker (left are CAUSES), or both through"
+        " Spark's shuffle, cut by time. The answer is the same.",
+    ),
+]

@@ -1,0 +1,164 @@
+"""From the words of `coincide causality` to its arguments; all checks that need no data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coincide.cause_and_effect.condition import CausalityCondition
+from coincide.cause_and_effect.predicates import (
+    Ellipsoidal,
+    Predicate,
+    Spatial,
+    SpeedRange,
+    Temporal,
+)
+from coincide.cause_and_effect.spaces import EARTH_KM, Plane, Space, Sphere
+from coincide.errors import ConditionError
+from coincide.options import CorrelateOptions, check_choice
+from coincide.units import Tick
+from spark_plugin.command_line.requests import EventRequest, checked
+from spark_plugin.worker.causality.arguments import CAUSE_AND_EFFECT, EVENT, CausalityArguments
+from spark_plugin.worker.causality.places import Coordinate
+from spark_plugin.worker.words import duration, names, numbers
+
+_WAYS = ("auto", "broadcast", "broadcast-left", "broadcast-right", "exchange")
+_OPTIONS = ("unit", "tick", "invalid", "way", "slices", "batch_pairs", "threads")
+_OPEN = "any"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CausalityRequest(EventRequest):
+    """One `coincide causality`.
+
+    Parameters
+    ----------
+    causes : str
+        Paths, globs or URIs.
+    effects : str or None
+        None: `causes` are one stream.
+    arguments : CausalityArguments
+    """
+
+    causes: str
+    effects: str | None
+    arguments: CausalityArguments
+
+    @property
+    def inputs(self) -> dict[str, str]:  # noqa: D102
+        if self.effects is None:
+            return {EVENT: self.causes}
+        return dict(zip(CAUSE_AND_EFFECT, (self.causes, self.effects), strict=True))
+
+    @property
+    def columns(self) -> tuple[list[str], list[str]]:  # noqa: D102
+        return self.arguments.columns
+
+    @property
+    def keys(self) -> list[str]:  # noqa: D102
+        return self.arguments.keys
+
+    @property
+    def clocks(self) -> tuple[tuple[str, str], tuple[str, str]]:  # noqa: D102
+        return self.arguments.times
+
+    @property
+    def options(self) -> CorrelateOptions:  # noqa: D102
+        return self.arguments.options
+
+    def check_tick(self, tick: Tick) -> None:  # noqa: D102
+        self.arguments.condition.limits(tick)
+
+
+def causality_request(**words: Any) -> CausalityRequest:
+    """Check what was typed and make a request of it. Keywords are the options of `coincide causality`.
+
+    Raises
+    ------
+    CoincideError
+        If an option makes no sense.
+    """
+    check_choice("--way", words["way"], _WAYS)
+    is_one_stream = words["effects"] is None
+    own = {name: words[name] for name in ("how", "emit")}
+    for side in CAUSE_AND_EFFECT:
+        # Of effects as of causes, unless it is said.
+        time, place = words[f"{side}_time"], words[f"{side}_place"]
+        own[f"{side}_time"] = _times(side, words["cause_time"] if time is None else time)
+        place = words["cause_place"] if place is None else place
+        own[f"{side}_place"] = _place(f"--{side}-place", place)
+        columns = words[f"{side}_columns"]
+        own[f"{side}_columns"] = names(f"--{side}-columns", columns or ["id"])
+    given: dict[str, Any] = {name: words[name] for name in _OPTIONS}
+    condition = CausalityCondition(_predicates(words), _space(words), words["confidence"])
+    arguments = CausalityArguments(
+        condition, by=names("--by", words["by"]), options=CorrelateOptions(**given),
+        is_one_stream=is_one_stream, **own,
+    )  # fmt: skip
+    spark_only = {"--slices": words["slices"], "--way": words["way"] != "auto"}
+    return CausalityRequest(
+        causes=words["causes"],
+        effects=words["effects"],
+        arguments=arguments,
+        **checked(words, spark_only),
+    )
+
+
+def _predicates(words: dict[str, Any]) -> tuple[Predicate, ...]:
+    found: list[Predicate] = []
+    strict = words["strict"]
+    if words["delta"] is not None:
+        lo, hi = (None if end == _OPEN else duration(end) for end in words["delta"])
+        found.append(Temporal(lo, hi, strict))
+    if words["radius"] is not None:
+        found.append(Spatial(words["radius"], strict=strict))
+    if words["speed"] is not None:
+        per = None if words["per"] == "tick" else words["per"]
+        slowest, fastest = words["speed"]
+        found.append(SpeedRange(slowest, fastest, duration(words["slack"]), per, strict))
+    elif words["slack"] != "0":
+        raise ConditionError("--slack is of travel times; say --speed MIN MAX, or leave it out")
+    if words["ellipsoid"] is not None:
+        radius, time = words["ellipsoid"]
+        size, *others = numbers("--ellipsoid", radius)
+        if others:
+            raise ConditionError(f"--ellipsoid takes one radius and a duration; found {radius!r}")
+        found.append(Ellipsoidal(size, duration(time), strict))
+    if not found:
+        raise ConditionError(
+            "say when an event can have caused another, with --delta LO HI, --radius R, --speed MIN MAX or"
+            " --ellipsoid R D"
+        )
+    return tuple(found)
+
+
+def _space(words: dict[str, Any]) -> Space:
+    radius, scale = words["sphere_radius"], words["scale"]
+    if not words["lat_lon"]:
+        if radius is not None:
+            raise ConditionError("--sphere-radius is of a sphere: say --lat-lon, or leave it out")
+        return Plane() if scale is None else Plane(tuple(numbers("--scale", scale)))
+    if scale is not None:
+        raise ConditionError("--scale is of a plane; leave it out, or leave out --lat-lon")
+    return Sphere(EARTH_KM if radius is None else radius)
+
+
+def _times(side: str, text: str) -> list[str]:
+    found = names(f"--{side}-time", [text])
+    if len(found) > 2:
+        raise ConditionError(
+            f"--{side}-time takes one column, or MIN,MAX of uncertain times; found {text!r}"
+        )
+    return found
+
+
+def _place(option: str, words: Sequence[str] | None) -> list[Coordinate]:
+    """Columns, and numbers that hold for all."""
+    found: list[Coordinate] = []
+    for name in names(option, words):
+        try:
+            found.append(float(name))
+        except ValueError:
+            found.append(name)
+    return found

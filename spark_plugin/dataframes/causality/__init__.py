@@ -1,0 +1,1 @@
+"""Causality joins of DataFrames: where events are, in SQL."""

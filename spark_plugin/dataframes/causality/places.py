@@ -1,0 +1,62 @@
+"""Timestamps and places of a side in SQL."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import types as T
+
+from coincide.errors import SchemaError
+from spark_plugin.dataframes.columns import field_of, quoted
+from spark_plugin.dataframes.timestamps import TimestampSql, timestamp_sql
+from spark_plugin.worker.causality.places import Coordinate, PlacedColumns, names_of_coordinates
+from spark_plugin.worker.wire.columns import place_names
+
+_NUMBERS = (T.IntegralType, T.FloatType, T.DoubleType, T.DecimalType)
+
+
+def check_spark_coordinates(frame: DataFrame, side: str, place: tuple[Coordinate, ...]) -> None:
+    """Refuse columns that are missing, or hold no numbers.
+
+    Raises
+    ------
+    SchemaError
+    """
+    for name in names_of_coordinates(place):
+        kind = field_of(frame, side, name).dataType
+        if not isinstance(kind, _NUMBERS):
+            raise SchemaError(
+                f"{side}.{name} is {kind.simpleString()}; a coordinate must be a number. Cast it, or name"
+                " another column"
+            )
+
+
+@timestamp_sql.register
+def _(columns: PlacedColumns) -> TimestampSql:
+    times, names = timestamp_sql(columns.times), place_names(len(columns.place))
+    if not names:
+        return times
+    limits = columns.space.limits(len(names))
+    missing = " OR ".join(f"isnan({name})" for name in names)
+    # To Spark, NaN is above all else: what is missing has to be asked first.
+    far = " OR ".join(
+        f"abs({name}) > {_double(limit)}" for name, limit in zip(names, limits, strict=True)
+    )
+    (_, null), *faults = times.faults
+    return replace(
+        times,
+        faults=(("null", f"{null} OR {missing}"), *faults, ("place", far)),
+        places=tuple(zip(names, map(_value, columns.place), strict=True)),
+        is_somewhere=f"NOT ({missing} OR {far})",
+    )
+
+
+def _value(each: Coordinate) -> str:
+    if isinstance(each, str):
+        return f"coalesce(CAST({quoted(each)} AS DOUBLE), double('NaN'))"
+    return _double(each)
+
+
+def _double(number: float) -> str:
+    return f"double('{number!r}')".replace("'inf'", "'Infinity'").replace("'-inf'", "'-Infinity'")

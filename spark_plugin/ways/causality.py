@@ -1,0 +1,105 @@
+"""A planned causality join of DataFrames: events meet as those of a correlation do."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from pyspark.sql import DataFrame
+
+from coincide.errors import ConditionError
+from coincide.options import SideName
+from spark_plugin.dataframes import columns as frames
+from spark_plugin.dataframes.causality.places import check_spark_coordinates
+from spark_plugin.dataframes.events import EventFrame
+from spark_plugin.dataframes.evidence import SilentEvidence
+from spark_plugin.dataframes.output_columns import ResultColumns
+from spark_plugin.ways.correlation import BATCH_PAIRS, Correlation, planned_join
+from spark_plugin.worker.arrow.schemas import check_keys
+from spark_plugin.worker.causality.arguments import MATCHLESS, CausalityArguments
+
+
+def plan_causality(
+    causes: DataFrame,
+    effects: DataFrame | None,
+    arguments: CausalityArguments,
+    *,
+    observe: bool = False,
+) -> Correlation:
+    """Plan a causality join of two DataFrames, or of one with itself.
+
+    Parameters
+    ----------
+    causes : DataFrame
+    effects : DataFrame or None
+        None where the arguments say that there is one stream.
+    arguments : CausalityArguments
+    observe : bool
+        Whether workers count what they look at and find.
+
+    Raises
+    ------
+    SchemaError, ConditionError, DataError
+        As `coincide.causality`.
+    """
+    options = arguments.options
+    sides = event_frames((causes, causes if effects is None else effects), arguments)
+    if arguments.is_one_stream:
+        _check_one_stream(causes, options.way)
+    spec = arguments.spec(sides[0].times.scales[0].tick, 1, BATCH_PAIRS)
+    planned = planned_join(sides, spec, ResultColumns(sides, spec), options, "cpu", observe)
+    return planned.correlation(SilentEvidence(planned.sides), matchless=MATCHLESS)
+
+
+def event_frames(
+    sources: tuple[DataFrame, DataFrame], arguments: CausalityArguments
+) -> tuple[EventFrame, EventFrame]:
+    """Both sides as events; of one stream they are the same.
+
+    Raises
+    ------
+    SchemaError, ConditionError
+        As `coincide.causality`.
+    """
+    keys, payload, called = arguments.keys, arguments.payload, arguments.sides
+    kinds = [frames.key_kinds(*each, keys) for each in zip(sources, called, strict=True)]
+    check_keys(keys, kinds[0], kinds[1])
+    for source, side, place in zip(sources, called, arguments.places, strict=True):
+        check_spark_coordinates(source, side, place)
+    clocks = [
+        frames.spark_time_column(side, frames.field_of(source, side, name))
+        for source, side, names in zip(sources, called, arguments.times, strict=True)
+        for name in names
+    ]
+    columns = arguments.resolved(clocks)
+    handed_out = list(dict.fromkeys([*payload[0], *payload[1]]))
+    for source, side, names in zip(sources, called, payload, strict=True):
+        for name in names:
+            frames.field_of(source, side, name)
+    left, right = (
+        EventFrame(
+            side, source, times, keys, own, identity=handed_out if arguments.is_one_stream else []
+        )
+        for side, source, times, own in zip(
+            get_args(SideName), sources, columns, payload, strict=True
+        )
+    )
+    return left, right
+
+
+def _check_one_stream(events: DataFrame, way: str) -> None:
+    """Refuse what only two sides can do.
+
+    Raises
+    ------
+    ConditionError
+    """
+    if way.startswith("broadcast"):
+        raise ConditionError(
+            f"one stream is joined with itself by an exchange; leave out way={way!r}, or give the events a"
+            " second time as effects, which then meet themselves, too"
+        )
+    if events.isStreaming:
+        raise ConditionError(
+            "events are a streaming DataFrame, and of one stream a micro-batch lacks the effects that come"
+            " later: give it as causes or as effects, with static ones on the other side"
+        )

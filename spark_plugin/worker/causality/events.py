@@ -1,0 +1,75 @@
+"""Sides of a causality join as the events that it takes: times, points, groups."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coincide.cause_and_effect.points import PlacedEvents
+from coincide.cause_and_effect.spaces import Space
+from spark_plugin.worker.arrow.sides import Side, grouped_events
+
+Ranks = tuple[np.ndarray, np.ndarray]
+
+
+def placed_events(
+    causes: Side, effects: Side, space: Space, ranks: Ranks | None = None
+) -> tuple[PlacedEvents, PlacedEvents]:
+    """Both sides as a causality join takes them.
+
+    Parameters
+    ----------
+    causes, effects : Side
+    space : Space
+        Of their coordinates, if they have any.
+    ranks : two int64 arrays or None
+        As `PlacedEvents.ranks`.
+    """
+    grouped = grouped_events(causes, effects)
+    own, others = (
+        PlacedEvents(
+            side.max_time,
+            space.points([column.to_numpy() for column in side.places]) if side.places else None,
+            side.shapes if side.shapes.any() else None,
+            events.group,
+            events.groups,
+            rank,
+        )
+        for side, events, rank in zip(
+            (causes, effects), grouped, ranks or (None, None), strict=True
+        )
+    )
+    return own, others
+
+
+def ranked_sides(causes: Side, effects: Side) -> tuple[Side, Side, Ranks]:
+    """Parts of one stream in order of identity, and for each event its number in that order.
+
+    Events of equal identity are alike in all that is asked of them. Each side has all of them, in
+    whatever order, so that the k-th of one side may be taken for the k-th of the other.
+
+    Returns
+    -------
+    Side, Side
+    two int64 arrays
+        Ascending. An event has the same number on both sides.
+    """
+    first, second = (
+        np.concatenate([own.to_numpy(), other.to_numpy()])
+        for own, other in zip(causes.identity, effects.identity, strict=True)
+    )
+    is_effect = np.arange(first.size) >= len(causes)
+    order = np.lexsort((is_effect, second, first))
+    first, second, is_effect = first[order], second[order], is_effect[order]
+    begins = np.ones(first.size, bool)
+    begins[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
+    changes = begins.copy()
+    changes[1:] |= is_effect[1:] != is_effect[:-1]
+    # Where the first event of this identity is, and how many of this side come before this one.
+    at = np.arange(first.size)
+    ranks = np.maximum.accumulate(np.where(begins, at, 0)) + at
+    ranks -= np.maximum.accumulate(np.where(changes, at, 0))
+    causes, effects = (
+        causes.rows(order[~is_effect]),
+        effects.rows(order[is_effect] - len(causes)),
+    )
+    return causes, effects, (ranks[~is_effect], ranks[is_effect])
