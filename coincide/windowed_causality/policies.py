@@ -17,8 +17,9 @@ Policy = Literal["fifo", "fhfo", "fcfo", "fhcfo", "expected"]
     First happens and closely located, first out (Definition 4): the one of least valid time if it can
     cause the new one no more, else the one nearest to where the window is.
 ``"expected"``
-    The one that promises the least matches for the time that it would have to stay for them:
-    `cpu_fallback.causality.windowed.learning`.
+    The one of which the least matches are to be expected yet, less what its stay would cost others; what
+    to expect is learnt by place and age: `cpu_fallback.causality.windowed.learning`. The new one may
+    be sent away itself.
 
 Of equals the one that arrived first goes.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,11 @@ class WindowCounts:
     matches_found: int = 0
     found2: int = 0
     cut: int = 0
+
+    def then(self, later: WindowCounts) -> WindowCounts:
+        """Counts of both, of a window that was emptied and of the next one."""
+        sums = [getattr(self, f.name) + getattr(later, f.name) for f in fields(WindowCounts)]
+        return replace(WindowCounts(*sums), kept=later.kept)
 
     @property
     def recall(self) -> float | None:

@@ -23,13 +23,14 @@ _NAMES = 4 * MOST_CLASSES
 (
     ARRIVED, LIVE, ENDED, FIRST, OLDEST, NEWEST, FREE, NOW, CLASSES,
     GHOSTS, GHOSTS_BEGIN, CUT, FOLLOWED, MATCHES, FOUND, MATCHES2, MATCHES_FOUND, FOUND2,
-    SHIFT, RENEWED, KNOWN, EVICTED,
-) = range(22)  # fmt: skip
+    SHIFT, RENEWED, KNOWN, PRICE, FETCHED, LEFT, EVICTED,
+) = range(25)  # fmt: skip
 """Entries of `WindowState.counts`. Tuples that arrived; those in the window; the end of the order, and a
 place of it before which nothing lives; first and last of those in the window by arrival; free slots; the
 clock; classes; ghosts and where their queue begins; ghosts let go; tuples followed, their matches, those
 that were found, and sums of squares and products of both; log2 of a bin's ticks; members at the last
-renewal of scores; members; tuples evicted."""
+renewal of scores; members; price of a stay; of those that went since, what stays were worth to them, and
+their number; tuples evicted."""
 
 (
     NUMBER, TIME, CLOCK, ROLE, LIVES, FOLLOWS, MATCHED, KEPT, BEFORE, AFTER,
@@ -65,11 +66,11 @@ class WindowState(NamedTuple):
     classes : int64 array, shape (3, MOST_CLASSES)
     keys : float64 array, shape (4, MOST_CLASSES)
         Cell and role of a class.
-    histogram, scores : int64 arrays, shape (MOST_CLASSES, BINS)
-        Matches of followed tuples by their age, and what a tuple of that age promises.
+    histogram, scores, indices : int64 arrays, shape (MOST_CLASSES, BINS)
+        Matches of followed tuples by their age, what a tuple of that age is worth, and a stay to it.
     names : int64 array
         Hash table of classes, by their keys; -1 where there is none.
-    counts : int64 array, shape (22,)
+    counts : int64 array, shape (25,)
     """
 
     slots: np.ndarray
@@ -79,6 +80,7 @@ class WindowState(NamedTuple):
     keys: np.ndarray
     histogram: np.ndarray
     scores: np.ndarray
+    indices: np.ndarray
     names: np.ndarray
     counts: np.ndarray
 
@@ -148,16 +150,18 @@ class WindowTerms(NamedTuple):
 def new_state(terms: WindowTerms) -> WindowState:
     """An empty window."""
     slots, classes = terms.size + terms.following.ghosts + 2, MOST_CLASSES
+    histogram, scores, indices = (np.zeros((classes, BINS), np.int64) for _ in range(3))
     state = WindowState(
-        np.zeros((GHOST + 1, slots), np.int64),
-        np.zeros((HOME + 1, slots)),
-        np.zeros((NUMBERS + 1, 2 * slots + 64), np.int64),
-        np.zeros((MEMBERS + 1, classes), np.int64),
-        np.zeros((4, classes)),
-        np.zeros((classes, BINS), np.int64),
-        np.zeros((classes, BINS), np.int64),
-        np.full(_NAMES, -1),
-        np.zeros(EVICTED + 1, np.int64),
+        slots=np.zeros((GHOST + 1, slots), np.int64),
+        points=np.zeros((HOME + 1, slots)),
+        order=np.zeros((NUMBERS + 1, 2 * slots + 64), np.int64),
+        classes=np.zeros((MEMBERS + 1, classes), np.int64),
+        keys=np.zeros((4, classes)),
+        histogram=histogram,
+        scores=scores,
+        indices=indices,
+        names=np.full(_NAMES, -1),
+        counts=np.zeros(EVICTED + 1, np.int64),
     )
     state.slots[NUMBER] = -1
     state.slots[FREE_SLOT] = np.arange(slots)[::-1]

@@ -1,10 +1,10 @@
 """The oracle of causality through a bounded window: one list, looked through for everything.
 
-Follows Kwon & Li (2009), section 3.2 and Definitions 2-4, and states what they leave open. Tuples arrive one
-after the other. Each first meets all tuples in the window, in either role: a cause that arrives late meets its
-effects. Then, if the window is full, one tuple goes. Then the new one is kept. Of equals the one that
-arrived first goes. (The policy "expected" is ours: the new tuple is kept before one goes, and may go at
-once.)
+Follows Kwon & Li (2009), section 3.2 and Definitions 2-4, and states what they leave open. Tuples
+arrive one after the other. Each first meets all tuples in the window, in either role: a cause that
+arrives late meets its effects. Then, if the window is full, one tuple goes. Then the new one is kept. Of
+equals the one that arrived first goes. (The policy "expected" is ours: the new tuple is kept before one
+goes, and may go at once.)
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from cpu_fallback.reference.causality import Place, Predicate
 
 BINS, CLASSES, ONE = 128, 128, 2**20
+SHARED = -1
 
 
 class Tuple(NamedTuple):
@@ -32,10 +33,9 @@ class Tuple(NamedTuple):
 class Settings(NamedTuple):
     """What is asked.
 
-    `size`: tuples in the window. `own`: the earlier of two is the cause, of simultaneous ones the one that
-    arrived first. `hi`: the largest delta of a pair. `max_stay`: of FCFO, by the clock; None: `size`
-    arrivals. `home`: where the window is. `side`: of the cells of "expected". `sample`, `ghosts`, `renewal`,
-    `memory`, `weight`: how it learns.
+    `size`: tuples in the window. `own`: the earlier of two is the cause, of simultaneous ones the one
+    that arrived first. `hi`: the largest delta of a pair. `max_stay`: of FCFO, by the clock; None: `size`
+    arrivals. `home`: where the window is. `side`: of the cells of "expected". The others: how it learns.
     """
 
     size: int
@@ -52,7 +52,7 @@ class Settings(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """Pairs (cause, effect) by number of arrival; of followed tuples the matches, and those of them found."""
+    """Pairs (cause, effect) by number of arrival; matches of followed tuples, and those that were found."""
 
     pairs: list[tuple[int, int]]
     matches: int
@@ -67,65 +67,90 @@ def windowed_causality(
     settings: Settings,
 ) -> Seen:
     """All pairs that a window of tuples shows, in the order in which it shows them."""
-    window: list[int] = []
-    ghosts: list[int] = []
-    lessons = _Lessons(tuples, settings)
-    pairs, matches, found = [], 0, 0
+    window = _Window(tuples, predicates, distance2, policy, settings)
+    for new in range(len(tuples)):
+        window.meet(new)
+        if policy != "expected" and len(window.kept) == settings.size:
+            window.let_go(window.leaving(new), new)
+        window.keep(new)
+        if len(window.kept) > settings.size:
+            window.let_go(window.leaving(new), new)
+    return Seen(window.pairs, window.matches, window.found)
 
-    def is_pair(a: int, b: int) -> bool:
-        cause, effect = tuples[a], tuples[b]
-        if not (cause.is_cause and effect.is_effect):
-            return False
-        if settings.own and (cause.time, a) > (effect.time, b):
-            return False
-        squared = distance2(cause.place, effect.place)
-        return all(each(effect.time - cause.time, squared) for each in predicates)
 
-    def home_distance(a: int) -> Any:
-        return distance2(tuples[a].place, settings.home)
+class _Window:
+    def __init__(
+        self,
+        tuples: Sequence[Tuple],
+        predicates: Sequence[Predicate],
+        distance2: Callable[[Place, Place], Any],
+        policy: str,
+        settings: Settings,
+    ) -> None:
+        self._tuples, self._predicates, self._distance2 = tuples, predicates, distance2
+        self._policy, self._settings = policy, settings
+        self._lessons = _Lessons(tuples, settings)
+        self.kept: list[int] = []
+        self._ghosts: list[int] = []
+        self.pairs: list[tuple[int, int]] = []
+        self.matches, self.found = 0, 0
 
-    def leaving(new: int) -> int:
-        first = min(window, key=lambda a: (tuples[a].time, a))
-        if policy == "fifo":
-            return min(window)
-        if policy == "fhfo":
+    def meet(self, new: int) -> None:
+        """Join a tuple with those that are kept; those that are followed though they have gone count."""
+        for other in [*self.kept, *self._ghosts]:
+            for pair in ((other, new), (new, other)):
+                if not self._is_pair(*pair):
+                    continue
+                if self._lessons.follows(other):
+                    self.matches += 1
+                    self.found += other in self.kept
+                    self._lessons.match(other, new)
+                if other in self.kept:
+                    self.pairs.append(pair)
+
+    def keep(self, new: int) -> None:
+        self.kept.append(new)
+        self._lessons.arrive(new)
+
+    def let_go(self, a: int, new: int) -> None:
+        self.kept.remove(a)
+        self._lessons.leave(a, new)
+        if self._lessons.follows(a):
+            self._ghosts.append(a)
+            del self._ghosts[: max(0, len(self._ghosts) - self._settings.ghosts)]
+
+    def leaving(self, new: int) -> int:
+        """Who goes: Definitions 2 to 4."""
+        oldest, first = min(self.kept), min(self.kept, key=lambda a: (self._tuples[a].time, a))
+        if self._policy == "fifo":
+            return oldest
+        if self._policy == "fhfo":
             return first
-        if policy == "expected":
-            return lessons.least(window, new)
-        oldest, closest = min(window), min(window, key=lambda a: (home_distance(a), a))
-        if policy == "fcfo":
-            if settings.max_stay is None:
-                outstayed = new - oldest > settings.size
-            else:
-                outstayed = tuples[new].clock - tuples[oldest].clock > settings.max_stay
-            return oldest if outstayed else closest
-        assert policy == "fhcfo"
-        is_over = tuples[new].time - tuples[first].time > settings.hi
+        if self._policy == "expected":
+            return self._lessons.least(self.kept, new)
+        closest = min(self.kept, key=lambda a: (self._home_distance(a), a))
+        if self._policy == "fcfo":
+            return oldest if self._has_outstayed(oldest, new) else closest
+        assert self._policy == "fhcfo"
+        is_over = self._tuples[new].time - self._tuples[first].time > self._settings.hi
         return first if is_over else closest
 
-    def go(a: int) -> None:
-        window.remove(a)
-        if lessons.follows(a):
-            ghosts.append(a)
-            del ghosts[: max(0, len(ghosts) - settings.ghosts)]
+    def _home_distance(self, a: int) -> Any:
+        return self._distance2(self._tuples[a].place, self._settings.home)
 
-    for new in range(len(tuples)):
-        for other in [*window, *ghosts]:
-            for pair in ((other, new), (new, other)):
-                if is_pair(*pair):
-                    if lessons.follows(other):
-                        matches += 1
-                        found += other in window
-                        lessons.match(other, new)
-                    if other in window:
-                        pairs.append(pair)
-        if policy != "expected" and len(window) == settings.size:
-            go(leaving(new))
-        window.append(new)
-        lessons.arrive(new)
-        if len(window) > settings.size:
-            go(leaving(new))
-    return Seen(pairs, matches, found)
+    def _has_outstayed(self, a: int, new: int) -> bool:
+        if self._settings.max_stay is None:
+            return new - a > self._settings.size
+        return self._tuples[new].clock - self._tuples[a].clock > self._settings.max_stay
+
+    def _is_pair(self, a: int, b: int) -> bool:
+        cause, effect = self._tuples[a], self._tuples[b]
+        if not (cause.is_cause and effect.is_effect):
+            return False
+        if self._settings.own and (cause.time, a) > (effect.time, b):
+            return False
+        squared = self._distance2(cause.place, effect.place)
+        return all(each(effect.time - cause.time, squared) for each in self._predicates)
 
 
 class _Lessons:
@@ -139,8 +164,10 @@ class _Lessons:
         self._known, self._renewed, self._shift = 0, 0, 0
         while settings.hi >> self._shift >= BINS // 2 and settings.hi < 2**61:
             self._shift += 1
-        self._scores: dict[tuple[int, int], int] = {}
-        self._is_new = True
+        self._means: dict[int, list[int]] = {}
+        self._price, self._fetched, self._left = 0, 0, 0
+        self._then_matches: dict[tuple[int, int], int] = {}
+        self._then_members: dict[int, int] = {}
 
     def follows(self, a: int) -> bool:
         return self._s.sample > 0 and a * 2654435761 % 2**32 * self._s.sample < 2**32
@@ -161,6 +188,7 @@ class _Lessons:
             for (own, b), n in self._matches.items():
                 halved[own, b // 2] = halved.get((own, b // 2), 0) + n
             self._matches, self._shift, self._renewed = halved, self._shift + 1, -1
+            self._fetched *= 2
         own, b = self._class(a), self._bin(a, new)
         self._matches[own, b] = self._matches.get((own, b), 0) + 1
 
@@ -185,8 +213,39 @@ class _Lessons:
         return int(max(0, now - self._tuples[a].time) >> self._shift)
 
     def _score(self, a: int, new: int) -> int:
+        """What a tuple is worth beyond the price of its stay, by what was known at the last renewal."""
         own, b = self._class(a), min(self._bin(a, new), BINS - 1)
-        return self._scores.get((own, b), self._scores.get((CLASSES - 1, b), 0))
+        if not self._means:
+            return 0
+        means = self._means_of(own)
+        return max(means[e] - means[b] - (e - b) * self._price for e in range(b, BINS + 1))
+
+    def _index(self, a: int, new: int) -> int:
+        """The most matches for a bin of staying."""
+        own, b = self._class(a), min(self._bin(a, new), BINS - 1)
+        if not self._means:
+            return 0
+        means = self._means_of(own)
+        return max((means[e] - means[b]) // (e - b) for e in range(b + 1, BINS + 1))
+
+    def leave(self, a: int, new: int) -> None:
+        self._fetched += self._index(a, new)
+        self._left += 1
+
+    def _means_of(self, own: int) -> list[int]:
+        if own not in self._means:
+            mine = self._before(lambda other: other == own)
+            members = self._then_members.get(own, 0) + self._s.weight
+            weighted = zip(mine, self._means[SHARED], strict=True)
+            self._means[own] = [(m * ONE + self._s.weight * s) // members for m, s in weighted]
+        return self._means[own]
+
+    def _before(self, counts: Callable[[int], bool]) -> list[int]:
+        """Matches before each bin, and before the end, of some classes."""
+        per_bin = [0] * BINS
+        for (own, b), n in self._then_matches.items():
+            per_bin[b] += n if counts(own) else 0
+        return [sum(per_bin[:b]) for b in range(BINS + 1)]
 
     def _is_due(self) -> bool:
         last = self._renewed
@@ -198,28 +257,16 @@ class _Lessons:
             self._members = {own: n // 2 for own, n in self._members.items()}
             self._matches = {at: n // 2 for at, n in self._matches.items()}
         self._renewed = self._known
+        if self._left:
+            self._price = self._fetched // self._left
+            self._fetched, self._left = 0, 0
+        self._then_matches, self._then_members = dict(self._matches), dict(self._members)
         last = min(max(self._s.hi, 0) >> self._shift, BINS - 1) + 1
         shared = [
-            (
-                sum(n for (_, k), n in self._matches.items() if k < b) * ONE
-                + min(b, last) * ONE // last
-            )
-            // (self._known + 1)
-            for b in range(BINS + 1)
+            (n * ONE + min(b, last) * ONE // last) // (self._known + 1)
+            for b, n in enumerate(self._before(lambda _: True))
         ]
-        self._scores = {}
-        for own in {*self._classes.values(), CLASSES - 1}:
-            members = self._members.get(own, 0) + self._s.weight
-            mine = [0] * (BINS + 1)
-            for (other, b), n in self._matches.items():
-                if other == own:
-                    mine[b + 1 :] = [before + n for before in mine[b + 1 :]]
-            means = [
-                (m * ONE + self._s.weight * s) // members for m, s in zip(mine, shared, strict=True)
-            ]
-            for b in range(BINS):
-                slopes = ((means[e] - means[b]) // (e - b) for e in range(b + 1, BINS + 1))
-                self._scores[own, b] = max(slopes)
+        self._means = {SHARED: shared}
 
 
 def best_of_all(pairs: Sequence[tuple[int, int]], tuples: int, size: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,7 +94,7 @@ def found_by(case: WindowCase, policy: str, cuts: tuple[int, ...] = ()) -> tuple
         points[k] = [one.place[k] for one in case.tuples]
     pairs: Pairs = []
     edges = sorted({0, *(min(cut, len(case.tuples)) for cut in cuts), len(case.tuples)})
-    for start, stop in zip(edges, edges[1:], strict=False):
+    for start, stop in pairwise(edges):
         part = slice(start, stop)
         for out in join.take(
             *(each[part] for each in columns), points[:, part], np.array(roles, np.int64)[part]

@@ -27,7 +27,7 @@ from coincide.windowed_causality.state import (
     TIME,
 )
 from cpu_fallback.causality.windowed.inner import inner
-from cpu_fallback.causality.windowed.learning import bin_of
+from cpu_fallback.causality.windowed.learning import bin_of, note_price
 from cpu_fallback.causality.windowed.ordering import earliest
 from cpu_fallback.causality.windowed.slots import (
     enter_class,
@@ -70,6 +70,7 @@ def evict(window, terms, time, stay_clock):
         leave_heap(window, slot)
     if policy == EXPECTED:
         leave_class(window, slot)
+        note_price(window, slot)
     leave_arrivals(window, slot)
     counts = window.counts
     window.slots[LIVES, slot] = 0

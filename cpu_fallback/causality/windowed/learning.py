@@ -2,30 +2,36 @@
 
 A sample of the tuples is followed beyond their eviction, so that what is learnt does not depend on what
 the policy keeps. M(c, a) is the mean number of matches of a tuple of class c up to the age a, the age
-being what the clock says beyond its valid time. A tuple of age a promises
+being what the clock says beyond its valid time. A window of n tuples has stays to give away, so a tuple
+is asked for a price p for each bin of time that it stays. At the age a it is worth
 
-    max over b > a of (M(c, b) - M(c, a)) / (b - a),
+    V(c, a) = max over b >= a of M(c, b) - M(c, a) - p · (b - a),
 
-the most matches for each bin of time that it stays, if it leaves when it is best that it left. A stay is
-what a window of n tuples has to give, so those go that would use it worst. That is the index of Gittins
-(1979) for jobs that may be given up at any time. All of it is done in whole numbers: a policy chooses
-alike wherever it runs.
+if it leaves when it is best that it left, and the one that is worth least goes. At a price of 0 that is the
+expectation of all matches to come. The price is what stays fetch: the mean index of those that went, the
+index of Gittins (1979) for jobs that may be given up at any time being what a stay is worth to a tuple,
+
+    G(c, a) = max over b > a of (M(c, b) - M(c, a)) / (b - a).
+
+Who goes at an index of 0 had nothing to come, and where nobody else needs to go stays are free. All of
+it is done in whole numbers: a policy chooses alike wherever it runs.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from coincide.compiled import compiled
 from coincide.windowed_causality.state import (
     BINS,
     CLASS,
     CLASSES,
+    FETCHED,
     FOLLOWED,
     FOUND,
     FOUND2,
     KEPT,
     KNOWN,
+    LEFT,
     LIVES,
     MATCHED,
     MATCHES,
@@ -33,6 +39,8 @@ from coincide.windowed_causality.state import (
     MATCHES_FOUND,
     MEMBERS,
     MOST_CLASSES,
+    NOW,
+    PRICE,
     RENEWED,
     ROLE,
     SHIFT,
@@ -47,7 +55,11 @@ _GOLDEN = 2654435761
 """2**32 over the golden ratio: its multiples, modulo 2**32, are spread evenly."""
 
 
-@compiled
+_FAR = 1e300
+"""Cells beyond have one entry in common; they may be infinite."""
+
+
+@inner
 def is_followed(number, sample):
     """Whether the tuple of a number is one of the sample: one in `sample`, spread evenly."""
     return sample > 0 and (number * _GOLDEN) % (1 << 32) * sample < (1 << 32)
@@ -64,7 +76,7 @@ def class_of(window, terms, slot):
     keys, role = window.keys, float(window.slots[ROLE, slot])
     entries = window.names.size
     mixed = x * 73856093.0 + y * 19349663.0 + z * 83492791.0 + role * 7919.0
-    at = np.int64(abs(mixed) % entries)
+    at = int(abs(mixed) % entries) if abs(mixed) < _FAR else 0
     while window.names[at] >= 0:
         own = window.names[at]
         if keys[0, own] == x and keys[1, own] == y and keys[2, own] == z and keys[3, own] == role:
@@ -78,6 +90,7 @@ def class_of(window, terms, slot):
     window.counts[CLASSES] += 1
     for b in range(BINS):  # until scores are renewed, those of a class of which nothing is known
         window.scores[own, b] = window.scores[MOST_CLASSES - 1, b]
+        window.indices[own, b] = window.indices[MOST_CLASSES - 1, b]
     return own
 
 
@@ -116,7 +129,19 @@ def _widen(window):
         for b in range(BINS // 2, BINS):
             histogram[own, b] = 0
     window.counts[SHIFT] += 1
+    window.counts[FETCHED] *= 2
     window.counts[RENEWED] = -1  # scores are of narrower bins
+
+
+@inner
+def note_price(window, slot):
+    """Note what a stay was worth to one that goes."""
+    own, age = (
+        window.slots[CLASS, slot],
+        bin_of(window, window.slots[TIME, slot], window.counts[NOW]),
+    )
+    window.counts[FETCHED] += window.indices[own, min(age, BINS - 1)]
+    window.counts[LEFT] += 1
 
 
 @inner
@@ -141,6 +166,9 @@ def renew(window, terms):
             for b in range(BINS):
                 window.histogram[own, b] //= 2
     counts[RENEWED] = known
+    if counts[LEFT] > 0:
+        counts[PRICE] = counts[FETCHED] // counts[LEFT]
+        counts[LEFT], counts[FETCHED] = 0, 0
     shared, means, hull = (
         np.zeros(BINS + 1, np.int64), np.zeros(BINS + 1, np.int64), np.zeros(BINS + 1, np.int64)
     )  # fmt: skip
@@ -152,12 +180,13 @@ def renew(window, terms):
         for b in range(BINS):
             total += window.histogram[own, b]
             means[b + 1] = (total * ONE + following.weight * shared[b + 1]) // members
-        _fill_scores(means, hull, window.scores[own])
+        _fill_indices(means, hull, window.indices[own])
+        _fill_scores(means, counts[PRICE], window.scores[own])
 
 
 @inner
 def _fill_shared(window, hi, shared):
-    """Mean matches before each bin of all classes, and of one tuple more whose one comes evenly up to hi."""
+    """Mean matches before each bin, of all tuples and one whose only match comes evenly up to hi."""
     known = window.counts[KNOWN] + 1
     last = min(max(hi, 0) >> window.counts[SHIFT], BINS - 1) + 1
     total = 0
@@ -167,20 +196,30 @@ def _fill_shared(window, hi, shared):
         shared[b + 1] = (total * ONE + min(b + 1, last) * ONE // last) // known
 
 
-@compiled
-def _fill_scores(means, hull, scores):
+@inner
+def _fill_scores(means, price, scores):
+    """What a tuple is worth at the beginning of each bin beyond the price of its stay."""
+    best = means[BINS] - price * BINS
+    for b in range(BINS - 1, -1, -1):
+        own = means[b] - price * b
+        best = max(best, own)
+        scores[b] = best - own
+
+
+@inner
+def _fill_indices(means, hull, indices):
     """The largest slope from each bin to a later end: along the upper hull of what lies behind it."""
     hull[0], size = BINS, 1
     for b in range(BINS - 1, -1, -1):
         while size > 1 and _is_steeper(means, b, hull[size - 2], hull[size - 1]):
             size -= 1
         top = hull[size - 1]
-        scores[b] = (means[top] - means[b]) // (top - b)
+        indices[b] = (means[top] - means[b]) // (top - b)
         hull[size] = b
         size += 1
 
 
-@compiled
+@inner
 def _is_steeper(means, b, far, near):
     """Whether the slope from b to the farther point is at least that to the nearer one."""
     return (means[far] - means[b]) * (near - b) >= (means[near] - means[b]) * (far - b)

@@ -70,7 +70,8 @@ class WindowJoin:
         arrivals = Arrivals(*map(np.ascontiguousarray, (times, clocks, placed, roles)))
         at, room = 0, max(_ROOM, 2 * self.terms.size)
         while at < times.size:
-            out = Pairs(*(np.empty(room, np.int64) for _ in range(3)), np.empty(room))
+            causes, effects, deltas = (np.empty(room, np.int64) for _ in range(3))
+            out = Pairs(causes, effects, deltas, np.empty(room))
             at, pairs = take(self._state, self.terms, arrivals, at, out)
             if pairs:
                 yield Pairs(*(each[:pairs] for each in out))
