@@ -9,9 +9,12 @@ from coincide.errors import ConditionError
 from coincide.options import Invalid, check_choice, check_count
 from coincide.units import Duration, Tick, parse_duration, unit_name
 from coincide.windowed_causality.policies import POLICIES, Policy
+from coincide.windowed_causality.state import Following
 
 MOST_TUPLES = 10_000_000
 """Of a window: each takes some 300 bytes, beside its columns."""
+
+_GHOSTS = 256
 
 
 @dataclass(frozen=True)
@@ -27,9 +30,10 @@ class WindowOptions:
     max_stay : int or str, optional
         Of ``"fcfo"``: the paper's t_max_stay, which needs an arrival column. None: as many arrivals as
         the window has tuples, which is what the paper sets it to.
-    sample : int
+    sample : int, optional
         One tuple in so many is followed when it has gone, so that `recall` can be estimated, and for
-        ``"expected"`` to learn from. 0: none, and nothing is estimated.
+        ``"expected"`` to learn from; 256 or half a window of these are kept, the latest. None: 8, or more
+        where that is needed to follow each through 8 windows. 0: none, and nothing is estimated.
     invalid : {"raise", "drop"}
         What to do with rows whose time, place or role is none, and with arrivals that go back: an
         error, or leave them out and count them.
@@ -45,16 +49,16 @@ class WindowOptions:
     window: int = 500
     policy: Policy = "expected"
     max_stay: Duration | None = None
-    sample: int = 16
+    sample: int | None = None
     invalid: Invalid = "raise"
     unit: str | None = None
     tick: str | None = None
 
     def __post_init__(self) -> None:
-        for name, least, most in (("window", 1, MOST_TUPLES), ("sample", 0, 1 << 20)):
-            if getattr(self, name) is None:
-                raise ConditionError(f"{name} must be a whole number from {least}; found None")
-            check_count(name, getattr(self, name), least, most)
+        if self.window is None:
+            raise ConditionError("window must be a number of tuples; found None")
+        check_count("window", self.window, most=MOST_TUPLES)
+        check_count("sample", self.sample, 0, 1 << 20)
         check_choice("policy", self.policy, POLICIES)
         check_choice("invalid", self.invalid, get_args(Invalid))
         for name in ("unit", "tick"):
@@ -73,3 +77,11 @@ class WindowOptions:
             raise ConditionError(
                 "policy 'expected' learns from the tuples that are followed: sample must be at least 1"
             )
+
+    @property
+    def following(self) -> Following:
+        """How tuples are followed and learnt from."""
+        if self.sample == 0:
+            return Following(0, 0)
+        ghosts = max(_GHOSTS, self.window // 2)
+        return Following(self.sample or max(8, -(-8 * self.window // ghosts)), ghosts)

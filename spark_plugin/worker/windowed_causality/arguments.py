@@ -14,7 +14,7 @@ from coincide.options import CorrelateOptions
 from coincide.units import Tick
 from coincide.windowed_causality.options import WindowOptions
 from coincide.windowed_causality.policies import BY_DISTANCE, POLICIES
-from coincide.windowed_causality.state import Following, WindowTerms
+from coincide.windowed_causality.state import WindowTerms
 from spark_plugin.worker.arguments import check_names, names_of
 from spark_plugin.worker.causality.arguments import Names, Place, check_condition, check_places
 from spark_plugin.worker.causality.places import Coordinate, coordinates
@@ -101,11 +101,10 @@ class WindowArguments:
         options, (lo, hi) = self.options, model.window
         own = self.role is None
         stay = options.window if options.max_stay is None else tick.count(options.max_stay)
-        ghosts = max(256, options.window // 2) if options.sample else 0
         return WindowTerms(
             model.rule, max(lo, 0) if own else lo, hi, own, POLICIES.index(options.policy),
             options.window, stay, options.max_stay is None, self._side(model), self._home(),
-            Following(options.sample, ghosts),
+            options.following,
         )  # fmt: skip
 
     def _side(self, model: CausalityModel) -> float:
