@@ -44,12 +44,14 @@ if TYPE_CHECKING:
         RoundedTimesWarning,
         UnmatchableRowsWarning,
     )
+    from coincide.windowed_causality.options import WindowOptions
     from spark_plugin.borders import border_crossing_tables, border_crossings, inside_tables
     from spark_plugin.causality import causality, causality_tables, clusters
     from spark_plugin.join import correlate, correlate_files, correlate_tables
     from spark_plugin.streams import stream_correlator
     from spark_plugin.transitions import transition_tables, transitions
     from spark_plugin.ways.files.source import register_source
+    from spark_plugin.windowed_causality import window_recall
     from spark_plugin.worker.arrow.template_frames import template_rows
     from spark_plugin.worker.borders.monitor import BorderMonitor
     from spark_plugin.worker.borders.reports import BorderReport, BorderSummary
@@ -58,6 +60,8 @@ if TYPE_CHECKING:
     from spark_plugin.worker.reports.reports import JoinReport, JoinSummary
     from spark_plugin.worker.transitions.monitor import TransitionMonitor
     from spark_plugin.worker.transitions.reports import TransitionReport, TransitionSummary
+    from spark_plugin.worker.windowed_causality.reports import WindowSummary
+    from spark_plugin.worker.windowed_causality.window import WindowedCausality
 
 _HOMES = {
     "coincide.borders.options": ("BorderOptions",),
@@ -83,6 +87,7 @@ _HOMES = {
         "CoincideWarning", "DroppedRowsWarning", "NoPairsWarning", "RoundedTimesWarning",
         "UnmatchableRowsWarning",
     ),
+    "coincide.windowed_causality.options": ("WindowOptions",),
     "spark_plugin.causality": ("causality", "causality_tables", "clusters"),
     "spark_plugin.borders": ("border_crossing_tables", "border_crossings", "inside_tables"),
     "spark_plugin.join": ("correlate", "correlate_files", "correlate_tables"),
@@ -97,6 +102,9 @@ _HOMES = {
     "spark_plugin.worker.reports.reports": ("JoinReport", "JoinSummary"),
     "spark_plugin.worker.transitions.monitor": ("TransitionMonitor",),
     "spark_plugin.worker.transitions.reports": ("TransitionReport", "TransitionSummary"),
+    "spark_plugin.windowed_causality": ("window_recall",),
+    "spark_plugin.worker.windowed_causality.reports": ("WindowSummary",),
+    "spark_plugin.worker.windowed_causality.window": ("WindowedCausality",),
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -139,6 +147,9 @@ __all__ = [
     "TransitionSummary",
     "UnmatchableRowsWarning",
     "Window",
+    "WindowOptions",
+    "WindowSummary",
+    "WindowedCausality",
     "Within",
     "__version__",
     "border_crossing_tables",
@@ -161,6 +172,7 @@ __all__ = [
     "templates_from_densities",
     "transition_tables",
     "transitions",
+    "window_recall",
     "within",
 ]
 

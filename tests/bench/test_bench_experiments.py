@@ -40,7 +40,7 @@ CHECKS = {
     **{"spark": 3, "memory": 2, "peers": 4, "pipe": 7, "broadcast": 1, "histograms": 3},
     **{"seismic-delays": 0},
     **{"borders": 6, "borders-figures": 12, "borders-space": 20, "borders-locality": 1},
-    **{"causality": 6},
+    **{"causality": 6, "windowed-causality": 0},
 }
 """How many checks of equal answers each experiment makes."""
 

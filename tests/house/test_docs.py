@@ -15,7 +15,10 @@ EXAMPLE = re.compile(r"```python\n((?:(?!```).)*)```\n\n```text\n((?:(?!```).)*)
     "page",
     [
         f"docs/{name}.md"
-        for name in ("borders", "causality", "gpu-cluster", "histograms", "streams", "transitions")
+        for name in (
+            *("borders", "causality", "gpu-cluster", "histograms", "streams", "transitions"),
+            "windowed-causality",
+        )
     ],
 )
 def test_examples_print_what_the_page_says(page: str, capsys: pytest.CaptureFixture[str]) -> None:

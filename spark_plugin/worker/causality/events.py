@@ -11,6 +11,11 @@ from spark_plugin.worker.arrow.sides import Side, grouped_events
 Ranks = tuple[np.ndarray, np.ndarray]
 
 
+def points_of(side: Side, space: Space) -> np.ndarray | None:
+    """Where the events of a side are, as `PlacedEvents.points`; None of a side without coordinates."""
+    return space.points([column.to_numpy() for column in side.places]) if side.places else None
+
+
 def placed_events(
     causes: Side, effects: Side, space: Space, ranks: Ranks | None = None
 ) -> tuple[PlacedEvents, PlacedEvents]:
@@ -28,7 +33,7 @@ def placed_events(
     own, others = (
         PlacedEvents(
             side.max_time,
-            space.points([column.to_numpy() for column in side.places]) if side.places else None,
+            points_of(side, space),
             side.shapes if side.shapes.any() else None,
             events.group,
             events.groups,

@@ -1,0 +1,213 @@
+"""Causality through a bounded window, as an object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from coincide.cause_and_effect.condition import CausalityCondition
+from coincide.cause_and_effect.points import no_points
+from coincide.errors import SchemaError
+from coincide.windowed_causality.options import WindowOptions
+from coincide.windowed_causality.results import WindowCounts
+from spark_plugin.worker.arrow.counts import SideCounts
+from spark_plugin.worker.arrow.frames import arrow_table, offers_arrow
+from spark_plugin.worker.arrow.wide_columns import one_array
+from spark_plugin.worker.causality.arguments import Names, Place
+from spark_plugin.worker.causality.places import names_of_coordinates
+from spark_plugin.worker.emission.spec import check_output_names
+from spark_plugin.worker.windowed_causality.arguments import EVENT, WindowArguments
+from spark_plugin.worker.windowed_causality.reading import Arriving, WindowColumns
+from spark_plugin.worker.windowed_causality.reports import WindowSummary, tell
+
+
+class WindowedCausality:
+    """Finds causes and effects in one pass through a window of n tuples.
+
+    Causality join query processing (section 3.2 of Kwon & Li, 2009). Each tuple that arrives meets those in
+    the window, in either role: a cause that arrives after its effect meets it too. Then, if the window
+    is full, one goes, by the policy, and the new one is kept. (``"expected"`` may send the new one away at
+    once.) However tuples are cut into pushes, the pairs are the same. It pickles.
+
+    Parameters
+    ----------
+    condition : CausalityCondition
+        On exact instants.
+    time : str
+        Column of valid times: when it happened.
+    place : sequence of str and float
+        The coordinates, as of `coincide.causality_tables`. A row where one is null or NaN matches nothing,
+        and takes no place in the window.
+    arrival : str, optional
+        Column of the times of arrival, which must not go back, of the same kind as valid times. ``"fcfo"``
+        counts `max_stay` by it, and ``"expected"`` ages; without it the latest valid time is the clock.
+    role : str, optional
+        Column of the words cause and effect; a null matches nothing. None: every tuple may be both, of two
+        the earlier is the cause, and of simultaneous ones the one that arrived first.
+    home : sequence of float
+        Where the window is: ``"fcfo"`` and ``"fhcfo"`` let the nearest tuples go.
+    columns : str or sequence of str
+        Columns to hand out, as ``cause_<name>`` and ``effect_<name>``.
+    options : WindowOptions
+
+    Raises
+    ------
+    SchemaError, ConditionError
+        If an argument makes no sense.
+    """
+
+    def __init__(
+        self,
+        condition: CausalityCondition,
+        *,
+        time: str = "time",
+        place: Place = (),
+        arrival: str | None = None,
+        role: str | None = None,
+        home: Sequence[float] | float = (),
+        columns: Names = ("id",),
+        options: WindowOptions = WindowOptions(),
+    ) -> None:
+        self._arguments = WindowArguments(
+            condition, time, place, arrival, role, home, columns, options
+        )
+        self._columns: WindowColumns | None = None
+        self._join: Any = None
+        self._numbers = np.zeros(0, np.int64)
+        self._payload: list[pa.Array] = []
+        self._rows, self._backwards, self._pairs = SideCounts(), 0, 0
+        self._clock: int | None = None
+        self._before = WindowCounts()
+
+    def push(self, events: Any) -> pa.Table:
+        """Take tuples in the order in which they arrived, and hand out the pairs that they show.
+
+        Parameters
+        ----------
+        events : pa.Table, or whatever offers Arrow's C stream (``__arrow_c_stream__``)
+            The first table, which may be empty, says of which types the columns are.
+
+        Returns
+        -------
+        pa.Table
+            The columns as ``cause_...`` and ``effect_...``, ``delta`` (T_effect - T_cause in ticks, int64)
+            and, where there are places, ``distance`` (float64); in order of the tuple that came last.
+
+        Raises
+        ------
+        SchemaError
+            If a column is missing, of a type that cannot serve, or of another than in the first push.
+        DataError
+            If rows are invalid, and are to be refused. Nothing of the push is taken then.
+
+        Warns
+        -----
+        DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning
+        """
+        table = read_table(events, self._arguments)
+        columns = WindowColumns(table.schema, self._arguments)
+        if self._columns not in (None, columns):
+            raise SchemaError(
+                f"{EVENT}s: columns are of other types than in the first push; cast them"
+            )
+        check_output_names(_names(columns, self._arguments))
+        arriving = columns.read(table, self._clock)
+        if self._columns is None:
+            self._columns = columns
+            self._begin()
+        found = self._take(arriving, columns)
+        self._rows += arriving.counts
+        self._backwards += arriving.backwards
+        self._pairs += found.num_rows
+        tell(arriving.counts, arriving.backwards, columns.tick)
+        return found
+
+    def flush(self) -> pa.Table:
+        """End of the stream: the window is emptied, and what is pushed next meets nothing of before.
+
+        Returns
+        -------
+        pa.Table
+            Without rows: pairs are told as soon as they are found, and none wait.
+        """
+        if self._columns is None:
+            return pa.table({})
+        self._before = self._before.then(self._join.counts)
+        self._begin()
+        self._numbers, self._payload, self._clock = np.zeros(0, np.int64), [], None
+        return self._schema.empty_table()
+
+    def summary(self) -> WindowSummary:
+        """What became of all that was pushed, and what share of the pairs is likely to have been found."""
+        counts = WindowCounts() if self._join is None else self._join.counts
+        return WindowSummary(
+            self._rows, self._backwards, self._before.then(counts), self._pairs,
+            None if self._columns is None else self._columns.tick,
+        )  # fmt: skip
+
+    def _begin(self) -> None:
+        assert self._columns is not None
+        tick = self._columns.tick
+        terms = self._arguments.terms(self._arguments.model(tick), tick)
+        self._join = import_module("cpu_fallback.causality.windowed").WindowJoin(terms)
+
+    @property
+    def _schema(self) -> pa.Schema:
+        assert self._columns is not None
+        payload = self._columns.payload
+        kinds = [field.type for field in payload] * 2 + [pa.int64(), pa.float64()]
+        return pa.schema(
+            list(zip(_names(self._columns, self._arguments), kinds, strict=False)),
+        )
+
+    def _take(self, arriving: Arriving, columns: WindowColumns) -> pa.Table:
+        join = self._join
+        numbers = np.concatenate(
+            [self._numbers, np.arange(join.arrived, join.arrived + arriving.times.size)]
+        )
+        payload = arriving.payload
+        if self._numbers.size:
+            pairs = zip(self._payload, payload, strict=True)
+            payload = [one_array(pa.chunked_array(each)) for each in pairs]
+        batches = list(self._batches(arriving, numbers, payload))
+        self._numbers = join.kept()
+        places = pa.array(np.searchsorted(numbers, self._numbers))
+        self._payload = [column.take(places) for column in payload]
+        if arriving.clocks.size:
+            self._clock = int(arriving.clocks[-1])
+        return pa.Table.from_batches(batches, self._schema)
+
+    def _batches(
+        self, arriving: Arriving, numbers: np.ndarray, payload: list[pa.Array]
+    ) -> Iterator[pa.RecordBatch]:
+        points = no_points() if arriving.points is None else arriving.points
+        placed, schema = bool(self._arguments.coordinates), self._schema
+        taken = self._join.take(arriving.times, arriving.clocks, points, arriving.roles)
+        for part in taken:
+            sides = [
+                pa.array(np.searchsorted(numbers, each)) for each in (part.causes, part.effects)
+            ]
+            measures = [pa.array(part.deltas), *([pa.array(part.distances)] if placed else [])]
+            columns = [column.take(rows) for rows in sides for column in payload]
+            yield pa.RecordBatch.from_arrays([*columns, *measures], schema=schema)
+
+
+def _names(columns: WindowColumns, arguments: WindowArguments) -> list[str]:
+    handed = [f"{side}_{f.name}" for side in ("cause", "effect") for f in columns.payload]
+    return [*handed, "delta", *(["distance"] if arguments.coordinates else [])]
+
+
+def read_table(given: Any, arguments: WindowArguments) -> pa.Table:
+    """The table of what was given, of the columns that are needed."""
+    if not offers_arrow(given):
+        raise SchemaError(
+            f"{EVENT}s must be a table that offers Arrow's C stream, such as those of pyarrow, pandas,"
+            f" Polars and DuckDB; found {type(given).__name__}"
+        )
+    places = names_of_coordinates(arguments.coordinates)
+    names = [arguments.time, *places, *arguments.other_columns, *arguments.payload]
+    return arrow_table(EVENT, given, list(dict.fromkeys(names)))
