@@ -45,13 +45,17 @@ if TYPE_CHECKING:
         UnmatchableRowsWarning,
     )
     from coincide.windowed_causality.options import WindowOptions
-    from spark_plugin.borders import border_crossing_tables, border_crossings, inside_tables
-    from spark_plugin.causality import causality, causality_tables, clusters
-    from spark_plugin.join import correlate, correlate_files, correlate_tables
-    from spark_plugin.streams import stream_correlator
-    from spark_plugin.transitions import transition_tables, transitions
+    from spark_plugin.operators.borders import (
+        border_crossing_tables,
+        border_crossings,
+        inside_tables,
+    )
+    from spark_plugin.operators.causality import causality, causality_tables, clusters
+    from spark_plugin.operators.join import correlate, correlate_files, correlate_tables
+    from spark_plugin.operators.streams import stream_correlator
+    from spark_plugin.operators.transitions import transition_tables, transitions
+    from spark_plugin.operators.windowed_causality import window_recall
     from spark_plugin.ways.files.source import register_source
-    from spark_plugin.windowed_causality import window_recall
     from spark_plugin.worker.arrow.template_frames import template_rows
     from spark_plugin.worker.borders.monitor import BorderMonitor
     from spark_plugin.worker.borders.reports import BorderReport, BorderSummary
@@ -88,11 +92,11 @@ _HOMES = {
         "UnmatchableRowsWarning",
     ),
     "coincide.windowed_causality.options": ("WindowOptions",),
-    "spark_plugin.causality": ("causality", "causality_tables", "clusters"),
-    "spark_plugin.borders": ("border_crossing_tables", "border_crossings", "inside_tables"),
-    "spark_plugin.join": ("correlate", "correlate_files", "correlate_tables"),
-    "spark_plugin.streams": ("stream_correlator",),
-    "spark_plugin.transitions": ("transition_tables", "transitions"),
+    "spark_plugin.operators.causality": ("causality", "causality_tables", "clusters"),
+    "spark_plugin.operators.borders": ("border_crossing_tables", "border_crossings", "inside_tables"),
+    "spark_plugin.operators.join": ("correlate", "correlate_files", "correlate_tables"),
+    "spark_plugin.operators.streams": ("stream_correlator",),
+    "spark_plugin.operators.transitions": ("transition_tables", "transitions"),
     "spark_plugin.ways.files.source": ("register_source",),
     "spark_plugin.worker.arrow.template_frames": ("template_rows",),
     "spark_plugin.worker.borders.monitor": ("BorderMonitor",),
@@ -102,7 +106,7 @@ _HOMES = {
     "spark_plugin.worker.reports.reports": ("JoinReport", "JoinSummary"),
     "spark_plugin.worker.transitions.monitor": ("TransitionMonitor",),
     "spark_plugin.worker.transitions.reports": ("TransitionReport", "TransitionSummary"),
-    "spark_plugin.windowed_causality": ("window_recall",),
+    "spark_plugin.operators.windowed_causality": ("window_recall",),
     "spark_plugin.worker.windowed_causality.reports": ("WindowSummary",),
     "spark_plugin.worker.windowed_causality.window": ("WindowedCausality",),
 }  # fmt: skip

@@ -26,7 +26,7 @@ from spark_plugin.command_line.join import run_join
 from spark_plugin.command_line.problems import Problem
 from spark_plugin.command_line.sample import WINDOW_SECONDS, Sample, make_sample
 from spark_plugin.command_line.summary import Summary
-from spark_plugin.join import correlate_tables
+from spark_plugin.operators.join import correlate_tables
 from spark_plugin.worker.arguments import JoinArguments
 
 _ASKED = 0.1

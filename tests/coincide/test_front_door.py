@@ -15,7 +15,7 @@ def test_every_name_is_there() -> None:
     assert dir(coincide) == sorted(coincide.__all__)
     for name in coincide.__all__:
         assert getattr(coincide, name) is not None
-    assert coincide.correlate.__module__ == "spark_plugin.join"
+    assert coincide.correlate.__module__ == "spark_plugin.operators.join"
 
 
 def test_no_module_hides_a_name() -> None:

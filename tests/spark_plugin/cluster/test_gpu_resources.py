@@ -67,7 +67,7 @@ def note_addresses(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
 def run() -> None:
     """In a process of its own: join on made-up GPUs, and print what happened."""
-    import spark_plugin.join as correlation
+    import spark_plugin.operators.join as correlation
     import spark_plugin.ways.exchange.join as exchange
     import spark_plugin.worker.join as worker
     from spark_plugin.cluster.session import local_session

@@ -23,7 +23,7 @@ from coincide import BackendError, ConditionError, TimingCondition, Window, with
 from coincide.errors import MemoryBudgetError
 from cpu_fallback.streams import ALGORITHMS, LiveBlocks
 from gpu_kernels.device import usable as device
-from spark_plugin import streams as plugin_streams
+from spark_plugin.operators import streams as plugin_streams
 from spark_plugin.worker.backends import live_blocks
 from spark_plugin.worker.backends.live_blocks import ResilientLiveBlocks
 from tests.cpu_fallback.streams.test_stream_equality import pairs_by_join

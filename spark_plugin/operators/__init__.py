@@ -1,0 +1,1 @@
+"""The public functions, one module an operator: arguments in, a plan or an answer out."""
