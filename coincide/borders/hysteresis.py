@@ -16,7 +16,7 @@ _QUERY = (1 << _QUERY_BITS) - 1
 
 
 class OpenPairs:
-    """The streams that are within queries: what decides whether a crossing is told. 8 bytes a pair."""
+    """The streams that are within queries, by which it is known what to tell: 8 bytes a pair, sorted."""
 
     def __init__(self) -> None:
         self.pairs = np.zeros(0, np.int64)
@@ -45,12 +45,18 @@ class OpenPairs:
         is_first = np.append(True, pairs[1:] != pairs[:-1])[: pairs.size]
         was_in = np.zeros(pairs.size, np.bool_)
         was_in[1:] = events[:-1] == IN
-        was_in[is_first] = np.isin(pairs[is_first], self.pairs)
+        # Both are sorted: a search for each pair that is met, and no look at the others.
+        met = pairs[is_first]
+        at = np.searchsorted(self.pairs, met)
+        was_open = at < self.pairs.size
+        was_open[was_open] = self.pairs[at[was_open]] == met[was_open]
+        was_in[is_first] = was_open
         told = np.empty(pairs.size, np.bool_)
         told[order] = (events == IN) != was_in
         is_last = np.append(is_first[1:], True)[: pairs.size]
         within = pairs[is_last & (events == IN)]
-        self.pairs = np.union1d(np.setdiff1d(self.pairs, pairs, assume_unique=False), within)
+        others = np.delete(self.pairs, at[was_open])
+        self.pairs = np.insert(others, np.searchsorted(others, within), within)
         return told
 
     def enter(self, streams: np.ndarray, queries: np.ndarray) -> None:

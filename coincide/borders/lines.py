@@ -14,6 +14,12 @@ from coincide.borders.crossings import IN
 _UNSURE = 2.0**-49
 """Relative error, amply, of three differences, a quotient and a product."""
 
+_SHORT = 1 << 46
+"""Ticks of a span, in whose products with a share errors are far below a tick."""
+
+_SANE = 2.0**300
+_SPLIT = 2.0**27 + 1
+
 
 def crossing_offsets(
     before: np.ndarray,
@@ -63,10 +69,56 @@ def _offsets(
         estimate = (border - before) / (after - before) * span
         unsure = ~(np.abs(estimate - np.rint(estimate)) > np.abs(span * _UNSURE))
     offsets = np.floor(np.where(unsure, 0.0, estimate)).astype(np.int64)
-    for k in np.flatnonzero(unsure).tolist():
+    near = np.flatnonzero(unsure)
+    sure, offsets[near] = _near_ticks(
+        *(each[near] for each in (border, before, after, span, estimate))
+    )
+    for k in near[~sure].tolist():
         share = _share(float(border[k]), float(before[k]), float(after[k]))
         offsets[k] = share * int(span[k]) // 1
     return offsets
+
+
+def _near_ticks(
+    border: np.ndarray,
+    before: np.ndarray,
+    after: np.ndarray,
+    span: np.ndarray,
+    estimate: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Where that is exact, and the offsets of crossings near a tick."""
+    with np.errstate(all="ignore"):
+        tick = np.rint(estimate)
+        done, whole = border - before, after - before
+        exact = (np.abs(tick) <= span) & (span < _SHORT)
+        for end, part in ((border, done), (after, whole)):
+            exact &= (part == 0.0) | ((np.abs(part) > 1 / _SANE) & (np.abs(part) < _SANE))
+            exact &= np.isfinite(end) & _is_exact_difference(end, before, part)
+        # done * span >= tick * whole, each as a float and what it is rounded by.
+        (p, e), (q, f) = _product(done, span.astype(np.float64)), _product(tick, whole)
+        above, below = (p > q) | ((p == q) & (e >= f)), (p < q) | ((p == q) & (e <= f))
+    reached = np.where(whole > 0.0, above, below)
+    return exact, np.where(exact, tick, 0.0).astype(np.int64) - (exact & ~reached)
+
+
+def _is_exact_difference(a: np.ndarray, b: np.ndarray, difference: np.ndarray) -> np.ndarray:
+    """Whether a - b is what it was rounded to: Knuth's two-sum leaves nothing."""
+    b_part = a - difference
+    a_part = difference + b_part
+    return ((a - a_part) + (b_part - b)) == 0.0
+
+
+def _product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """a * b, and what it was rounded by: Dekker (1971)."""
+    (a1, a2), (b1, b2) = _halves(a), _halves(b)
+    product = a * b
+    return product, ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2
+
+
+def _halves(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    scaled = a * _SPLIT
+    high = scaled - (scaled - a)
+    return high, a - high
 
 
 def _share(border: float, before: float, after: float) -> Fraction:
@@ -99,6 +151,7 @@ def meets(
         enters = np.where(np.isnan(enters), 0.0, enters).max(axis=1)
         leaves = np.where(np.isnan(leaves), 1.0, leaves).min(axis=1)
         unsure = ~(np.abs(leaves - enters) > _UNSURE)
+        unsure |= ~np.isfinite(after - before).all(axis=1)
     met = enters < leaves
     for k in np.flatnonzero(unsure).tolist():
         met[k] = _meets(*(each[k].tolist() for each in (before, after, lower, upper)))

@@ -151,9 +151,9 @@ class Monitor:
         points, taken = self.streams.take(
             streams, times, values, from_outside=from_outside, in_any_order=in_any_order
         )
-        self.taken.add(taken)
         searches = self._searches(points)
         self.streams.keep(points, searches[0][1].segments)
+        self.taken.add(taken)  # not before: a search may fail, and readings be pushed again
         return self._crossings(points, searches)
 
     def _searches(self, points: Points) -> list[tuple[BorderIndex, Search, Wanted]]:

@@ -137,12 +137,12 @@ def make_grid(
     return Grid(numbers, neighbours, total * groups, occupied, radius**2 * (1 + _GUARD))
 
 
-def one_cell(rule: PairRule, groups: int) -> Grid:
-    """The grid of events that need no places: one cell a group."""
+def one_cell(window: tuple[int, int], groups: int) -> Grid:
+    """The grid of events that need no places: one cell a group, of which the window holds for all."""
     zeros = np.zeros(DIMENSIONS)
     stride = np.array([0] * DIMENSIONS + [1], np.int64)
-    window = np.array([[window_between(rule, 0.0, math.inf)]], np.int64)
-    neighbours = Neighbours(np.zeros(1, np.int64), np.ones(1, np.int64), window)
+    slabs = np.array([[window]], np.int64)
+    neighbours = Neighbours(np.zeros(1, np.int64), np.ones(1, np.int64), slabs)
     return Grid(CellNumbers(zeros, zeros, stride), neighbours, groups, 1, math.inf)
 
 

@@ -65,13 +65,17 @@ def flat(borders: Borders) -> tuple[Any, ...]:
 
 
 @compiled
-def fill(start, stop, segments, kinds, index, wanted, processing, points, rows, events, tally):
-    """Write the crossings of points, until the room for them may not suffice for one more point.
+def fill(
+    start, stop, most, segments, kinds, index, wanted, processing, points, rows, events, tally
+):  # fmt: skip
+    """Write the crossings of points, until there are enough or the room may not suffice for one more point.
 
     Parameters
     ----------
     start, stop : int
         Points to do.
+    most : int
+        Crossings that are enough.
     segments : int32 array, shape (n * d * 2,)
     kinds : int8 array, shape (n,)
     index : tuple
@@ -100,7 +104,7 @@ def fill(start, stop, segments, kinds, index, wanted, processing, points, rows, 
         before = after - width
         if kind == FIRST or (kind == MOVE and _is_same(segments, before, after, width)):
             continue
-        room = points.size - count
+        room = points.size - count if count < most else -1
         if kind == FROM_OUTSIDE:
             if fewest_holders(segments, after, dimensions)[1] > room:
                 break

@@ -83,10 +83,9 @@ class BorderSearch:
         most : int
             Crossings in a chunk, more only where a single point has more.
         """
-        # What a move leaves, enters and passes through.
-        room = max(most, 3 * len(self._index), 1)
+        most = max(most, 1)
         blocks = iter(range(start, stop, _BLOCK))
-        arguments = (wanted, processing, room)
+        arguments = (wanted, processing, most)
         if self._threads == 1:
             for block in blocks:
                 yield from self._rest(block, min(block + _BLOCK, stop), arguments)
@@ -115,11 +114,13 @@ class BorderSearch:
     def _chunk(
         self, start: int, stop: int, arguments: tuple[tuple[bool, bool, bool], int, int]
     ) -> Found:
-        wanted, processing, room = arguments
+        wanted, processing, most = arguments
+        # What a move leaves, enters and passes through has room beside those that are enough.
+        room = most + 3 * len(self._index)
         points, rows = np.empty(room, np.int64), np.empty(room, np.int32)
         events, tally = np.empty(room, np.int8), np.zeros(1, np.int64)
         until, count = kernels.fill(
-            start, stop, self.segments.reshape(-1), self._kinds, kernels.flat(self._index.borders),
+            start, stop, most, self.segments.reshape(-1), self._kinds, kernels.flat(self._index.borders),
             wanted, processing, points, rows, events, tally,
         )  # fmt: skip
         self.tally += tally

@@ -64,7 +64,7 @@ def choose_layout(
     grid = None
     if placed and model.reach < np.inf and way in (None, "grid"):
         grid = _grid(sides, model, chosen=way is not None)
-    cells = grid or one_cell(model.rule, causes.groups)
+    cells = grid or one_cell(model.window, causes.groups)
     return ("time" if grid is None else "grid"), _by_cell(sides, model, self_join, cells, run)
 
 
@@ -170,9 +170,11 @@ def _grid(sides: Sequence[PlacedEvents], model: CausalityModel, chosen: bool) ->
 def _effects_in_a_window(effects: PlacedEvents, model: CausalityModel) -> float:
     """How many effects of a group are in the window of a cause, if they are spread evenly."""
     lo, hi = model.window
-    duration = float(np.ptp(effects.times)) + 1.0 if len(effects) else 1.0
+    # Those that match nothing have whatever time.
+    times = effects.times if effects.group is None else effects.times[effects.group >= 0]
+    duration = float(np.ptp(times)) + 1.0 if times.size else 1.0
     share = min(1.0, (float(hi) - float(lo) + 1.0) / duration)
-    return len(effects) * share / effects.groups
+    return times.size * share / effects.groups
 
 
 def _margins(causes: PlacedEvents, effects: PlacedEvents) -> tuple[tuple[int, int], bool]:

@@ -24,9 +24,13 @@ class Range(NamedTuple):
         """Whether a point is in it."""
         return all(a <= v < b for a, v, b in zip(self.lower, point, self.upper, strict=True))
 
-    def widened(self, margin: float) -> Range:
-        """With a margin on all sides."""
-        return Range(tuple(a - margin for a in self.lower), tuple(b + margin for b in self.upper))
+    def widened(self, margin: float | tuple[float, ...]) -> Range:
+        """With a margin on all sides, or one for each dimension."""
+        each = margin if isinstance(margin, tuple) else (margin,) * len(self.lower)
+        return Range(
+            tuple(a - m for a, m in zip(self.lower, each, strict=True)),
+            tuple(b + m for b, m in zip(self.upper, each, strict=True)),
+        )
 
 
 class Crossing(NamedTuple):
@@ -48,12 +52,16 @@ class BorderReference:
     from_outside : bool
         Whether a first reading that is in a range is told.
     pass_through : bool
-    margin : float
+    margin : float, or tuple of one a dimension
         Hysteresis, of all dimensions.
     """
 
     def __init__(
-        self, *, from_outside: bool = False, pass_through: bool = False, margin: float = 0.0
+        self,
+        *,
+        from_outside: bool = False,
+        pass_through: bool = False,
+        margin: float | tuple[float, ...] = 0.0,
     ) -> None:
         self.from_outside, self.pass_through, self.margin = from_outside, pass_through, margin
         self.queries: dict[object, Range] = {}

@@ -98,7 +98,9 @@ class BorderInputs:
         iterable of pa.Table
         """
         source = self.readings.source
-        if source.file_format == "parquet" and not path_columns(source):
+        # Floats are rounded to ticks: one may be later in its row group, and of a tick of the next.
+        is_float = pa.types.is_floating(schema.field(self.arguments.time).type)
+        if source.file_format == "parquet" and not path_columns(source) and not is_float:
             ordered = TimeOrdered.of(source.found, self.arguments.time, schema)
             if ordered is not None:
                 return schema, ordered.tables()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -17,12 +17,11 @@ from spark_plugin.command_line.requests import Request, checked
 from spark_plugin.command_line.runs import finished, spark_at_work, written
 from spark_plugin.command_line.summary import Finished
 from spark_plugin.worker.borders.arguments import QUERIES, READINGS, BorderArguments
+from spark_plugin.worker.borders.queries import query_table, read_queries
+from spark_plugin.worker.borders.readings import ReadingColumns
 from spark_plugin.worker.borders.reports import BorderSummary, warning_words
 from spark_plugin.worker.borders.tables import TableCrossings
 from spark_plugin.worker.words import names, numbers
-
-if TYPE_CHECKING:
-    pass
 
 _OPTIONS = (
     "first", "pass_through", "interpolate", "processing", "invalid", "unit", "tick", "backend",
@@ -137,7 +136,9 @@ def _checked_before_spark(request: BorderRequest, inputs: BorderInputs) -> pa.Ta
     queries = None if inputs.queries.source.is_uri else inputs.query_table()
     source = inputs.readings.source
     if queries is not None and not source.is_uri and not path_columns(source):
-        TableCrossings(inputs.schema(), queries, request.arguments)
+        # Their columns only: executors may have what a backend needs, and the driver may not.
+        ReadingColumns.of(inputs.schema(), request.arguments)
+        read_queries(query_table(queries, request.arguments), request.arguments)
     return queries
 
 

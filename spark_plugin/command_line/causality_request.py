@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -157,8 +158,6 @@ def _place(option: str, words: Sequence[str] | None) -> list[Coordinate]:
     """Columns, and numbers that hold for all."""
     found: list[Coordinate] = []
     for name in names(option, words):
-        try:
-            found.append(float(name))
-        except ValueError:
-            found.append(name)
+        is_number = re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", name)
+        found.append(float(name) if is_number else name)
     return found

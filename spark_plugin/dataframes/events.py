@@ -93,7 +93,8 @@ class EventFrame:
         Events of equal ones have equal partners, whatever else they differ in.
         """
         names = [quoted(name) for name in self.by]
-        known = ", ".join([self._sql.low, self._sql.high, *names, *self._hashable])
+        own = self._told_apart if self.identity else self._places
+        known = ", ".join([self._sql.low, self._sql.high, *names, *own, *self._hashable])
         return [f"xxhash64({i}L, {known}) AS {name}" for i, name in enumerate(HASHES)]
 
     @property
@@ -103,13 +104,20 @@ class EventFrame:
         Events of equal ones are alike in all that is asked of them. Hashes pass over nulls, so that
         these have to be told.
         """
+        known = ", ".join([self._sql.low, self._sql.high, *self._told_apart])
+        return [f"xxhash64({i}L, {known}) AS {name}" for i, name in enumerate(IDENTITY)]
+
+    @property
+    def _told_apart(self) -> list[str]:
         names = dict.fromkeys([*self.by, *self.identity])
         fields = [field_of(self.source, self.called, name) for name in names]
         values = [_hashable_value(f.name, f.dataType) for f in fields]
         nulls = [f"{quoted(name)} IS NULL" for name in names]
-        places = [value for _, value in self._sql.places]
-        known = ", ".join([self._sql.low, self._sql.high, *places, *values, *nulls])
-        return [f"xxhash64({i}L, {known}) AS {name}" for i, name in enumerate(IDENTITY)]
+        return [*self._places, *values, *nulls]
+
+    @property
+    def _places(self) -> list[str]:
+        return [value for _, value in self._sql.places]
 
     @property
     def _hashable(self) -> list[str]:

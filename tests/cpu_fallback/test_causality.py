@@ -239,6 +239,30 @@ def test_times_alone_need_no_test() -> None:
         assert pairs_of(join) == brute(causes, effects, model)
 
 
+def test_by_time_the_window_bounds_what_is_tested() -> None:
+    """Speeds give a window only with the radius, which ends it on both sides."""
+    causes, effects = some_events(1, 300), some_events(2, 300)
+    speeds = SpeedRange(0.001, 0.1, 5, per=None)
+    model = CausalityCondition([speeds, Spatial(1)]).model(Tick())
+    lo, hi = model.window
+    delta = effects.times[None, :] - causes.times[:, None]
+    in_window = int(((delta >= lo) & (delta <= hi)).sum())
+    join = CausalityJoin(causes, effects, model, way="time")
+    assert join.counters.pairs <= join.counters.candidates <= in_window < delta.size / 2
+
+
+def test_events_that_match_nothing_do_not_stretch_time() -> None:
+    causes, effects = some_events(1, 3000), some_events(2, 3000)
+    model = CausalityCondition([Temporal(0, 20_000), Spatial(0.7)]).model(Tick())
+    group = np.zeros(3000, np.int64)
+    lost = np.where(np.arange(3000) == 5, -1, group)
+    times = np.where(lost < 0, 0, effects.times + 10**15)
+    late = replace(causes, times=causes.times + 10**15, group=group)
+    join = CausalityJoin(late, replace(effects, times=times, group=lost), model)
+    assert join.way == "grid"
+    assert join.counters.probed <= 2.5 * join.counters.pairs
+
+
 def test_simultaneous_events_of_one_place() -> None:
     n = 5000
     events = PlacedEvents(np.zeros(n, np.int64), np.zeros((3, n)))

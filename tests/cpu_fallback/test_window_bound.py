@@ -29,4 +29,5 @@ def test_it_is_no_more_than_what_fits() -> None:
     pairs = [(i, 500 + i) for i in range(100)]
     assert bound(pairs, 600, 10) in range(10, 14)
     assert bound(pairs, 600, 100) == 100
+    assert bound([(0, 10)], 400_000, 2_000_000) == 1  # prices of all stays are beyond 64 bits
     assert bound([], 600, 1) == 0

@@ -52,7 +52,9 @@ def most_pairs(first: np.ndarray, second: np.ndarray, tuples: int, window: int) 
 
     def bound_of(prices: np.ndarray) -> int:
         costs = np.concatenate([[0], np.cumsum(np.repeat(prices, block)[: tuples - 1])])
-        return int(_best_stays(starts, later, costs, used)) + int((prices * capacity).sum())
+        # Of long streams the sum is beyond 64 bits.
+        paid = sum(p * c for p, c in zip(prices.tolist(), capacity.tolist(), strict=True))
+        return int(_best_stays(starts, later, costs, used)) + paid
 
     best, prices = bound_of(np.zeros(blocks, np.int64)), np.zeros(blocks, np.int64)
     for scale in range(_SCALES):  # one price for all, from a match for one arrival down

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_plugin.worker.arrow.gather import Gather
-from spark_plugin.worker.arrow.wide_columns import of_one_type, one_array
+from spark_plugin.worker.arrow.wide_columns import of_one_type, one_array, stored
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +34,7 @@ class Ids:
 
     def numbered(self, values: pa.Array) -> tuple[Ids, np.ndarray]:
         """These ids and those of more rows, with the numbers of the rows: int64 array, shape (n,)."""
-        stored = values.storage if isinstance(values, pa.ExtensionArray) else values
-        encoded = pc.dictionary_encode(stored)
+        encoded = pc.dictionary_encode(stored(values))
         rows = encoded.indices.to_numpy().astype(np.int64)
         if not len(self.known):
             return Ids(self.kind, encoded.dictionary), rows
@@ -51,8 +50,7 @@ class Ids:
 
     def followed_by(self, values: pa.Array) -> Ids:
         """These ids, and others after them as they are, each with a number of its own."""
-        stored = values.storage if isinstance(values, pa.ExtensionArray) else values
-        return Ids(self.kind, one_array(of_one_type([self.known, stored])))
+        return Ids(self.kind, one_array(of_one_type([self.known, stored(values)])))
 
     def of(self, numbers: np.ndarray) -> pa.Array:
         """The ids of numbers."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.timestamps.protocol import Events
-from spark_plugin.worker.arrow.wide_columns import of_one_type, one_array
+from spark_plugin.worker.arrow.wide_columns import of_one_type, one_array, stored
 from spark_plugin.worker.timestamps.models import SideModel
 
 
@@ -104,12 +104,7 @@ def _group_codes(left: Side, right: Side) -> tuple[list[np.ndarray | None], int]
 
 
 def _codes(left: pa.Array, right: pa.Array) -> tuple[np.ndarray, int]:
-    return _dense(one_array(of_one_type([_stored(left), _stored(right)])))
-
-
-def _stored(values: pa.Array) -> pa.Array:
-    """Values of a type of somebody's own, such as UUIDs, as what they are stored as."""
-    return values.storage if isinstance(values, pa.ExtensionArray) else values
+    return _dense(one_array(of_one_type([stored(left), stored(right)])))
 
 
 def _dense(values: pa.Array) -> tuple[np.ndarray, int]:

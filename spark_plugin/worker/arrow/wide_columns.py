@@ -133,3 +133,8 @@ def _ends(array: pa.Array) -> tuple[int, int]:
         return 0, 0
     first, last = offsets(array.slice(0, 1))[0], offsets(array.slice(len(array) - 1, 1))[-1]
     return int(first), int(last)
+
+
+def stored(values: pa.Array) -> pa.Array:
+    """Values as they are stored: most of PyArrow's functions take no extension types, as UUIDs."""
+    return values.storage if isinstance(values, pa.ExtensionArray) else values

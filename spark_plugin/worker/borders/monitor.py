@@ -19,6 +19,7 @@ from spark_plugin.worker.arrow.frames import arrow_table
 from spark_plugin.worker.arrow.gather import Gather
 from spark_plugin.worker.arrow.ids import Ids
 from spark_plugin.worker.arrow.ticks import contiguous
+from spark_plugin.worker.arrow.wide_columns import stored
 from spark_plugin.worker.borders.arguments import QUERIES, READINGS, BorderArguments
 from spark_plugin.worker.borders.queries import Queries, query_table, read_queries
 from spark_plugin.worker.borders.readings import ReadingColumns, Readings, read_readings
@@ -127,7 +128,7 @@ class BorderMonitor:
                 f"the ids of queries are {self._ids.kind}; found others ({error})"
             ) from None
         live = np.flatnonzero(self._is_live)
-        found = pc.index_in(given, value_set=self._ids.of(live))
+        found = pc.index_in(stored(given), value_set=stored(self._ids.of(live)))
         if found.null_count:
             unknown = given.filter(found.is_null())
             raise DataError(
@@ -225,14 +226,14 @@ class BorderMonitor:
             self._streams = Ids.none(readings.streams.type)
         self._streams, numbers = self._streams.numbered(readings.streams)
         self._monitor.streams.reserve(len(self._streams.known))
+        found = self._monitor.push(
+            numbers, readings.times, readings.values, in_any_order=in_any_order
+        )
         self._told = replace(
             self._told,
             readings=self._told.readings + readings.rows,
             dropped=_sum_of(self._told.dropped, readings.dropped),
             rounded=max(self._told.rounded, readings.rounded),
-        )
-        found = self._monitor.push(
-            numbers, readings.times, readings.values, in_any_order=in_any_order
         )
         return self._batches(Gather(readings.streams, readings.streams.type), found)
 
@@ -262,7 +263,7 @@ class BorderMonitor:
 
     def _refuse_known(self, found: Queries, ids: Ids) -> None:
         live = ids.of(np.flatnonzero(self._is_live))
-        known = pc.is_in(found.ids, value_set=live)
+        known = pc.is_in(stored(found.ids), value_set=stored(live))
         count = pc.sum(known).as_py() or 0
         if count:
             example = found.ids.filter(known)[0].as_py()

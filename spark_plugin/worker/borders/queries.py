@@ -14,6 +14,7 @@ from spark_plugin.worker.arrow.frames import arrow_table
 from spark_plugin.worker.arrow.schemas import can_be_key, column_of, type_of
 from spark_plugin.worker.arrow.tables import example_row, readable
 from spark_plugin.worker.arrow.ticks import contiguous
+from spark_plugin.worker.arrow.wide_columns import stored
 from spark_plugin.worker.borders.arguments import QUERIES, BorderArguments
 from spark_plugin.worker.borders.numbers import check_numbers, floats_of
 
@@ -105,7 +106,7 @@ def _borders(table: pa.Table, names: list[str], of_null: float) -> np.ndarray:
 
 def _repeats(ids: pa.Array) -> np.ndarray:
     """Which rows have an id that an earlier one has."""
-    codes = pc.dictionary_encode(ids).indices.to_numpy()
+    codes = pc.dictionary_encode(stored(ids)).indices.to_numpy()
     is_repeat = np.ones(codes.size, np.bool_)
     is_repeat[np.unique(codes, return_index=True)[1]] = False
     return is_repeat

@@ -81,7 +81,7 @@ class CausalityArguments:
         """Of one stream times and places are said once."""
         for name, default in (("time", "time"), ("place", ())):
             given, own = getattr(self, f"effect_{name}"), getattr(self, f"cause_{name}")
-            if given not in (default, own):
+            if given != default and _listed(given) != _listed(own):
                 raise ConditionError(
                     f"of one stream causes and effects are the same: leave effect_{name} out, or give the"
                     " events a second time as effects"
@@ -215,3 +215,7 @@ def check_places(condition: CausalityCondition, argument: str, given: int) -> No
         raise ConditionError(
             f"the condition depends on distances: name the coordinates in {argument}, such as ('x', 'y')"
         )
+
+
+def _listed(given: object) -> list[object]:
+    return list(given) if isinstance(given, (list, tuple)) else [given]

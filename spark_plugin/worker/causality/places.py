@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,7 +34,7 @@ def coordinates(argument: str, given: object, space: Space) -> tuple[Coordinate,
         given = (given,)
     if not isinstance(given, Sequence) or not all(map(_is_coordinate, given)):
         raise ConditionError(
-            f"{argument} must be a sequence of column names, or of numbers that hold for every event; found"
+            f"{argument} must be a sequence of column names, or of finite numbers that hold for all; found"
             f" {brief(given)}"
         )
     least, most = space.dimensions
@@ -43,7 +44,9 @@ def coordinates(argument: str, given: object, space: Space) -> tuple[Coordinate,
 
 
 def _is_coordinate(given: object) -> bool:
-    return isinstance(given, str) or (isinstance(given, Real) and not isinstance(given, bool))
+    if isinstance(given, Real) and not isinstance(given, bool):
+        return math.isfinite(given)
+    return isinstance(given, str)
 
 
 def check_coordinate_types(side: str, place: Sequence[Coordinate], schema: pa.Schema) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from coincide.errors import ConditionError, SchemaError, brief
+from coincide.errors import ConditionError, DataError, SchemaError, brief
 from coincide.region_transitions.decision import DwellRule
 from coincide.units import Tick
 from spark_plugin.worker.arrow.schemas import (
@@ -103,10 +103,15 @@ class EventColumns:
             raise self._no_instant(argument, value) from None
         if not _goes_with(column, asked):
             raise self._no_instant(argument, value)
-        ticks = Ticks(one, scale_of(column, self.tick, options))
-        if ticks.null.any() or ticks.not_finite.any() or ticks.out_of_range.any():
+        try:
+            ticks = Ticks(one, scale_of(column, self.tick, options))
+            wrong = ticks.null.any() or ticks.not_finite.any() or ticks.out_of_range.any()
+            instant = int(ticks.ticks[0])
+        except DataError:  # finer than a tick
+            raise self._no_instant(argument, value) from None
+        if wrong:
             raise self._no_instant(argument, value)
-        return int(ticks.ticks[0])
+        return instant
 
     def _no_instant(self, argument: str, value: object) -> ConditionError:
         family = self.times.scales[1].column.family

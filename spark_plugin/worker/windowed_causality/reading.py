@@ -14,6 +14,7 @@ from coincide.errors import DataError, SchemaError
 from coincide.windowed_causality.state import CAUSE, EFFECT
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.schemas import type_of
+from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.arrow.ticks import Ticks
 from spark_plugin.worker.arrow.time_columns import TimeScale, resolve_tick, scale_of
 from spark_plugin.worker.causality.events import points_of
@@ -150,7 +151,7 @@ class WindowColumns:
         except DataError as error:  # of tables that are read by other options
             raise DataError(str(error).replace("CorrelateOptions", "WindowOptions")) from None
         extra = dict(zip(names[::-1], side.payload[::-1], strict=True))
-        roles, counts = self._roles(extra, len(side), counts)
+        roles, counts = self._roles(extra, side, counts)
         good = roles > 0 if side.matchable is None else (roles > 0) & side.matchable
         times, backwards = side.max_time, 0
         arrived = self._arrived(extra, times)
@@ -173,12 +174,12 @@ class WindowColumns:
         return Ticks(pa.chunked_array([extra[scale.column.name]]), scale).ticks
 
     def _roles(
-        self, extra: dict[str, pa.Array], rows: int, counts: SideCounts
+        self, extra: dict[str, pa.Array], side: Side, counts: SideCounts
     ) -> tuple[np.ndarray, SideCounts]:
         """Roles, 0 of a row that has none; such rows match nothing."""
         name = self.arguments.role
         if name is None:
-            return np.full(rows, CAUSE | EFFECT), counts
+            return np.full(len(side), CAUSE | EFFECT), counts
         words = extra[name]
         found = pc.index_in(words, value_set=pa.array(_ROLES, words.type))
         unknown = pc.and_(pc.is_null(found), pc.is_valid(words))
@@ -191,7 +192,9 @@ class WindowColumns:
             )
         roles = np.array([CAUSE, EFFECT])[found.fill_null(0).to_numpy(zero_copy_only=False)]
         roles[pc.is_null(found).to_numpy(zero_copy_only=False)] = 0
-        missing = int((roles == 0).sum())
+        # Rows without a time or a place are counted already.
+        lacks = roles == 0 if side.matchable is None else (roles == 0) & side.matchable
+        missing = int(lacks.sum())
         if missing:
             counts = SideCounts(
                 counts.rows, counts.unmatchable + missing, counts.invalid, counts.rounded

@@ -74,7 +74,10 @@ def recalls(
 def usable(policies: Sequence[Policy], arguments: WindowArguments) -> list[Policy]:
     """The policies that what is given allows."""
     has_home = arguments.home not in ((), [])
-    return [p for p in policies if (has_home or p not in BY_DISTANCE)]
+    learns = arguments.options.sample != 0
+    return [
+        p for p in policies if (has_home or p not in BY_DISTANCE) and (learns or p != "expected")
+    ]
 
 
 def _recall(policy: str, window: int, pairs: int, exact: int) -> Recall:

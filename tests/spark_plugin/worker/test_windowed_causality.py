@@ -167,6 +167,15 @@ def test_roles():
         window.push(table.set_column(5, "role", pa.array(["both", *words[1:]])))
 
 
+def test_a_row_that_lacks_both_is_counted_once():
+    stream = in_order("a b", [1, 2], [0.0, 0.0])
+    stream = stream.set_column(1, "time", pa.array([1, None]))
+    stream = stream.append_column("role", pa.array(["cause", None]))
+    window = window_of("fifo", 1, condition=NEAR, place="x", arrival=None, home=(), role="role")
+    with pytest.warns(UnmatchableRowsWarning, match="2 rows: 1 without time, place or role"):
+        window.push(stream)
+
+
 def test_rows_without_a_place_take_none_in_the_window():
     stream = in_order("a b c d e", [1, 2, 3, 4, 5], [0.0, 0.0, float("nan"), 0.0, 0.0])
     stream = stream.set_column(1, "time", pa.array([1, None, 3, 4, 5]))
