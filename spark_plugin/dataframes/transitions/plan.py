@@ -78,7 +78,8 @@ def plan_transitions(
     stage = CountedStage.of(events.sparkSession, "cpu", observe)
     kinds = given.result_kinds
     schema = wire_schema(kinds)
-    task = TransitionTask(given.columns, given.end(until), tuple(schema.names), stage.metrics)
+    end, is_measured = given.end(until), until is None
+    task = TransitionTask(given.columns, end, tuple(schema.names), stage.metrics, is_measured)
     found = stage.run(given.wire_rows(), task, schema)
     result = handed_out(found, names, kinds, {"transition": TRANSITIONS})
     return TransitionPlan(result, stage, given.columns.tick)

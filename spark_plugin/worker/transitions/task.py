@@ -9,9 +9,11 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
+from coincide.errors import DataError
 from spark_plugin.worker.arrow.gather import Gather
 from spark_plugin.worker.arrow.wide_columns import narrow_type
 from spark_plugin.worker.reports.metrics import as_bits
+from spark_plugin.worker.transitions.arguments import SIDE
 from spark_plugin.worker.transitions.columns import EventColumns
 from spark_plugin.worker.transitions.reports import COUNTED, REASONS
 from spark_plugin.worker.transitions.running import Decided, RunningWatch
@@ -38,6 +40,8 @@ class TransitionTask(CountingTask):
         Of the output columns: query, stream, transition as a number, and times in ticks.
     metrics : str or None
         Name of a column to add, null but in one last row: the numbers of `counted`.
+    is_measured : bool
+        Whether `until` is the largest max_time that planning found: a later one was not there then.
     """
 
     counted: ClassVar[tuple[str, ...]] = COUNTED
@@ -46,6 +50,7 @@ class TransitionTask(CountingTask):
     until: int | None
     names: tuple[str, ...]
     metrics: str | None = None
+    is_measured: bool = False
 
     def answers(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Answer]:
         """The output columns, those of one query and stream in order of their first events."""
@@ -53,6 +58,8 @@ class TransitionTask(CountingTask):
         kinds: list[pa.DataType] | None = None
         for table in chunks(batches, _CHUNK_ROWS, _CHUNK_BYTES):
             events = reader.read(table)
+            if self.is_measured and len(events):
+                self._refuse_later(int(events.crossings.max_time.max()))
             kinds = [narrow_type(column.type) for column in events.ids]
             yield from _answers(watch.take(events), kinds)
         reader.refuse()
@@ -71,6 +78,13 @@ class TransitionTask(CountingTask):
             "rounded": as_bits(reader.rounded),
         }
         yield [*(pa.nulls(1, kind) for kind in kinds), *numbers], told
+
+    def _refuse_later(self, latest: int) -> None:
+        if self.until is None or latest > self.until:
+            raise DataError(
+                f"{SIDE} has changed since the largest max_time was found: give a fixed version of it, such"
+                " as a cached one, or say until= when the data end"
+            )
 
 
 def _answers(parts: Iterable[Decided], kinds: list[pa.DataType]) -> Iterator[Answer]:

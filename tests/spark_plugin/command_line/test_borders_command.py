@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from coincide import BorderOptions, border_crossing_tables
+from coincide import BorderOptions, DataError, border_crossing_tables
 from spark_plugin.command_line import run
 from spark_plugin.ways.files.time_order import TimeOrdered
 from tests.helpers.border_tables import random_queries, random_readings, sorted_rows
@@ -177,6 +177,19 @@ def test_bad_readings_are_refused_or_left_out(place: Path, capsys: Any) -> None:
     assert borders(place, *NAMES, "--invalid", "drop") == 0
     assert result(place).equals(expected(bad, invalid="drop"))
     assert "2 invalid, left out (2 with infinite values)" in capsys.readouterr().out
+
+
+def test_a_driver_needs_no_gpu(place: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor an index of the queries: what is checked before Spark starts are the columns."""
+
+    def reached(*given: Any) -> Any:
+        raise DataError("got as far as Spark")
+
+    monkeypatch.setattr("spark_plugin.command_line.borders.spark_at_work", reached)
+    assert borders(place, *NAMES, "--backend", "gpu", engine="spark") == 2
+    assert "got as far as Spark" in capsys.readouterr().err
+    assert borders(place, "--backend", "gpu", engine="spark") == 2
+    assert "no column" in capsys.readouterr().err
 
 
 @pytest.mark.spark

@@ -216,6 +216,20 @@ def test_queries_come_and_go_between_pushes() -> None:
     assert monitor.summary().late == 1
 
 
+def test_ids_of_queries_may_be_uuids() -> None:
+    ids = pa.array([bytes(16), bytes(15) + b"1", bytes(15) + b"2"], pa.uuid())
+    monitor = BorderMonitor(pa.table({"query_id": ids, "lower": [0, 10, 20], "upper": [5, 30, 30]}))
+    monitor.remove(ids.slice(2))
+    low, middle = (ids[k].as_py() for k in (0, 1))
+    assert set(told(monitor.push(readings()))) == {
+        (middle, 1, "O", 0, 10), (middle, 1, "I", 10, 20), (middle, 1, "O", 20, 30), (low, 1, "I", 20, 30),
+    }  # fmt: skip
+    with pytest.raises(coincide.DataError, match="of no query"):
+        monitor.remove(ids.slice(2))
+    with pytest.raises(coincide.DataError, match="ids of live queries in 1 row"):
+        monitor.add(pa.table({"query_id": ids.slice(0, 1), "lower": [0], "upper": [1]}))
+
+
 def test_changes_that_a_monitor_refuses() -> None:
     monitor = BorderMonitor(QUERIES)
     with pytest.raises(coincide.DataError, match="'hot'"):

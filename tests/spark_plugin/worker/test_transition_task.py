@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,19 @@ def test_a_stream_that_passes_through_enters_first(monkeypatch: pytest.MonkeyPat
             (1, "out and in", "I>O", 0, 2, 4, 8), (1, "out and in", "O>I", 4, 8, 4, 8),
             (1, "through", "I>O", 0, 10, 0, 10),
         ]  # fmt: skip
+
+
+def test_events_that_planning_did_not_see_are_refused() -> None:
+    columns = EventColumns.of(event_table([]).schema, TransitionArguments(100, 0.5))
+    wire = on_the_wire([(1, "car", "I", 0, 10), (1, "car", "O", 40, 50)])
+    for until, changed in ((50, False), (49, True), (None, True)):
+        measured = replace(task_of(columns, until), is_measured=True)
+        if changed:
+            with pytest.raises(DataError, match=r"events has changed since.*until="):
+                answered(measured, wire, 1)
+        else:
+            assert answered(measured, wire, 1)[0].num_rows == 1
+    assert answered(task_of(columns, 49), wire, 1)[0].num_rows == 1  # said by the caller
 
 
 def test_only_the_last_watch_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
