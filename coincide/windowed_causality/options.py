@@ -35,8 +35,8 @@ class WindowOptions:
         ``"expected"`` to learn from; 256 or half a window of these are kept, the latest. None: 8, or more
         where that is needed to follow each through 8 windows. 0: none, and nothing is estimated.
     invalid : {"raise", "drop"}
-        What to do with rows whose time, place or role is none, and with arrivals that go back: an
-        error, or leave them out and count them.
+        What to do with impossible times and places, and with arrivals that go back: an error, or leave
+        them out and count them. A role that is no role is an error either way.
     unit, tick : str or None
         As `CorrelateOptions`.
 
