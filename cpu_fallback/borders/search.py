@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 
 import numpy as np
 
 from coincide.borders.crossings import Found
 from coincide.borders.index import BorderIndex
+from cpu_fallback.blocks import run_tasks
 from cpu_fallback.borders import kernels
 
 _BLOCK = 1 << 15
@@ -61,11 +62,7 @@ class BorderSearch:
         flat = segments.reshape(-1)
         arguments = (self._values, self._kinds, self._index.borders, flat)
         blocks = [(a, min(a + _BLOCK, count)) for a in range(0, count, _BLOCK)]
-        if self._threads == 1 or len(blocks) < 2:
-            kernels.locate(0, count, *arguments)
-            return segments
-        with ThreadPoolExecutor(self._threads) as pool:
-            list(pool.map(lambda block: kernels.locate(*block, *arguments), blocks))
+        run_tasks([partial(kernels.locate, *block, *arguments) for block in blocks], self._threads)
         return segments
 
     def found(
