@@ -109,3 +109,24 @@ def _probability(left: list[Bucket], right: list[Bucket], window: Window) -> flo
     masses = [sum(Fraction(mass) for *_, mass in each) for each in (left, right)]
     total /= masses[0] * masses[1]
     return float(total) if total and qualifies(total, window.confidence) else None
+
+
+def in_order(table: pa.Table) -> list[dict[str, Any]]:
+    """Rows, lists sorted, probabilities as far as different formulas agree."""
+    rows = [{name: _plain(value) for name, value in row.items()} for row in table.to_pylist()]
+    return sorted(rows, key=str)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return sorted(map(_plain, value), key=str)
+    return round(value, 9) if isinstance(value, float) else value
+
+
+def spoiled(table: pa.Table) -> pa.Table:
+    """The rows with, from the first: no time and no template, no template, an unknown one, a far time."""
+    times, device = table["seen_at"].to_pylist(), table["device"].to_pylist()
+    times[0], device[0] = None, None
+    device[1], device[2], times[3] = None, "fridge", 2**61 - 1
+    table = table.set_column(1, "device", pa.array(device))
+    return table.set_column(2, "seen_at", pa.array(times))

@@ -21,8 +21,14 @@ from coincide import (
     within,
 )
 from spark_plugin.ways.files.source import CoincideSource
-from tests.helpers.histogram_tables import by_device, events, random_templates, with_ends
-from tests.spark_plugin.test_histograms import in_order, spoiled
+from tests.helpers.histogram_tables import (
+    by_device,
+    events,
+    in_order,
+    random_templates,
+    spoiled,
+    with_ends,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -73,7 +79,7 @@ def test_files_are_read_directly(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_invalid_rows(spark: SparkSession) -> None:
-    left, right = map(spark.createDataFrame, (spoiled(), RIGHT))
+    left, right = map(spark.createDataFrame, (spoiled(LEFT), RIGHT))
     with pytest.raises(
         DataError, match=r"templates in device in 2 rows, for example seen_at=\d+, dev"
     ):
@@ -83,10 +89,10 @@ def test_invalid_rows(spark: SparkSession) -> None:
     with pytest.warns(match="2 of unknown template"):
         found = correlate(left, right, CONDITION, **asked, options=options, report=report)
     with pytest.warns(match="2 of unknown template"):
-        want = correlate_tables(spoiled(), RIGHT, CONDITION, **asked, options=options)
+        want = correlate_tables(spoiled(LEFT), RIGHT, CONDITION, **asked, options=options)
     assert report.left is not None
     assert (report.left.invalid, report.left.unmatchable) == ({"template": 2}, 1)
     assert in_order(found.toArrow()) == in_order(want)
-    far = spoiled().slice(4).set_column(2, "seen_at", pa.array([-(2**61) + 5] * 296))
+    far = spoiled(LEFT).slice(4).set_column(2, "seen_at", pa.array([-(2**61) + 5] * 296))
     with pytest.raises(DataError, match=r"times that reach 2\^61 ticks in seen_at in 296 rows"):
         correlate(spark.createDataFrame(far), right, CONDITION, **BOTH)
