@@ -66,6 +66,7 @@ SPARK_SETTINGS = {
     # Small joins wait for the compiler longer than for anything else. Compiled plans run in
     # `test_generated_code` and wherever the command line or a process of its own starts Spark.
     "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     # What could go unseen shows here: wall clocks that jump, checked arithmetic, many batches.
     "spark.sql.session.timeZone": "Europe/Rome",
     "spark.sql.ansi.enabled": "true",
