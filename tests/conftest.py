@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from tests.helpers.workplace import Workplace
 
@@ -63,8 +63,8 @@ def nab_series() -> pa.Table:
 
 
 SPARK_SETTINGS = {
-    # Small joins wait for the compiler longer than for anything else. Compiled plans run in
-    # `test_generated_code` and wherever the command line or a process of its own starts Spark.
+    # Small joins wait for the compiler longer than for anything else. Compiled plans run with
+    # `compiled_spark` and wherever the command line or a process of its own starts Spark.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     # What could go unseen shows here: wall clocks that jump, checked arithmetic, many batches.
@@ -105,6 +105,26 @@ def spark(_spark_session: SparkSession) -> SparkSession:
     for name, value in SPARK_SETTINGS.items():
         _spark_session.conf.set(name, value)
     return _spark_session
+
+
+@pytest.fixture(scope="session")
+def seismic_frames(
+    seismic: SeismicPicks, _spark_session: SparkSession
+) -> tuple[DataFrame, DataFrame]:
+    """The same as DataFrames, read from their files: from memory each join would plan all rows anew."""
+    from bench.gpu.picks import FOLDER
+
+    read = _spark_session.read.parquet
+    left, right = (read(str(FOLDER / f"{picker}_picks.parquet")) for picker in seismic._fields)
+    return left, right
+
+
+@pytest.fixture
+def compiled_spark(spark: SparkSession) -> SparkSession:
+    """With plans that are compiled, as users have them: for many rows, and to see that they can be."""
+    spark.conf.set("spark.sql.codegen.wholeStage", "true")
+    spark.conf.set("spark.sql.codegen.factoryMode", "CODEGEN_ONLY")
+    return spark
 
 
 @pytest.fixture

@@ -26,9 +26,6 @@ COUNTS = [
     *(("-300ms", "100ms", ct, n) for ct, n in ((0.9, 4_583), (1.0, 100))),
 ]
 
-QUICK = [("-250ms", "250ms", 0.5, 40_518), ("-300ms", "100ms", 0.75, 14_290)]
-"""Those that Spark counts in the quick round, too."""
-
 
 def pair_keys(left: pa.ChunkedArray, right: pa.ChunkedArray) -> np.ndarray:
     """One sorted number per pair of ids."""
@@ -71,39 +68,21 @@ def test_classes_and_batches_do_not_matter(seismic: SeismicPicks, classes: int) 
 # On Spark
 
 
-@pytest.fixture(scope="module")
-def frames(seismic: SeismicPicks, _spark_session: SparkSession) -> tuple[DataFrame, DataFrame]:
-    left, right = (_spark_session.createDataFrame(picks) for picks in seismic)
-    return left, right
-
-
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    ("lo", "hi", "confidence", "pairs"),
-    [case if case in QUICK else pytest.param(*case, marks=pytest.mark.slow) for case in COUNTS],
+    ("lo", "hi", "slices", "ties"), [("-250ms", "250ms", 5, 116), ("-300ms", "100ms", None, 372)]
 )
-def test_counts_on_spark(
-    seismic: SeismicPicks, spark: SparkSession, frames: tuple[DataFrame, DataFrame],
-    lo: str, hi: str, confidence: float, pairs: int,
+def test_pairs_on_spark(
+    seismic: SeismicPicks, compiled_spark: SparkSession, seismic_frames: tuple[DataFrame, DataFrame],
+    lo: str, hi: str, slices: int | None, ties: int,
 ) -> None:  # fmt: skip
     from coincide import correlate
 
-    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100000")
-    spark.conf.set("spark.sql.codegen.wholeStage", "true")
-    condition = TimingCondition(within(lo, hi), confidence)
-    # Every other count from slices asked for, the others as planned from the data.
-    options = CorrelateOptions(slices=5 if confidence in (0.5, 1.0) else None)
-    found = correlate(*frames, condition, by=KEYS, options=options).toArrow()
-    assert found.num_rows == pairs
+    compiled_spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100000")
+    condition, options = TimingCondition(within(lo, hi), 0.5), CorrelateOptions(slices=slices)
+    found = correlate(*seismic_frames, condition, by=KEYS, probability=True, options=options)
+    found = found.toArrow()
     plain = correlate_tables(*seismic, condition, by=KEYS)
     ids = pair_keys(found["left_id"], found["right_id"])
     assert np.array_equal(ids, pair_keys(plain["left_id"], plain["right_id"]))
-
-
-@pytest.mark.spark
-def test_exact_ties_on_spark(spark: SparkSession, frames: tuple[DataFrame, DataFrame]) -> None:
-    from coincide import correlate
-
-    condition = TimingCondition(within("-250ms", "250ms"), 0.5)
-    found = correlate(*frames, condition, by=KEYS, probability=True)
-    assert found.filter("abs(probability - 0.5) < 1e-15").count() == 116
+    assert int((np.abs(found["probability"].to_numpy() - 0.5) < 1e-15).sum()) == ties

@@ -24,12 +24,11 @@ KINDS = {
 
 
 @pytest.fixture
-def plain(spark: SparkSession) -> Iterator[SparkSession]:
-    """Compiling, without adaptive execution, which knows its stages only once it has run them."""
-    spark.conf.set("spark.sql.codegen.wholeStage", "true")
-    spark.conf.set("spark.sql.adaptive.enabled", "false")
-    yield spark
-    spark.conf.unset("spark.sql.adaptive.enabled")
+def plain(compiled_spark: SparkSession) -> Iterator[SparkSession]:
+    """Without adaptive execution, which knows its stages only once it has run them."""
+    compiled_spark.conf.set("spark.sql.adaptive.enabled", "false")
+    yield compiled_spark
+    compiled_spark.conf.unset("spark.sql.adaptive.enabled")
 
 
 @pytest.mark.parametrize("how", ["inner", "left"])

@@ -32,7 +32,6 @@ from spark_plugin.ways.correlation import Correlation
 from spark_plugin.worker.timestamps.models import INTERVALS
 from spark_plugin.worker.wire.columns import UNMATCHED, WireLayout
 from spark_plugin.worker.wire.shipment import Shipment
-from tests.conftest import SeismicPicks
 from tests.helpers.comparison import HUGE_TOLERANCE, PROBABILITY_TOLERANCE, SHAPES
 from tests.helpers.interval_sides import interval_side
 from tests.helpers.joins import join_files, plan_correlation
@@ -93,13 +92,13 @@ def test_packs_of_huge_cases(spark: SparkSession, side: str, emit: str) -> None:
     [("right", "pairs"), ("left", "counts"),
      *(pytest.param(*case, marks=pytest.mark.slow) for case in (("left", "pairs"), ("right", "counts")))],
 )  # fmt: skip
-def test_seismic_picks(spark: SparkSession, seismic: SeismicPicks, side: str, emit: str) -> None:
-    spark.conf.set("spark.sql.codegen.wholeStage", "true")
-    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100000")
+def test_seismic_picks(
+    compiled_spark: SparkSession, seismic_frames: tuple[DataFrame, DataFrame], side: str, emit: str
+) -> None:
+    compiled_spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100000")
     condition = TimingCondition(within("-250ms", "250ms"), 0.5)
-    left, right = (frame(spark, picks) for picks in seismic)
     by = ["station", "phase"]
-    found = planned(left, right, side, condition=condition, by=by, emit=emit).dataframe
+    found = planned(*seismic_frames, side, condition=condition, by=by, emit=emit).dataframe
     if emit == "counts":
         found = found.select(F.sum("matches"))
         assert found.collect() == [(40_518,)]
