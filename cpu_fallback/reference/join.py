@@ -232,6 +232,16 @@ def best_is_acceptable(
         True if the choice is acceptable.
     """
     matches = _matches(left_row, right_rows, lo, hi, confidence, by)
+    return best_of_matches_is_acceptable(left_row, matches, chosen_id, lo, hi, tolerance)
+
+
+def best_of_matches_is_acceptable(
+    left_row: Row, matches: Sequence[Match], chosen_id: Any, lo: int, hi: int, tolerance: Fraction
+) -> bool:
+    """The same of given partners with their probabilities, whatever their timestamps are.
+
+    A row may have a ``shape``, which timestamps of the same ends have in common or not.
+    """
     if chosen_id is None or not matches:
         return chosen_id is None and not matches
     enough = max(p for p, _ in matches) - tolerance
@@ -246,7 +256,8 @@ def best_is_acceptable(
 def _surely_before(left_row: Row, first: Match, second: Match, lo: int, hi: int) -> bool:
     """Whether `first` wins the tie with `second` whatever the rounding."""
     both_certain = first[0] == second[0] == 1
-    same_times = all(first[1][name] == second[1][name] for name in ("min_time", "max_time"))
+    names = ("min_time", "max_time", "shape")
+    same_times = all(first[1].get(name) == second[1].get(name) for name in names)
     if not both_certain and not same_times:
         return False
     return _tie_order(left_row, first[1], lo, hi) < _tie_order(left_row, second[1], lo, hi)
