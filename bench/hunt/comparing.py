@@ -18,6 +18,7 @@ from bench.hunt.oracle import Oracle, Partner, reference_matches, reference_row
 from cpu_fallback.reference.join import BEST_TOLERANCE, best_of_matches_is_acceptable
 
 PROBABILITY_TOLERANCE = Fraction(3e-16)
+HISTOGRAM_STEP = Fraction(1, 2**40)
 HUGE_TOLERANCE = Fraction(1, 2**51)
 """Where lengths need more than 53 bits, so that turning them into floats rounds, too."""
 
@@ -207,15 +208,16 @@ class _Comparison:
         if wrong:
             return wrong
         data, near = self._data, []
+        # Of histograms probabilities are compared as multiples of this.
+        rounding = (HISTOGRAM_STEP, HISTOGRAM_STEP) if data.has_histograms else (BEST_TOLERANCE,)
         for head, partner, p in split:
             event, partners = by_head[head]
             chosen = [q for q, other in partners if self._partner(other) == plain(partner)]
             matches = reference_matches(partners)
             if not chosen if partners else partner[0] is not None:
                 return f"{head} has the best partner {partner}, which is none of its partners"
-            if not best_of_matches_is_acceptable(
-                reference_row(event), matches, partner[0], data.lo, data.hi, BEST_TOLERANCE
-            ):
+            given = reference_row(event), matches, partner[0], data.lo, data.hi
+            if not best_of_matches_is_acceptable(*given, *rounding):
                 return f"{head} has the best partner {partner}, but another is better"
             if self._job.probability:
                 near.append((chosen[0] if chosen else None, p))

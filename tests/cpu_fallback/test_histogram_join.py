@@ -13,7 +13,13 @@ from coincide.condition import Window
 from coincide.templates.satisfaction import satisfaction_times
 from coincide.templates.table import TemplateTable, template_table
 from coincide.templates.template import Template
-from coincide.timestamps import HistogramEvents, IntervalEvents, IntervalPairs, pairs_model
+from coincide.timestamps import (
+    HistogramEvents,
+    HistogramPairs,
+    IntervalEvents,
+    IntervalPairs,
+    pairs_model,
+)
 from cpu_fallback import EventJoin, event_probabilities
 from cpu_fallback.reference.decision import qualifies
 from cpu_fallback.reference.histograms import histogram_pairs, histogram_probability
@@ -76,9 +82,33 @@ def test_probabilities_and_best_partners(case: Case) -> None:
         rivals = [j for k, j in pairs if k == i]
         assert (best[at] >= 0) == bool(rivals)
         if rivals:
-            merits = found.reshape(len(left), -1)[i]
+            merits = np.floor(found.reshape(len(left), -1)[i] * 2.0**40 + 0.5) / 2.0**40
             assert probabilities[at] == merits[rivals].max()
             assert merits[join.right_order[best[at]]] == probabilities[at]
+
+
+def test_equally_probable_partners_are_ranked() -> None:
+    """A template and its mirror, as far before an event as after it: P is equal, the sums are not."""
+    rng = np.random.default_rng(5)
+    own = template_table({"": Template([0, 5, 9, 14], [0.3, 0.4, 0.3])})
+    left = HistogramEvents(np.array([7]), np.array([0]), own)
+    parted = 0
+    for apart in np.repeat(np.arange(2, 30, 3), 12).tolist():
+        masses, inner = rng.dirichlet(np.ones(7)), rng.integers(1, 40, 7).cumsum()
+        edges, end = np.array([0, *inner]), int(inner[-1])
+        mirrored = Template((end - edges)[::-1].tolist(), masses[::-1].tolist())
+        table = template_table({"a": Template(edges.tolist(), masses.tolist()), "b": mirrored})
+        # Doubled, the middle of the left event's support is 0.
+        times = (np.array([-1, 1]) * (2 * apart + end % 2) + end) // 2
+        right = HistogramEvents(times, table.numbered(["a", "b"]), table)
+        model = HistogramPairs(Window(-40, 40, 0.001), own, table)
+        p = event_probabilities(left, np.zeros(2, np.int64), right, np.arange(2), model)
+        parted += p[0] != p[1]
+        join = EventJoin(left, right, model)
+        for ranks in (np.array([0, 1]), np.array([1, 0])):
+            best, _, _ = join.best(0, 1, ranks[join.right_order])
+            assert ranks[join.right_order[best[0]]] == 0
+    assert parted > 10
 
 
 @given(cases(mixed=False), st.integers(-(2**40), 2**40))
