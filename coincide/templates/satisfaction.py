@@ -21,7 +21,7 @@ from coincide.errors import MemoryBudgetError
 from coincide.probability import DECISION_SLACK
 from coincide.sides import LEFT, RIGHT
 from coincide.templates.exact import allowance, exact_of
-from coincide.templates.exact_ranges import exact_ranges, least_beyond_exactly
+from coincide.templates.exact_ranges import least_beyond_exactly, with_undecided
 from coincide.templates.length_times import LengthTimes
 from coincide.templates.narrow import narrow_rows
 from coincide.templates.quantiles import Guess, least_beyond
@@ -158,11 +158,12 @@ def _narrow(
     bound = 1.0 - window.confidence + DECISION_SLACK
     given = left.buckets, right.buckets, window.lo, window.hi, bound
     parts = _in_blocks(len(left), first.size, lambda a, b: narrow_rows(*given, a, b, first, last))
+    pieces = np.concatenate([rest for _, rest in parts])
     exact = []
-    for place in np.concatenate([unsure for _, unsure in parts]).tolist():
+    for place in np.unique(pieces[:, 0]).tolist():
         i, j = divmod(place, len(right))
-        ends = int(first[i, j]), int(last[i, j])
-        found = exact_ranges(exact_of(left, i), exact_of(right, j), window, *ends)
+        own = pieces[pieces[:, 0] == place, 1:].tolist()
+        found = with_undecided(exact_of(left, i), exact_of(right, j), window, own)
         first[i, j], last[i, j] = (found[0][0], found[-1][1]) if found else (1, 0)
         exact += [(place, a[1] + 1, b[0] - 1) for a, b in pairwise(found)]
     return np.concatenate(

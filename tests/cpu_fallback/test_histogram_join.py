@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -24,6 +25,7 @@ from cpu_fallback import EventJoin, event_probabilities
 from cpu_fallback.reference.decision import qualifies
 from cpu_fallback.reference.histograms import histogram_pairs, histogram_probability
 from tests.helpers.histogram_cases import Case, cases, histograms_of, tables, template_histogram
+from tests.helpers.integer_histograms import probability, reaches, whole
 
 SECOND = Template([0, 10, 20, 30, 40], [0.15, 0.3, 0.4, 0.15])
 """Phi of the paper's second sensor; `THIRD` is that of the first: Example 3."""
@@ -214,30 +216,58 @@ def test_a_narrow_window_that_one_integer_alone_reaches(
     assert satisfaction_times(left, right, window).ranges(0, 0) == [(only, only)]
 
 
+@given(tables(), tables(), st.integers(-60, 60), st.integers(0, 60), st.data())
+@settings(max_examples=60, deadline=None)
+def test_both_oracles_agree(
+    left: TemplateTable, right: TemplateTable, lo: int, width: int, data: st.DataObject
+) -> None:
+    given = [
+        template_histogram(table, data.draw(st.integers(0, len(table) - 1)))
+        for table in (left, right)
+    ]
+    p = histogram_probability(*given, lo, lo + width)
+    found = probability(*map(whole, given), lo, lo + width)
+    assert Fraction(*found) == p
+    for confidence in (0.3, 1.0, *[float(p)] * (p > 0)):
+        assert reaches(found, confidence) == qualifies(p, confidence)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("span", [50, 2_000, 10**6, 10**12])
 def test_near_ties_of_tables(span: int) -> None:
     """Thresholds that some integer reaches exactly, or misses by one unit in the last place."""
+    check_near_ties(span, 25_000)
+
+
+def test_some_near_ties_of_tables() -> None:
+    check_near_ties(2_000, 200)
+
+
+def check_near_ties(span: int, checks: int) -> None:
     rng = np.random.default_rng(span)
+    pools = [drawn_table(rng, 300, span) for _ in range(2)]
+    wholes = [[whole(template_histogram(pool, k)) for k in range(300)] for pool in pools]
     checked = 0
-    while checked < 2_000:
-        left, right = (drawn_table(rng, 6, span) for _ in range(2))
-        i, j = int(rng.integers(6)), int(rng.integers(6))
-        buckets = template_histogram(left, i), template_histogram(right, j)
+    while checked < checks:
+        i, j = rng.integers(300, size=2).tolist()
+        pair = wholes[0][i], wholes[1][j]
         width = int(rng.integers(0, 3 * span))
         at = int(rng.integers(-span, span + width))
-        tie = float(histogram_probability(*buckets, -at, width - at))
+        above, below = probability(*pair, -at, width - at)
+        tie = above / below
         if not 1e-6 < tie < 1.0:
             continue
         confidence = float(
             tie + rng.integers(-1, 2) * np.spacing(tie) + rng.integers(0, 2) * 2.0**-50
         )
         window = Window(0, width, min(confidence, 1.0))
-        ranges = satisfaction_times(left, right, window).ranges(i, j)
+        left, right = (
+            pool.only(np.array([number])) for pool, number in zip(pools, (i, j), strict=True)
+        )
+        ranges = satisfaction_times(left, right, window).ranges(0, 0)
         near = {at} | {t for low, high in ranges for t in (low - 1, low, high, high + 1)}
         for t in near:
-            p = histogram_probability(*buckets, -t, width - t)
-            expected = qualifies(p, window.confidence)
+            expected = reaches(probability(*pair, -t, width - t), window.confidence)
             assert any(low <= t <= high for low, high in ranges) == expected
             checked += 1
 
