@@ -20,6 +20,7 @@ from coincide.class_choice import Costs, Population, cheapest_classes
 from coincide.condition import Window
 from coincide.length_classes import class_ends
 from coincide.probability import distance_from_middle
+from coincide.rounding import product
 from coincide.shape_classes import ShapeClasses
 from coincide.sides import LEFT
 from coincide.templates.class_bands import class_bands, class_extremes
@@ -153,7 +154,7 @@ class HistogramRule(NamedTuple):
         if not self.qualifies(s, left, right):
             return -1.0
         # A sum over buckets in another order errs otherwise: what is equal must stay so.
-        return math.floor(self.probability(s, left, right) * _MERITS + 0.5) / _MERITS
+        return math.floor(product(self.probability(s, left, right), _MERITS) + 0.5) / _MERITS
 
     def distance(self, s, left, right):  # noqa: D102
         # Of the middles of the supports, as of intervals.
