@@ -17,11 +17,11 @@ def run(bench: Bench) -> None:
 
 
 ABOUT = """\
-Differential fuzzing: cases drawn at random, types of columns, sentinels, keys, layouts of files, options,
-faults and all, each joined by one way and judged by the exact arithmetic of `cpu_fallback.reference`. A
-case is right where the answer is (probabilities to 3·10⁻¹⁶, counts of bad rows exactly), where the error is
-raised that is due, or where a way refuses files that it does not take (closed). Each case can be run again
-alone: `run hunt --seed S --case K`.
+Differential fuzzing: cases drawn at random, types of columns, intervals, instants and histograms in any
+mixture, sentinels, keys, layouts of files, options, faults and all, each joined by one way and judged by
+the exact arithmetic of `cpu_fallback.reference`. A case is right where the answer is (probabilities to
+3·10⁻¹⁶, counts of bad rows exactly), where the error is raised that is due, or where a way refuses files
+that it does not take (closed). Each case can be run again alone: `run hunt --seed S --case K`.
 """
 
 EXPERIMENT = Experiment(

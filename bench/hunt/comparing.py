@@ -14,10 +14,11 @@ import pyarrow as pa
 from bench.hunt.data import DataSet
 from bench.hunt.jobs import Job
 from bench.hunt.meaning import Event, Meaning
-from bench.hunt.oracle import Oracle, Partner, reference_row, reference_rows
-from cpu_fallback.reference.join import best_is_acceptable
+from bench.hunt.oracle import Oracle, Partner, reference_matches, reference_row
+from cpu_fallback.reference.join import BEST_TOLERANCE, best_of_matches_is_acceptable
 
 PROBABILITY_TOLERANCE = Fraction(3e-16)
+HISTOGRAM_STEP = Fraction(1, 2**40)
 HUGE_TOLERANCE = Fraction(1, 2**51)
 """Where lengths need more than 53 bits, so that turning them into floats rounds, too."""
 
@@ -207,14 +208,16 @@ class _Comparison:
         if wrong:
             return wrong
         data, near = self._data, []
+        # Of histograms probabilities are compared as multiples of this.
+        rounding = (HISTOGRAM_STEP, HISTOGRAM_STEP) if data.has_histograms else (BEST_TOLERANCE,)
         for head, partner, p in split:
             event, partners = by_head[head]
             chosen = [q for q, other in partners if self._partner(other) == plain(partner)]
-            condition = data.lo, data.hi, data.confidence
-            rows_ = reference_rows(partners)
+            matches = reference_matches(partners)
             if not chosen if partners else partner[0] is not None:
                 return f"{head} has the best partner {partner}, which is none of its partners"
-            if not best_is_acceptable(reference_row(event), rows_, partner[0], *condition):
+            given = reference_row(event), matches, partner[0], data.lo, data.hi
+            if not best_of_matches_is_acceptable(*given, *rounding):
                 return f"{head} has the best partner {partner}, but another is better"
             if self._job.probability:
                 near.append((chosen[0] if chosen else None, p))

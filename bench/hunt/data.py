@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from bench.hunt.columns import NANOSECONDS, TimeType, ValueType
+from bench.hunt.templates import Templates
 
 SIDES = ("left", "right")
 
@@ -22,6 +23,7 @@ class Row(NamedTuple):
     """The column ``id``."""
     keys: tuple[Any, ...]
     extra: Any
+    template: Any = None
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Names:
     low: str = "min_time"
     high: str = "max_time"
     keys: tuple[str, ...] = ()
+    template: str = "device"
 
 
 @dataclass(frozen=True)
@@ -43,12 +46,15 @@ class Side:
         Of the min and the max column.
     rows : tuple of Row
     instants : bool
-        One column of exact instants; `Row.high` is `Row.low` then.
+        One column of times; `Row.high` is `Row.low` then.
+    templates : Templates or None
+        The times are of histograms, as `Row.template` names them; else exact instants.
     """
 
     types: tuple[TimeType, TimeType]
     rows: tuple[Row, ...]
     instants: bool = False
+    templates: Templates | None = None
 
 
 @dataclass(frozen=True)
@@ -85,6 +91,11 @@ class DataSet:
         return self.left, self.right
 
     @property
+    def has_histograms(self) -> bool:
+        """Whether a side's timestamps are histograms."""
+        return any(side.templates is not None for side in self.sides)
+
+    @property
     def families(self) -> set[str]:
         """Of all time columns."""
         return {kind.family for side in self.sides for kind in side.types}
@@ -108,7 +119,7 @@ class DataSet:
         return Fraction(NANOSECONDS[step], self.tick)
 
     def time_names(self, side: int) -> tuple[str, ...]:
-        """Of the min and the max column, or of the one of instants."""
+        """Of the min and the max column, or of the one of times."""
         names = self.names.low, self.names.high
         return names[:1] if self.sides[side].instants else names
 
@@ -123,6 +134,10 @@ class DataSet:
         columns["id"] = pa.array([row.number for row in given.rows], pa.int64())
         for i, (name, kind) in enumerate(zip(self.names.keys, self.key_types, strict=True)):
             columns[name] = _array([row.keys[i] for row in given.rows], kind.arrow)
+        if given.templates is not None:
+            columns[self.names.template] = _array(
+                [row.template for row in given.rows], given.templates.column
+            )
         if self.extra is not None:
             columns["extra"] = _array([row.extra for row in given.rows], self.extra.arrow)
         return pa.table(columns)

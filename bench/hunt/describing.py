@@ -49,7 +49,11 @@ def _side(name: str, side: Side, data: DataSet, number: int) -> Iterator[str]:
         f"{name}: {data.time_names(number)} of {kinds}, {meaning.rows} rows, {meaning.unmatchable}"
         f" match nothing, invalid {dict(meaning.invalid)}"
     )
+    if side.templates is not None:
+        yield f"  templates {side.templates}"
     for row in side.rows[:_SHOWN]:
-        yield f"  {row.low!r} .. {row.high!r} id {row.number} keys {row.keys} {row.extra!r}"
+        shape = "" if side.templates is None else f" template {row.template!r}"
+        ends = f"{row.low!r} .. {row.high!r}{shape}"
+        yield f"  {ends} id {row.number} keys {row.keys} {row.extra!r}"
     if len(side.rows) > _SHOWN:
         yield f"  and {len(side.rows) - _SHOWN} more"

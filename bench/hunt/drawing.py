@@ -11,7 +11,8 @@ from bench.hunt.chance import Chance
 from bench.hunt.columns import EXTRA_TYPES, KEY_TYPES, TimeType, ValueType
 from bench.hunt.data import DataSet, Names, Row, Side
 from bench.hunt.meaning import Event, meaning_of
-from bench.hunt.oracle import clear_confidence
+from bench.hunt.oracle import clear_confidence, event_probability
+from bench.hunt.templates import draw_templates
 from bench.hunt.times import (
     LIMIT,
     Clock,
@@ -24,7 +25,6 @@ from bench.hunt.times import (
     draw_window,
     huge_integer,
 )
-from cpu_fallback.reference.decision import satisfaction_probability
 
 CONFIDENCES = (
     *(0.5, 1.0, 0.75, 0.8, 0.1, 0.9, 0.25, 0.2, 0.4, 0.6, 0.3, 0.7, 0.125, 0.99),
@@ -63,7 +63,8 @@ def draw_data(chance: Chance, profile: Profile) -> DataSet:
         if _can_be_huge(clock, factors) and chance.happens(8)
         else draw_scale(chance, clock, factors)
     )
-    sides = [_instants(chance, side) for side in data.sides]
+    step = None if scale is None else scale.step
+    sides = [_of_one_column(chance, side, step) for side in data.sides]
     for world in range(profile.worlds):
         pools = [_pool(chance, kind) for kind in keys]
         if profile.worlds > 1:
@@ -77,9 +78,13 @@ def draw_data(chance: Chance, profile: Profile) -> DataSet:
     )
 
 
-def _instants(chance: Chance, side: Side) -> Side:
-    """Now and then a side of exact instants, in one column."""
-    return Side((side.types[0],) * 2, (), True) if chance.happens(12) else side
+def _of_one_column(chance: Chance, side: Side, step: int | None) -> Side:
+    """Now and then a side of exact instants, or of histograms."""
+    kind = chance.weighted({"intervals": 65, "instants": 10, "histograms": 25})
+    if kind == "intervals":
+        return side
+    templates = draw_templates(chance, step) if kind == "histograms" else None
+    return Side((side.types[0],) * 2, (), True, templates)
 
 
 def _intervals(
@@ -122,7 +127,7 @@ def _draw_keys(chance: Chance) -> tuple[ValueType, ...]:
 def _draw_names(chance: Chance, keys: int, profile: Profile) -> Names:
     if profile.odd_names and chance.happens(10):
         odd = chance.shuffled(_ODD_NAMES)
-        return Names(odd[0], odd[1], tuple(odd[2 : 2 + keys]))
+        return Names(odd[0], odd[1], tuple(odd[2 : 2 + keys]), odd[-1])
     return Names(keys=_KEY_NAMES[:keys])
 
 
@@ -143,9 +148,16 @@ def _rows(
         keys = tuple(chance.choice(pool) for pool in pools)
         extra = None if data.extra is None else chance.choice((*data.extra.values, None))
         # Ids in another order than the rows, so that a tie by id cannot pass as one by position.
-        rows.append(Row(first, last, i * 379 % 1009 + i // 1009 * 1009, keys, extra))
+        template = None if given.templates is None else chance.choice(given.templates.ids)
+        rows.append(Row(first, last, i * 379 % 1009 + i // 1009 * 1009, keys, extra, template))
     if chance.happens(15):
         rows = [_spoiled(chance, row, types, instants) for row in rows]
+    if given.templates is not None and chance.happens(15):
+        unknown = None, "no such" if isinstance(given.templates.ids[0], str) else 99
+        rows = [
+            row._replace(template=chance.choice(unknown)) if chance.happens(20) else row
+            for row in rows
+        ]
     if chance.happens(15):
         rows = [_without_time(chance, row, instants) for row in rows]
     if len(rows) > 1 and chance.happens(20):
@@ -204,15 +216,15 @@ def _with_condition(chance: Chance, data: DataSet, window: tuple[int, int]) -> D
         [event for event in meaning_of(data, i).events if event.matchable] for i in (0, 1)
     )
     pairs = [(one, other) for one in left for other in right if one.row.keys == other.row.keys]
-    if pairs and chance.happens(50):
+    if pairs and chance.happens(85 if data.has_histograms else 50):
         window = _window_at(chance, chance.choice(pairs), window)
     lo, hi = (max(-LIMIT, min(LIMIT, end)) for end in window)
     confidence = (
         chance.integer(1, 2**20) / 2**20 if chance.happens(25) else chance.choice(CONFIDENCES)
     )
-    if pairs and chance.happens(25):
+    if pairs and chance.happens(60 if data.has_histograms else 25):
         one, other = chance.choice(pairs)
-        exact = satisfaction_probability(one.low, one.high, other.low, other.high, lo, hi)
+        exact = event_probability(one, other, lo, hi)
         confidence = float(exact) if exact > 1e-12 else confidence
     data = replace(data, lo=lo, hi=hi, confidence=confidence)
     return replace(data, confidence=clear_confidence(data))
@@ -223,7 +235,8 @@ def _window_at(
 ) -> tuple[int, int]:
     """Move a window so that an end meets, or just misses, an end of some pair's difference."""
     one, other = pair
-    target = chance.choice((other.low, other.high)) - chance.choice((one.low, one.high))
+    ends = [event.high + chance.choice(chance.choice(event.buckets)[:2]) for event in (one, other)]
+    target = ends[1] - ends[0]
     target += chance.choice((0, 0, 1, -1))
     width = window[1] - window[0]
     return chance.choice(((target, target + width), (target - width, target)))

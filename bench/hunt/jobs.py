@@ -11,7 +11,9 @@ from bench.hunt.columns import NANOSECONDS
 from bench.hunt.data import DataSet
 from bench.hunt.meaning import LIMIT
 from bench.hunt.oracle import Oracle
-from coincide import CorrelateOptions, TimingCondition, deadline, within
+from coincide import CorrelateOptions, TimingCondition, deadline, histograms, within
+from coincide.templates.given import GivenTemplate
+from spark_plugin.worker.histograms import Histograms
 
 SHAPES = [
     *((how, emit, p) for how in ("inner", "left") for emit in ("pairs", "lists", "best")
@@ -101,7 +103,10 @@ def _lengths(chance: Chance, oracle: Oracle) -> dict[str, int]:
     """Declared longest lengths: as they are, longer, and rarely too short."""
     found = {}
     percent = chance.choice((0, 0, 20, 60, 100))
-    for name, actual in zip(("left_longest", "right_longest"), longest(oracle), strict=True):
+    names = ("left_longest", "right_longest")
+    for name, actual, side in zip(names, longest(oracle), oracle.data.sides, strict=True):
+        if side.templates is not None:
+            continue  # as long as their templates
         if chance.happens(percent):
             length = chance.choice((actual, actual, actual + 1, actual * 3, actual, actual // 2))
             found[name] = min(length, LIMIT - 1)
@@ -136,8 +141,8 @@ def arguments(data: DataSet, job: Job) -> tuple[TimingCondition, dict[str, Any]]
         for name, value in job.options.items()
     }
     given: dict[str, Any] = {
-        "left_time": data.time_names(0),
-        "right_time": data.time_names(1),
+        "left_time": _timestamps(data, 0, duration),
+        "right_time": _timestamps(data, 1, duration),
         "by": list(data.names.keys),
         "left_columns": ["id", *["extra"] * job.handed_out[0]],
         "right_columns": ["id", *["extra"] * job.handed_out[1]],
@@ -156,6 +161,20 @@ def arguments(data: DataSet, job: Job) -> tuple[TimingCondition, dict[str, Any]]
     return TimingCondition(**condition), given
 
 
+def _timestamps(
+    data: DataSet, side: int, duration: Callable[[int], int | str]
+) -> tuple[str, ...] | Histograms:
+    """The columns of the times of a side, or what says that they are histograms."""
+    templates, names = data.sides[side].templates, data.time_names(side)
+    if templates is None:
+        return names
+    given = {
+        name: GivenTemplate(tuple(map(duration, edges)), masses, templates.delays)
+        for name, edges, masses in templates.given
+    }
+    return histograms(names[0], template=data.names.template, templates=given)
+
+
 _Change = Callable[[dict[str, Any], dict[str, Any]], object]
 
 
@@ -169,6 +188,10 @@ def _option(**changes: Any) -> _Change:
 
 def _always(data: DataSet) -> bool:
     return True
+
+
+def _has_histograms(data: DataSet) -> bool:
+    return data.sides[0].templates is not None
 
 
 def _is_bare(data: DataSet) -> bool:
@@ -195,6 +218,7 @@ NONSENSE: dict[str, tuple[Callable[[DataSet], bool], str, _Change]] = {
     ),
     "lists of nothing": (_always, "ConditionError", _set(how="anti", emit="lists")),
     "a negative length": (_always, "ConditionError", _option(left_longest=-1)),
+    "a length of histograms": (_has_histograms, "ConditionError", _option(left_longest=5)),
     "an unknown unit": (_always, "ConditionError", _option(unit="fortnight")),
     "an open window": (
         _always, "ConditionError", lambda given, condition: condition.update(predicate=deadline(5)),

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from bench.hunt.chance import Chance
 from bench.hunt.data import DataSet
+from bench.hunt.templates import Templates
 
 
 def write_parquet(
@@ -107,6 +109,45 @@ def write_ipc(path: Path, table: pa.Table, chance: Chance) -> Path:
     return path
 
 
+def write_templates(folder: Path, data: DataSet, chance: Chance) -> dict[int, Path]:
+    """The templates of the sides that have some, each in a file of some kind and layout."""
+    found = {}
+    for number, side in enumerate(data.sides):
+        if side.templates is not None:
+            table = _template_table(side.templates, by_bucket=chance.happens(50))
+            nested = "masses" in table.column_names
+            kind = chance.choice((".parquet", ".arrow", ".feather", *[".csv"] * (not nested)))
+            found[number] = folder / f"templates-{number}{kind}"
+            _WRITERS[kind](table, found[number])
+    return found
+
+
+def _template_table(templates: Templates, *, by_bucket: bool) -> pa.Table:
+    """A row per bucket, or a row per template."""
+    ends = ("delay_lower", "delay_upper") if templates.delays else ("lower", "upper")
+    if not by_bucket:
+        ids, edges, masses = map(list, zip(*templates.given, strict=True))
+        name = "delays" if templates.delays else "edges"
+        return pa.table({"template": ids, name: edges, "masses": masses})
+    rows = [
+        (name, *bucket)
+        for name, edges, masses in templates.given
+        for bucket in zip(edges, edges[1:], masses, strict=False)
+    ]
+    columns = map(list, zip(*rows, strict=True))
+    return pa.table(dict(zip(("template", *ends, "mass"), columns, strict=True)))
+
+
+def _write_ipc_file(table: pa.Table, path: Path) -> None:
+    with pa.ipc.new_file(path, table.schema) as writer:
+        writer.write_table(table)
+
+
+_WRITERS: dict[str, Callable[[pa.Table, Path], Any]] = {
+    ".parquet": pq.write_table, ".csv": pa_csv.write_csv,
+    ".arrow": _write_ipc_file, ".feather": _write_ipc_file,
+}  # fmt: skip
+
 _CSV_TIMES = ("int64", "float64", "timestamp[us]", "timestamp_ntz[us]")
 _CSV_VALUES = ("string", "int64")
 _CSV_LATEST = 9 * 10**15
@@ -138,8 +179,9 @@ def write_csv(path: Path, data: DataSet, side: int) -> Path:
             times = [
                 _csv_time(row[i], given.types[i].family) for i in range(len(data.time_names(side)))
             ]
+            template = [] if given.templates is None else [row.template]
             extra = [] if data.extra is None else [row.extra]
-            writer.writerow([*times, row.number, *row.keys, *extra])
+            writer.writerow([*times, row.number, *row.keys, *template, *extra])
     return path
 
 

@@ -12,10 +12,12 @@ from fractions import Fraction
 
 from bench.hunt.columns import TimeType
 from bench.hunt.data import DataSet, Row
+from bench.hunt.templates import Shape, Templates
 
 LIMIT = 2**61
 """Times reach it nowhere, in ticks."""
 NOT_FINITE, RANGE, ORDER, LENGTH = "not_finite", "range", "order", "length"
+TEMPLATE = "template"
 
 
 class TooFineError(Exception):
@@ -33,12 +35,20 @@ class Event:
         Ticks; 0 where it matches nothing.
     matchable : bool
         Whether neither a time nor a key is null.
+    shape : Shape or None
+        Of a histogram.
     """
 
     row: Row
     low: int
     high: int
     matchable: bool
+    shape: Shape | None = None
+
+    @property
+    def buckets(self) -> Shape:
+        """Of a histogram, or the one of an interval."""
+        return ((self.low - self.high, 0, 1.0),) if self.shape is None else self.shape
 
 
 @dataclass(frozen=True)
@@ -76,7 +86,11 @@ def meaning_of(data: DataSet, side: int, longest: int | None = None) -> Meaning:
     too_fine = False
     for row in given.rows:
         try:
-            reason, event = _read(row, given.types, factors, longest)
+            if given.templates is None:
+                reason, event = _read(row, given.types, factors, longest)
+            else:
+                ticks = _ticks(row.low, given.types[0], factors[0])
+                reason, event = _read_histogram(row, ticks, given.templates)
         except TooFineError:
             too_fine = True
             continue
@@ -110,6 +124,24 @@ def _read(
     if any(key is None for key in row.keys):
         return None, nothing
     return None, Event(row, low, high, True)
+
+
+def _read_histogram(
+    row: Row, ticks: int | str | None, templates: Templates
+) -> tuple[str | None, Event]:
+    nothing = Event(row, 0, 0, False)
+    if not isinstance(ticks, int):
+        return ticks, nothing
+    found = templates.shape(row.template)
+    if found is None:
+        return TEMPLATE, nothing
+    high = ticks + found[0]
+    low = high + found[1][0][0]
+    if low <= -LIMIT or high >= LIMIT:
+        return RANGE, nothing
+    if any(key is None for key in row.keys):
+        return None, nothing
+    return None, Event(row, low, high, True, found[1])
 
 
 def _ticks(value: float | None, kind: TimeType, factor: Fraction) -> int | str | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from bench.hunt.data import DataSet
 from bench.hunt.meaning import Event, Meaning, meaning_of
+from bench.hunt.templates import shape_probability
 from cpu_fallback.reference.decision import decision_is_clear, qualifies, satisfaction_probability
 
 Partner = tuple[Fraction, Event]
@@ -75,13 +76,24 @@ class Oracle:
         ]
 
     def _probability(self, one: Event, other: Event) -> Fraction:
-        ends = one.low, one.high, other.low, other.high
-        return satisfaction_probability(*ends, self.data.lo, self.data.hi)
+        return event_probability(one, other, self.data.lo, self.data.hi)
+
+
+def event_probability(left: Event, right: Event, lo: int, hi: int) -> Fraction:
+    """The satisfaction probability of two events, by the reference."""
+    if left.shape is None is right.shape:
+        return satisfaction_probability(left.low, left.high, right.low, right.high, lo, hi)
+    return shape_probability(left.buckets, right.buckets, right.high - left.high, lo, hi)
 
 
 def clear_confidence(data: DataSet) -> float:
-    """The threshold, lowered until float64 can decide every pair as exact arithmetic does."""
+    """The threshold, lowered until float64 can decide every pair as exact arithmetic does.
+
+    Histograms are decided exactly, whatever the threshold.
+    """
     oracle, confidence = Oracle(data), data.confidence
+    if data.has_histograms:
+        return confidence
     found = {p for row in oracle.probabilities() for p, _ in row}
     while not all(decision_is_clear(p, confidence) for p in found):
         confidence *= 0.999
@@ -90,9 +102,10 @@ def clear_confidence(data: DataSet) -> float:
 
 def reference_row(event: Event) -> dict[str, Any]:
     """An event as `cpu_fallback.reference.join` takes it."""
-    return {"min_time": event.low, "max_time": event.high, "id": event.row.number}
+    ends = {"min_time": event.low, "max_time": event.high}
+    return {**ends, "id": event.row.number, "shape": event.shape}
 
 
-def reference_rows(partners: Sequence[Partner]) -> list[dict[str, Any]]:
-    """Partners likewise."""
-    return [reference_row(event) for _, event in partners]
+def reference_matches(partners: Sequence[Partner]) -> list[tuple[Fraction, dict[str, Any]]]:
+    """Partners likewise, with their probabilities."""
+    return [(p, reference_row(event)) for p, event in partners]

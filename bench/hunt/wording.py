@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 from bench.hunt.cases import Case
 from bench.hunt.jobs import arguments
+from bench.hunt.layouts import write_templates
 from coincide import CorrelateOptions
+from spark_plugin.worker.histograms import Histograms
 
 _SAME = ("unit", "invalid", "slices", "classes", "batch_pairs", "threads", "left_longest",
          "right_longest")  # fmt: skip
 
 
-def source_options(case: Case) -> dict[str, str]:
-    """Options of the data source ``coincide``, but for the files."""
+def source_options(case: Case, folder: Path) -> dict[str, str]:
+    """Options of the data source ``coincide``, but for the files; templates are written to a folder."""
     condition, given = arguments(case.data, case.job)
     predicate, options = condition.predicate, given["options"]
     lists = ("left_time", "right_time", "by", "left_columns", "right_columns")
-    found = {name: ",".join(given[name]) for name in lists}
+    found = _histograms(case, given, folder)
+    found |= {name: ",".join(given[name]) for name in lists}
     if not given["by"]:
         del found["by"]
     found |= {name: str(given[name]) for name in ("how", "emit", "probability")}
@@ -24,14 +30,27 @@ def source_options(case: Case) -> dict[str, str]:
     return found | _plain(options)
 
 
+def _histograms(case: Case, given: dict[str, Any], folder: Path) -> dict[str, str]:
+    """What sides of histograms are told by; of them, `given` keeps the column of times."""
+    found = {}
+    written = write_templates(folder, case.data, case.chance("templates"))
+    for number, side in enumerate(("left", "right")):
+        time = given[f"{side}_time"]
+        if isinstance(time, Histograms):
+            given[f"{side}_time"] = (time.time,)
+            found[f"{side}_template"] = time.template
+            found[f"{side}_templates"] = str(written[number])
+    return found
+
+
 def _plain(options: CorrelateOptions) -> dict[str, str]:
     values = {name: getattr(options, name) for name in _SAME}
     return {name: str(value) for name, value in values.items() if value is not None}
 
 
-def command_words(case: Case, engine: str) -> list[str]:
+def command_words(case: Case, folder: Path, engine: str) -> list[str]:
     """Options of ``coincide join``."""
-    found = source_options(case)
+    found = source_options(case, folder)
     lo, hi = found.pop("within").split(",")
     flag = found.pop("probability") == "True"
     if engine == "local":

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from coincide.compiled import compiled
 from coincide.condition import Window
-from coincide.templates.satisfaction import SatisfactionTimes
+from coincide.templates.satisfaction_times import SatisfactionTimes
 from coincide.templates.table import Buckets, TemplateTable
 from coincide.timestamps import HistogramEvents
 

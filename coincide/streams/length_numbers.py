@@ -10,7 +10,9 @@ import numpy as np
 from coincide.condition import Window
 from coincide.errors import MemoryBudgetError
 from coincide.sides import LEFT, SIDES
-from coincide.templates.satisfaction import MOST_PAIRS, SatisfactionTimes, satisfaction_times
+from coincide.templates.length_times import beside
+from coincide.templates.satisfaction import MOST_PAIRS, satisfaction_times
+from coincide.templates.satisfaction_times import SatisfactionTimes
 from coincide.templates.table import TemplateTable
 from coincide.timestamps.histograms import HistogramPairs
 
@@ -77,7 +79,7 @@ class LengthNumbers:
                 f" {other}_templates; round the intervals to fewer lengths, or give a larger most_lengths"
                 f" (at most {MOST_PAIRS // len(self._table):,})"
             )
-        times = _beside(self._known.times, self._solved(new), self._side)
+        times = beside(self._known.times, self._solved(new), self._side)
         return self._all_known(np.concatenate([self.lengths, new]), times)
 
     def _solved(self, lengths: np.ndarray) -> SatisfactionTimes:
@@ -133,33 +135,3 @@ class _Known(NamedTuple):
     def numbered(self, lengths: np.ndarray) -> np.ndarray:
         """The numbers of lengths that are known."""
         return self.numbers[np.searchsorted(self.ordered, lengths)]
-
-
-def _beside(old: SatisfactionTimes, new: SatisfactionTimes, axis: int) -> SatisfactionTimes:
-    """Two tables as one, of more left (axis 0) or right (axis 1) templates."""
-    first, last, gap_first, gap_last = (
-        np.concatenate([getattr(each, name) for each in (old, new)], at)
-        for name, at in (("first", axis), ("last", axis), ("gap_first", 0), ("gap_last", 0))
-    )
-    columns = first.shape[1]
-    pairs = np.concatenate(
-        [
-            _pairs_of_gaps(old, axis, 0, columns),
-            _pairs_of_gaps(new, axis, old.first.shape[axis], columns),
-        ]
-    )
-    order = np.argsort(pairs, kind="stable")
-    starts = np.zeros(first.size + 1 if pairs.size else 0, np.int64)
-    starts[1:] = np.cumsum(np.bincount(pairs, minlength=first.size)) if pairs.size else 0
-    return SatisfactionTimes(first, last, starts, gap_first[order], gap_last[order])
-
-
-def _pairs_of_gaps(times: SatisfactionTimes, axis: int, shift: int, columns: int) -> np.ndarray:
-    """The pair of each gap, in a table of so many columns in which this one is moved along an axis."""
-    counts = np.diff(times.gap_starts)
-    rows, column = np.divmod(
-        np.repeat(np.arange(counts.size), counts), max(1, times.first.shape[1])
-    )
-    return (
-        (rows + (shift if axis == LEFT else 0)) * columns + column + (shift if axis != LEFT else 0)
-    )

@@ -6,7 +6,7 @@ import numpy as np
 
 from coincide.compiled import compiled
 from coincide.shape_classes import ShapeClasses
-from coincide.templates.satisfaction import SatisfactionTimes
+from coincide.templates.satisfaction_times import SatisfactionTimes
 
 _FAR = 2**62
 

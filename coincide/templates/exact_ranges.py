@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import pairwise
 
 from coincide.condition import Window
 from coincide.templates.exact import ExactTemplate, allowance, exact_tail, outside
+from coincide.templates.narrow import QUALIFIES
 
 Range = tuple[int, int]
 
@@ -41,8 +42,35 @@ def exact_ranges(
     """
     points = sorted({first, last + 1} | {p for p in _kinks(x, y, window) if first < p <= last})
     bound = allowance(window.confidence)
+    return _joined(_undecided(x, y, window, bound, points))
+
+
+def with_undecided(
+    x: ExactTemplate, y: ExactTemplate, window: Window, pieces: Iterable[tuple[int, int, int]]
+) -> list[Range]:
+    """All ranges of s that qualify, of some that do and others that floats could not decide.
+
+    Parameters
+    ----------
+    x, y, window
+        As `exact_ranges`.
+    pieces : iterable of (int, int, int)
+        First and last s, ascending, and whether they qualify: `coincide.templates.narrow.QUALIFIES`, or not
+        known.
+    """
+    return _joined(
+        found
+        for first, last, state in pieces
+        for found in (
+            [(first, last)] if state == QUALIFIES else exact_ranges(x, y, window, first, last)
+        )
+    )
+
+
+def _joined(ranges: Iterable[Range]) -> list[Range]:
+    """Ascending ranges, those that follow one another as one."""
     found: list[Range] = []
-    for low, high in _undecided(x, y, window, bound, points):
+    for low, high in ranges:
         if found and found[-1][1] == low - 1:
             found[-1] = (found[-1][0], high)
         else:

@@ -79,7 +79,11 @@ def fitted_to_delays(
         )
     everything = np.sort(np.concatenate([np.empty(0, np.int64), *delays.values()]))
     if everything.size < fewest:
-        raise DataError(f"there are {everything.size} delays, fewer than {fewest}; measure more")
+        whose = f"template {brief(min(few))}: " if few else ""
+        raise DataError(
+            f"{whose}all ids together have {everything.size} delays, fewer than {fewest}; measure more, or"
+            " lower fewest="
+        )
     given, distance, error = {}, {}, {}
     for name, values in delays.items():
         ordered = np.sort(values)

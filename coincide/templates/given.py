@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational, Real
 
@@ -15,8 +16,8 @@ from coincide.templates.table import TemplateTable, template_table
 from coincide.templates.template import Template
 from coincide.units import NANOSECONDS_PER_UNIT, Tick, parse_duration, unit_name
 
-Edge = int | float | str
-"""An int or a float counts `unit`; a string is a duration such as ``"40ms"``."""
+Edge = int | float | Decimal | str
+"""A number counts `unit`; a string is a duration such as ``"40ms"``."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class GivenTemplate:
 
     Parameters
     ----------
-    edges : tuple of int, float or str, length n + 1
+    edges : tuple of int, float, Decimal or str, length n + 1
         Ends of the buckets, not falling.
     masses : tuple of float, length n
         Probabilities of the buckets, summing to 1.
@@ -125,4 +126,6 @@ def _exact(edge: object) -> Fraction | None:
         return None
     if isinstance(edge, Rational):
         return Fraction(int(edge.numerator), int(edge.denominator))  # NumPy's would overflow
+    if isinstance(edge, Decimal):
+        return Fraction(edge) if edge.is_finite() else None
     return Fraction(float(edge)) if isinstance(edge, Real) and math.isfinite(edge) else None

@@ -2,8 +2,8 @@
 
 The probability outside of the window, as a function of s, is quadratic between the points where an end of
 the window passes from one pair of buckets to another. One tail only falls and the other only rises, so
-both ends of a stretch bound all between: most stretches are decided by that. What remains is cut at the
-points, and then at the vertex of its quadratic.
+both ends of a stretch bound all between: most is decided by halving. What remains is cut at the points,
+and then at the vertex of its quadratic.
 """
 
 from __future__ import annotations
@@ -19,9 +19,16 @@ _CLEAR = 1e-10
 """Relative distance from the bound beyond which rounding of a vertex's place cannot matter."""
 
 
-@compiled(allocates=True)
-def ranges_of_pair(x, i, y, j, lo, hi, bound, first, last, points, out):
-    """The ranges of s in which a pair qualifies.
+_HALVINGS = 4
+"""Cuts in the middle, before points are looked for."""
+
+_FEW = 8
+"""So many integers are decided one by one."""
+
+
+@compiled
+def ranges_of_pair(x, i, y, j, lo, hi, bound, first, last, scratch):
+    """The ranges of s in which a pair qualifies, and those that floats cannot decide.
 
     Parameters
     ----------
@@ -33,61 +40,86 @@ def ranges_of_pair(x, i, y, j, lo, hi, bound, first, last, points, out):
         Most probability outside of it.
     first, last : int64
         None qualifies outside of these.
-    points : int64 array, shape (P,), ascending
-        Where stretches begin, from first on; a last one is last + 1.
-    out : int64 array, shape (P + 2, 2), written
-        First and last s of each range; at most one range more than stretches.
+    scratch : tuple of arrays, written
+        As `_new_scratch`. The first one then holds the first and last s and the state of each range, of
+        those that qualify or are unsure; none follows another one of its state.
 
     Returns
     -------
     int64
-        How many ranges; -1 if floats cannot tell.
+        How many ranges.
     """
-    # What is outside of the window on either side, by point; below 0 where nobody has asked yet.
-    below, above = np.full(points.size, -1.0), np.full(points.size, -1.0)
-    # A stack of runs of stretches to look at, the earliest on top.
-    froms, tos = np.empty(points.size + 2, np.int64), np.empty(points.size + 2, np.int64)
-    froms[0], tos[0] = 0, points.size - 1
-    depth, found = 1, 0
+    out, ends, tails = scratch
+    # A stack of stretches to look at, the earliest on top: start, end and depth of each, and what is
+    # outside of the window on either side at its start and at its end.
+    ends[0, 0], ends[0, 1], ends[0, 2] = first, last + 1, 0
+    tails[0, 0], tails[0, 1] = _tails(x, i, y, j, lo, hi, first)
+    tails[0, 2], tails[0, 3] = _tails(x, i, y, j, lo, hi, last + 1)
+    depth, found = 1, np.int64(0)
     doubt = 4.0 * relative_error(x, i, y, j)
+    jumps = _has_instants(x, i) and _has_instants(y, j)
     while depth:
         depth -= 1
-        a, b = froms[depth], tos[depth]
-        for point in (a, b):
-            if below[point] < 0.0:
-                below[point] = tail(y, j, x, i, points[point] - lo)[0]
-                above[point] = tail(x, i, y, j, hi - points[point])[0]
+        start, end, level = ends[depth, 0], ends[depth, 1], ends[depth, 2]
         # One tail only falls as s grows, the other only rises: ends bound all between.
-        if _state(below[a] + above[b], bound, doubt) == QUALIFIES:
-            found = _added(out, found, points[a], points[b] - 1)
-        elif _state(below[b] + above[a], bound, doubt) == FAILS:
+        if _state(tails[depth, 0] + tails[depth, 3], bound, doubt) == QUALIFIES:
+            found = _added(out, found, start, end - 1, QUALIFIES)
             continue
-        elif b - a > 1:
-            middle = (a + b) >> 1
-            froms[depth], tos[depth] = middle, b
-            froms[depth + 1], tos[depth + 1] = a, middle
-            depth += 2
-        else:
-            piece = points[a], points[b] - 1
-            found = _of_piece(x, i, y, j, lo, hi, bound, *piece, out, found)
-            if found < 0:
-                return -1
+        if _state(tails[depth, 2] + tails[depth, 1], bound, doubt) == FAILS:
+            continue
+        cut = start
+        if end - start > _FEW:
+            cut = (start + end) >> 1
+            if level >= _HALVINGS:
+                cut = _point_near(x, i, y, j, lo, hi, start, end, cut, jumps)
+        if cut == start:
+            found = _of_piece(x, i, y, j, lo, hi, bound, start, end - 1, out, found)
+            continue
+        below, above = _tails(x, i, y, j, lo, hi, cut)
+        ends[depth + 1, 0], ends[depth + 1, 1], ends[depth + 1, 2] = start, cut, level + 1
+        tails[depth + 1, 0], tails[depth + 1, 1] = tails[depth, 0], tails[depth, 1]
+        tails[depth + 1, 2], tails[depth + 1, 3] = below, above
+        ends[depth, 0], ends[depth, 2] = cut, level + 1
+        tails[depth, 0], tails[depth, 1] = below, above
+        depth += 2
     return found
 
 
 @compiled(forceinline=True)
-def _added(out, found, start, stop):
+def _added(out, found, start, stop, state):
     """Add a range, joined to the last one if it follows it."""
-    if found and out[found - 1, 1] == start - 1:
+    if found and out[found - 1, 1] == start - 1 and out[found - 1, 2] == state:
         out[found - 1, 1] = stop
         return found
-    out[found, 0], out[found, 1] = start, stop
+    out[found, 0], out[found, 1], out[found, 2] = start, stop, state
     return found + 1
 
 
 @compiled
+def _tails(x, i, y, j, lo, hi, s):
+    """What is outside of the window, before it and after it."""
+    return tail(y, j, x, i, s - lo)[0], tail(x, i, y, j, hi - s)[0]
+
+
+@compiled
+def _point_near(x, i, y, j, lo, hi, start, end, middle, jumps):
+    """The point between start and end that is nearest to the middle; `start` if there is none."""
+    best = start
+    for a in range(x.starts[i], x.starts[i + 1]):
+        for b in range(y.starts[j], y.starts[j + 1]):
+            apart = y.edges[b] - x.edges[a]
+            for at in (lo - apart, hi - apart):
+                # Where an instant meets an instant it jumps: what follows begins a piece, too.
+                for point in (at, at + 1) if jumps else (at, at):
+                    if start < point < end and abs(point - middle) < abs(best - middle):
+                        best = point
+    return best
+
+
+@compiled
 def _outside(x, i, y, j, lo, hi, s):
-    return tail(y, j, x, i, s - lo)[0] + tail(x, i, y, j, hi - s)[0]
+    below, above = _tails(x, i, y, j, lo, hi, s)
+    return below + above
 
 
 @compiled(forceinline=True)
@@ -105,63 +137,89 @@ def _state_at(x, i, y, j, lo, hi, bound, s):
 
 @compiled
 def _of_piece(x, i, y, j, lo, hi, bound, start, stop, out, found):
-    """Add the ranges of a stretch on which the probability is one quadratic; -1 if floats cannot tell."""
-    if stop - start < 8:
+    """Add the ranges of a stretch that is short, or on which the probability is one quadratic."""
+    if stop - start < _FEW:
         for s in range(start, stop + 1):
             state = _state_at(x, i, y, j, lo, hi, bound, s)
-            if state == UNSURE:
-                return -1
-            if state == QUALIFIES:
-                found = _added(out, found, s, s)
+            if state != FAILS:
+                found = _added(out, found, s, s, state)
         return found
     middle = (start + stop) >> 1
     ends = _outside(x, i, y, j, lo, hi, start), _outside(x, i, y, j, lo, hi, stop)
     between = _outside(x, i, y, j, lo, hi, middle)
-    vertex = _vertex(float(middle - start), float(stop - middle), ends[0], between, ends[1])
+    slope, bend = _parabola(float(middle - start), float(stop - middle), ends[0], between, ends[1])
+    vertex = _turn(slope, bend, float(stop - start))
     # The last integer before it turns, and the first one after.
     turn = middle + np.int64(np.floor(min(max(vertex, start - middle), stop - middle - 1.0)))
     turned = _outside(x, i, y, j, lo, hi, turn), _outside(x, i, y, j, lo, hi, turn + 1)
     for value in (ends[0], turned[0], turned[1], ends[1]):
         # A vertex is flat: a little beside it the value is the same, unless it is close to the bound.
         if abs(value - bound) <= _CLEAR * max(bound, value):
-            return -1
-    found = _of_slope(x, i, y, j, lo, hi, bound, start, turn, out, found)
-    if found >= 0:
-        found = _of_slope(x, i, y, j, lo, hi, bound, turn + 1, stop, out, found)
+            return _added(out, found, start, stop, UNSURE)
+    for low, high in ((start, turn), (turn + 1, stop)):
+        root = _root(slope, bend, between - bound, float(low - middle), float(high - middle))
+        near = middle + np.int64(np.floor(root))
+        found = _of_slope(x, i, y, j, lo, hi, bound, low, high, near, out, found)
     return found
 
 
 @compiled(forceinline=True)
-def _vertex(before, after, first, middle, last):
-    """Where the parabola through three values turns, from the middle one; far off where it is a line."""
+def _parabola(before, after, first, middle, last):
+    """Slope and half the bend, at the middle one, of the parabola through three values."""
     falling, rising = (middle - first) / before, (last - middle) / after
-    bend = (rising - falling) / (before + after)
-    slope = (falling * after + rising * before) / (before + after)
+    return (falling * after + rising * before) / (before + after), (rising - falling) / (
+        before + after
+    )
+
+
+@compiled(forceinline=True)
+def _turn(slope, bend, far):
+    """Where a parabola turns, from the middle; far off where it is a line."""
     if bend == 0.0:
-        return 2.0 * before if slope <= 0.0 else -2.0 * before
+        return far if slope <= 0.0 else -far
     return -slope / (2.0 * bend)
 
 
+@compiled(forceinline=True)
+def _root(slope, bend, middle, low, high):
+    """Where a parabola is 0, of what is between low and high; from the middle, where it has a value."""
+    square = slope * slope - 4.0 * bend * middle
+    if square < 0.0:
+        return low
+    half = -0.5 * (slope + np.copysign(np.sqrt(square), slope))
+    for above, below in ((half, bend), (middle, half)):
+        if below != 0.0 and low <= above / below <= high:
+            return above / below
+    return low
+
+
 @compiled
-def _of_slope(x, i, y, j, lo, hi, bound, start, stop, out, found):
-    """Add the range of a stretch on which the probability only rises or only falls; -1 if unclear."""
+def _of_slope(x, i, y, j, lo, hi, bound, start, stop, near, out, found):
+    """Add the ranges of a stretch on which the probability only rises or only falls, from `near` on."""
     first = _state_at(x, i, y, j, lo, hi, bound, start)
     last = _state_at(x, i, y, j, lo, hi, bound, stop)
-    if first == UNSURE or last == UNSURE:
-        return -1
     if first == last:
-        return _added(out, found, start, stop) if first == QUALIFIES else found
-    low, high = start, stop
+        return found if first == FAILS else _added(out, found, start, stop, first)
+    low, high, tries = start, stop, 0
     while high - low > 1:
-        s = (low + high) >> 1
+        s = near + (0, 1, -1, 2)[tries] if tries < 4 else (low + high) >> 1
+        tries += 1
+        if not low < s < high:
+            continue
         state = _state_at(x, i, y, j, lo, hi, bound, s)
         if state == UNSURE:
-            return -1
+            break
         if state == first:
             low = s
         else:
             high = s
-    return _added(out, found, start, low) if first == QUALIFIES else _added(out, found, high, stop)
+    if first == QUALIFIES:
+        found = _added(out, found, start, low, QUALIFIES)
+    if high - low > 1:
+        found = _added(out, found, low + 1, high - 1, UNSURE)
+    if last == QUALIFIES:
+        found = _added(out, found, high, stop, QUALIFIES)
+    return found
 
 
 @compiled(allocates=True)
@@ -182,57 +240,62 @@ def narrow_rows(x, y, lo, hi, bound, start, stop, first, last):
     -------
     int64 array, shape (G, 3)
         Gaps between ranges, by pair: the pair's place in `first`, and the gap's first and last s.
-    int64 array, shape (U,)
-        Places of pairs that floats cannot decide; they are left as they were.
+    int64 array, shape (U, 4)
+        Ranges of the pairs of which floats cannot decide all: place, first and last s, state. These pairs
+        are left as they were.
     """
-    most = 0
-    for j in range(y.starts.size - 1):
-        most = max(most, y.starts[j + 1] - y.starts[j])
-    gaps, unsure = np.empty((64, 3), np.int64), np.empty((stop - start) * first.shape[1], np.int64)
+    scratch = _new_scratch(x, y, start, stop)
+    out = scratch[0]
+    gaps, pieces = np.empty((64, 3), np.int64), np.empty((16, 4), np.int64)
     held = doubtful = 0
     for i in range(start, stop):
-        room = 4 * (x.starts[i + 1] - x.starts[i]) * most + 2
-        out = np.empty((room + 2, 2), np.int64)
         for j in range(first.shape[1]):
             if hi - lo >= -x.edges[x.starts[i]] - y.edges[y.starts[j]] or first[i, j] > last[i, j]:
                 continue
-            points = _points(x, i, y, j, lo, hi, first[i, j], last[i, j])
-            found = ranges_of_pair(x, i, y, j, lo, hi, bound, first[i, j], last[i, j], points, out)
             place = i * first.shape[1] + j
-            if found < 0:
-                unsure[doubtful] = place
-                doubtful += 1
+            ends = first[i, j], last[i, j]
+            found = ranges_of_pair(x, i, y, j, lo, hi, bound, *ends, scratch)
+            is_sure = True
+            for r in range(found):
+                is_sure &= out[r, 2] != UNSURE
+            if not is_sure:
+                pieces = _with_room(pieces, doubtful, found)
+                for r in range(found):
+                    pieces[doubtful, 0] = place
+                    copy_into(pieces[doubtful, 1:], out[r])
+                    doubtful += 1
                 continue
             first[i, j], last[i, j] = (out[0, 0], out[found - 1, 1]) if found else (1, 0)
-            while held + found > gaps.shape[0]:
-                grown = np.empty((2 * gaps.shape[0], 3), np.int64)
-                for g in range(held):
-                    copy_into(grown[g], gaps[g])
-                gaps = grown
+            gaps = _with_room(gaps, held, found)
             for r in range(1, found):
                 gaps[held, 0] = place
                 gaps[held, 1], gaps[held, 2] = out[r - 1, 1] + 1, out[r, 0] - 1
                 held += 1
-    return gaps[:held].copy(), unsure[:doubtful].copy()
+    return gaps[:held].copy(), pieces[:doubtful].copy()
 
 
 @compiled(allocates=True)
-def _points(x, i, y, j, lo, hi, first, last):
-    """Where stretches begin: at first, wherever an edge meets an edge, and at last + 1."""
-    own, other = x.starts[i + 1] - x.starts[i], y.starts[j + 1] - y.starts[j]
-    points = np.empty(4 * own * other + 2, np.int64)
-    points[0], points[1] = first, last + 1
-    count = 2
-    jumps = _has_instants(x, i) and _has_instants(y, j)
-    for a in range(x.starts[i], x.starts[i + 1]):
-        for b in range(y.starts[j], y.starts[j + 1]):
-            apart = y.edges[b] - x.edges[a]
-            for at in (lo - apart, hi - apart):
-                for point in (at, at + 1) if jumps else (at, at):
-                    if first < point <= last:
-                        points[count] = point
-                        count += 1
-    return np.unique(points[:count])
+def _new_scratch(x, y, start, stop):
+    """Room for ranges of any pair of some templates of X with one of Y, and for a stack of stretches."""
+    own = other = 0
+    for i in range(start, stop):
+        own = max(own, x.starts[i + 1] - x.starts[i])
+    for j in range(y.starts.size - 1):
+        other = max(other, y.starts[j + 1] - y.starts[j])
+    stretches = 4 * own * other + 2**_HALVINGS + 2
+    ranges = np.empty((_FEW * stretches, 3), np.int64)
+    return ranges, np.empty((stretches, 3), np.int64), np.empty((stretches, 4), np.float64)
+
+
+@compiled(allocates=True)
+def _with_room(rows, held, more):
+    """An array with room for more rows than those that it holds."""
+    if held + more <= rows.shape[0]:
+        return rows
+    grown = np.empty((2 * (held + more), rows.shape[1]), np.int64)
+    for r in range(held):
+        copy_into(grown[r], rows[r])
+    return grown
 
 
 @compiled

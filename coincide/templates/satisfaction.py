@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from statistics import NormalDist
@@ -20,10 +19,13 @@ import numpy as np
 from coincide.condition import Window
 from coincide.errors import MemoryBudgetError
 from coincide.probability import DECISION_SLACK
+from coincide.sides import LEFT, RIGHT
 from coincide.templates.exact import allowance, exact_of
-from coincide.templates.exact_ranges import exact_ranges, least_beyond_exactly
+from coincide.templates.exact_ranges import least_beyond_exactly, with_undecided
+from coincide.templates.length_times import LengthTimes
 from coincide.templates.narrow import narrow_rows
 from coincide.templates.quantiles import Guess, least_beyond
+from coincide.templates.satisfaction_times import SatisfactionTimes
 from coincide.templates.table import TemplateTable
 
 MOST_PAIRS = 1 << 26
@@ -36,44 +38,6 @@ _FEW_PAIRS = 4096
 """For so few a second thread is not worth its start."""
 
 _BLOCKS_PER_THREAD = 4
-
-
-@dataclass(frozen=True, eq=False)
-class SatisfactionTimes:
-    """Which s = max_right - max_left qualify, by pair of templates.
-
-    Parameters
-    ----------
-    first, last : int64 arrays, shape (left templates, right templates)
-        The least and the largest that does, ticks; (1, 0) where none does.
-    gap_starts : int64 array, shape (pairs + 1,), or (0,) if there is no gap
-        Where the gaps of each pair begin; pairs row by row.
-    gap_first, gap_last : int64 arrays, shape (gaps,)
-        What between `first` and `last` does not qualify.
-    """
-
-    first: np.ndarray
-    last: np.ndarray
-    gap_starts: np.ndarray
-    gap_first: np.ndarray
-    gap_last: np.ndarray
-
-    def ranges(self, left: int, right: int) -> list[tuple[int, int]]:
-        """The ranges of a pair of templates, ascending, both ends inclusive."""
-        first, last = int(self.first[left, right]), int(self.last[left, right])
-        if first > last:
-            return []
-        gaps = slice(0)
-        if self.gap_starts.size:
-            pair = left * self.first.shape[1] + right
-            gaps = slice(int(self.gap_starts[pair]), int(self.gap_starts[pair + 1]))
-        ends = [first]
-        for low, high in zip(
-            self.gap_first[gaps].tolist(), self.gap_last[gaps].tolist(), strict=True
-        ):
-            ends += [low - 1, high + 1]
-        ends.append(last)
-        return list(zip(ends[::2], ends[1::2], strict=True))
 
 
 def satisfaction_times(
@@ -89,18 +53,36 @@ def satisfaction_times(
     MemoryBudgetError
         If there are more than 2**26 pairs of templates.
     """
-    return (_kept_times if _is_kept(left, right) else _times)(left, right, window)
+    if _is_kept(left, right):
+        return _kept_times(left, right, window)
+    if bool(left.ids) == bool(right.ids):
+        return _times(left, right, window)
+    if left.ids:
+        return _length_times(left, RIGHT, window).of(right.lengths)
+    return _length_times(right, LEFT, window).of(left.lengths)
 
 
 def forget() -> None:
     """Let go of the tables that are kept."""
     _kept_times.cache_clear()
     _kept_quantiles.cache_clear()
+    _length_times.cache_clear()
 
 
 def _is_kept(left: TemplateTable, right: TemplateTable) -> bool:
     """Whether a table may be asked for again, and is not large: not those of lengths, without names."""
     return bool(left.ids and right.ids) and len(left) * len(right) <= _MOST_KEPT
+
+
+@lru_cache(maxsize=4)
+def _length_times(table: TemplateTable, side: int, window: Window) -> LengthTimes:
+    """The lengths of intervals on a side that have met templates on the other one."""
+
+    def solve(lengths: np.ndarray) -> SatisfactionTimes:
+        own = TemplateTable.of_lengths(lengths)
+        return _times(*(own, table) if side == LEFT else (table, own), window)
+
+    return LengthTimes(side, _MOST_KEPT // len(table), solve)
 
 
 def _times(left: TemplateTable, right: TemplateTable, window: Window) -> SatisfactionTimes:
@@ -176,11 +158,12 @@ def _narrow(
     bound = 1.0 - window.confidence + DECISION_SLACK
     given = left.buckets, right.buckets, window.lo, window.hi, bound
     parts = _in_blocks(len(left), first.size, lambda a, b: narrow_rows(*given, a, b, first, last))
+    pieces = np.concatenate([rest for _, rest in parts])
     exact = []
-    for place in np.concatenate([unsure for _, unsure in parts]).tolist():
+    for place in np.unique(pieces[:, 0]).tolist():
         i, j = divmod(place, len(right))
-        ends = int(first[i, j]), int(last[i, j])
-        found = exact_ranges(exact_of(left, i), exact_of(right, j), window, *ends)
+        own = pieces[pieces[:, 0] == place, 1:].tolist()
+        found = with_undecided(exact_of(left, i), exact_of(right, j), window, own)
         first[i, j], last[i, j] = (found[0][0], found[-1][1]) if found else (1, 0)
         exact += [(place, a[1] + 1, b[0] - 1) for a, b in pairwise(found)]
     return np.concatenate(

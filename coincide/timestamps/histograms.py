@@ -7,6 +7,7 @@ each other. `coincide.timestamps.mixed` has what meets intervals.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -19,16 +20,21 @@ from coincide.class_choice import Costs, Population, cheapest_classes
 from coincide.condition import Window
 from coincide.length_classes import class_ends
 from coincide.probability import distance_from_middle
+from coincide.rounding import product
 from coincide.shape_classes import ShapeClasses
 from coincide.sides import LEFT
 from coincide.templates.class_bands import class_bands, class_extremes
-from coincide.templates.satisfaction import SatisfactionTimes, satisfaction_times
+from coincide.templates.satisfaction import satisfaction_times
+from coincide.templates.satisfaction_times import SatisfactionTimes
 from coincide.templates.table import Buckets, TemplateTable
 from coincide.templates.tails import window_tails
 from coincide.timestamps.protocol import Events, PairModel
 
 _COSTS = Costs(probe=2.0)
 """As of intervals, but for a probe: two comparisons with a row of the table."""
+
+_MERITS = 2.0**40
+"""Of partners for `emit="best"`: probabilities are told apart to one part in so many."""
 
 _STREAM_CLASSES = 6
 """Of a side, unless something else is said."""
@@ -145,7 +151,10 @@ class HistogramRule(NamedTuple):
         return max(0.0, 1.0 - outside)
 
     def merit(self, s, left, right):  # noqa: D102
-        return self.probability(s, left, right) if self.qualifies(s, left, right) else -1.0
+        if not self.qualifies(s, left, right):
+            return -1.0
+        # A sum over buckets in another order errs otherwise: what is equal must stay so.
+        return math.floor(product(self.probability(s, left, right), _MERITS) + 0.5) / _MERITS
 
     def distance(self, s, left, right):  # noqa: D102
         # Of the middles of the supports, as of intervals.

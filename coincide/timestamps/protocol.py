@@ -39,7 +39,10 @@ class Rule(Protocol):
         """The satisfaction probability of a pair: float64."""
 
     def merit(self, s: int, left: int, right: int) -> float:
-        """The satisfaction probability of a pair that qualifies; below 0 for one that does not."""
+        """By what pairs that qualify are ranked: the satisfaction probability, of histograms rounded.
+
+        Below 0 for a pair that does not qualify.
+        """
 
     def distance(self, s: int, left: int, right: int) -> np.uint64:
         """How far a pair is from the middle of the window, half ticks: the nearest of equals is best."""

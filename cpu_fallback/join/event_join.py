@@ -132,18 +132,18 @@ class EventJoin(CountedJoin):
         int64 array, shape (stop - start,)
             Target position, -1 for none.
         float64 array, shape (stop - start,)
-            Its satisfaction probability, NaN for none.
+            Its merit: `coincide.timestamps.protocol.Rule`; NaN for none.
         JoinCounters
             Of these positions.
         """
-        best, probabilities = np.empty(stop - start, np.int64), np.empty(stop - start)
+        best, merits = np.empty(stop - start, np.int64), np.empty(stop - start)
         tally = np.zeros(3, np.int64)
         # In blocks, between which Python can be interrupted: a burst has a great many candidates.
         for a in range(start, stop, _INTERRUPTIBLE_BLOCK):
             b = min(a + _INTERRUPTIBLE_BLOCK, stop)
-            found = best[a - start : b - start], probabilities[a - start : b - start]
+            found = best[a - start : b - start], merits[a - start : b - start]
             tally += kernels.best_block(a, b, self._sides, ranks, *found)
-        return best, probabilities, JoinCounters.of_tally(*tally.tolist())
+        return best, merits, JoinCounters.of_tally(*tally.tolist())
 
     def _fill(
         self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray, both: bool

@@ -110,7 +110,7 @@ def fill_block(
 
 
 @compiled(allocates=True)
-def best_block(start, stop, sides, ranks, best, probabilities):
+def best_block(start, stop, sides, ranks, best, merits):
     """Find the most probable partner of the base events start ... stop.
 
     Ties go to the smaller distance from the middle of the window, then to the smaller rank.
@@ -123,8 +123,8 @@ def best_block(start, stop, sides, ranks, best, probabilities):
         Order among targets for ties, by position in the target buffer.
     best : int64 array, shape (stop - start,), written
         Position of the partner in the target buffer, -1 for none.
-    probabilities : float64 array, shape (stop - start,), written
-        Its satisfaction probability, NaN for none.
+    merits : float64 array, shape (stop - start,), written
+        Its merit: `coincide.timestamps.protocol.Rule`; NaN for none.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def best_block(start, stop, sides, ranks, best, probabilities):
     """
     tally = np.zeros(3, np.int64)
     best[:] = -1
-    probabilities[:] = np.nan
+    merits[:] = np.nan
     base, targets, rule = sides.base, sides.targets, sides.rule
     scratch = new_scratch(sides.bands)
     group, i = group_of(base, start), start
@@ -155,7 +155,7 @@ def best_block(start, stop, sides, ranks, best, probabilities):
                     ):
                         top = p
                         best[e - start] = t
-                        probabilities[e - start] = p
+                        merits[e - start] = p
                 tally[SURE] += shell - inner
                 tally[PROBED] += inner - first + last - shell
                 tally[PROBED_PAIRS] += qualified - (shell - inner)

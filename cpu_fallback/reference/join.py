@@ -232,21 +232,48 @@ def best_is_acceptable(
         True if the choice is acceptable.
     """
     matches = _matches(left_row, right_rows, lo, hi, confidence, by)
+    return best_of_matches_is_acceptable(left_row, matches, chosen_id, lo, hi, tolerance)
+
+
+def best_of_matches_is_acceptable(
+    left_row: Row,
+    matches: Sequence[Match],
+    chosen_id: Any,
+    lo: int,
+    hi: int,
+    tolerance: Fraction,
+    step: Fraction | None = None,
+) -> bool:
+    """The same of given partners with their probabilities, whatever their timestamps are.
+
+    A row may have a ``shape``, which timestamps of the same ends have in common or not. With a `step`,
+    to multiples of which probabilities are rounded before they are compared, the tie rule is demanded of
+    all that are equal, unless rounding might part them.
+    """
     if chosen_id is None or not matches:
         return chosen_id is None and not matches
     enough = max(p for p, _ in matches) - tolerance
 
     def acceptable(chosen: Match) -> bool:
-        beaten = any(_surely_before(left_row, other, chosen, lo, hi) for other in matches)
+        beaten = any(_surely_before(left_row, other, chosen, lo, hi, step) for other in matches)
         return chosen[0] >= enough and not beaten
 
     return any(acceptable(match) for match in matches if match[1]["id"] == chosen_id)
 
 
-def _surely_before(left_row: Row, first: Match, second: Match, lo: int, hi: int) -> bool:
+def _surely_before(
+    left_row: Row, first: Match, second: Match, lo: int, hi: int, step: Fraction | None
+) -> bool:
     """Whether `first` wins the tie with `second` whatever the rounding."""
-    both_certain = first[0] == second[0] == 1
-    same_times = all(first[1][name] == second[1][name] for name in ("min_time", "max_time"))
-    if not both_certain and not same_times:
+    are_equal = first[0] == second[0]
+    sure_tie = are_equal and (first[0] == 1 or (step is not None and _is_inside(first[0], step)))
+    names = ("min_time", "max_time", "shape")
+    same_times = all(first[1].get(name) == second[1].get(name) for name in names)
+    if not sure_tie and not same_times:
         return False
     return _tie_order(left_row, first[1], lo, hi) < _tie_order(left_row, second[1], lo, hi)
+
+
+def _is_inside(p: Fraction, step: Fraction) -> bool:
+    """Whether all numbers near a probability are rounded alike."""
+    return round((p - BEST_TOLERANCE) / step) == round((p + BEST_TOLERANCE) / step)

@@ -35,7 +35,7 @@ def find_best(banded: BandedSides, ranks: Any, start: int, stop: int) -> _Best:
     int64 array, shape (stop - start,)
         Rank of the partner, the largest int64 for none.
     float64 array, shape (stop - start,)
-        Its probability, -inf for none.
+        Its merit, -inf for none.
     int64 array, shape (3,)
         The tally, as `Block.tally`.
     """
@@ -77,7 +77,7 @@ class Candidates:
     def best(self, ranks: Any) -> _Best:
         """The best of them, as `find_best`.
 
-        Three times over the candidates: highest probability, least distance among those, least rank.
+        Three times over the candidates: highest merit, least distance among those, least rank.
         """
         spans, events = self._spans, self._stop - self._start
         top = filled(events, -np.inf, np.float64)

@@ -162,11 +162,11 @@ class EventJoin(CountedJoin):
         int64 array, shape (stop - start,)
             Target position, -1 for none.
         float64 array, shape (stop - start,)
-            Its satisfaction probability, NaN for none.
+            Its merit: `coincide.timestamps.protocol.Rule`; NaN for none.
         JoinCounters
             Of these positions.
         """
-        best, probabilities = np.full(stop - start, -1, np.int64), np.full(stop - start, np.nan)
+        best, merits = np.full(stop - start, -1, np.int64), np.full(stop - start, np.nan)
         tally = np.zeros(3, np.int64)
 
         def choose(a: int, b: int) -> None:
@@ -174,13 +174,13 @@ class EventJoin(CountedJoin):
             chosen, highest, found = find_best(self._banded, places, a, b)
             some = np.flatnonzero(highest > -np.inf)
             best[a - start + some] = positions[chosen[some]]
-            probabilities[a - start + some] = highest[some]
+            merits[a - start + some] = highest[some]
             np.add(tally, found, out=tally)
 
         with _DEVICE, translated():
             for a, b in self._banded.blocks(start, stop):
                 in_parts(choose, a, b)
-        return best, probabilities, JoinCounters.of_tally(*tally.tolist())
+        return best, merits, JoinCounters.of_tally(*tally.tolist())
 
     def _fill(self, start: int, stop: int, values: _Values) -> tuple[np.ndarray, np.ndarray]:
         offsets = self.offsets

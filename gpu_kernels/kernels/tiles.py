@@ -169,7 +169,7 @@ def copy(run, spans, places, owners, both, base_values, target_values, base_out,
 
 @rule_kernel(_candidates_and(F64_ARRAY, I64_ARRAY))
 def most_probable(sides, run, spans, scan, owners, top, qualified):
-    """Find the highest probability among the candidates of each base event.
+    """Find the highest merit among the candidates of each base event.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def most_probable(sides, run, spans, scan, owners, top, qualified):
     owners : int64 array, shape (tiles + 1,)
         As `probe`, of this scan.
     top : float64 array, shape (events,), -inf, raised
-        The highest probability that qualifies.
+        The highest merit that qualifies: `coincide.timestamps.protocol.Rule`.
     qualified : int64 array, shape (1,), added to
         How many candidates qualify.
     """

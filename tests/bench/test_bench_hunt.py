@@ -19,6 +19,7 @@ from bench.hunt.jobs import SHAPES, Job
 from bench.hunt.meaning import meaning_of
 from bench.hunt.oracle import Oracle
 from bench.hunt.running import draw_case, judged, shrunk
+from bench.hunt.templates import Templates
 from bench.hunt.times import Profile
 from bench.hunt.ways import changing, command, files, streams, tables
 from spark_plugin.ways.files import planning
@@ -59,9 +60,11 @@ def test_cases_are_of_many_kinds():
     assert used == {kind for kinds in TIME_TYPES.values() for kind in kinds}
     assert {kind for case in cases for kind in case.data.key_types} == set(KEY_TYPES)
     reasons = {r for oracle in oracles for side in oracle.sides for r in side.invalid}
-    assert reasons == {"not_finite", "range", "order", "length"}
+    assert reasons == {"not_finite", "range", "order", "length", "template"}
+    models = {tuple(side.templates is None for side in case.data.sides) for case in cases}
+    assert len(models) == 4
     matching = sum(any(oracle.partners) for oracle in oracles)
-    assert matching > len(cases) / 2
+    assert matching > 0.4 * len(cases)
 
 
 def test_rows_mean_what_the_page_says():
@@ -70,6 +73,40 @@ def test_rows_mean_what_the_page_says():
     assert [event.matchable for event in found.events] == [True, False, True]
     assert found.invalid == {"order": 1, "range": 1, "length": 1}
     assert (found.rows, found.unmatchable) == (6, 1)
+
+
+DELAYS = Templates((("a", (0, 10, 40), (0.6, 0.4)), ("b", (2, 3), (1.0,))), delays=True)
+
+
+def seen(*rows_: tuple[object, object]) -> tuple[Row, ...]:
+    return tuple(Row(at, at, i, (), None, name) for i, (at, name) in enumerate(rows_))
+
+
+def test_histograms_mean_what_the_page_says():
+    rows_ = seen((40, "a"), (40, "b"), (0, "c"), (None, "c"), (2**61 - 1, "b"), (-(2**61) + 1, "b"))
+    found = meaning_of(replace(data_of([], []), left=Side((INT64,) * 2, rows_, True, DELAYS)), 0)
+    assert [(e.low, e.high) for e in found.events if e.matchable] == [
+        (0, 40),
+        (37, 38),
+        (2**61 - 4, 2**61 - 3),
+    ]
+    assert found.events[0].shape == ((-40, -10, 0.4), (-10, 0, 0.6))
+    assert found.invalid == {"template": 1, "range": 1}
+    assert (found.rows, found.unmatchable) == (6, 1)
+
+
+def test_a_wrong_partner_of_histograms_is_told():
+    """Two partners of one time and template: the smaller id is due, though both are as probable."""
+    right = Side((INT64,) * 2, seen((40, "a"), (40, "a"), (44, "b")), True, DELAYS)
+    data = replace(data_of(rows((0, 40)), []), right=right, lo=-40, hi=15, confidence=0.1)
+    job = Job("inner", "best", False)
+    answers = {
+        number: compare(
+            Found(pa.table({"left_id": [0], "right_id": [number]})), data, job, Oracle(data)
+        )
+        for number in range(3)
+    }
+    assert [number for number, wrong in answers.items() if wrong is None] == [0]
 
 
 def test_floats_mean_nanoseconds():

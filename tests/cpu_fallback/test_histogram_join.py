@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -13,11 +14,18 @@ from coincide.condition import Window
 from coincide.templates.satisfaction import satisfaction_times
 from coincide.templates.table import TemplateTable, template_table
 from coincide.templates.template import Template
-from coincide.timestamps import HistogramEvents, IntervalEvents, IntervalPairs, pairs_model
+from coincide.timestamps import (
+    HistogramEvents,
+    HistogramPairs,
+    IntervalEvents,
+    IntervalPairs,
+    pairs_model,
+)
 from cpu_fallback import EventJoin, event_probabilities
 from cpu_fallback.reference.decision import qualifies
 from cpu_fallback.reference.histograms import histogram_pairs, histogram_probability
 from tests.helpers.histogram_cases import Case, cases, histograms_of, tables, template_histogram
+from tests.helpers.integer_histograms import probability, reaches, whole
 
 SECOND = Template([0, 10, 20, 30, 40], [0.15, 0.3, 0.4, 0.15])
 """Phi of the paper's second sensor; `THIRD` is that of the first: Example 3."""
@@ -76,9 +84,33 @@ def test_probabilities_and_best_partners(case: Case) -> None:
         rivals = [j for k, j in pairs if k == i]
         assert (best[at] >= 0) == bool(rivals)
         if rivals:
-            merits = found.reshape(len(left), -1)[i]
+            merits = np.floor(found.reshape(len(left), -1)[i] * 2.0**40 + 0.5) / 2.0**40
             assert probabilities[at] == merits[rivals].max()
             assert merits[join.right_order[best[at]]] == probabilities[at]
+
+
+def test_equally_probable_partners_are_ranked() -> None:
+    """A template and its mirror, as far before an event as after it: P is equal, the sums are not."""
+    rng = np.random.default_rng(5)
+    own = template_table({"": Template([0, 5, 9, 14], [0.3, 0.4, 0.3])})
+    left = HistogramEvents(np.array([7]), np.array([0]), own)
+    parted = 0
+    for apart in np.repeat(np.arange(2, 30, 3), 12).tolist():
+        masses, inner = rng.dirichlet(np.ones(7)), rng.integers(1, 40, 7).cumsum()
+        edges, end = np.array([0, *inner]), int(inner[-1])
+        mirrored = Template((end - edges)[::-1].tolist(), masses[::-1].tolist())
+        table = template_table({"a": Template(edges.tolist(), masses.tolist()), "b": mirrored})
+        # Doubled, the middle of the left event's support is 0.
+        times = (np.array([-1, 1]) * (2 * apart + end % 2) + end) // 2
+        right = HistogramEvents(times, table.numbered(["a", "b"]), table)
+        model = HistogramPairs(Window(-40, 40, 0.001), own, table)
+        p = event_probabilities(left, np.zeros(2, np.int64), right, np.arange(2), model)
+        parted += p[0] != p[1]
+        join = EventJoin(left, right, model)
+        for ranks in (np.array([0, 1]), np.array([1, 0])):
+            best, _, _ = join.best(0, 1, ranks[join.right_order])
+            assert ranks[join.right_order[best[0]]] == 0
+    assert parted > 10
 
 
 @given(cases(mixed=False), st.integers(-(2**40), 2**40))
@@ -184,30 +216,58 @@ def test_a_narrow_window_that_one_integer_alone_reaches(
     assert satisfaction_times(left, right, window).ranges(0, 0) == [(only, only)]
 
 
+@given(tables(), tables(), st.integers(-60, 60), st.integers(0, 60), st.data())
+@settings(max_examples=60, deadline=None)
+def test_both_oracles_agree(
+    left: TemplateTable, right: TemplateTable, lo: int, width: int, data: st.DataObject
+) -> None:
+    given = [
+        template_histogram(table, data.draw(st.integers(0, len(table) - 1)))
+        for table in (left, right)
+    ]
+    p = histogram_probability(*given, lo, lo + width)
+    found = probability(*map(whole, given), lo, lo + width)
+    assert Fraction(*found) == p
+    for confidence in (0.3, 1.0, *[float(p)] * (p > 0)):
+        assert reaches(found, confidence) == qualifies(p, confidence)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("span", [50, 2_000, 10**6, 10**12])
 def test_near_ties_of_tables(span: int) -> None:
     """Thresholds that some integer reaches exactly, or misses by one unit in the last place."""
+    check_near_ties(span, 25_000)
+
+
+def test_some_near_ties_of_tables() -> None:
+    check_near_ties(2_000, 200)
+
+
+def check_near_ties(span: int, checks: int) -> None:
     rng = np.random.default_rng(span)
+    pools = [drawn_table(rng, 300, span) for _ in range(2)]
+    wholes = [[whole(template_histogram(pool, k)) for k in range(300)] for pool in pools]
     checked = 0
-    while checked < 2_000:
-        left, right = (drawn_table(rng, 6, span) for _ in range(2))
-        i, j = int(rng.integers(6)), int(rng.integers(6))
-        buckets = template_histogram(left, i), template_histogram(right, j)
+    while checked < checks:
+        i, j = rng.integers(300, size=2).tolist()
+        pair = wholes[0][i], wholes[1][j]
         width = int(rng.integers(0, 3 * span))
         at = int(rng.integers(-span, span + width))
-        tie = float(histogram_probability(*buckets, -at, width - at))
+        above, below = probability(*pair, -at, width - at)
+        tie = above / below
         if not 1e-6 < tie < 1.0:
             continue
         confidence = float(
             tie + rng.integers(-1, 2) * np.spacing(tie) + rng.integers(0, 2) * 2.0**-50
         )
         window = Window(0, width, min(confidence, 1.0))
-        ranges = satisfaction_times(left, right, window).ranges(i, j)
+        left, right = (
+            pool.only(np.array([number])) for pool, number in zip(pools, (i, j), strict=True)
+        )
+        ranges = satisfaction_times(left, right, window).ranges(0, 0)
         near = {at} | {t for low, high in ranges for t in (low - 1, low, high, high + 1)}
         for t in near:
-            p = histogram_probability(*buckets, -t, width - t)
-            expected = qualifies(p, window.confidence)
+            expected = reaches(probability(*pair, -t, width - t), window.confidence)
             assert any(low <= t <= high for low, high in ranges) == expected
             checked += 1
 

@@ -52,7 +52,7 @@ def joined(case: Case, inputs: list[str], folder: Path, engine: str, *more: str)
     """
     output = folder / "results" / "out"
     output.parent.mkdir()
-    words = ["join", *inputs, "-o", str(output), *command_words(case, engine), *more]
+    words = ["join", *inputs, "-o", str(output), *command_words(case, folder, engine), *more]
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         code = run(words)

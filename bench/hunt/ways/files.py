@@ -57,15 +57,15 @@ def _judge(case: Case, folder: Path) -> Verdict:
 
 def _judge_source(case: Case, folder: Path) -> Verdict:
     left, right = write_sides(case.data, case.chance("source"), folder)
-    return judge_join(case, lambda: _read_source(case, left, right))
+    return judge_join(case, lambda: _read_source(case, folder, left, right))
 
 
-def _read_source(case: Case, left: str, right: str) -> Found:
+def _read_source(case: Case, folder: Path, left: str, right: str) -> Found:
     """As Spark does it: the source here, its reader in other processes."""
     from spark_plugin.dataframes.arrow_types import arrow_schema
     from spark_plugin.ways.files.source import CoincideSource
 
-    source = CoincideSource({"left": left, "right": right, **source_options(case)})
+    source = CoincideSource({"left": left, "right": right, **source_options(case, folder)})
     schema = source.schema()
     reader = source.reader(schema)
     batches = [

@@ -115,7 +115,7 @@ def _judge_source(sessions: Sessions, case: Case, folder: Path) -> Verdict:
     left, right = write_sides(case.data, case.chance("source"), folder)
 
     def attempt() -> Found:
-        options = {"left": left, "right": right, **source_options(case)}
+        options = {"left": left, "right": right, **source_options(case, folder)}
         # The session that it is registered in: another one neither finds it nor can register it.
         read = sessions.compiling.read
         return Found(read.format("coincide").options(**options).load().toArrow())

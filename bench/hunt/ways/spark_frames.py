@@ -69,12 +69,15 @@ def _options(way: str, chance: Chance) -> dict[str, Any]:
 
 
 def _judge(sessions: Sessions, case: Case, folder: Path) -> Verdict:
-    return judge_join(case, lambda: _joined(sessions.of(case), case), _may(case.job))
+    return judge_join(case, lambda: _joined(sessions.of(case), case), _may(case.data, case.job))
 
 
-def _may(job: Job) -> set[str]:
+def _may(data: DataSet, job: Job) -> set[str]:
     """Rows that are left out can be counted only where there is a look at the data."""
-    declared = None not in job.longest and "time_range" in job.options
+    # Of histograms the templates say how long they are.
+    sides = zip(data.sides, job.longest, strict=True)
+    known = all(side.templates is not None or longest is not None for side, longest in sides)
+    declared = known and "time_range" in job.options
     return {"ConditionError"} if declared and job.options.get("invalid") == "drop" else set()
 
 
@@ -139,7 +142,7 @@ def _judge_changing(sessions: Sessions, case: Case, folder: Path) -> Verdict:
 
 
 def _judge_changed_error(case: Case, later: DataSet, error: Exception) -> Verdict:
-    due = {"DataError"} | _may(case.job)
+    due = {"DataError"} | _may(case.data, case.job)
     for data in (case.data, later):
         due |= errors_due(data, case.job, Oracle(data, case.job.longest))
     return judge_error(error, due)

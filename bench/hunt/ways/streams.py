@@ -15,9 +15,13 @@ from bench.hunt.chance import Chance
 from bench.hunt.comparing import differing
 from bench.hunt.judging import judge_error
 from bench.hunt.meaning import Event
+from bench.hunt.oracle import event_probability
+from bench.hunt.templates import Templates
 from bench.hunt.times import LIMIT
 from coincide import TimingCondition, within
-from cpu_fallback.reference.decision import qualifies, satisfaction_probability
+from coincide.templates.given import GivenTemplate
+from coincide.templates.given import Templates as GivenTemplates
+from cpu_fallback.reference.decision import qualifies
 from cpu_fallback.streams import ALGORITHMS, StreamCorrelator, stream_correlator
 
 _MOST = 2**58
@@ -91,10 +95,13 @@ def _arrivals(events: list[Event], chance: Chance, explicit: bool) -> Arrivals:
 
 
 def _correlator(case: Case, sides: list[Arrivals], chance: Chance, emit: str) -> StreamCorrelator:
-    limits: dict[str, int] = {}
+    limits: dict[str, Any] = {}
     for name, side in zip(("left", "right"), sides, strict=True):
-        lengths = [event.high - event.low for event in side.events]
         limits[f"{name}_delay"] = side.delay
+        if (templates := case.data.sides[name == "right"].templates) is not None:
+            limits[f"{name}_templates"] = _given(templates)
+            continue
+        lengths = [event.high - event.low for event in side.events]
         limits[f"{name}_longest"] = max(lengths, default=0)
         limits[f"{name}_shortest"] = chance.choice((0, min(lengths, default=0)))
     options: dict[str, Any] = chance.choice(
@@ -105,8 +112,9 @@ def _correlator(case: Case, sides: list[Arrivals], chance: Chance, emit: str) ->
         )
     )
     condition = TimingCondition(within(case.data.lo, case.data.hi), case.data.confidence)
+    algorithms = [name for name in ALGORITHMS if name != "lookup" or not case.data.has_histograms]
     return stream_correlator(
-        chance.choice(ALGORITHMS), condition, emit=emit, classes=chance.integer(1, 8), **limits,
+        chance.choice(algorithms), condition, emit=emit, classes=chance.integer(1, 8), **limits,
         **options,
     )  # fmt: skip
 
@@ -122,9 +130,7 @@ def _fed(
         start, stop = queues[side].pop(0)
         given = sides[side]
         piece = given.events[start:stop]
-        times = tuple(
-            np.array([getattr(e, end) for e in piece], np.int64) for end in ("low", "high")
-        )
+        times = _times(piece)
         more = {} if given.instants is None else {
             "arrival": np.array(given.instants[start:stop], np.int64)
         }  # fmt: skip
@@ -134,6 +140,23 @@ def _fed(
         [int(n) for result in results for n in result.left],
         [int(n) for result in results for n in result.right],
     )
+
+
+def _given(templates: Templates) -> GivenTemplates:
+    return GivenTemplates(
+        {
+            str(name): GivenTemplate(edges, masses, templates.delays)
+            for name, edges, masses in templates.given
+        }
+    )
+
+
+def _times(piece: list[Event]) -> tuple[np.ndarray, np.ndarray]:
+    """What is pushed: ends of intervals, or ends and templates of histograms."""
+    low, high = (np.array([getattr(e, end) for e in piece], np.int64) for end in ("low", "high"))
+    if any(event.shape is not None for event in piece):
+        return high, np.array([str(event.row.template) for event in piece], object)
+    return low, high
 
 
 def _pieces(side: Arrivals, chance: Chance) -> list[tuple[int, int]]:
@@ -153,12 +176,7 @@ def _pairs(case: Case, sides: list[Arrivals]) -> list[tuple[int, int]]:
         (i, j)
         for i in left.timely()
         for j, other in others
-        if qualifies(
-            satisfaction_probability(
-                left.events[i].low, left.events[i].high, other.low, other.high, data.lo, data.hi
-            ),
-            data.confidence,
-        )
+        if qualifies(event_probability(left.events[i], other, data.lo, data.hi), data.confidence)
     ]
 
 

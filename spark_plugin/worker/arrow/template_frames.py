@@ -43,7 +43,7 @@ def templates_of(source: object, unit: str | None = None) -> Templates:
         is anything that offers Arrow's C stream. Files and tables hold a row per bucket, of columns
         ``template``, ``lower``, ``upper``, ``mass``, or ``delay_lower`` and ``delay_upper`` for delays;
         or a row per template, of columns ``template``, ``edges`` (or ``delays``) and ``masses``, which
-        are lists.
+        are lists. Decimals are exact as edges, and as masses the doubles nearest to them.
     unit : str, optional
         Of edges that are plain numbers.
 
@@ -155,14 +155,15 @@ def _given(name: str, pair: object) -> GivenTemplate:
 def _read(path: Path) -> pa.Table:
     readers = {".parquet": pq.read_table, ".csv": _read_csv}
     ipc = {".arrow", ".feather", ".ipc"}
-    if path.suffix not in readers.keys() | ipc:
+    kind = path.suffix.lower()
+    if kind not in readers.keys() | ipc:
         raise SchemaError(
             f"templates: {path} is of no known kind; give a .parquet, .csv, .arrow or .feather file"
         )
     try:
-        if path.suffix in ipc:
+        if kind in ipc:
             return pa.ipc.open_file(path).read_all()
-        return readers[path.suffix](path)
+        return readers[kind](path)
     except FileNotFoundError as error:
         raise DataError(f"templates: {path} does not exist") from error
     except (pa.ArrowInvalid, OSError) as error:
@@ -197,7 +198,7 @@ def _of_lists(table: pa.Table, edges: str, delays: bool, unit: str | None) -> Te
         raise DataError(_TWICE.format(brief(twice)))
     for name in (edges, "masses"):
         kind = table.schema.field(name).type
-        if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+        if not _is_list(kind):
             raise SchemaError(f"templates: {name} must be a list of numbers; found {kind}")
     value, unit = _plain_values(table.column(edges), unit)
     rows = zip(ids, value.to_pylist(), table.column("masses").to_pylist(), strict=True)
@@ -249,6 +250,11 @@ def _joined(name: str, rows: list[tuple], delays: bool) -> GivenTemplate:
     return GivenTemplate(tuple(edges), tuple(masses), delays)
 
 
+def _is_list(kind: pa.DataType) -> bool:
+    lists = pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list
+    return any(is_one(kind) for is_one in lists)
+
+
 def _ids(table: pa.Table) -> list[str]:
     column = table.column("template")
     kind = plain_type(column.type)
@@ -262,7 +268,7 @@ def _ids(table: pa.Table) -> list[str]:
 def _plain_values(column: pa.ChunkedArray, unit: str | None) -> tuple[pa.ChunkedArray, str | None]:
     """Durations as nanoseconds; anything else as it is."""
     kind = column.type
-    inner = kind.value_type if pa.types.is_list(kind) or pa.types.is_large_list(kind) else kind
+    inner = kind.value_type if _is_list(kind) else kind
     if not pa.types.is_duration(inner):
         return column, unit
     fine, plain = pa.duration("ns"), pa.int64()

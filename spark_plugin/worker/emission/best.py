@@ -37,14 +37,11 @@ class Best(Emission):
 
     def _parts(self, start: int, stop: int) -> Iterator[MakeBatch]:
         join, spec = self.join, self._spec
-        best, probabilities, counters = join.best(start, stop, self._ranks)
+        best, _, counters = join.best(start, stop, self._ranks)
         self._best_counters.append(counters)
         found = np.flatnonzero(best >= 0)
-        yield from self._matched(
-            join.left_order[start + found],
-            join.right_order[best[found]],
-            [probabilities[found]] if spec.probability else [],
-        )
+        pairs = join.left_order[start + found], join.right_order[best[found]]
+        yield from self._matched(*pairs, self._measured(*pairs))
         if spec.how == "left":
             yield from self._without_partner(start + np.flatnonzero(best < 0))
 
