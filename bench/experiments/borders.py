@@ -141,7 +141,7 @@ def _silence(bench: Bench) -> None:
 
     def pushed() -> int:
         monitor = new_monitor(Ranges(*(each[:0] for each in ranges)), load.streams)
-        monitor.ranges.base = index
+        monitor.ranges.levels = [index]
         return sum(each.rows.size for each in monitor.push(streams, times, walks.values))
 
     measured_times = bench.alternate(

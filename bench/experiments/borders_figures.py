@@ -230,7 +230,7 @@ def _pushes(bench: Bench, load: BorderLoad, index: BorderIndex) -> tuple[list[fl
     """Seconds of each push but the first, bytes in the end, events of all."""
     values = load.walks().values.reshape(load.streams, load.readings, 1)
     monitor = new_monitor(replace(load, queries=1).ranges(), load.streams)
-    monitor.ranges.base = index
+    monitor.ranges.levels = [index]
     streams, seconds, events = np.arange(load.streams), [], 0
     for k in range(load.readings):
         bench.say(f"figure15, {load.streams:,} streams, push {k}")

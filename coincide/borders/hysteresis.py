@@ -13,6 +13,8 @@ from coincide.borders.crossings import IN
 
 _QUERY_BITS = 31
 _QUERY = (1 << _QUERY_BITS) - 1
+_SHARE_TO_TAKE_OUT = 16
+"""Pairs of removed queries are taken out once these are a sixteenth as many as all pairs."""
 
 
 class OpenPairs:
@@ -20,6 +22,8 @@ class OpenPairs:
 
     def __init__(self) -> None:
         self.pairs = np.zeros(0, np.int64)
+        self._forgotten: list[np.ndarray] = []
+        self._to_forget = 0
 
     @property
     def nbytes(self) -> int:
@@ -60,11 +64,13 @@ class OpenPairs:
         return told
 
     def enter(self, streams: np.ndarray, queries: np.ndarray) -> None:
-        """Streams are within queries, without a crossing."""
-        self.pairs = np.union1d(self.pairs, streams << _QUERY_BITS | queries)
+        """Streams are within queries, without a crossing, that they were not within."""
+        pairs = np.sort(streams << _QUERY_BITS | queries)
+        self.pairs = np.insert(self.pairs, np.searchsorted(self.pairs, pairs), pairs)
 
     def streams_and_queries(self) -> tuple[np.ndarray, np.ndarray]:
         """The streams that are within queries, and the queries: two int64 arrays."""
+        self._take_out()
         return self.pairs >> _QUERY_BITS, self.pairs & _QUERY
 
     def keep_only(self, stream: int) -> None:
@@ -72,5 +78,14 @@ class OpenPairs:
         self.pairs = self.pairs[self.pairs >> _QUERY_BITS == stream] & _QUERY
 
     def forget_queries(self, queries: np.ndarray) -> None:
-        """Queries are no more."""
-        self.pairs = self.pairs[~np.isin(self.pairs & _QUERY, queries)]
+        """Queries are no more. Nothing is found of them, and their pairs are taken out by and by."""
+        self._forgotten.append(queries)
+        self._to_forget += queries.size
+        if self._to_forget * _SHARE_TO_TAKE_OUT > self.pairs.size:
+            self._take_out()
+
+    def _take_out(self) -> None:
+        if self._forgotten:
+            gone = np.concatenate(self._forgotten)
+            self.pairs = self.pairs[~np.isin(self.pairs & _QUERY, gone)]
+            self._forgotten, self._to_forget = [], 0

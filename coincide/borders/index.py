@@ -52,7 +52,7 @@ class Borders(NamedTuple):
     places: np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class BorderIndex:
     """Sorted borders of queries.
 
@@ -63,11 +63,14 @@ class BorderIndex:
         What each row's query is called outside, ascending.
     is_live : bool array, shape (N,)
         False: removed, and matched by nothing any more.
+    removed : int
+        How many.
     """
 
     borders: Borders
     numbers: np.ndarray
     is_live: np.ndarray
+    removed: int = 0
 
     @classmethod
     def of(cls, lower: np.ndarray, upper: np.ndarray, numbers: np.ndarray) -> BorderIndex:
@@ -99,7 +102,7 @@ class BorderIndex:
     @property
     def live(self) -> int:
         """Queries that have not been removed."""
-        return int(self.is_live.sum())
+        return len(self) - self.removed
 
     @property
     def nbytes(self) -> int:
@@ -124,7 +127,14 @@ class BorderIndex:
         return lower, upper
 
     def remove(self, rows: np.ndarray) -> None:
-        """Let rows be matched by nothing any more, in place: O(rows). `merged` takes them out."""
+        """Let live rows be matched by nothing any more, in place: O(rows). `merged` takes them out.
+
+        Parameters
+        ----------
+        rows : int64 array, shape (n,)
+            From `rows_of`; -1: none.
+        """
+        rows = np.unique(rows[rows >= 0])
         keys, places = self.borders.keys, self.borders.places
         for dimension in range(self.dimensions):
             for order in (LOWER, UPPER):
@@ -132,6 +142,7 @@ class BorderIndex:
         # Of no value does the range hold what has its upper border before all places.
         places[rows, :, UPPER] = -1
         self.is_live[rows] = False
+        self.removed += rows.size
 
     def merged(self, later: BorderIndex) -> BorderIndex:
         """The live queries of two indexes, the numbers of the second after those of the first: O(N).

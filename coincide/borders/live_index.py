@@ -7,29 +7,30 @@ import numpy as np
 from coincide.borders.index import BorderIndex
 
 _FEWEST_TO_MERGE = 4096
-_SHARE_TO_MERGE = 8
-"""A delta is merged into the index once it is an eighth of it: added queries are moved a few times."""
+_SHARE_TO_MERGE = 16
+"""A level is merged into the one before it once it is a sixteenth of it: of a million queries there are
+three at most, and an added query is moved a few times."""
 
 
 class LiveIndex:
-    """A large index, and a small one of what was added since.
+    """A large index, and after it ever smaller ones of what was added since.
 
-    Both are searched, and now and then the small one is merged into the large one, in linear time.
+    All are searched. What is added is merged into the smallest one, and now and then a level into the one
+    before it, in linear time.
 
     Parameters
     ----------
     dimensions : int
+
+    Attributes
+    ----------
+    levels : list of BorderIndex
+        The indexes to search, the large one first.
     """
 
     def __init__(self, dimensions: int) -> None:
-        none = np.zeros((0, dimensions))
-        self._nothing = BorderIndex.of(none, none, np.zeros(0, np.int64))
-        self.base, self.recent = self._nothing, self._nothing
-
-    @property
-    def levels(self) -> list[BorderIndex]:
-        """The indexes to search, the large one first."""
-        return [self.base, self.recent] if len(self.recent) else [self.base]
+        self.dimensions = dimensions
+        self.levels = [_nothing(dimensions)]
 
     @property
     def nbytes(self) -> int:
@@ -44,21 +45,35 @@ class LiveIndex:
         lower, upper : float64 arrays, shape (n, d)
         numbers : int64 array, shape (n,)
         """
-        added = BorderIndex.of(lower, upper, numbers)
-        if not len(self.base):
-            self.base = added
+        if not numbers.size:
             return
-        self.recent = self.recent.merged(added)
-        if len(self.recent) > max(_FEWEST_TO_MERGE, len(self.base) // _SHARE_TO_MERGE):
-            self._merge()
+        self.levels.append(BorderIndex.of(lower, upper, numbers))
+        while len(self.levels) > 1 and _is_merged(len(self.levels[-2]), len(self.levels[-1])):
+            self._merge_into(len(self.levels) - 2)
 
-    def remove(self, numbers: np.ndarray) -> None:
-        """Remove queries; numbers that are not here are passed over."""
+    def remove(self, numbers: np.ndarray) -> int:
+        """Remove queries, and say how many; numbers that are not here are passed over."""
+        before = sum(level.live for level in self.levels)
         for level in self.levels:
-            rows = level.rows_of(numbers)
-            level.remove(rows[rows >= 0])
-        if self.base.live < len(self.base) // 2:
-            self._merge()
+            level.remove(level.rows_of(numbers))
+        removed = before - sum(level.live for level in self.levels)
+        # From the last one on: what is merged into a level does not move those before it.
+        for k in reversed(range(len(self.levels))):
+            if self.levels[k].live < len(self.levels[k]) // 2:
+                self._merge_into(k)
+        return removed
 
-    def _merge(self) -> None:
-        self.base, self.recent = self.base.merged(self.recent), self._nothing
+    def _merge_into(self, k: int) -> None:
+        """Merge the level behind one into it, if there is any, and take out what was removed."""
+        pair = [*self.levels[k : k + 2], _nothing(self.dimensions)]
+        merged = pair[0].merged(pair[1])
+        self.levels[k : k + 2] = [merged] if len(merged) or k == 0 else []
+
+
+def _nothing(dimensions: int) -> BorderIndex:
+    none = np.zeros((0, dimensions))
+    return BorderIndex.of(none, none, np.zeros(0, np.int64))
+
+
+def _is_merged(size: int, later: int) -> bool:
+    return size <= _FEWEST_TO_MERGE or later * _SHARE_TO_MERGE > size

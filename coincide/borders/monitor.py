@@ -66,7 +66,7 @@ class Monitor:
     def restarted(self) -> Monitor:
         """The same queries, before any reading. Both may be pushed to, and neither may change them."""
         other = copy.copy(self)
-        other.streams = StreamTable(self.ranges.base.dimensions)
+        other.streams = StreamTable(self.ranges.dimensions)
         other._open = None if self._open is None else OpenPairs()
         other.taken, other.retrieved = Taken(), 0
         return other
@@ -109,12 +109,13 @@ class Monitor:
                 self._open.enter(streams, queries)
         return numbers
 
-    def remove(self, numbers: np.ndarray) -> None:
-        """Remove queries: nothing more is told of them."""
-        self.ranges.remove(numbers)
+    def remove(self, numbers: np.ndarray) -> int:
+        """Remove queries, of which nothing more is told; say how many of them were not empty."""
+        removed = self.ranges.remove(numbers)
         if self._wide is not None and self._open is not None:
             self._wide.remove(numbers)
             self._open.forget_queries(numbers)
+        return removed
 
     def inside(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Which streams are inside which queries after what has been pushed: chunks of their numbers."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from coincide.borders.crossings import IN, OUT, PASSED
-from coincide.borders.index import LOWER, Borders
+from coincide.borders.index import LOWER, UPPER, Borders
 from coincide.borders.moves import (
     EITHER,
     FIRST,
@@ -46,8 +46,14 @@ def locate(start, stop, values, kinds, borders, segments):
             ends = borders.values[dimension, order]
             for point in range(start, stop):
                 own = (point * dimensions + dimension) * 2 + order
-                near = own - 2 * dimensions if kinds[point] == MOVE and point > start else own
-                segments[own] = borders_up_to(ends, values[point, dimension], segments[near])
+                near = segments[own]
+                if kinds[point] == MOVE and point > start:
+                    before = own - 2 * dimensions
+                    near = segments[before]
+                    if order == UPPER:
+                        # About as many upper borders are passed as lower ones.
+                        near = max(near + segments[own - 1] - segments[before - 1], 0)
+                segments[own] = borders_up_to(ends, values[point, dimension], near)
 
 
 def flat(borders: Borders) -> tuple[Any, ...]:

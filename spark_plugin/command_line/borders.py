@@ -19,7 +19,7 @@ from spark_plugin.command_line.summary import Finished
 from spark_plugin.worker.borders.arguments import QUERIES, READINGS, BorderArguments
 from spark_plugin.worker.borders.queries import query_table, read_queries
 from spark_plugin.worker.borders.readings import ReadingColumns
-from spark_plugin.worker.borders.reports import BorderSummary, warning_words
+from spark_plugin.worker.borders.reports import BorderSummary, losses_of
 from spark_plugin.worker.borders.tables import TableCrossings
 from spark_plugin.worker.words import names, numbers
 
@@ -155,7 +155,7 @@ def _lines(summary: BorderSummary) -> list[tuple[str, str]]:
     for count, what in ((summary.repeated, "of a time again"), (summary.late, "too late")):
         if count:
             readings.append(f"{count:,} {what}, left out")
-    readings += [words for words, _ in warning_words(summary)]
+    readings += [words for _, words in losses_of(summary)]
     empty = f", {summary.empty:,} of them empty" if summary.empty else ""
     return [
         ("readings", "; ".join(readings)),

@@ -31,7 +31,7 @@ from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick
 from spark_plugin.worker.transitions.arguments import SIDE, TransitionArguments
 from spark_plugin.worker.transitions.columns import EventColumns
 from spark_plugin.worker.transitions.monitor import TransitionMonitor, transitions_of_table
-from spark_plugin.worker.transitions.reports import TransitionSummary, warning_words
+from spark_plugin.worker.transitions.reports import TransitionSummary, losses_of
 from spark_plugin.worker.words import duration, names
 
 Types = dict[str, pa.DataType]
@@ -189,7 +189,7 @@ def _lines(summary: TransitionSummary) -> list[tuple[str, str]]:
     events = [f"{counts.events:,} rows"]
     if counts.repeated:
         events.append(f"{counts.repeated:,} repeat the one before")
-    events += [words for words, _ in warning_words(summary)]
+    events += [words for _, words in losses_of(summary)]
     return [
         ("events", "; ".join(events)),
         *((word, f"{count:,}") for word, count in counts.found.items()),

@@ -123,7 +123,7 @@ def pushed(monitor: Monitor, readings: list[Any]) -> list[Crossing]:
     """The crossings of a batch."""
     streams = np.array([reading[0] for reading in readings], np.int64)
     times = np.array([reading[1] for reading in readings], np.int64)
-    dimensions = monitor.ranges.base.dimensions
+    dimensions = monitor.ranges.dimensions
     values = np.array([reading[2] for reading in readings], np.float64).reshape(-1, dimensions)
     crossings = []
     for found in monitor.push(streams, times, values):

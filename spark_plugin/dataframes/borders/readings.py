@@ -24,13 +24,12 @@ from spark_plugin.dataframes.timestamps import in_range
 from spark_plugin.worker.borders.arguments import READINGS, BorderArguments
 from spark_plugin.worker.borders.readings import REASONS, ReadingColumns
 from spark_plugin.worker.borders.wire import (
-    EXAMPLE,
     FIRST_CODE,
-    ROUNDED,
     STREAM,
     TIME,
     value_names,
 )
+from spark_plugin.worker.wire.faults import EXAMPLE, ROUNDED
 
 _EXACT = literal(2**53)
 

@@ -28,7 +28,6 @@ from spark_plugin.dataframes.timestamps import in_range
 from spark_plugin.worker.transitions.arguments import SIDE, TransitionArguments
 from spark_plugin.worker.transitions.columns import EventColumns
 from spark_plugin.worker.transitions.wire import (
-    EXAMPLE,
     FAULTS,
     FIRST_FAULT,
     FIRST_NULL,
@@ -36,9 +35,9 @@ from spark_plugin.worker.transitions.wire import (
     KIND,
     LOW,
     QUERY,
-    ROUNDED,
     STREAM,
 )
+from spark_plugin.worker.wire.faults import EXAMPLE, ROUNDED
 
 
 @dataclass(frozen=True)

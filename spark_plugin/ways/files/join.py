@@ -41,7 +41,8 @@ from spark_plugin.worker.files.credentials import NOT_FOR_SPARK, holds_settings,
 from spark_plugin.worker.files.finding import Given, find_files, words_of
 from spark_plugin.worker.files.outputs import Output
 from spark_plugin.worker.reports.metrics import JoinTally
-from spark_plugin.worker.reports.reports import JoinReport, JoinSummary, tell, warn
+from spark_plugin.worker.reports.reports import JoinReport, JoinSummary, tell
+from spark_plugin.worker.reports.warn import warn
 
 _log = logging.getLogger(__name__)
 

@@ -48,10 +48,6 @@ class Ids:
         more = one_array(of_one_type([known, distinct.filter(is_new)]))
         return Ids(self.kind, more), numbers[rows]
 
-    def followed_by(self, values: pa.Array) -> Ids:
-        """These ids, and others after them as they are, each with a number of its own."""
-        return Ids(self.kind, one_array(of_one_type([self.known, stored(values)])))
-
     def of(self, numbers: np.ndarray) -> pa.Array:
         """The ids of numbers."""
         found = Gather(self.known, _storage_type(self.kind))(numbers)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from coincide.borders.crossings import EVENTS, IN, Crossings
 from coincide.borders.monitor import Monitor
@@ -19,9 +18,9 @@ from spark_plugin.worker.arrow.frames import arrow_table
 from spark_plugin.worker.arrow.gather import Gather
 from spark_plugin.worker.arrow.ids import Ids
 from spark_plugin.worker.arrow.ticks import contiguous
-from spark_plugin.worker.arrow.wide_columns import stored
 from spark_plugin.worker.borders.arguments import QUERIES, READINGS, BorderArguments
 from spark_plugin.worker.borders.queries import Queries, query_table, read_queries
+from spark_plugin.worker.borders.query_ids import QueryIds
 from spark_plugin.worker.borders.readings import ReadingColumns, Readings, read_readings
 from spark_plugin.worker.borders.reports import BorderSummary
 from spark_plugin.worker.borders.searching import NewSearch
@@ -65,9 +64,7 @@ class BorderMonitor:
         )
         self._columns: ReadingColumns | None = None
         self._streams: Ids | None = None
-        self._ids: Ids | None = None
-        self._is_live = np.zeros(0, np.bool_)
-        self._is_empty = np.zeros(0, np.bool_)
+        self._ids: QueryIds | None = None
         self._told = BorderSummary()
         self.add(queries)
 
@@ -92,18 +89,21 @@ class BorderMonitor:
             If a query makes no sense, or its id is that of a live one. None is added then.
         """
         found = read_queries(query_table(queries, self.arguments), self.arguments)
-        ids = Ids.none(found.ids.type) if self._ids is None else self._ids
+        ids = QueryIds(found.ids.type) if self._ids is None else self._ids
         if ids.kind != found.ids.type:
             raise SchemaError(
                 f"{QUERIES}.{self.arguments.query} is {found.ids.type}, and was {ids.kind} before; cast it"
             )
-        self._refuse_known(found, ids)
+        _refuse_known(found, ids)
         # An id that was removed may come again, as another query: each row has a number of its own.
-        self._ids = ids.followed_by(found.ids)
-        self._monitor.add(found.lower, found.upper)
-        is_empty = (found.lower == found.upper).any(axis=1)
-        self._is_live = np.append(self._is_live, np.ones(is_empty.size, np.bool_))
-        self._is_empty = np.append(self._is_empty, is_empty)
+        numbers = self._monitor.add(found.lower, found.upper)
+        ids.add(found.ids)
+        self._ids = ids
+        self._told = replace(
+            self._told,
+            queries=self._told.queries + numbers.size,
+            empty=self._told.empty + found.empty,
+        )
 
     def remove(self, ids: Any) -> None:
         """Remove queries: nothing more is told of them.
@@ -127,17 +127,21 @@ class BorderMonitor:
             raise SchemaError(
                 f"the ids of queries are {self._ids.kind}; found others ({error})"
             ) from None
-        live = np.flatnonzero(self._is_live)
-        found = pc.index_in(stored(given), value_set=stored(self._ids.of(live)))
-        if found.null_count:
-            unknown = given.filter(found.is_null())
+        numbers = self._ids.live(given)
+        unknown = np.flatnonzero(numbers < 0)
+        if unknown.size:
             raise DataError(
-                f"{found.null_count:,} of the ids to remove are those of no query, for example"
-                f" {unknown[0].as_py()!r}"
+                f"{unknown.size:,} of the ids to remove are those of no query, for example"
+                f" {given[int(unknown[0])].as_py()!r}"
             )
-        numbers = live[found.to_numpy()]
-        self._is_live[numbers] = False
-        self._monitor.remove(np.sort(numbers))
+        numbers = np.unique(numbers)
+        self._ids.remove(numbers)
+        told, held = self._told, self._monitor.remove(numbers)
+        self._told = replace(
+            told,
+            queries=told.queries - numbers.size,
+            empty=told.empty - (numbers.size - held),
+        )
 
     def push(self, readings: Any) -> pa.Table:
         """Take readings, and hand out the crossings that they show.
@@ -203,8 +207,6 @@ class BorderMonitor:
             gaps=taken.gaps,
             repeated=taken.repeated,
             late=taken.late,
-            queries=int(self._is_live.sum()),
-            empty=int((self._is_live & self._is_empty).sum()),
             retrieved=self._monitor.retrieved,
             tick=None if self._columns is None else self._columns.tick,
         )
@@ -261,16 +263,16 @@ class BorderMonitor:
                 schema=schema,
             )
 
-    def _refuse_known(self, found: Queries, ids: Ids) -> None:
-        live = ids.of(np.flatnonzero(self._is_live))
-        known = pc.is_in(stored(found.ids), value_set=stored(live))
-        count = pc.sum(known).as_py() or 0
-        if count:
-            example = found.ids.filter(known)[0].as_py()
-            raise DataError(
-                f"{QUERIES}: ids of live queries in {count:,} row{'s' if count > 1 else ''}, for example"
-                f" {example!r}; remove these first, or give others"
-            )
+
+def _refuse_known(found: Queries, ids: QueryIds) -> None:
+    known = ids.live(found.ids) >= 0
+    count = int(known.sum())
+    if count:
+        example = found.ids[int(np.argmax(known))].as_py()
+        raise DataError(
+            f"{QUERIES}: ids of live queries in {count:,} row{'s' if count > 1 else ''}, for example"
+            f" {example!r}; remove these first, or give others"
+        )
 
 
 def _array(ids: Any, kind: pa.DataType) -> pa.Array:

@@ -7,13 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from coincide.units import Tick
-from coincide.warnings import CoincideWarning, DroppedRowsWarning, RoundedTimesWarning
-from spark_plugin.worker.arrow.time_words import length_words
 from spark_plugin.worker.borders.arguments import READINGS
 from spark_plugin.worker.borders.readings import REASONS
 from spark_plugin.worker.reports.later import LaterReport
+from spark_plugin.worker.reports.losses import Loss, losses, warn_of_losses
 from spark_plugin.worker.reports.metrics import of_bits
-from spark_plugin.worker.reports.reports import warn
 
 
 @dataclass(frozen=True)
@@ -85,18 +83,10 @@ class BorderReport(LaterReport[BorderSummary]):
     @staticmethod
     def warn_of(summary: BorderSummary) -> None:
         """Warn of readings that were left out, and of times that were rounded."""
-        for words, kind in warning_words(summary):
-            warn(f"{READINGS}, {summary.readings:,} rows: {words}", kind)
+        warn_of_losses(READINGS, summary.readings, losses_of(summary))
 
 
-def warning_words(summary: BorderSummary) -> list[tuple[str, type[CoincideWarning]]]:
+def losses_of(summary: BorderSummary) -> list[Loss]:
     """What is lost, in words, with the category of each."""
-    found: list[tuple[str, type[CoincideWarning]]] = []
-    if summary.dropped:
-        listed = ", ".join(f"{n:,} with {REASONS[why]}" for why, n in summary.dropped.items())
-        words = f"{sum(summary.dropped.values()):,} invalid, left out ({listed})"
-        found.append((words, DroppedRowsWarning))
-    if summary.rounded and summary.tick is not None:
-        change = length_words(summary.rounded, summary.tick, digits=3)
-        found.append((f"times rounded by up to {change}", RoundedTimesWarning))
-    return found
+    words = {why: f"with {what}" for why, what in REASONS.items()}
+    return losses(summary.dropped, words, summary.rounded, summary.tick)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -12,22 +10,16 @@ from coincide.errors import ConditionError
 from coincide.results import JoinCounters
 from coincide.sides import SIDES
 from coincide.units import Tick
-from coincide.warnings import (
-    CoincideWarning,
-    DroppedRowsWarning,
-    NoPairsWarning,
-    RoundedTimesWarning,
-    UnmatchableRowsWarning,
-)
+from coincide.warnings import NoPairsWarning, UnmatchableRowsWarning
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.time_columns import INVALID_REASONS, range_hint
-from spark_plugin.worker.arrow.time_words import length_words
 from spark_plugin.worker.reports.emptiness import NoPairs
+from spark_plugin.worker.reports.losses import Loss, losses, warn_of_losses
+from spark_plugin.worker.reports.warn import warn
 
 if TYPE_CHECKING:
     from spark_plugin.ways.files.tasks import StepSeconds
 
-_OURS = ("coincide", "cpu_fallback", "gpu_kernels", "spark_plugin")
 _SHORT_REASONS = {
     "not_finite": "with NaN or infinity",
     "range": "out of range",
@@ -181,43 +173,23 @@ def warn_of(summary: JoinSummary) -> None:
     """Warn of rows that were left out, times that were rounded, and of an answer that is empty."""
     for side, counts in zip(summary.sides, (summary.left, summary.right), strict=True):
         if counts is not None:
-            for kind, words in side_warnings(counts, summary.tick, summary.matchless):
-                warn(f"{side}, {counts.rows:,} rows: {words}", kind)
+            lost = side_warnings(counts, summary.tick, summary.matchless)
+            warn_of_losses(side, counts.rows, lost)
     no_pairs = summary.no_pairs
     has_rows = all(counts is None or counts.rows for counts in (summary.left, summary.right))
     if no_pairs is not None and not no_pairs.is_asked_for and has_rows:
         warn(f"no pair is found: {'; '.join(no_pairs.lines)}", NoPairsWarning)
 
 
-def side_warnings(
-    counts: SideCounts, tick: Tick, matchless: str = "time or key"
-) -> list[tuple[type[CoincideWarning], str]]:
+def side_warnings(counts: SideCounts, tick: Tick, matchless: str = "time or key") -> list[Loss]:
     """What the user of a side should know, in words, with the category of each."""
-    found: list[tuple[type[CoincideWarning], str]] = []
+    found: list[Loss] = []
     if counts.unmatchable:
         found.append((UnmatchableRowsWarning, f"{counts.unmatchable:,} without {matchless}"))
-    if counts.dropped:
-        words = f"{counts.dropped:,} invalid, left out ({_reasons(counts)})"
-        hint = range_hint(tick) if counts.invalid.get("range") else ""
-        found.append((DroppedRowsWarning, f"{words}: {hint}" if hint else words))
-    if counts.rounded:
-        change = length_words(counts.rounded, tick, digits=3)
-        found.append((RoundedTimesWarning, f"times rounded by up to {change}"))
-    return found
+    hint = range_hint(tick) if counts.invalid.get("range") else ""
+    return found + losses(counts.invalid, _SHORT_REASONS, counts.rounded, tick, hint)
 
 
 def side_words(counts: SideCounts, tick: Tick, matchless: str = "time or key") -> list[str]:
     """What the user of a side should know, in words."""
     return [words for _, words in side_warnings(counts, tick, matchless)]
-
-
-def _reasons(counts: SideCounts) -> str:
-    return ", ".join(f"{n:,} {_SHORT_REASONS[why]}" for why, n in counts.invalid.items() if n)
-
-
-def warn(text: str, kind: type[CoincideWarning]) -> None:
-    """Warn, in the name of the line outside this package that called it."""
-    level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] in _OURS:
-        level, frame = level + 1, frame.f_back
-    warnings.warn(text, kind, stacklevel=level)

@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 
 from coincide.region_transitions.kinds import TRANSITIONS
 from coincide.units import Tick
-from coincide.warnings import CoincideWarning, DroppedRowsWarning, RoundedTimesWarning
-from spark_plugin.worker.arrow.time_words import length_words
 from spark_plugin.worker.reports.later import LaterReport
+from spark_plugin.worker.reports.losses import Loss, losses, warn_of_losses
 from spark_plugin.worker.reports.metrics import of_bits
-from spark_plugin.worker.reports.reports import warn
 from spark_plugin.worker.transitions.arguments import SIDE
 
 REASONS = {
@@ -106,19 +104,9 @@ class TransitionReport(LaterReport[TransitionSummary]):
     @staticmethod
     def warn_of(summary: TransitionSummary) -> None:
         """Warn of events that were left out, and of times that were rounded."""
-        for words, kind in warning_words(summary):
-            warn(f"{SIDE}, {summary.counts.events:,} rows: {words}", kind)
+        warn_of_losses(SIDE, summary.counts.events, losses_of(summary))
 
 
-def warning_words(summary: TransitionSummary) -> list[tuple[str, type[CoincideWarning]]]:
+def losses_of(summary: TransitionSummary) -> list[Loss]:
     """What is lost, in words, with the category of each."""
-    found: list[tuple[str, type[CoincideWarning]]] = []
-    dropped = summary.counts.dropped
-    if dropped:
-        listed = ", ".join(f"{n:,} {REASONS[why]}" for why, n in dropped.items())
-        words = f"{sum(dropped.values()):,} invalid, left out ({listed})"
-        found.append((words, DroppedRowsWarning))
-    if summary.rounded and summary.tick is not None:
-        change = length_words(summary.rounded, summary.tick, digits=3)
-        found.append((f"times rounded by up to {change}", RoundedTimesWarning))
-    return found
+    return losses(summary.counts.dropped, REASONS, summary.rounded, summary.tick)

@@ -9,16 +9,14 @@ import pyarrow as pa
 
 from coincide.errors import DataError
 from coincide.region_transitions.watches import Crossings
-from spark_plugin.worker.arrow.tables import example_text
 from spark_plugin.worker.arrow.wide_columns import of_one_type, one_array
 from spark_plugin.worker.transitions.columns import EventColumns
 from spark_plugin.worker.transitions.reading import Batch, words_of_invalid
+from spark_plugin.worker.wire.faults import FaultyRows
 
 QUERY, STREAM, LOW, HIGH, KIND = "query", "stream", "low", "high", "kind"
-ROUNDED, EXAMPLE = "rounded", "example"
-"""Names of columns: ids, the ends of the timestamp in ticks, `OUT` or `IN` or what is wrong with the event,
-the change of its times by rounding them if they were floats, and where an invalid event is refused, what it
-was in words."""
+"""Names of columns: ids, the ends of the timestamp in ticks, `OUT` or `IN` or what is wrong with the event.
+Beside them those of `faults`."""
 
 FAULTS = ("event", "not_finite", "range", "order")
 FIRST_FAULT, FIRST_NULL = 2, 64
@@ -45,10 +43,8 @@ class WireEvents(Batch):
         return WireEvents((query, stream), Crossings(*(c[start:stop] for c in self.crossings)))
 
 
-class WireReader:
+class WireReader(FaultyRows):
     """Reads the chunks of one partition, and refuses invalid events or counts them.
-
-    All that are to be refused come first, and in one partition.
 
     Parameters
     ----------
@@ -56,16 +52,16 @@ class WireReader:
     """
 
     def __init__(self, columns: EventColumns) -> None:
+        super().__init__(KIND, FIRST_FAULT)
         self._columns = columns
-        self._counts: dict[str, int] = {}
-        self._examples: dict[str, str] = {}
-        self._null = 0
-        self.rows, self.rounded = 0, 0.0
 
     @property
     def dropped(self) -> dict[str, int]:
         """Events left out so far, by reason."""
-        return {reason: self._counts.get(reason, 0) for reason in ("null", *FAULTS)}
+        found = dict.fromkeys(("null", *FAULTS), 0)
+        for code, count in self.counts.items():
+            found[_reason(code)] += count
+        return found
 
     def read(self, table: pa.Table) -> WireEvents:
         """The valid events of a chunk.
@@ -74,20 +70,8 @@ class WireReader:
         ------
         DataError
             If events before them are to be refused.
-        ConditionError
-            If timestamps are intervals and there is no confidence to decide them with.
         """
-        self.rows += table.num_rows
-        kinds = one_array(table.column(KIND)).to_numpy()
-        wrong = kinds >= FIRST_FAULT
-        if wrong.any():
-            self._count(table, kinds[wrong], np.flatnonzero(wrong))
-            table, kinds = table.filter(pa.array(~wrong)), kinds[~wrong]
-        if kinds.size:
-            self.refuse()
-            if ROUNDED in table.column_names:
-                change = one_array(table.column(ROUNDED)).to_numpy().max()
-                self.rounded = max(self.rounded, float(change))
+        table, kinds = self.valid(table)
         query, stream, low, high = (
             one_array(table.column(name)) for name in (QUERY, STREAM, LOW, HIGH)
         )
@@ -95,7 +79,7 @@ class WireReader:
         return WireEvents((query, stream), crossings)
 
     def refuse(self) -> None:
-        """Raise if some that were read are to be refused: to be called at the end, too.
+        """Raise if some that were read are to be refused.
 
         Raises
         ------
@@ -103,20 +87,17 @@ class WireReader:
             As `coincide.transition_tables`.
         """
         arguments = self._columns.arguments
-        if self._counts and arguments.options.invalid == "raise":
-            reasons = [reason for reason in ("null", *FAULTS) if reason in self._counts]
-            faults = {reason: (self._counts[reason], self._examples[reason]) for reason in reasons}
-            null = [name for k, name in enumerate(arguments.columns) if self._null >> k & 1]
+        if self.counts and arguments.options.invalid == "raise":
+            # Of several codes for nulls the first example stays.
+            examples = {_reason(code): self.examples[code] for code in reversed(self.examples)}
+            faults = {why: (n, examples[why]) for why, n in self.dropped.items() if n}
+            bits = np.bitwise_or.reduce([max(code - _NULL, 0) for code in self.counts])
+            null = [name for k, name in enumerate(arguments.columns) if bits >> k & 1]
             raise DataError(words_of_invalid(self._columns, faults, null))
 
-    def _count(self, table: pa.Table, codes: np.ndarray, rows: np.ndarray) -> None:
-        for code, first, count in zip(
-            *np.unique(codes, return_index=True, return_counts=True), strict=True
-        ):
-            is_null = code >= FIRST_NULL
-            self._null |= int(code) - FIRST_NULL if is_null else 0
-            reason = "null" if is_null else FAULTS[code - FIRST_FAULT]
-            self._counts[reason] = self._counts.get(reason, 0) + int(count)
-            if EXAMPLE in table.column_names:
-                words = table.column(EXAMPLE)[int(rows[first])].as_py()
-                self._examples.setdefault(reason, example_text(words))
+
+_NULL = FIRST_NULL - FIRST_FAULT
+
+
+def _reason(code: int) -> str:
+    return "null" if code >= _NULL else FAULTS[code]

@@ -8,7 +8,9 @@ from coincide.units import Tick
 from coincide.warnings import DroppedRowsWarning
 from coincide.windowed_causality.results import WindowCounts
 from spark_plugin.worker.arrow.counts import SideCounts
-from spark_plugin.worker.reports.reports import side_warnings, warn
+from spark_plugin.worker.reports.losses import warn_of_losses
+from spark_plugin.worker.reports.reports import side_warnings
+from spark_plugin.worker.reports.warn import warn
 from spark_plugin.worker.windowed_causality.arguments import EVENT
 
 
@@ -49,8 +51,7 @@ class WindowSummary:
 
 def tell(rows: SideCounts, backwards: int, tick: Tick) -> None:
     """Warn of what is lost."""
-    for kind, words in side_warnings(rows, tick, "time, place or role"):
-        warn(f"{EVENT}, {rows.rows:,} rows: {words}", kind)
+    warn_of_losses(EVENT, rows.rows, side_warnings(rows, tick, "time, place or role"))
     if backwards:
         warn(
             f"{EVENT}, {rows.rows:,} rows: {backwards:,} that arrived before the one before, left out",

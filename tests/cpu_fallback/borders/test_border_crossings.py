@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from itertools import chain
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coincide.borders import live_index
 from coincide.borders.monitor import Monitor
 from coincide.borders.options import BorderOptions
 from cpu_fallback.borders.search import BorderSearch
@@ -41,6 +43,17 @@ def test_any_batching_gives_the_same_crossings(case: Case, size: int) -> None:
     *whole, inside_at_last = answered(case)
     assert sorted(chain.from_iterable(batched)) == sorted(chain.from_iterable(whole))
     assert inside == inside_at_last
+
+
+@settings(max_examples=60)
+@given(cases(most_readings=10))
+def test_many_small_levels_give_the_same_crossings(case: Case) -> None:
+    """Queries that are added make levels of one or two, which are merged all the time."""
+    added = [(what, [each]) for what, content in case.steps if what == "add" for each in content]
+    others = [step for step in case.steps if step[0] != "add"]
+    case = Case(case.dimensions, case.options, added + others)
+    with patch.multiple(live_index, _FEWEST_TO_MERGE=0, _SHARE_TO_MERGE=2):
+        assert answered(case) == expected(case)
 
 
 def test_the_papers_figure_3() -> None:

@@ -28,7 +28,6 @@ from spark_plugin.worker.transitions.arguments import TransitionArguments
 from spark_plugin.worker.transitions.columns import EventColumns
 from spark_plugin.worker.transitions.reports import TransitionSummary
 from spark_plugin.worker.transitions.wire import (
-    EXAMPLE,
     FIRST_FAULT,
     FIRST_NULL,
     HIGH,
@@ -37,6 +36,7 @@ from spark_plugin.worker.transitions.wire import (
     QUERY,
     STREAM,
 )
+from spark_plugin.worker.wire.faults import EXAMPLE
 from tests.helpers.alternating import in_alternating_order
 from tests.helpers.transition_cases import Case, event_table, result_rows, transition_cases
 
