@@ -46,7 +46,7 @@ def plan_causality(
     if arguments.is_one_stream:
         _check_one_stream(causes, options.way)
     spec = arguments.spec(sides[0].times.scales[0].tick, 1, BATCH_PAIRS)
-    planned = planned_join(sides, spec, ResultColumns(sides, spec), options, "cpu", observe)
+    planned = planned_join(sides, spec, ResultColumns(sides, spec), options, spec.backend, observe)
     return planned.correlation(SilentEvidence(planned.sides), matchless=MATCHLESS)
 
 
