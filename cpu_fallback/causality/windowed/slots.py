@@ -7,11 +7,13 @@ from coincide.windowed_causality.state import (
     BEFORE,
     CLASS,
     FIRST_KIN,
+    FIRST_TIME,
     HEAP,
     HOME,
     KIN_AFTER,
     KIN_BEFORE,
     LAST_KIN,
+    LAST_TIME,
     LIVE,
     NEWEST,
     NUMBER,
@@ -76,10 +78,12 @@ def _link(window, own, before, after, next_one, previous):
         window.slots[KIN_AFTER, before] = next_one
     else:
         window.classes[FIRST_KIN, own] = next_one
+        window.classes[FIRST_TIME, own] = window.slots[TIME, max(next_one, 0)]
     if after >= 0:
         window.slots[KIN_BEFORE, after] = previous
     else:
         window.classes[LAST_KIN, own] = previous
+        window.classes[LAST_TIME, own] = window.slots[TIME, max(previous, 0)]
 
 
 @inner
