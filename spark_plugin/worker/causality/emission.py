@@ -14,6 +14,7 @@ import pyarrow as pa
 from coincide.cause_and_effect.condition import CausalityModel
 from coincide.cause_and_effect.points import PlacedEvents
 from coincide.cause_and_effect.spaces import Space
+from coincide.condition import Window
 from coincide.options import Emit, How
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.backends.devices import load_task_backend
@@ -55,6 +56,10 @@ class CausalitySpec(AnySpec):
     backend: str = "auto"
 
     prefixes: ClassVar[tuple[str, str]] = ("cause", "effect")
+
+    @property
+    def window(self) -> Window:  # noqa: D102
+        return Window(*self.model.window, self.model.rule.threshold)
 
     @property
     def measures(self) -> dict[str, pa.DataType]:

@@ -30,6 +30,11 @@ class AnySpec(ABC):
 
     @property
     @abstractmethod
+    def window(self) -> Window:
+        """Widest window on delta, and the confidence that is asked for."""
+
+    @property
+    @abstractmethod
     def how(self) -> How:
         """As of `coincide.correlate`, like `emit`."""
 
