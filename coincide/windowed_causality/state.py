@@ -48,9 +48,12 @@ HOME = 4
 TIMES, SLOTS, NUMBERS = range(3)
 """Rows of `WindowState.order`. An entry whose slot holds another number is dead."""
 
-FIRST_KIN, LAST_KIN, FIRST_TIME, LAST_TIME, LEAST, MEMBERS = range(6)
+FIRST_KIN, LAST_KIN, FIRST_TIME, LAST_TIME, LEAST, UNTIL, MEMBERS = range(7)
 """Rows of `WindowState.classes`: first and last one in the window by valid time, -1 of none, and their
-times; the lesser score of both, when it was last asked for; tuples followed."""
+times; the lesser score of both, and until when by the clock it stands; tuples followed."""
+
+LONG_AGO = -(2**62)
+"""Before any time."""
 
 
 class WindowState(NamedTuple):
@@ -69,7 +72,7 @@ class WindowState(NamedTuple):
     near : uint8 array, shape (more than slots,)
     hits : int64 array, shape (more than slots,)
         Working memory: whether each of some entries is near enough, and those that are.
-    classes : int64 array, shape (6, MOST_CLASSES)
+    classes : int64 array, shape (7, MOST_CLASSES)
     keys : float64 array, shape (4, MOST_CLASSES)
         Cell and role of a class.
     histogram, scores, indices : int64 arrays, shape (MOST_CLASSES, BINS)
@@ -179,8 +182,9 @@ def new_state(terms: WindowTerms) -> WindowState:
     state.slots[NUMBER] = -1
     state.slots[FREE_SLOT] = np.arange(slots)[::-1]
     state.classes[[FIRST_KIN, LAST_KIN]] = -1
+    state.classes[UNTIL] = LONG_AGO
     counts = state.counts
-    counts[FREE], counts[OLDEST], counts[NEWEST], counts[NOW] = slots, -1, -1, -(2**62)
+    counts[FREE], counts[OLDEST], counts[NEWEST], counts[NOW] = slots, -1, -1, LONG_AGO
     counts[SHIFT] = _first_shift(terms.hi)
     return state
 

@@ -29,7 +29,9 @@ from coincide.windowed_causality.state import (
     NOW,
     NUMBER,
     OLDEST,
+    SHIFT,
     TIME,
+    UNTIL,
 )
 from cpu_fallback.causality.windowed.inner import inner
 from cpu_fallback.causality.windowed.learning import bin_of, note_price
@@ -44,7 +46,7 @@ from cpu_fallback.causality.windowed.slots import (
 )
 
 _NONE = np.int64(2**62)
-"""More than any score."""
+"""More than any score, and later than any time."""
 
 
 @inner
@@ -112,14 +114,10 @@ def _least_promising(window):
     """Of the first and the last one of each class the one of least score; of equals the first by time."""
     classes, now = window.classes, window.counts[NOW]
     known = window.counts[CLASSES] + 1
-    # Without a branch: which class has the least score is not to be foreseen.
     least = _NONE
     for own in range(known):
-        here = min(
-            _score(window, own, classes[FIRST_TIME, own], now),
-            _score(window, own, classes[LAST_TIME, own], now),
-        )
-        classes[LEAST, own] = here if classes[FIRST_KIN, own] >= 0 else _NONE
+        if classes[UNTIL, own] <= now:  # rarely: ages are told in bins
+            _weigh(window, own, now)
         least = min(least, classes[LEAST, own])
     best = -1
     for own in range(known):
@@ -131,6 +129,21 @@ def _least_promising(window):
             if is_least and (best < 0 or _precedes(window, slot, best)):
                 best = slot
     return best
+
+
+@inner
+def _weigh(window, own, now):
+    """Note the lesser score of the ends of a class, and until when it stands if the ends do."""
+    classes, shift = window.classes, window.counts[SHIFT]
+    least, until = _NONE, _NONE
+    if classes[FIRST_KIN, own] >= 0:
+        for end in (FIRST_TIME, LAST_TIME):
+            time = classes[end, own]
+            age = bin_of(window, time, now)
+            least = min(least, window.scores[own, min(age, BINS - 1)])
+            if age < BINS - 1:
+                until = min(until, time + ((age + 1) << shift))
+    classes[LEAST, own], classes[UNTIL, own] = least, until
 
 
 @inner

@@ -15,11 +15,13 @@ from coincide.windowed_causality.state import (
     LAST_KIN,
     LAST_TIME,
     LIVE,
+    LONG_AGO,
     NEWEST,
     NUMBER,
     OLDEST,
     PLACE,
     TIME,
+    UNTIL,
 )
 from cpu_fallback.causality.windowed.inner import inner
 
@@ -74,6 +76,7 @@ def leave_class(window, slot):
 @inner
 def _link(window, own, before, after, next_one, previous):
     """Say what comes after one of a class, and before another; -1 is an end of the list."""
+    window.classes[UNTIL, own] = LONG_AGO
     if before >= 0:
         window.slots[KIN_AFTER, before] = next_one
     else:
