@@ -131,7 +131,7 @@ def _least_promising(window):
     return best
 
 
-@inner
+@inner(forceinline=True)  # to hand over a window takes longer than what it does
 def _weigh(window, own, now):
     """Note the lesser score of the ends of a class, and until when it stands if the ends do."""
     classes, shift = window.classes, window.counts[SHIFT]
@@ -146,7 +146,7 @@ def _weigh(window, own, now):
     classes[LEAST, own], classes[UNTIL, own] = least, until
 
 
-@inner
+@inner(forceinline=True)
 def _score(window, own, time, now):
     """What a tuple of a class and a valid time is worth."""
     return window.scores[own, min(bin_of(window, time, now), BINS - 1)]

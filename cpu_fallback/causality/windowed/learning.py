@@ -96,7 +96,7 @@ def class_of(window, terms, slot):
     return own
 
 
-@inner
+@inner(forceinline=True)
 def bin_of(window, time, now):
     """The bin of the age of a tuple; more than the last one if it is older."""
     return max(0, now - time) >> window.counts[SHIFT]

@@ -15,7 +15,7 @@ from coincide.windowed_causality.state import (
 from cpu_fallback.causality.windowed.inner import inner
 
 
-@inner
+@inner(forceinline=True)
 def first_from(window, time):
     """The first entry of the order whose time is at least `time`."""
     order, low, high = window.order, 0, window.counts[ENDED]
