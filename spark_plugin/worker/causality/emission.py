@@ -58,7 +58,7 @@ class CausalitySpec(AnySpec):
     prefixes: ClassVar[tuple[str, str]] = ("cause", "effect")
 
     @property
-    def window(self) -> Window:  # noqa: D102
+    def widest(self) -> Window:  # noqa: D102
         return Window(*self.model.window, self.model.rule.threshold)
 
     @property

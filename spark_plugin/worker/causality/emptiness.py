@@ -70,7 +70,7 @@ def _of_deltas(
     events: tuple[PlacedEvents, PlacedEvents | None], spec: CausalitySpec, tick: Tick
 ) -> Iterator[str]:
     """How many pairs the times alone would leave."""
-    window, rule = spec.window, spec.model.rule
+    window, rule = spec.widest, spec.model.rule
     if max(-window.lo, window.hi) >= UNBOUNDED:
         return
     ends = " to ".join(_signed(end, tick) for end in (window.lo, window.hi))

@@ -30,7 +30,7 @@ class AnySpec(ABC):
 
     @property
     @abstractmethod
-    def window(self) -> Window:
+    def widest(self) -> Window:
         """Widest window on delta, and the confidence that is asked for."""
 
     @property
@@ -105,6 +105,10 @@ class JoinSpec(AnySpec):
     @property
     def measures(self) -> dict[str, pa.DataType]:  # noqa: D102
         return {"probability": pa.float64()} if self.probability else {}
+
+    @property
+    def widest(self) -> Window:  # noqa: D102
+        return self.window
 
     @property
     def pairs(self) -> Pairs:

@@ -136,7 +136,7 @@ def explain_emptiness(
     keys : KeyOverlap or None
         None without keys, or if nobody has looked.
     """
-    window, how = spec.window, spec.how
+    window, how = spec.widest, spec.how
     without = [side.scale.column.side for side in (left, right) if not side.events]
     if without:
         reasons = tuple(f"{side} has no row that can match" for side in dict.fromkeys(without))
