@@ -151,23 +151,18 @@ def window_between(rule, nearest, farthest):
     lo, hi : int64
         Ticks, inclusive; lo > hi if there is none.
     """
-    lo, hi = rule.lo, rule.hi
-    for front in (rule.behind, rule.also_behind):
-        if front.kind != NOWHERE:
-            lo = max(lo, _first_behind(front, nearest))
-    for front in (rule.ahead, rule.also_ahead):
-        if front.kind != NOWHERE:
-            hi = min(hi, _last_ahead(front, farthest))
-    for ellipsoid in (rule.ellipsoid, rule.also_ellipsoid):
-        if ellipsoid.duration2 >= 0.0:
-            half = _half_axis(ellipsoid, nearest)
-            lo, hi = max(lo, -half), min(hi, half)
-    return lo, hi
+    # One by one: a loop over the tuple would keep it in memory.
+    lo = max(rule.lo, _first_behind(rule.behind, nearest), _first_behind(rule.also_behind, nearest))
+    hi = min(rule.hi, _last_ahead(rule.ahead, farthest), _last_ahead(rule.also_ahead, farthest))
+    half = min(_half_axis(rule.ellipsoid, nearest), _half_axis(rule.also_ellipsoid, nearest))
+    return max(lo, -half), min(hi, half)
 
 
 @compiled
 def _first_behind(front, distance2):
-    """The first delta at which the effect is behind a front; `UNBOUNDED` for none."""
+    """The first delta at which the effect is behind a front; `UNBOUNDED` for none that is."""
+    if front.kind == NOWHERE:
+        return -UNBOUNDED
     low, high = _bracket(front, distance2)
     low = max(low, -1)  # before the front left nothing is behind it
     while high - low > 1:
@@ -181,7 +176,9 @@ def _first_behind(front, distance2):
 
 @compiled
 def _last_ahead(front, distance2):
-    """The last delta at which the effect is not behind a front; `UNBOUNDED` for none."""
+    """The last delta at which the effect is not behind a front; `UNBOUNDED` for no last one."""
+    if front.kind == NOWHERE:
+        return UNBOUNDED
     low, high = _bracket(front, distance2)
     low = max(low, -1)  # when the front has not left, nothing is behind it
     while high - low > 1:
@@ -199,13 +196,15 @@ def _bracket(front, distance2):
     ticks = math.sqrt(distance2 * front.per2) / front.speed
     if not ticks < UNBOUNDED:
         return UNBOUNDED - 1, UNBOUNDED
-    spread = ticks * _SPREAD
+    spread = product(ticks, _SPREAD)
     return int(ticks - spread) - 2, int(ticks + spread) + 2
 
 
 @compiled
 def _half_axis(ellipsoid, distance2):
     """The last delta inside an ellipsoid at a distance; -1 for none, which makes a window empty."""
+    if ellipsoid.duration2 < 0.0:
+        return UNBOUNDED
     if not is_inside(ellipsoid, distance2, 0):
         return -1
     low, high = 0, int(math.sqrt(ellipsoid.duration2)) + 2

@@ -61,6 +61,15 @@ def shape_at(self, row):  # noqa: D103
     return _method(self, "shape_at")
 
 
+def event_of(self, entry):
+    """Of GPU kernels, as `takes`: `gpu_kernels.kernels.layout`."""
+    return _method(self, "event_of")
+
+
+def takes(self, event, target):  # noqa: D103
+    return _method(self, "takes")
+
+
 def _method(kind: Any, name: str) -> Callable[..., Any] | None:
     function = getattr(kind.instance_class, name, None)
     return None if function is None else _bare(function)
@@ -94,6 +103,8 @@ def teach(overload: Callable[..., Any], **options: Any) -> None:
         distance_of,
         key_at,
         shape_at,
+        event_of,
+        takes,
     ):
         overload(types.BaseNamedTuple, method.__name__, jit_options=options)(method)
 

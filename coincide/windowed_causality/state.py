@@ -48,8 +48,12 @@ HOME = 4
 TIMES, SLOTS, NUMBERS = range(3)
 """Rows of `WindowState.order`. An entry whose slot holds another number is dead."""
 
-FIRST_KIN, LAST_KIN, MEMBERS = range(3)
-"""Rows of `WindowState.classes`: first and last one in the window by valid time; tuples followed."""
+FIRST_KIN, LAST_KIN, FIRST_TIME, LAST_TIME, LEAST, UNTIL, MEMBERS = range(7)
+"""Rows of `WindowState.classes`: first and last one in the window by valid time, -1 of none, and their
+times; the lesser score of both, and until when by the clock it stands; tuples followed."""
+
+LONG_AGO = -(2**62)
+"""Before any time."""
 
 
 class WindowState(NamedTuple):
@@ -63,7 +67,12 @@ class WindowState(NamedTuple):
     slots : int64 array, shape (17, slots)
     points : float64 array, shape (5, slots)
     order : int64 array, shape (3, more than slots)
-    classes : int64 array, shape (3, MOST_CLASSES)
+    sites : float64 array, shape (3, more than slots)
+        x, y and z of each entry of the order: those in a window on delta stand side by side.
+    near : uint8 array, shape (more than slots,)
+    hits : int64 array, shape (more than slots,)
+        Working memory: whether each of some entries is near enough, and those that are.
+    classes : int64 array, shape (7, MOST_CLASSES)
     keys : float64 array, shape (4, MOST_CLASSES)
         Cell and role of a class.
     histogram, scores, indices : int64 arrays, shape (MOST_CLASSES, BINS)
@@ -76,6 +85,9 @@ class WindowState(NamedTuple):
     slots: np.ndarray
     points: np.ndarray
     order: np.ndarray
+    sites: np.ndarray
+    near: np.ndarray
+    hits: np.ndarray
     classes: np.ndarray
     keys: np.ndarray
     histogram: np.ndarray
@@ -150,11 +162,15 @@ class WindowTerms(NamedTuple):
 def new_state(terms: WindowTerms) -> WindowState:
     """An empty window."""
     slots, classes = terms.size + terms.following.ghosts + 2, MOST_CLASSES
+    entries = 2 * slots + 64
     histogram, scores, indices = (np.zeros((classes, BINS), np.int64) for _ in range(3))
     state = WindowState(
         slots=np.zeros((GHOST + 1, slots), np.int64),
         points=np.zeros((HOME + 1, slots)),
-        order=np.zeros((NUMBERS + 1, 2 * slots + 64), np.int64),
+        order=np.zeros((NUMBERS + 1, entries), np.int64),
+        sites=np.zeros((3, entries)),
+        near=np.zeros(entries + 8, np.uint8),
+        hits=np.zeros(entries, np.int64),
         classes=np.zeros((MEMBERS + 1, classes), np.int64),
         keys=np.zeros((4, classes)),
         histogram=histogram,
@@ -166,8 +182,9 @@ def new_state(terms: WindowTerms) -> WindowState:
     state.slots[NUMBER] = -1
     state.slots[FREE_SLOT] = np.arange(slots)[::-1]
     state.classes[[FIRST_KIN, LAST_KIN]] = -1
+    state.classes[UNTIL] = LONG_AGO
     counts = state.counts
-    counts[FREE], counts[OLDEST], counts[NEWEST], counts[NOW] = slots, -1, -1, -(2**62)
+    counts[FREE], counts[OLDEST], counts[NEWEST], counts[NOW] = slots, -1, -1, LONG_AGO
     counts[SHIFT] = _first_shift(terms.hi)
     return state
 

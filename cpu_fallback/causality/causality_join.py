@@ -8,11 +8,11 @@ from functools import cached_property, partial
 import numpy as np
 
 from coincide.cause_and_effect.condition import CausalityModel
+from coincide.cause_and_effect.placing.layouts import Way, choose_layout
 from coincide.cause_and_effect.points import PlacedEvents, no_points
 from coincide.counted import CountedJoin
 from cpu_fallback.blocks import blocks_of, run_tasks
 from cpu_fallback.causality import kernels
-from cpu_fallback.causality.layouts import Way, choose_layout
 
 _NO_INTS = np.empty(0, np.int64)
 _NOTHING = kernels.Wanted(_NO_INTS, _NO_INTS, _NO_INTS, np.empty(0))

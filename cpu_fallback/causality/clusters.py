@@ -8,11 +8,11 @@ import numpy as np
 
 from coincide.cause_and_effect.condition import CausalityModel
 from coincide.cause_and_effect.deciding import squared_gap
+from coincide.cause_and_effect.placing.layouts import Way
 from coincide.cause_and_effect.points import H, PlacedEvents, X, Y, Z
 from coincide.compiled import compiled
 from coincide.results import JoinCounters
 from cpu_fallback.causality.causality_join import CausalityJoin
-from cpu_fallback.causality.layouts import Way
 from cpu_fallback.causality.links import RUN, first_bucket, links_of, new_found, place
 
 _BLOCKS_PER_THREAD = 16

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from coincide.cause_and_effect.deciding import squared_gap
+from coincide.cause_and_effect.placing.gaps import gap_to_side
 from coincide.cause_and_effect.points import H, X, Y, Z
 from coincide.compiled import compiled
-from cpu_fallback.causality.gaps import gap_to_side
 from cpu_fallback.causality.links import (
     CHUNK,
     HITS,

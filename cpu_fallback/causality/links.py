@@ -6,11 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coincide.array_types import Int64s
-from coincide.cause_and_effect.rule import PairRule
+from coincide.cause_and_effect.placing.searching import gallop
 from coincide.compiled import compiled
-from cpu_fallback.causality.buckets import Buckets
-from cpu_fallback.causality.searching import gallop
 
 _NEAR = 4
 """Steps that are taken one by one before a search begins."""
@@ -23,51 +20,6 @@ CHUNK = 256
 """Candidates of a cause whose distances are computed together."""
 HITS = 2048
 """Candidates that are noted before they are looked at more closely."""
-
-
-class Layout(NamedTuple):
-    """How the buckets of causes and of effects lie to each other.
-
-    Parameters
-    ----------
-    by_place : bool
-        Whether buckets are places, which `starts`, `targets` and `windows` link
-        (`cpu_fallback.causality.places.Links`), or cells, whose neighbours `shifts`, `widths` and `slabs`
-        tell (`coincide.cause_and_effect.grid.Neighbours`).
-    sure : bool
-        Whether every pair within a window qualifies: nothing is tested.
-    self_join : bool
-        Whether causes and effects are of one stream, of which the earlier is the cause, and of
-        simultaneous ones the one of the lower rank.
-    most : int
-        Most links of a bucket.
-    gap : float
-        The largest |x - y|² of a pair that can qualify.
-    plain : bool
-        Whether within a window this is all that is asked.
-    """
-
-    by_place: bool
-    sure: bool
-    self_join: bool
-    most: int
-    gap: float
-    plain: bool
-    shifts: Int64s
-    widths: Int64s
-    slabs: np.ndarray
-    starts: Int64s
-    targets: Int64s
-    windows: np.ndarray
-
-
-class Sides(NamedTuple):
-    """Both sides of a join, as the kernels take them."""
-
-    base: Buckets
-    targets: Buckets
-    layout: Layout
-    rule: PairRule
 
 
 class Found(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class BandedSides(NamedTuple):
 
     def blocks(self, start: int, stop: int) -> list[tuple[int, int]]:
         """Cut base positions into blocks of a bounded number of entries."""
-        step = max(1, _entries_of_block((stop - start) * self.classes) // self.classes)
+        step = max(1, entries_of_block((stop - start) * self.classes) // self.classes)
         return [(a, min(a + step, stop)) for a in range(start, stop, step)]
 
     def place(self, start: int, stop: int, shells: bool) -> Placed:
@@ -74,10 +74,21 @@ class BandedSides(NamedTuple):
 class Placed(NamedTuple):
     """A run of base events and what `placement.place` writes of it."""
 
-    run: Run
+    run: Any
     spans: Spans
     counts: Any
     parts: Any
+
+
+class Placing(Protocol):
+    """Both sides of a join in device memory: `BandedSides`, or those of another operator."""
+
+    @property
+    def sides(self) -> Any:
+        """What decides pairs: has a method `takes`."""
+
+    def place(self, start: int, stop: int, shells: bool) -> Placed:
+        """Find where base events stand among the targets, and count candidates."""
 
 
 class Block:
@@ -85,13 +96,16 @@ class Block:
 
     Parameters
     ----------
-    banded : BandedSides
+    placing : Placing
     start, stop : int
         Base positions.
     """
 
-    def __init__(self, banded: BandedSides, start: int, stop: int) -> None:
-        self._run, self._spans, counts, parts = banded.place(start, stop, shells=True)
+    _probe: ClassVar[Any] = tiles.probe
+    _copy: ClassVar[Any] = tiles.copy
+
+    def __init__(self, placing: Placing, start: int, stop: int) -> None:
+        self._run, self._spans, counts, parts = placing.place(start, stop, shells=True)
         self._scan = exclusive_scan(counts)
         self.probed = int(self._scan[-1])
         self._owners = tile_owners(self._scan, self.probed)
@@ -99,7 +113,7 @@ class Block:
         self._flags = take(n_tiles * THREADS, np.uint8)
         totals = take(n_tiles + 1, np.int64)
         launch_tiles(
-            tiles.probe, self.probed, banded.sides, self._run, self._spans, self._scan, self._owners,
+            self._probe, self.probed, placing.sides, self._run, self._spans, self._scan, self._owners,
             self._flags, totals[1:], parts[1:],
         )  # fmt: skip
         self._before = exclusive_scan(totals)
@@ -113,8 +127,12 @@ class Block:
     @property
     def counts(self) -> Any:
         """Matches of each base event, in device memory: int64 array, shape (stop - start,)."""
-        bounds = self._places[:: 3 * self._run.classes]
+        bounds = self._bounds()
         return bounds[1:] - bounds[:-1]
+
+    def _bounds(self) -> Any:
+        """Where in the output the matches of each base event begin."""
+        return self._places[:: 3 * self._run.classes]
 
     @property
     def tally(self) -> np.ndarray:
@@ -150,7 +168,7 @@ class Block:
         if not both:
             base_values = target_values
         launch_tiles(
-            tiles.copy, matches, self._run, self._spans, self._places,
+            self._copy, matches, self._run, self._spans, self._places,
             tile_owners(self._places, matches), both, base_values, target_values, base_out, target_out,
         )  # fmt: skip
         launch_tiles(
@@ -160,7 +178,7 @@ class Block:
         return base_out if both else None, target_out
 
 
-def _entries_of_block(wanted: int) -> int:
+def entries_of_block(wanted: int) -> int:
     """The most entries of a block: few blocks take less time to begin, small ones less memory."""
     if wanted <= _FEW_ENTRIES:
         return max(1, wanted)

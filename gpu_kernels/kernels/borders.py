@@ -30,7 +30,6 @@ from coincide.borders.searching import border_after
 from gpu_kernels.kernels.border_layout import MOVES, SORTED_BORDERS, SOUGHT, TOLD, VALUES
 from gpu_kernels.kernels.compilation import device_function, kernel
 from gpu_kernels.kernels.layout import I32_ARRAY, I64_ARRAY, RUN
-from gpu_kernels.kernels.searching import event_of
 
 _ENTERING, _HOLDING, _FIRST, _PASSING = range(4)
 """Ways to find what is told of a move: a walk in each dimension; a look at all queries that hold the new
@@ -51,7 +50,7 @@ def locate(values, run, segments):
     """
     i = cuda.grid(1)
     if i < values.points.size:
-        dimension = i - event_of(run, i) * run.classes
+        dimension = i - run.event_of(i) * run.classes
         for order in range(LOWER, UPPER + 1):
             first = (2 * dimension + order) * values.size
             above = border_after(values.borders, values.points[i], first, first + values.size)

@@ -15,7 +15,6 @@ from coincide.kernel_cache import ForgetsOtherSources, KeyedBySources, keep_on_d
 from coincide.rounding import product
 from coincide.timestamps.dispatch import numba_type, teach
 from gpu_kernels.kernels.arguments import Arguments
-from gpu_kernels.kernels.layout import Sides
 from gpu_kernels.kernels.simulation import SIMULATED
 
 if not SIMULATED:
@@ -96,6 +95,10 @@ class Kernel:
             self._stream, LaunchConfig(grid=int(blocks), block=THREADS), function.kernel, *values
         )
 
+    def declaring(self, *declared: types.Type) -> Kernel:
+        """The same kernel for arguments of other types, whose named tuples have the same methods."""
+        return Kernel(self.py_func, declared, self._compiled)
+
 
 class RuleKernel:
     """A kernel that decides pairs: a `Kernel` for each type of rule, compiled when first launched with it.
@@ -128,8 +131,12 @@ class RuleKernel:
 
     def launch(self, blocks: int, first: Any, *more: Any) -> None:
         """As `Kernel.launch`."""
-        rule = first.rule if isinstance(first, Sides) else first
+        rule = getattr(first, "rule", first)
         self.of(type(rule)).launch(blocks, first, *more)
+
+    def declaring(self, *declared: types.Type) -> Kernel:
+        """The same kernel for arguments of other types, whose named tuples have the same methods."""
+        return Kernel(self.py_func, declared, self._compiled)
 
 
 def kernel(*declared: types.Type) -> Callable[[Callable[..., None]], Kernel]:

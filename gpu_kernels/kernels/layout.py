@@ -11,6 +11,7 @@ from numba import types
 
 from coincide.shape_classes import MOST_CLASSES
 from coincide.sides import LEFT
+from gpu_kernels.kernels.deciding import meets
 
 I64_ARRAY, U64_ARRAY, U16_ARRAY, U8_ARRAY, F64_ARRAY, I32_ARRAY, I8_ARRAY = (
     types.Array(kind, 1, "C")
@@ -19,8 +20,8 @@ I64_ARRAY, U64_ARRAY, U16_ARRAY, U8_ARRAY, F64_ARRAY, I32_ARRAY, I8_ARRAY = (
         *(types.int32, types.int8),
     )
 )
-I64_TABLE = types.Array(types.int64, 2, "C")
-I64_CUBE = types.Array(types.int64, 3, "C")
+I64_TABLE, F64_TABLE = (types.Array(kind, 2, "C") for kind in (types.int64, types.float64))
+I64_CUBE, F64_CUBE = (types.Array(kind, 3, "C") for kind in (types.int64, types.float64))
 
 
 class Base(NamedTuple):
@@ -85,6 +86,10 @@ class Sides(NamedTuple):
     rule: Any
     side: int = LEFT
 
+    def takes(self, event, target):
+        """Whether a candidate qualifies: `Rule.qualifies`."""
+        return meets(self, event, target)
+
 
 def sides_type(rule: Any) -> Any:
     """The type of `Sides` with a type of rule (`coincide.timestamps.dispatch.numba_type`)."""
@@ -136,6 +141,10 @@ class Run(NamedTuple):
     def of(cls, start: int, classes: int) -> Run:
         """Of at most `MOST_ENTRIES` entries, for which the reciprocal is as good as a division."""
         return cls(start, classes, -(-(1 << RECIPROCAL_BITS) // classes))
+
+    def event_of(self, entry):
+        """The base event of an entry: entry // K2, by a product, since GPUs divide integers slowly."""
+        return self.start + ((entry * self.reciprocal) >> RECIPROCAL_BITS)
 
 
 RUN = types.NamedUniTuple(types.int64, len(Run._fields), Run)

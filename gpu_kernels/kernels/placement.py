@@ -9,7 +9,7 @@ from coincide.bands import INNER_HI, INNER_LO, OUTER_HI, OUTER_LO
 from coincide.timestamps.dispatch import difference
 from gpu_kernels.kernels.compilation import TILE, kernel, rule_kernel
 from gpu_kernels.kernels.layout import BASE, F64_ARRAY, I64_ARRAY, I64_CUBE, RUN, SPANS, TARGETS
-from gpu_kernels.kernels.searching import event_of, owner_of, reach
+from gpu_kernels.kernels.searching import owner_of, reach
 
 
 @kernel(BASE, TARGETS, I64_CUBE, RUN, SPANS, types.boolean, I64_ARRAY, I64_ARRAY)
@@ -37,7 +37,7 @@ def place(base, targets, bands, run, spans, shells, counts, parts):
     entry = cuda.grid(1)
     if entry >= spans.first.size:
         return
-    event = event_of(run, entry)
+    event = run.event_of(entry)
     k1 = base.classes[event]
     k2 = entry - (event - run.start) * run.classes
     groups = base.offsets.size - 1

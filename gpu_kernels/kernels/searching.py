@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gpu_kernels.kernels.compilation import device_function
-from gpu_kernels.kernels.layout import RECIPROCAL_BITS
 
 
 @device_function
@@ -34,9 +33,3 @@ def owner_of(offsets, low, high, item):
         else:
             high = middle
     return low
-
-
-@device_function
-def event_of(run, entry):
-    """The base event of an entry: entry // K2, by a product, since GPUs divide integers slowly."""
-    return run.start + ((entry * run.reciprocal) >> RECIPROCAL_BITS)

@@ -20,7 +20,7 @@ from gpu_kernels.kernels.compilation import (
     kernel,
     rule_kernel,
 )
-from gpu_kernels.kernels.deciding import distance_of, meets, merit_of
+from gpu_kernels.kernels.deciding import distance_of, merit_of
 from gpu_kernels.kernels.layout import (
     F64_ARRAY,
     I64_ARRAY,
@@ -30,7 +30,7 @@ from gpu_kernels.kernels.layout import (
     U64_ARRAY,
     sides_type,
 )
-from gpu_kernels.kernels.searching import event_of, owner_of
+from gpu_kernels.kernels.searching import owner_of
 
 
 def _candidates_and(*more):
@@ -71,7 +71,7 @@ def probe(sides, run, spans, scan, owners, flags, totals, parts):
         if origin + item < end:
             owner = owner_of(scan, owner, past_owners, origin + item)
             target = _shell_target(spans, owner, origin + item - scan[owner])
-            decided[item] = meets(sides, event_of(run, owner), target)
+            decided[item] = sides.takes(run.event_of(owner), target)
     cuda.syncthreads()
     bits = np.int32(0)
     for i in range(ITEMS):
@@ -162,7 +162,7 @@ def copy(run, spans, places, owners, both, base_values, target_values, base_out,
         part = owner_of(places, part, past_parts, item)
         entry = part // 3
         if both:
-            base_out[item] = base_values[event_of(run, entry)]
+            base_out[item] = base_values[run.event_of(entry)]
         if part - 3 * entry == 1:
             target_out[item] = target_values[spans.inner[entry] + item - places[part]]
 
@@ -194,7 +194,7 @@ def most_probable(sides, run, spans, scan, owners, top, qualified):
     own = 0
     for item in range(origin + thread, min(origin + TILE, scan[scan.size - 1]), THREADS):
         owner = owner_of(scan, owner, past_owners, item)
-        event = event_of(run, owner)
+        event = run.event_of(owner)
         target = spans.first[owner] + item - scan[owner]
         p = merit_of(sides, event, target)
         if p >= 0.0:
@@ -226,7 +226,7 @@ def nearest(sides, run, spans, scan, owners, top, distances):
     stop = min(origin + TILE, scan[scan.size - 1])
     for item in range(origin + cuda.threadIdx.x, stop, THREADS):
         owner = owner_of(scan, owner, past_owners, item)
-        event = event_of(run, owner)
+        event = run.event_of(owner)
         target = spans.first[owner] + item - scan[owner]
         if merit_of(sides, event, target) == top[event - run.start]:
             apart = distance_of(sides, event, target)
@@ -252,7 +252,7 @@ def foremost(sides, run, spans, scan, owners, top, distances, ranks, least):
     stop = min(origin + TILE, scan[scan.size - 1])
     for item in range(origin + cuda.threadIdx.x, stop, THREADS):
         owner = owner_of(scan, owner, past_owners, item)
-        event = event_of(run, owner)
+        event = run.event_of(owner)
         target = spans.first[owner] + item - scan[owner]
         if (
             merit_of(sides, event, target) == top[event - run.start]

@@ -191,6 +191,7 @@ def causality(
     way: c.Way = "auto",
     master: o.Master = None,
     conf: o.Conf = None,
+    backend: o.Backend = "auto",
     slices: o.Slices = None,
     batch_pairs: o.BatchPairs = None,
     threads: o.Threads = None,

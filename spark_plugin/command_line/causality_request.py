@@ -82,7 +82,7 @@ def causality_request(**words: Any) -> CausalityRequest:
     """
     check_choice("--way", words["way"], _WAYS)
     is_one_stream = words["effects"] is None
-    own = {name: words[name] for name in ("how", "emit")}
+    own = {name: words[name] for name in ("how", "emit", "backend")}
     for side in CAUSE_AND_EFFECT:
         # Of effects as of causes, unless it is said.
         time, place = words[f"{side}_time"], words[f"{side}_place"]

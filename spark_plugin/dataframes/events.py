@@ -201,7 +201,15 @@ class EventFrame:
     @property
     def is_null(self) -> str:
         """Whether a row that is not `is_ok` matches nothing, and is not invalid: boolean, never null."""
-        null = " OR ".join(test for reason, test in self._sql.faults if reason == "null")
+        tests, wrong = [], []
+        for reason, test in self._sql.faults:
+            if reason != "null":
+                wrong.append(f"({test})")
+            elif wrong:
+                tests.append(f"(({test}) AND NOT coalesce({' OR '.join(wrong)}, false))")
+            else:
+                tests.append(test)
+        null = " OR ".join(tests)
         # A null key does not excuse an invalid time.
         return f"{null} OR ({self._is_time})" if self.by else null
 

@@ -12,7 +12,7 @@ from spark_plugin.dataframes.columns import quoted
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.statistics import SideStatistics, measure
 from spark_plugin.worker.arrow.sides import Side
-from spark_plugin.worker.emission.spec import JoinSpec
+from spark_plugin.worker.emission.spec import AnySpec
 from spark_plugin.worker.reports.emptiness import Evidence, NoPairs, explain_emptiness
 from spark_plugin.worker.reports.key_overlap import KeyOverlap, key_overlap
 from spark_plugin.worker.timestamps.models import INTERVALS
@@ -28,13 +28,13 @@ class FrameEvidence:
     Parameters
     ----------
     sides : (EventFrame, EventFrame)
-    spec : JoinSpec
+    spec : AnySpec
     statistics : (SideStatistics, SideStatistics) or None
         None where declared statistics spared the look.
     """
 
     sides: tuple[EventFrame, EventFrame]
-    spec: JoinSpec
+    spec: AnySpec
     statistics: tuple[SideStatistics, SideStatistics] | None
 
     def foreseen(self) -> NoPairs | None:
@@ -48,7 +48,9 @@ class FrameEvidence:
 
     def no_pairs(self) -> NoPairs:
         """Why there was no pair. Runs jobs: for the keys, and a look where there was none."""
-        return self._explained(self.statistics or measure(*self.sides), self._keys())
+        return self._explained(
+            self.statistics or measure(*self.sides, self.spec.is_one_stream), self._keys()
+        )
 
     def _explained(
         self, statistics: tuple[SideStatistics, SideStatistics], keys: KeyOverlap | None
@@ -67,7 +69,7 @@ class FrameEvidence:
 
     def _keys(self) -> KeyOverlap | None:
         by = self.sides[0].by
-        if not by:
+        if not by or self.spec.is_one_stream:
             return None
         frames = [_distinct_keys(side) for side in self.sides]
         tables = [frame.limit(_MOST_KEYS + 1).toArrow() for frame in frames]
@@ -77,19 +79,6 @@ class FrameEvidence:
         shared = frames[0].intersect(frames[1]).count()
         left, right = (frame.count() for frame in frames)
         return KeyOverlap(found.names, left, right, shared, True)
-
-
-@dataclass(frozen=True)
-class SilentEvidence:
-    """Two sides of a join of which nobody says why it finds nothing: as `FrameEvidence`."""
-
-    sides: tuple[EventFrame, EventFrame]
-
-    def foreseen(self) -> NoPairs | None:  # noqa: D102
-        return None
-
-    def no_pairs(self) -> NoPairs | None:  # noqa: D102
-        return None
 
 
 def _distinct_keys(side: EventFrame) -> DataFrame:

@@ -75,8 +75,12 @@ class SideStatistics:
         return self.counts.rows - self.counts.unmatchable - self.counts.dropped
 
 
-def measure(left: EventFrame, right: EventFrame) -> tuple[SideStatistics, SideStatistics]:
-    """Both sides in one query that looks at each row once. Runs eagerly.
+def measure(
+    left: EventFrame, right: EventFrame, is_one_stream: bool = False
+) -> tuple[SideStatistics, SideStatistics]:
+    """Both sides in one query that looks at each row once; of one stream the rows are looked at once.
+
+    Runs eagerly.
 
     One group per side and reason of rows that cannot match, and one per sampled row with those after
     it for which it stands. The key is a single bigint, which keeps the aggregate in Spark's fastest
@@ -92,10 +96,12 @@ def measure(left: EventFrame, right: EventFrame) -> tuple[SideStatistics, SideSt
     # Grouped before the union, which would have every row written and read between two stages.
     grouped = [
         _keyed(events, side).groupBy("code").agg(*map(F.expr, wanted))
-        for side, events in enumerate((left, right))
+        for side, events in enumerate((left, right)[: 1 if is_one_stream else 2])
     ]
     with spark_errors_as_ours():
-        table = grouped[0].unionAll(grouped[1]).toArrow()
+        table = (grouped[0] if is_one_stream else grouped[0].unionAll(grouped[1])).toArrow()
+    if is_one_stream:
+        return (_of_side(table, 0, sizes[0][0]),) * 2
     return _of_side(table, 0, sizes[0][0]), _of_side(table, 1, sizes[1][0])
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from coincide.cause_and_effect.condition import CausalityCondition
 from coincide.errors import ConditionError, SchemaError
-from coincide.options import CorrelateOptions, Emit, How
+from coincide.options import Backend, CorrelateOptions, Emit, How
 from spark_plugin.worker.arguments import names_of
 from spark_plugin.worker.arrow.frames import arrow_table, offers_arrow
 from spark_plugin.worker.arrow.time_columns import time_names
@@ -37,6 +37,7 @@ def causality(
     effect_columns: str | Sequence[str] = ("id",),
     how: How = "inner",
     emit: Emit = "pairs",
+    backend: Backend = "auto",
     options: CorrelateOptions = CorrelateOptions(),
     report: JoinReport | None = None,
 ) -> DataFrame:
@@ -61,6 +62,7 @@ def causality(
         have no order: which of two simultaneous ones is the cause is left open, each pair is found once.
     condition : CausalityCondition
     cause_time, effect_time, cause_place, effect_place, by, cause_columns, effect_columns, how, emit
+    backend
         As of `coincide.causality_tables`.
     options : CorrelateOptions
         As of `coincide.correlate`; length classes mean nothing here.
@@ -81,6 +83,8 @@ def causality(
         If the condition or an argument makes no sense.
     DataError
         If rows are invalid and ``options.invalid`` is ``"raise"``.
+    BackendError
+        If the backend cannot be. Whether a worker has a GPU is seen when the DataFrame is computed.
 
     Warns
     -----
@@ -95,7 +99,7 @@ def causality(
     arguments = CausalityArguments(
         condition, cause_time=cause_time, effect_time=effect_time, cause_place=cause_place,
         effect_place=effect_place, by=by, cause_columns=cause_columns, effect_columns=effect_columns,
-        how=how, emit=emit, options=options, is_one_stream=effects is None,
+        how=how, emit=emit, backend=backend, options=options, is_one_stream=effects is None,
     )  # fmt: skip
     if options.way == "direct":
         raise ConditionError(
@@ -126,6 +130,7 @@ def causality_tables(
     effect_columns: str | Sequence[str] = ("id",),
     how: How = "inner",
     emit: Emit = "pairs",
+    backend: Backend = "auto",
     options: CorrelateOptions = CorrelateOptions(),
     report: JoinReport | None = None,
 ) -> pa.Table:
@@ -160,6 +165,7 @@ def causality_tables(
     emit : {"pairs", "lists", "counts"}
         One row a pair; or one row per cause with arrays (in no particular order), or with the number of its
         ``matches``.
+    backend : {"auto", "cpu", "gpu"}
     options : CorrelateOptions
         Of these, units, tick, ``invalid``, longest lengths, ``batch_pairs`` and ``threads`` count here.
     report : JoinReport, optional
@@ -181,6 +187,8 @@ def causality_tables(
     DataError
         If rows are invalid, and ``options.invalid`` is ``"raise"``: an impossible time, an infinite
         coordinate, a latitude or longitude out of range.
+    BackendError
+        If the backend is not here.
 
     Warns
     -----
@@ -190,7 +198,7 @@ def causality_tables(
     arguments = CausalityArguments(
         condition, cause_time=cause_time, effect_time=effect_time, cause_place=cause_place,
         effect_place=effect_place, by=by, cause_columns=cause_columns, effect_columns=effect_columns,
-        how=how, emit=emit, options=options, is_one_stream=effects is None,
+        how=how, emit=emit, backend=backend, options=options, is_one_stream=effects is None,
     )  # fmt: skip
     own, others = (
         None if given is None else _table(side, given, names)

@@ -11,7 +11,7 @@ from coincide.options import SideName
 from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.causality.places import check_spark_coordinates
 from spark_plugin.dataframes.events import EventFrame
-from spark_plugin.dataframes.evidence import SilentEvidence
+from spark_plugin.dataframes.evidence import FrameEvidence
 from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.ways.correlation import BATCH_PAIRS, Correlation, planned_join
 from spark_plugin.worker.arrow.schemas import check_keys
@@ -46,8 +46,9 @@ def plan_causality(
     if arguments.is_one_stream:
         _check_one_stream(causes, options.way)
     spec = arguments.spec(sides[0].times.scales[0].tick, 1, BATCH_PAIRS)
-    planned = planned_join(sides, spec, ResultColumns(sides, spec), options, "cpu", observe)
-    return planned.correlation(SilentEvidence(planned.sides), matchless=MATCHLESS)
+    planned = planned_join(sides, spec, ResultColumns(sides, spec), options, spec.backend, observe)
+    evidence = FrameEvidence(planned.sides, spec, planned.statistics)
+    return planned.correlation(evidence, matchless=MATCHLESS)
 
 
 def event_frames(

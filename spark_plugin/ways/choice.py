@@ -35,7 +35,7 @@ def plan_ways(
     declared = _declared_plan(sides, spec, options)
     if declared is not None:
         return None, declared
-    statistics = measure(*sides)
+    statistics = measure(*sides, spec.is_one_stream)
     if options.invalid == "raise":
         # Of one stream the sides have the same rows.
         refuse_invalid(

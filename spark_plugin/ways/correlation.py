@@ -17,7 +17,7 @@ from spark_plugin.cluster.accelerator import is_accelerated
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.events import EventFrame
-from spark_plugin.dataframes.evidence import FrameEvidence, SilentEvidence
+from spark_plugin.dataframes.evidence import FrameEvidence
 from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.dataframes.stage import Stage, observed_numbers
 from spark_plugin.dataframes.stage_resources import gpu_profile
@@ -59,7 +59,7 @@ class Correlation:
         Whether it can be asked for: the RAPIDS Accelerator fails plans that are observed.
     shipment : Shipment or None
         What was broadcast.
-    evidence : FrameEvidence or SilentEvidence
+    evidence : FrameEvidence
         What is known of the sides, should nothing be found.
     matchless : str
         What the rows lack that match nothing.
@@ -69,7 +69,7 @@ class Correlation:
     left: SideCounts | None
     right: SideCounts | None
     plan: SlicePlan | BroadcastPlan
-    evidence: FrameEvidence | SilentEvidence
+    evidence: FrameEvidence
     observation: Observation | None = None
     observable: bool = True
     shipment: Shipment | None = None
@@ -209,7 +209,7 @@ class PlannedJoin:
     shipment: Shipment | None
     is_one_stream: bool
 
-    def correlation(self, evidence: FrameEvidence | SilentEvidence, **more: str) -> Correlation:
+    def correlation(self, evidence: FrameEvidence, **more: str) -> Correlation:
         """The result, and what is known of it; of one stream the rows are told of once."""
         left, right = (s.counts for s in self.statistics) if self.statistics else (None, None)
         return Correlation(

@@ -150,8 +150,13 @@ def test_ties_of_decimal_speeds_and_durations() -> None:
     assert accepts(speeds, 625.0, 0.0, 5_000_000)
     assert not accepts(speeds, 625.0, 0.0, 10_000_001)
     assert not accepts(speeds, 625.0, 0.0, 4_999_999)
-    strict = CausalityCondition([SpeedRange(2.5, 5, strict=True), Spatial(25)])
-    assert not accepts(strict.model(Tick("us")).rule, 625.0, 0.0, 10_000_000)
+    strict = (
+        CausalityCondition([SpeedRange(2.5, 5, strict=True), Spatial(25)]).model(Tick("us")).rule
+    )
+    for delta in (5_000_000, 10_000_000):
+        assert not accepts(strict, 625.0, 0.0, delta)
+    for delta in (5_000_001, 9_999_999):
+        assert accepts(strict, 625.0, 0.0, delta)
     ellipsoid = CausalityCondition(Ellipsoidal(5, "5ms")).model(Tick("ns")).rule
     assert accepts(ellipsoid, 9.0, 0.0, 4_000_000)
     assert not accepts(ellipsoid, 9.0, 0.0, 4_000_001)

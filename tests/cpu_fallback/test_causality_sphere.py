@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide import CausalityCondition, Spatial, Sphere
+from coincide import CausalityCondition, Plane, Spatial, Sphere, Temporal
 from coincide.cause_and_effect.points import PlacedEvents
 from coincide.cause_and_effect.sphere import squared_arc, unit_vectors
 from coincide.units import Tick
@@ -108,3 +109,27 @@ def test_a_grid_on_the_sphere_tests_few_candidates(extent: float, radius: float)
     assert pairs_of(joins[0]) == pairs_of(joins[1])
     assert joins[0].way == "grid"
     assert 0 < joins[0].counters.probed <= 3 * joins[0].counters.pairs
+
+
+@pytest.mark.parametrize("c", [2.0**-4, 0.06, 0.031, 0.0123, 2.0**-10, 1e-3, 9e-4, 1e-7])
+def test_the_series_is_good_to_some_units(c: float) -> None:
+    """arc² = Σ 2 c^n / (n² C(2n, n)), of as many terms as matter."""
+    exact = sum(2 * Fraction(c) ** n / (n * n * math.comb(2 * n, n)) for n in range(1, 30))
+    assert abs(Fraction(squared_arc(c)) - exact) <= 4 * Fraction(2) ** -53 * exact
+
+
+def test_a_strict_radius_is_too_far() -> None:
+    near, strict = (
+        CausalityCondition([Spatial(100, strict=strict), Temporal(0, 9)], Sphere())
+        .model(Tick())
+        .rule.near
+        for strict in (False, True)
+    )
+    assert strict == math.nextafter(near, 0)
+
+
+def test_minus_zero_is_zero() -> None:
+    """Of a plane as of a sphere: places are told apart by their bits."""
+    zero = np.array([-0.0])
+    for points in (Plane().points([zero] * 3), Sphere().points([zero] * 3)):
+        assert not np.signbit(points).any()

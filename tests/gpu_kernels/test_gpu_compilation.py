@@ -13,7 +13,7 @@ from gpu_kernels.kernels.simulation import SIMULATED
 if SIMULATED:
     pytest.skip("the simulator compiles nothing", allow_module_level=True)
 
-from gpu_kernels.kernels import borders, merging, placement, tiles
+from gpu_kernels.kernels import borders, causality, merging, placement, tiles
 from gpu_kernels.kernels.compilation import Kernel, RuleKernel
 from tests.helpers.gpu_compilation import (
     ARCHITECTURES,
@@ -31,11 +31,23 @@ MOST_REGISTERS = 64
 WITHOUT_FORMULA = (
     *(placement.place, placement.tile_owners, tiles.scatter, tiles.copy),
     *(merging.merge, merging.first_live, borders.locate, borders.tell),
+    *(causality.place_causes, causality.copy),
 )
 
-every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.py_func.__name__)
-every_architecture = pytest.mark.parametrize(
-    "capability", ARCHITECTURES, ids=lambda c: "sm_{}{}".format(*c)
+LONG = (causality.probe, causality.place_causes, causality.measure)
+"""They take long to compile: quick tests do with one architecture."""
+
+every_kernel_and_architecture = pytest.mark.parametrize(
+    ("kernel", "capability"),
+    [
+        pytest.param(
+            *(kernel, each),
+            marks=[pytest.mark.slow] if kernel in LONG and each != (9, 0) else [],
+            id="{}-sm_{}{}".format(kernel.py_func.__name__, *each),
+        )
+        for kernel in KERNELS
+        for each in ARCHITECTURES
+    ],
 )
 
 ptx_of = cache(ptx_of)
@@ -51,8 +63,7 @@ def products_added(ptx: str) -> list[str]:
     return fused + [" ".join(one) for one in sums if products & set(one[1:])]
 
 
-@every_architecture
-@every_kernel
+@every_kernel_and_architecture
 def test_kernel_is_assembled_without_spills(kernel: Kernel, capability: tuple[int, int]) -> None:
     ptx = ptx_of(kernel, capability)
     assert ".target sm_{}{}".format(*capability) in ptx
@@ -93,8 +104,7 @@ def test_kernels_of_histograms(kernel: RuleKernel, capability: tuple[int, int]) 
     assert products_added(ptx) == []
 
 
-@every_architecture
-@every_kernel
+@every_kernel_and_architecture
 def test_no_product_is_fused_with_a_sum(kernel: Kernel, capability: tuple[int, int]) -> None:
     """So the probability has the bits of the CPU's: see `coincide.probability`."""
     ptx = ptx_of(kernel, capability)
@@ -111,8 +121,7 @@ ATOMICS = {
 """What several threads write at the same place. The simulator's threads would hardly meet there."""
 
 
-@every_architecture
-@every_kernel
+@every_kernel_and_architecture
 def test_where_threads_meet_they_write_atomically(
     kernel: Kernel, capability: tuple[int, int]
 ) -> None:

@@ -34,7 +34,7 @@ if problem := gpu_problem():
 
 import gpu_kernels
 from gpu_kernels.device import memory
-from gpu_kernels.join import blocks, buffers, candidates
+from gpu_kernels.join import blocks, buffers, candidates, filling
 from gpu_kernels.join import event_join as join
 from tests.helpers.device_faults import allocating
 
@@ -207,7 +207,7 @@ def test_output_goes_where_the_caller_says() -> None:
 @pytest.mark.parametrize("ahead", [0, 7, 200])
 def test_batches_filled_ahead(ahead: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches asked for in any order, with other values in between, are cut from what is filled."""
-    monkeypatch.setattr(join, "_PAIRS_AHEAD", ahead)
+    monkeypatch.setattr(filling, "_PAIRS_AHEAD", ahead)
     sides, window = (spread(13, 40, 900, 90), spread(14, 40, 900, 90)), Window(-50, 80, 0.6)
     gpu, cpu = (p.EventJoin(*sides, IntervalPairs(window)) for p in (gpu_kernels, cpu_fallback))
     values = [(cpu.left_order * k, cpu.right_order + k) for k in (2, 3)]

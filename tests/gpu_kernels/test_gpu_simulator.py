@@ -11,6 +11,7 @@ from tests.helpers.simulator import run_tests_in_simulator
 LEAST_TESTS = {
     "tests/gpu_kernels/test_gpu_blocks.py": 25,
     "tests/gpu_kernels/test_gpu_borders.py": 20,
+    "tests/gpu_kernels/test_gpu_causality.py": 15,
     "tests/gpu_kernels/test_gpu_histograms.py": 6,
     "tests/gpu_kernels/test_gpu_join.py": 30,
     "tests/gpu_kernels/test_gpu_streams.py": 24,

@@ -24,8 +24,7 @@ if not SIMULATED:
 import gpu_kernels
 from gpu_kernels.device import memory, transfers
 from gpu_kernels.device.transfers import Transfers
-from gpu_kernels.join import buffers
-from gpu_kernels.join import event_join as join
+from gpu_kernels.join import buffers, filling
 from tests.gpu_kernels.test_gpu_join import FAULTY, allocating, assert_same, check_join
 from tests.helpers.deferred_link import DeferredLink, refusing
 
@@ -38,7 +37,7 @@ def link(monkeypatch: pytest.MonkeyPatch) -> DeferredLink:
     """The device's link, with pinned buffers so small that everything takes many pieces."""
     made = DeferredLink()
     monkeypatch.setattr(transfers, "ROOM", 8 * ITEMS)
-    monkeypatch.setattr(join, "_PAIRS_AT_ONCE", ITEMS)
+    monkeypatch.setattr(filling, "_PAIRS_AT_ONCE", ITEMS)
     monkeypatch.setattr(transfers, "_of_device", {0: Transfers(made)})
     real = memory._allocate
 

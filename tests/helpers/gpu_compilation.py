@@ -21,7 +21,7 @@ from numba import cuda, types
 from numba.cuda.dispatcher import CUDADispatcher
 
 from coincide.timestamps import IntervalRule
-from gpu_kernels.kernels import borders, merging, placement, tiles
+from gpu_kernels.kernels import borders, causality, merging, placement, tiles
 from gpu_kernels.kernels.compilation import Kernel, RuleKernel
 
 ARCHITECTURES = ((7, 5), (8, 0), (9, 0), (10, 0))
@@ -38,7 +38,7 @@ RULE_KERNELS = tuple(
 KERNELS = (
     *(
         value
-        for module in (placement, tiles, merging, borders)
+        for module in (placement, tiles, merging, borders, causality)
         for value in vars(module).values()
         if isinstance(value, Kernel)
     ),

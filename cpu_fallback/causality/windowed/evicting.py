@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from coincide.windowed_causality.policies import EXPECTED, FCFO, FHCFO, FHFO
 from coincide.windowed_causality.state import (
     ARRIVED,
@@ -11,6 +13,7 @@ from coincide.windowed_causality.state import (
     CUT,
     EVICTED,
     FIRST_KIN,
+    FIRST_TIME,
     FOLLOWS,
     FREE,
     FREE_SLOT,
@@ -19,12 +22,16 @@ from coincide.windowed_causality.state import (
     GHOSTS_BEGIN,
     HEAP,
     LAST_KIN,
+    LAST_TIME,
+    LEAST,
     LIVE,
     LIVES,
     NOW,
     NUMBER,
     OLDEST,
+    SHIFT,
     TIME,
+    UNTIL,
 )
 from cpu_fallback.causality.windowed.inner import inner
 from cpu_fallback.causality.windowed.learning import bin_of, note_price
@@ -37,6 +44,9 @@ from cpu_fallback.causality.windowed.slots import (
     leave_class,
     leave_heap,
 )
+
+_NONE = np.int64(2**62)
+"""More than any score, and later than any time."""
 
 
 @inner
@@ -102,20 +112,44 @@ def victim(window, terms, time, stay_clock):
 @inner
 def _least_promising(window):
     """Of the first and the last one of each class the one of least score; of equals the first by time."""
-    best, least = -1, 0
-    now = window.counts[NOW]
-    for own in range(window.counts[CLASSES] + 1):
-        first, last = window.classes[FIRST_KIN, own], window.classes[LAST_KIN, own]
-        if first < 0:
+    classes, now = window.classes, window.counts[NOW]
+    known = window.counts[CLASSES] + 1
+    least = _NONE
+    for own in range(known):
+        if classes[UNTIL, own] <= now:  # rarely: ages are told in bins
+            _weigh(window, own, now)
+        least = min(least, classes[LEAST, own])
+    best = -1
+    for own in range(known):
+        if classes[LEAST, own] != least:
             continue
-        score = window.scores[own, min(bin_of(window, window.slots[TIME, first], now), BINS - 1)]
-        if best < 0 or score < least or (score == least and _precedes(window, first, best)):
-            best, least = first, score
-        if last != first:
-            score = window.scores[own, min(bin_of(window, window.slots[TIME, last], now), BINS - 1)]
-            if score < least or (score == least and _precedes(window, last, best)):
-                best, least = last, score
+        for end in (FIRST_KIN, LAST_KIN):
+            slot = classes[end, own]
+            is_least = _score(window, own, window.slots[TIME, slot], now) == least
+            if is_least and (best < 0 or _precedes(window, slot, best)):
+                best = slot
     return best
+
+
+@inner(forceinline=True)  # to hand over a window takes longer than what it does
+def _weigh(window, own, now):
+    """Note the lesser score of the ends of a class, and until when it stands if the ends do."""
+    classes, shift = window.classes, window.counts[SHIFT]
+    least, until = _NONE, _NONE
+    if classes[FIRST_KIN, own] >= 0:
+        for end in (FIRST_TIME, LAST_TIME):
+            time = classes[end, own]
+            age = bin_of(window, time, now)
+            least = min(least, window.scores[own, min(age, BINS - 1)])
+            if age < BINS - 1:
+                until = min(until, time + ((age + 1) << shift))
+    classes[LEAST, own], classes[UNTIL, own] = least, until
+
+
+@inner(forceinline=True)
+def _score(window, own, time, now):
+    """What a tuple of a class and a valid time is worth."""
+    return window.scores[own, min(bin_of(window, time, now), BINS - 1)]
 
 
 @inner

@@ -20,7 +20,6 @@ from coincide.windowed_causality.state import (
     CLASS,
     CLOCK,
     EFFECT,
-    ENDED,
     FOLLOWS,
     HOME,
     KEPT,
@@ -45,6 +44,8 @@ from cpu_fallback.causality.windowed.learning import (
     renew,
 )
 from cpu_fallback.causality.windowed.ordering import first_from, put_in_order
+
+_EIGHT = np.uint64(8)
 
 
 class Arrivals(NamedTuple):
@@ -169,20 +170,21 @@ def _join(window, terms, slot, out, pairs):
 def _meet(window, terms, slot, first, last, wanted, out, pairs):
     """The pairs of a tuple with those from `first` to `last` that have a role."""
     rule, points, now = terms.rule, window.points, window.counts[NOW]
-    slots, order = window.slots, window.order
+    slots, order, sites, hits = window.slots, window.order, window.sites, window.hits
     x, y, z, h = points[X, slot], points[Y, slot], points[Z, slot], points[H, slot]
     own, time, learns = slots[NUMBER, slot], slots[TIME, slot], terms.policy == EXPECTED
-    at, end = first_from(window, first), window.counts[ENDED]
-    while at < end and order[TIMES, at] <= last:
+    start = first_from(window, first)
+    count = _note_near(window, x, y, z, rule.near, start, first_from(window, last + 1))
+    for k in range(count):
+        at = hits[k]
         other, number = order[SLOTS, at], order[NUMBERS, at]
-        delta = time - order[TIMES, at]
-        at += 1
         if slots[NUMBER, other] != number or slots[ROLE, other] & wanted == 0:
             continue
-        gap = squared_gap(points[X, other] - x, points[Y, other] - y, points[Z, other] - z)
+        delta = time - order[TIMES, at]
         if wanted == EFFECT:
             delta = -delta
-        if not gap <= rule.near or not accepts(rule, gap, points[H, other] - h, delta):
+        gap = squared_gap(sites[X, at] - x, sites[Y, at] - y, sites[Z, at] - z)
+        if not accepts(rule, gap, points[H, other] - h, delta):
             continue
         if slots[FOLLOWS, other]:
             note_match(window, other, learns, now)
@@ -195,3 +197,30 @@ def _meet(window, terms, slot, first, last, wanted, out, pairs):
             out.distances[pairs] = distance_between(rule.curvature, gap, points[H, other] - h)
             pairs += 1
     return pairs
+
+
+@inner
+def _note_near(window, x, y, z, farthest, start, stop):
+    """Note which entries of the order, dead ones as well, are near enough; their number.
+
+    Indices without a sign: Numba need not ask whether they count from the end, and the first loop does
+    several entries at a time. Few are near, so that most runs of eight are passed over at once.
+    """
+    sites, near, hits = window.sites, window.near, window.hits
+    begin, end, one = np.uint64(start), np.uint64(stop), np.uint64(1)
+    for at in range(begin, end):
+        near[at] = squared_gap(sites[X, at] - x, sites[Y, at] - y, sites[Z, at] - z) <= farthest
+    for at in range(end, end + _EIGHT):
+        near[at] = 0
+    count = 0
+    while begin < end:
+        some = near[begin]
+        for at in range(begin + one, begin + _EIGHT):
+            some |= near[at]
+        if some:
+            for at in range(begin, begin + _EIGHT):
+                if near[at]:
+                    hits[count] = at
+                    count += 1
+        begin += _EIGHT
+    return count

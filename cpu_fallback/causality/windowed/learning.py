@@ -33,6 +33,7 @@ from coincide.windowed_causality.state import (
     KNOWN,
     LEFT,
     LIVES,
+    LONG_AGO,
     MATCHED,
     MATCHES,
     MATCHES2,
@@ -45,6 +46,7 @@ from coincide.windowed_causality.state import (
     ROLE,
     SHIFT,
     TIME,
+    UNTIL,
 )
 from cpu_fallback.causality.windowed.inner import inner
 
@@ -94,7 +96,7 @@ def class_of(window, terms, slot):
     return own
 
 
-@inner
+@inner(forceinline=True)
 def bin_of(window, time, now):
     """The bin of the age of a tuple; more than the last one if it is older."""
     return max(0, now - time) >> window.counts[SHIFT]
@@ -166,6 +168,7 @@ def renew(window, terms):
             for b in range(BINS):
                 window.histogram[own, b] //= 2
     counts[RENEWED] = known
+    window.classes[UNTIL] = LONG_AGO
     if counts[LEFT] > 0:
         counts[PRICE] = counts[FETCHED] // counts[LEFT]
         counts[LEFT], counts[FETCHED] = 0, 0

@@ -15,7 +15,7 @@ from coincide.windowed_causality.state import (
 from cpu_fallback.causality.windowed.inner import inner
 
 
-@inner
+@inner(forceinline=True)
 def first_from(window, time):
     """The first entry of the order whose time is at least `time`."""
     order, low, high = window.order, 0, window.counts[ENDED]
@@ -37,11 +37,15 @@ def put_in_order(window, slot):
     counts, order = window.counts, window.order
     if counts[ENDED] == order.shape[1]:
         _compact(window)
-    time, at = window.slots[TIME, slot], counts[ENDED]
+    time, end = window.slots[TIME, slot], counts[ENDED]
+    at = end
     while at > 0 and order[TIMES, at - 1] > time:
-        _copy(order, at - 1, at)
         at -= 1
+    _make_room(order, at, end)
+    _make_room(window.sites, at, end)
     order[TIMES, at], order[SLOTS, at], order[NUMBERS, at] = time, slot, window.slots[NUMBER, slot]
+    for k in range(3):
+        window.sites[k, at] = window.points[k, slot]
     counts[ENDED] += 1
     counts[FIRST] = min(counts[FIRST], at)
 
@@ -74,12 +78,16 @@ def _compact(window):
     kept = 0
     for at in range(window.counts[ENDED]):
         if is_there(window, at):
-            _copy(window.order, at, kept)
+            for k in range(3):
+                window.order[k, kept] = window.order[k, at]
+                window.sites[k, kept] = window.sites[k, at]
             kept += 1
     window.counts[ENDED], window.counts[FIRST] = kept, 0
 
 
 @inner
-def _copy(order, source, target):
+def _make_room(rows, at, end):
+    """Move what is in columns at ... end by one."""
     for k in range(3):
-        order[k, target] = order[k, source]
+        for column in range(end, at, -1):
+            rows[k, column] = rows[k, column - 1]

@@ -7,17 +7,21 @@ from coincide.windowed_causality.state import (
     BEFORE,
     CLASS,
     FIRST_KIN,
+    FIRST_TIME,
     HEAP,
     HOME,
     KIN_AFTER,
     KIN_BEFORE,
     LAST_KIN,
+    LAST_TIME,
     LIVE,
+    LONG_AGO,
     NEWEST,
     NUMBER,
     OLDEST,
     PLACE,
     TIME,
+    UNTIL,
 )
 from cpu_fallback.causality.windowed.inner import inner
 
@@ -72,14 +76,17 @@ def leave_class(window, slot):
 @inner
 def _link(window, own, before, after, next_one, previous):
     """Say what comes after one of a class, and before another; -1 is an end of the list."""
+    window.classes[UNTIL, own] = LONG_AGO
     if before >= 0:
         window.slots[KIN_AFTER, before] = next_one
     else:
         window.classes[FIRST_KIN, own] = next_one
+        window.classes[FIRST_TIME, own] = window.slots[TIME, max(next_one, 0)]
     if after >= 0:
         window.slots[KIN_BEFORE, after] = previous
     else:
         window.classes[LAST_KIN, own] = previous
+        window.classes[LAST_TIME, own] = window.slots[TIME, max(previous, 0)]
 
 
 @inner

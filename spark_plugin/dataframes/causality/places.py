@@ -39,14 +39,15 @@ def _(columns: PlacedColumns) -> TimestampSql:
         return times
     limits = columns.space.limits(len(names))
     missing = " OR ".join(f"isnan({name})" for name in names)
-    # To Spark, NaN is above all else: what is missing has to be asked first.
+    # To Spark, NaN is above all else.
+    known = [f"nanvl({name}, {_double(0.0)})" for name in names]
     far = " OR ".join(
-        f"abs({name}) > {_double(limit)}" for name, limit in zip(names, limits, strict=True)
+        f"abs({name}) > {_double(limit)}" for name, limit in zip(known, limits, strict=True)
     )
-    (_, null), *faults = times.faults
     return replace(
         times,
-        faults=(("null", f"{null} OR {missing}"), *faults, ("place", far)),
+        # A missing coordinate comes last: it does not excuse an impossible time.
+        faults=(*times.faults, ("place", far), ("null", missing)),
         places=tuple(zip(names, map(_value, columns.place), strict=True)),
         is_somewhere=f"NOT ({missing} OR {far})",
     )

@@ -84,7 +84,7 @@ def _harmless(side: Side) -> Side:
 def _invalid_rows(times: ReadTimes) -> dict[str, np.ndarray]:
     """Masks of invalid rows by reason; each row under its first reason only."""
     found: dict[str, np.ndarray] = {}
-    seen = times.null.copy()
+    seen = times.excused.copy()
     for reason, mask in times.faults():
         own = mask & ~seen
         if own.any():

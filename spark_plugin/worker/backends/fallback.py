@@ -17,17 +17,26 @@ _log = logging.getLogger(__name__)
 
 def make_join(backend: ModuleType, *sides: Any, **arguments: Any) -> Any:
     """The backend's `EventJoin`, with a way out if it is a GPU's."""
+    return resilient(backend, lambda package: import_module(package).EventJoin(*sides, **arguments))
+
+
+def resilient(backend: ModuleType, make: Callable[[str], Any]) -> Any:
+    """What is made of a backend's name, and of the CPU's where the GPU has no memory for it.
+
+    Parameters
+    ----------
+    backend : module
+        From `spark_plugin.worker.backends.choice.load_backend`.
+    make : callable
+        From the name of a backend to a join; those of all backends agree.
+    """
     if backend.__name__ != "gpu_kernels":
-        return backend.EventJoin(*sides, **arguments)
-    cpu = import_module("cpu_fallback")
-    return ResilientJoin(
-        lambda: backend.EventJoin(*sides, **arguments),
-        lambda: cpu.EventJoin(*sides, **arguments),
-    )
+        return make(backend.__name__)
+    return ResilientJoin(lambda: make("gpu_kernels"), lambda: make("cpu_fallback"))
 
 
 class ResilientJoin:
-    """An `EventJoin` of either backend: both agree in order, so that what was handed out stands.
+    """A join of either backend: both agree in order, so that what was handed out stands.
 
     Parameters
     ----------

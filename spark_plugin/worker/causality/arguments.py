@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from coincide.cause_and_effect.condition import CausalityCondition
 from coincide.errors import ConditionError, SchemaError
-from coincide.options import CorrelateOptions, Emit, How, check_choice
+from coincide.options import Backend, CorrelateOptions, Emit, How, check_choice
 from coincide.units import Tick
 from spark_plugin.worker.arguments import check_names, names_of
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of, time_names
+from spark_plugin.worker.backends.choice import check_backend
 from spark_plugin.worker.causality.emission import CausalitySpec
 from spark_plugin.worker.causality.places import (
     Coordinate,
@@ -53,6 +54,7 @@ class CausalityArguments:
     effect_columns: Names = ("id",)
     how: How = "inner"
     emit: Emit = "pairs"
+    backend: Backend = "auto"
     options: CorrelateOptions = CorrelateOptions()
     is_one_stream: bool = False
 
@@ -61,6 +63,7 @@ class CausalityArguments:
         check_choice("how", self.how, ("inner", "left", "semi", "anti"))
         check_choice("emit", self.emit, ("pairs", "lists", "counts"))
         check_emission(self.how, self.emit, False)
+        check_backend(self.backend)
         for name in ("by", "cause_columns", "effect_columns"):
             check_names(name, getattr(self, name))
         for time in (self.cause_time, self.effect_time):
@@ -159,7 +162,7 @@ class CausalityArguments:
         return CausalitySpec(
             self.condition.model(tick, heights=coordinates == 3), self.condition.space, coordinates,
             self.how, self.emit, self.options.threads or threads,
-            self.options.batch_pairs or batch_pairs, self.is_one_stream,
+            self.options.batch_pairs or batch_pairs, self.is_one_stream, self.backend,
         )  # fmt: skip
 
 

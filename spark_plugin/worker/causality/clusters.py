@@ -27,7 +27,7 @@ from spark_plugin.worker.causality.arguments import (
     check_time,
     resolved_columns,
 )
-from spark_plugin.worker.causality.events import placed_events
+from spark_plugin.worker.causality.events import placed_stream
 from spark_plugin.worker.causality.join import clocks, read_placed
 from spark_plugin.worker.causality.places import (
     Coordinate,
@@ -94,7 +94,7 @@ def cluster_table(table: pa.Table, arguments: ClusterArguments) -> tuple[pa.Tabl
     names = [*by, *payload, "cluster"]
     check_output_names(names)
     side, counts = read_placed(table, columns, by, payload, options.invalid)
-    events, _ = placed_events(side, side, arguments.condition.space)
+    events = placed_stream(side, arguments.condition.space)
     labels, counters = import_module("cpu_fallback.causality").cluster_labels(
         events, model, threads=options.threads or len(os.sched_getaffinity(0))
     )

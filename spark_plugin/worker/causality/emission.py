@@ -14,8 +14,11 @@ import pyarrow as pa
 from coincide.cause_and_effect.condition import CausalityModel
 from coincide.cause_and_effect.points import PlacedEvents
 from coincide.cause_and_effect.spaces import Space
+from coincide.condition import Window
 from coincide.options import Emit, How
 from spark_plugin.worker.arrow.sides import Side
+from spark_plugin.worker.backends.devices import load_task_backend
+from spark_plugin.worker.backends.fallback import resilient
 from spark_plugin.worker.causality.bounds import CausalBounds
 from spark_plugin.worker.causality.events import placed_events, ranked_sides
 from spark_plugin.worker.emission import task_emission
@@ -38,7 +41,7 @@ class CausalitySpec(AnySpec):
         Of an event. If there are any pairs have a distance.
     is_one_stream : bool
         Whether causes and effects are of one stream.
-    how, emit, threads, batch_pairs
+    how, emit, threads, batch_pairs, backend
         As `spark_plugin.worker.emission.spec.JoinSpec`.
     """
 
@@ -50,8 +53,13 @@ class CausalitySpec(AnySpec):
     threads: int = 1
     batch_pairs: int = 1_000_000
     is_one_stream: bool = False
+    backend: str = "auto"
 
     prefixes: ClassVar[tuple[str, str]] = ("cause", "effect")
+
+    @property
+    def widest(self) -> Window:  # noqa: D102
+        return Window(*self.model.window, self.model.rule.threshold)
 
     @property
     def measures(self) -> dict[str, pa.DataType]:
@@ -77,11 +85,14 @@ class _Causal(Emission):
         schema: pa.Schema,
     ) -> None:
         self._placed_events = events
-        super().__init__(causes, effects, spec, schema, import_module("cpu_fallback.causality"))
+        super().__init__(causes, effects, spec, schema, load_task_backend(spec.backend))
 
     def _make_join(self) -> Any:
+        return resilient(self._backend, self._joined_by)
+
+    def _joined_by(self, package: str) -> Any:
         spec: Any = self._spec
-        return self._backend.CausalityJoin(
+        return import_module(f"{package}.causality").CausalityJoin(
             *self._placed_events, spec.model, threads=spec.threads, empty=arrow_int64
         )
 

@@ -46,6 +46,11 @@ def placed_events(
     return own, others
 
 
+def placed_stream(events: Side, space: Space) -> PlacedEvents:
+    """One stream as a causality join with itself takes it."""
+    return placed_events(events, events.rows(np.empty(0, np.int64)), space)[0]
+
+
 def ranked_sides(causes: Side, effects: Side) -> tuple[Side, Side, Ranks]:
     """Parts of one stream in order of identity, and for each event its number in that order.
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from coincide.cause_and_effect.points import PlacedEvents
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.schemas import (
     arrow_time_column,
@@ -22,7 +23,8 @@ from spark_plugin.worker.arrow.tables import read_side
 from spark_plugin.worker.arrow.time_columns import TimeColumn
 from spark_plugin.worker.causality.arguments import MATCHLESS, CausalityArguments
 from spark_plugin.worker.causality.emission import causal_emission
-from spark_plugin.worker.causality.events import placed_events
+from spark_plugin.worker.causality.emptiness import explain_no_effects
+from spark_plugin.worker.causality.events import placed_events, placed_stream
 from spark_plugin.worker.causality.places import (
     PlacedColumns,
     check_coordinate_types,
@@ -31,6 +33,8 @@ from spark_plugin.worker.causality.places import (
 )
 from spark_plugin.worker.emission.spec import output_schema
 from spark_plugin.worker.join import as_schema
+from spark_plugin.worker.reports.emptiness import NoPairs, evidence_of
+from spark_plugin.worker.reports.key_overlap import key_overlap
 from spark_plugin.worker.reports.reports import JoinSummary
 
 _BATCH_PAIRS = 1_000_000
@@ -98,15 +102,28 @@ class TableCausality:
         """
         started = time.perf_counter()
         causes, effects, counts = self._read()
-        events = placed_events(causes, effects, self._spec.space)
-        given = (events[0], None) if self._spec.is_one_stream else events
-        emission = causal_emission(causes, effects, given, self._spec, self.schema)
+        space = self._spec.space
+        events: tuple[PlacedEvents, PlacedEvents | None]
+        if self._spec.is_one_stream:
+            events = placed_stream(causes, space), None
+        else:
+            events = placed_events(causes, effects, space)
+        emission = causal_emission(causes, effects, events, self._spec, self.schema)
         yield from emission
         seconds = time.perf_counter() - started
+        no_pairs = None if emission.counters.pairs else self._no_pairs(causes, effects, events)
         self.summary = JoinSummary(
-            counts[0], counts[1], emission.counters, seconds, "in memory", self.tick,
+            counts[0], counts[1], emission.counters, seconds, "in memory", self.tick, no_pairs,
             sides=self._sides, matchless=MATCHLESS,
         )  # fmt: skip
+
+    def _no_pairs(
+        self, causes: Side, effects: Side, events: tuple[PlacedEvents, PlacedEvents | None]
+    ) -> NoPairs:
+        scales = [columns.scales[0] for columns in self._columns]
+        own, others = map(evidence_of, (causes, effects), scales)
+        keys = None if self._spec.is_one_stream else key_overlap(causes, effects, self._keys)
+        return explain_no_effects(own, others, self._spec, keys, events)
 
     def _read(self) -> tuple[Side, Side, tuple[SideCounts, SideCounts | None]]:
         """Both sides, and what their rows were; of one stream no one counts the second."""

@@ -153,6 +153,11 @@ class ReadPlaced:
         missing = [np.isnan(column) for column in self._columns]
         return np.logical_or.reduce([self._times.null, *missing])
 
+    @property
+    def excused(self) -> np.ndarray:
+        """A missing coordinate excuses no impossible time."""
+        return self._times.excused
+
     @cached_property
     def _impossible(self) -> list[np.ndarray]:
         limits = self._space.limits(len(self._columns))

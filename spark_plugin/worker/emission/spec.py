@@ -30,6 +30,11 @@ class AnySpec(ABC):
 
     @property
     @abstractmethod
+    def widest(self) -> Window:
+        """Widest window on delta, and the confidence that is asked for."""
+
+    @property
+    @abstractmethod
     def how(self) -> How:
         """As of `coincide.correlate`, like `emit`."""
 
@@ -100,6 +105,10 @@ class JoinSpec(AnySpec):
     @property
     def measures(self) -> dict[str, pa.DataType]:  # noqa: D102
         return {"probability": pa.float64()} if self.probability else {}
+
+    @property
+    def widest(self) -> Window:  # noqa: D102
+        return self.window
 
     @property
     def pairs(self) -> Pairs:

@@ -20,10 +20,10 @@ from coincide.units import Tick
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.arrow.time_columns import TimeScale
 from spark_plugin.worker.arrow.time_words import length_words, time_words
-from spark_plugin.worker.emission.spec import JoinSpec
+from spark_plugin.worker.emission.spec import AnySpec
 from spark_plugin.worker.reports.key_overlap import KeyOverlap
 from spark_plugin.worker.reports.reachable import highest_of_templates
-from spark_plugin.worker.timestamps.models import Pairs
+from spark_plugin.worker.timestamps.models import Bounds
 
 _NEAR = Fraction(1, 10)
 """Two numbers are about the same if they differ by no more than this share."""
@@ -124,21 +124,22 @@ class NoPairs:
 
 
 def explain_emptiness(
-    left: Evidence, right: Evidence, spec: JoinSpec, keys: KeyOverlap | None
+    left: Evidence, right: Evidence, spec: AnySpec, keys: KeyOverlap | None
 ) -> NoPairs:
     """What speaks against any pair.
 
     Parameters
     ----------
     left, right : Evidence
-    spec : JoinSpec
+        Equal of one stream.
+    spec : AnySpec
     keys : KeyOverlap or None
         None without keys, or if nobody has looked.
     """
-    window, how = spec.window, spec.how
+    window, how = spec.widest, spec.how
     without = [side.scale.column.side for side in (left, right) if not side.events]
     if without:
-        reasons = tuple(f"{side} has no row that can match" for side in without)
+        reasons = tuple(f"{side} has no row that can match" for side in dict.fromkeys(without))
         return NoPairs(reasons, (), is_asked_for=how == "anti")
     best, of_probability = _highest(spec.pairs, left, right, window)
     found = [
@@ -158,7 +159,7 @@ _Words = list[tuple[bool, str]]
 
 @singledispatch
 def _highest(
-    pairs: Pairs, left: Evidence, right: Evidence, window: Window
+    pairs: Bounds, left: Evidence, right: Evidence, window: Window
 ) -> tuple[float | None, _Words]:
     """The highest probability that a pair can reach, if it is known, and what to say of it."""
     return None, []
@@ -232,19 +233,21 @@ def _both(left: int, right: int, tick: Tick) -> str:
 
 
 def _of_times(left: Evidence, right: Evidence, window: Window) -> tuple[bool, str]:
-    times = f"{left.words}; {right.words}"
+    times = left.words if left == right else f"{left.words}; {right.words}"
     late, early = right.first - left.last - window.hi, left.first - right.last + window.lo
     missed = max(late, early)
     if missed <= 0:
         return False, f"times: {times}"
     by = length_words(missed, left.scale.tick)
     where = "late" if late > 0 else "early"
-    is_all = left.is_all and right.is_all
-    return is_all, f"all right times are {by} or more too {where} for the window: {times}"
+    is_all, called = left.is_all and right.is_all, right.scale.column.side
+    return is_all, f"all {called} times are {by} or more too {where} for the window: {times}"
 
 
 def _suspicions(left: Evidence, right: Evidence, window: Window) -> Iterator[str]:
     """Mistakes that such times look like."""
+    if left == right:
+        return
     middles = [abs(Fraction(side.first + side.last, 2)) for side in (left, right)]
     small, large = sorted(middles)
     for factor in _FACTORS:

@@ -26,10 +26,14 @@ class ReadTimes(Protocol):
     def null(self) -> np.ndarray:
         """Rows without a time, which match nothing: bool array, shape (n,)."""
 
+    @property
+    def excused(self) -> np.ndarray:
+        """Rows of which no fault counts, for want of a time: bool array, shape (n,)."""
+
     def faults(self) -> Faults:
         """Reasons of `INVALID_REASONS`, in their order, and for each a bool array, shape (n,).
 
-        Rows without a time may be among them.
+        Rows that are `excused` may be among them.
         """
 
     @property

@@ -117,6 +117,10 @@ class ReadHistograms:
     def null(self) -> np.ndarray:  # noqa: D102
         return self._times.null
 
+    @property
+    def excused(self) -> np.ndarray:  # noqa: D102
+        return self.null
+
     def faults(self) -> Faults:  # noqa: D102
         if self._times.not_finite.size:
             yield "not_finite", self._times.not_finite

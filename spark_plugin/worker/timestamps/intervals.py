@@ -93,6 +93,10 @@ class ReadIntervals:
     def null(self) -> np.ndarray:  # noqa: D102
         return self._lower.null | self._upper.null
 
+    @property
+    def excused(self) -> np.ndarray:  # noqa: D102
+        return self.null
+
     def faults(self) -> Faults:  # noqa: D102
         lower, upper = self._lower, self._upper
         for part in (lower.not_finite, upper.not_finite):

@@ -165,35 +165,37 @@ class WindowedCausality:
         )
 
     def _take(self, arriving: Arriving, columns: WindowColumns) -> pa.Table:
-        join = self._join
-        numbers = np.concatenate(
-            [self._numbers, np.arange(join.arrived, join.arrived + arriving.times.size)]
-        )
+        join, first = self._join, self._join.arrived
         payload = arriving.payload
         if self._numbers.size:
             pairs = zip(self._payload, payload, strict=True)
             payload = [one_array(pa.chunked_array(each)) for each in pairs]
-        batches = list(self._batches(arriving, numbers, payload))
-        self._numbers = join.kept()
-        places = pa.array(np.searchsorted(numbers, self._numbers))
-        self._payload = [column.take(places) for column in payload]
+        batches = list(self._batches(arriving, first, payload))
+        kept = join.kept()
+        places = pa.array(self._rows_of(kept, first))
+        self._numbers, self._payload = kept, [column.take(places) for column in payload]
         if arriving.clocks.size:
             self._clock = int(arriving.clocks[-1])
         return pa.Table.from_batches(batches, self._schema)
 
     def _batches(
-        self, arriving: Arriving, numbers: np.ndarray, payload: list[pa.Array]
+        self, arriving: Arriving, first: int, payload: list[pa.Array]
     ) -> Iterator[pa.RecordBatch]:
         points = no_points() if arriving.points is None else arriving.points
         placed, schema = bool(self._arguments.coordinates), self._schema
         taken = self._join.take(arriving.times, arriving.clocks, points, arriving.roles)
         for part in taken:
-            sides = [
-                pa.array(np.searchsorted(numbers, each)) for each in (part.causes, part.effects)
-            ]
+            sides = [pa.array(self._rows_of(each, first)) for each in (part.causes, part.effects)]
             measures = [pa.array(part.deltas), *([pa.array(part.distances)] if placed else [])]
             columns = [column.take(rows) for rows in sides for column in payload]
             yield pa.RecordBatch.from_arrays([*columns, *measures], schema=schema)
+
+    def _rows_of(self, numbers: np.ndarray, first: int) -> np.ndarray:
+        """Where tuples stand behind those that were kept before `first` arrived: these are searched."""
+        rows: np.ndarray = numbers + (self._numbers.size - first)
+        early = np.flatnonzero(numbers < first)
+        rows[early] = np.searchsorted(self._numbers, numbers[early])
+        return rows
 
 
 def _names(columns: WindowColumns, arguments: WindowArguments) -> list[str]:

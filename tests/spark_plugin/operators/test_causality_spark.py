@@ -231,12 +231,21 @@ def test_empty_sides(spark: SparkSession) -> None:
         found, wanted, *_ = both(spark, NEAR, causes, effects, way, how=how, **XY)
         assert answer(found) == answer(wanted)
         assert found.num_rows == rows
+    report = JoinReport()
+    never = CausalityCondition([Temporal(10**6, 10**7)])
+    causality(frame(spark, CAUSES), frame(spark, EFFECTS), never, report=report).collect()
+    no_pairs = report.summary().no_pairs
+    assert no_pairs is not None
+    assert "too early for the window: cause " in no_pairs.reasons[0]
 
 
 def test_impossible_places_are_refused_or_left_out_and_counted(spark: SparkSession) -> None:
-    far = pa.array([*[0.0] * 130, np.inf, -np.inf])
+    far = pa.array([*[0.0] * 128, np.inf, -np.inf, None, None])
+    times = CAUSES["time"].to_pylist()[: len(far) - 1]
     causes = CAUSES.slice(0, len(far)).set_column(2, "x", far)
-    with pytest.raises(DataError, match=r"cause: infinite coordinates.* in x and y in 2 rows"):
+    # A missing coordinate does not excuse an impossible time.
+    causes = causes.set_column(causes.column_names.index("time"), "time", [[*times, 2**61]])
+    with pytest.raises(DataError, match=r"cause: .* in x and y in 2 rows"):
         causality(frame(spark, causes), frame(spark, EFFECTS), NEAR, **XY)
     options = CorrelateOptions(invalid="drop")
     found, wanted, told, expected = both(
@@ -245,6 +254,7 @@ def test_impossible_places_are_refused_or_left_out_and_counted(spark: SparkSessi
     assert answer(found) == answer(wanted)
     assert (told.left, told.right) == (expected.left, expected.right)
     assert told.left.invalid["place"] > 0
+    assert told.left.invalid["range"] == 1
 
 
 def test_what_cannot_be_is_refused_at_plan_time(spark: SparkSession) -> None:

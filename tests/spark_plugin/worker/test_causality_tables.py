@@ -13,12 +13,14 @@ import pyarrow as pa
 import pytest
 
 from coincide import (
+    BackendError,
     CausalityCondition,
     ConditionError,
     CorrelateOptions,
     DataError,
     DroppedRowsWarning,
     JoinReport,
+    NoPairsWarning,
     Plane,
     SchemaError,
     Spatial,
@@ -29,6 +31,7 @@ from coincide import (
     causality_tables,
     clusters,
 )
+from gpu_kernels.device import usable
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.causality.events import ranked_sides
 from spark_plugin.worker.timestamps.models import INTERVALS
@@ -157,6 +160,70 @@ def test_missing_places_match_nothing_and_are_counted() -> None:
     assert found["effect_id"].null_count == 3
     assert report.summary().left is not None
     assert report.summary().left.unmatchable == 2  # type: ignore[union-attr]
+
+
+def test_a_missing_coordinate_excuses_no_impossible_time() -> None:
+    given = causes(x=[None, float("nan"), 0.0], time=[2**61, 5, 100])
+    with pytest.raises(DataError, match=r"cause: .* in 1 row, for example.*id=1"):
+        causality_tables(given, effects(), NEAR, **XY)
+    report, options = JoinReport(), CorrelateOptions(invalid="drop")
+    causality_tables(given, effects(), NEAR, **XY, options=options, report=report)
+    told = report.summary().left
+    assert told is not None
+    assert (told.unmatchable, told.invalid) == (1, {"range": 1})
+
+
+@pytest.mark.parametrize(
+    ("predicates", "own", "others", "words"),
+    [
+        ([Temporal(0, 9), Spatial(2)], causes(), effects(x=[99.0] * 3), "is 90 or more from every"),
+        ([Temporal(0, 2), Spatial(9)], causes(), effects(), "no pair has a delta of 0 ticks to 2"),
+        ([Temporal(7, 9)], causes(), effects(), "no pair has a delta of 7 ticks to 9 ticks; t"),
+        (
+            [Temporal(-900, -600)],
+            causes(),
+            effects(),
+            "effect times are 503 ticks or more too late",
+        ),
+        (
+            [Temporal(-9, 9), Spatial(1)],
+            causes(),
+            None,
+            "1 pair has a delta of -9 ticks to 9 ticks",
+        ),
+        ([Temporal(200, 300)], causes(), None, "too early for the window: event 0 to 100"),
+        (
+            [Temporal(0, 9)],
+            causes(),
+            effects(time=pa.nulls(3, pa.int64())),
+            "effect has no row that can match",
+        ),
+    ],
+)
+def test_an_empty_answer_says_why(predicates: Any, own: Any, others: Any, words: str) -> None:
+    place = {"cause_place": ("x", "y")} if others is None else XY
+    with pytest.warns(NoPairsWarning) as told:
+        causality_tables(own, others, CausalityCondition(predicates), **place)
+    assert words in str(next(w.message for w in told if w.category is NoPairsWarning))
+
+
+def test_far_apart_on_a_sphere() -> None:
+    """As of a latitude and a longitude that changed places."""
+    condition, report = CausalityCondition([Temporal(0, 9), Spatial(80)], Sphere()), JoinReport()
+    own, others = causes(x=[42.0] * 3, y=[12.0] * 3), effects(x=[12.0] * 3, y=[42.0] * 3)
+    causality_tables(own, others, condition, **XY, report=report)
+    told = report.summary().no_pairs
+    assert told is not None
+    assert "4422.03 or more from every cause, and the condition reaches 80" in told.reasons[0]
+
+
+def test_backends() -> None:
+    with pytest.raises(ConditionError, match="backend must be one of"):
+        causality_tables(causes(), effects(), NEAR, **XY, backend="tpu")  # type: ignore[arg-type]
+    if usable.problem() is None:
+        pytest.skip("there is a GPU")
+    with pytest.raises(BackendError, match="backend='gpu' was asked for, but"):
+        causality_tables(causes(), effects(), NEAR, **XY, backend="gpu")
 
 
 @pytest.mark.parametrize(

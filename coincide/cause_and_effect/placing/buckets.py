@@ -8,9 +8,9 @@ import numpy as np
 
 from coincide.array_types import Int64s
 from coincide.cause_and_effect.grid import DIMENSIONS
+from coincide.cause_and_effect.placing.sorting import is_ascending, rows_by_time, sorted_rows
 from coincide.cause_and_effect.points import PlacedEvents, Points, no_points
 from coincide.compiled import compiled
-from cpu_fallback.causality.sorting import is_ascending, rows_by_time, sorted_rows
 
 _DENSE = 4
 """Numbers of buckets an event up to which counting them all takes less time than sorting by digits."""

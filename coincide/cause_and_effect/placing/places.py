@@ -9,9 +9,9 @@ import numpy as np
 from coincide.array_types import Int64s
 from coincide.cause_and_effect.deciding import squared_distance, window_between
 from coincide.cause_and_effect.limits import UNBOUNDED
+from coincide.cause_and_effect.placing.gaps import gap_between, height_between
+from coincide.cause_and_effect.placing.searching import gallop
 from coincide.compiled import compiled
-from cpu_fallback.causality.gaps import gap_between, height_between
-from cpu_fallback.causality.searching import gallop
 
 _SAMPLE = 2048
 

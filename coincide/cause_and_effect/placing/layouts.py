@@ -11,10 +11,15 @@ import numpy as np
 from coincide.cause_and_effect.condition import CausalityModel
 from coincide.cause_and_effect.grid import Grid, make_grid, one_cell
 from coincide.cause_and_effect.limits import UNBOUNDED
+from coincide.cause_and_effect.placing.buckets import Buckets, cell_numbers, extent, in_buckets
+from coincide.cause_and_effect.placing.linked_sides import Layout, Sides
+from coincide.cause_and_effect.placing.places import (
+    link_places,
+    numbered_places,
+    pairs_of_places,
+    repeats,
+)
 from coincide.cause_and_effect.points import PlacedEvents, no_points
-from cpu_fallback.causality.buckets import Buckets, cell_numbers, extent, in_buckets
-from cpu_fallback.causality.links import Layout, Sides
-from cpu_fallback.causality.places import link_places, numbered_places, pairs_of_places, repeats
 
 Way = Literal["place", "grid", "time"]
 

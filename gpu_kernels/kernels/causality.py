@@ -1,0 +1,135 @@
+"""Kernels on causes and effects: where effects stand, which pairs qualify, and what is told of them.
+
+Candidates are shared among blocks, and pairs written, by the kernels of the join, whose named tuples
+have methods of the same names.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import cuda
+
+from coincide.cause_and_effect.deciding import squared_gap
+from coincide.cause_and_effect.placing.gaps import gap_to_side
+from coincide.cause_and_effect.points import H, X, Y, Z
+from gpu_kernels.kernels import tiles
+from gpu_kernels.kernels.causal_layout import (
+    BUCKETED,
+    CAUSAL_RUN,
+    CAUSAL_SIDES,
+    LINKING,
+)
+from gpu_kernels.kernels.compilation import device_function, kernel
+from gpu_kernels.kernels.layout import F64_ARRAY, I64_ARRAY, SPANS, U8_ARRAY
+from gpu_kernels.kernels.searching import owner_of, reach
+
+probe = tiles.probe.declaring(
+    CAUSAL_SIDES, CAUSAL_RUN, SPANS, I64_ARRAY, I64_ARRAY, U8_ARRAY, I64_ARRAY, I64_ARRAY
+)
+copy = tiles.copy.declaring(CAUSAL_RUN, *tiles.copy.types[1:])
+
+
+@kernel(CAUSAL_SIDES, BUCKETED, BUCKETED, LINKING, CAUSAL_RUN, SPANS, I64_ARRAY, I64_ARRAY)
+def place_causes(sides, own, others, linking, run, spans, counts, parts):
+    """Find the effects in the window of each link of a run of causes, a thread for each entry.
+
+    Parameters
+    ----------
+    sides : CausalSides
+    own, others : Bucketed
+        Of causes and of effects.
+    linking : Linking
+    run : CausalRun
+        Its `events` are written.
+    spans : Spans, written
+        All of a window is in the inner range where the links are sure, else in the early shell.
+    counts : int64 array, shape (entries,), written
+        Candidates of each entry.
+    parts : int64 array, shape (3 * entries,), written
+        Pairs of each entry that need no test, between zeros.
+    """
+    entry = cuda.grid(1)
+    if entry >= spans.first.size:
+        return
+    cause = owner_of(run.begins, 0, run.begins.size - 1, entry)
+    link, event = entry - run.begins[cause], run.start + cause
+    bucket = owner_of(own.offsets, 0, own.offsets.size - 1, event)
+    if linking.by_place:
+        link += linking.starts[bucket]
+        target = linking.targets[link]
+    else:
+        target = _cell(others.numbers, own.numbers[bucket] + linking.targets[link])
+    first = last = np.int64(0)
+    if target >= 0 and (linking.sure or _is_near(sides, others.boxes, event, target)):
+        lo, hi = linking.windows[link, 0], linking.windows[link, 1]
+        first, last = _span(sides, own, others, event, target, lo, hi, linking.self_join)
+    run.events[entry] = event
+    spans.first[entry] = first
+    spans.inner[entry] = first if linking.sure else last
+    spans.shell[entry] = last
+    counts[entry] = 0 if linking.sure else last - first
+    parts[3 * entry] = parts[3 * entry + 2] = 0
+    parts[3 * entry + 1] = last - first if linking.sure else 0
+
+
+@device_function
+def _cell(numbers, number):
+    """The bucket of a number; -1 for none."""
+    bucket = reach(numbers, 0, numbers.size, 0, number)
+    if bucket < numbers.size and numbers[bucket] == number:
+        return np.int64(bucket)
+    return np.int64(-1)
+
+
+@device_function
+def _is_near(sides, boxes, event, bucket):
+    """Whether the box of a bucket is near enough."""
+    own = sides.base.points
+    if own.shape[0] == 0:
+        return True
+    dx = gap_to_side(own[X, event], boxes[bucket, 0, X], boxes[bucket, 1, X])
+    dy = gap_to_side(own[Y, event], boxes[bucket, 0, Y], boxes[bucket, 1, Y])
+    dz = gap_to_side(own[Z, event], boxes[bucket, 0, Z], boxes[bucket, 1, Z])
+    return squared_gap(dx, dy, dz) <= sides.gap
+
+
+@device_function
+def _span(sides, own, others, event, bucket, lo, hi, self_join):
+    """The first effect of a bucket in a cause's window, and past the last."""
+    time, times = sides.base.times[event], sides.targets.times
+    end = others.offsets[bucket + 1]
+    first = reach(times, others.offsets[bucket], end, time, lo)
+    if self_join and lo == 0:
+        # Of simultaneous events of one stream the one of the lower rank is the cause.
+        later = reach(times, first, end, time, 1)
+        first = reach(others.ranks, first, later, own.ranks[event], 1)
+    return first, reach(times, first, end, time, hi + 1)
+
+
+@kernel(CAUSAL_SIDES, I64_ARRAY, I64_ARRAY, I64_ARRAY, F64_ARRAY)
+def measure(sides, events, targets, deltas, distances):
+    """Delta and distance of pairs, a thread for each.
+
+    Parameters
+    ----------
+    sides : CausalSides
+    events, targets : int64 arrays, shape (n,)
+        Positions of causes and of effects.
+    deltas : int64 array, shape (n,), written
+        Ticks.
+    distances : float64 array, shape (n,), written; of events without places empty
+    """
+    i = cuda.grid(1)
+    if i >= deltas.size:
+        return
+    event, target = events[i], targets[i]
+    deltas[i] = sides.targets.times[target] - sides.base.times[event]
+    if distances.size > 0:
+        own, others = sides.base.points, sides.targets.points
+        gap = squared_gap(
+            others[X, target] - own[X, event],
+            others[Y, target] - own[Y, event],
+            others[Z, target] - own[Z, event],
+        )
+        dh = others[H, target] - own[H, event] if own.shape[0] > H else 0.0
+        distances[i] = sides.rule.distance_of(gap, dh)

@@ -1,0 +1,95 @@
+"""Why a causality join finds nothing: beside rows, times and keys, what places tell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib import import_module
+
+import numpy as np
+
+from coincide.cause_and_effect.condition import CausalityModel
+from coincide.cause_and_effect.limits import UNBOUNDED, Limits
+from coincide.cause_and_effect.placing.buckets import extent
+from coincide.cause_and_effect.points import PlacedEvents
+from coincide.cause_and_effect.rule import pair_rule
+from coincide.cause_and_effect.spaces import Plane
+from coincide.cause_and_effect.sphere import squared_arc
+from coincide.units import Tick
+from spark_plugin.worker.arrow.time_words import length_words
+from spark_plugin.worker.causality.emission import CausalitySpec
+from spark_plugin.worker.reports.emptiness import Evidence, NoPairs, explain_emptiness
+from spark_plugin.worker.reports.key_overlap import KeyOverlap
+
+
+def explain_no_effects(
+    causes: Evidence,
+    effects: Evidence,
+    spec: CausalitySpec,
+    keys: KeyOverlap | None,
+    events: tuple[PlacedEvents, PlacedEvents | None],
+) -> NoPairs:
+    """What speaks against any pair.
+
+    Parameters
+    ----------
+    causes, effects, keys
+        As of `spark_plugin.worker.reports.emptiness.explain_emptiness`.
+    spec : CausalitySpec
+    events : (PlacedEvents, PlacedEvents or None)
+        All of them; None of one stream.
+    """
+    found = explain_emptiness(causes, effects, spec, keys)
+    if not causes.events or not effects.events:
+        return found
+    reasons = list(found.reasons)
+    if events[1] is not None:
+        reasons += _of_places((events[0], events[1]), spec)
+    told = [] if reasons else list(_of_deltas(events, spec, causes.scale.tick))
+    return replace(found, reasons=tuple(reasons), hints=(*told, *found.hints))
+
+
+def _of_places(events: tuple[PlacedEvents, PlacedEvents], spec: CausalitySpec) -> Iterator[str]:
+    """Whether all effects are out of reach of all causes."""
+    if any(side.points is None for side in events):
+        return
+    (low, high), (low2, high2) = (extent(side.points, side.codes) for side in events)
+    apart = np.maximum(np.maximum(low2 - high, low - high2), 0.0)[: min(4, len(events[0].points))]  # type: ignore[arg-type]
+    gap, rule = float((apart[:3] ** 2).sum()), spec.model.rule
+    if gap > rule.near * (1 + 1e-9):
+        arc = rule.curvature * squared_arc(min(gap, 4.0))
+        distance = math.sqrt(arc if rule.curvature else gap)
+        yield (
+            f"every effect is {distance:.6g} or more from every cause, and the condition reaches"
+            f" {spec.model.reach:.6g}: are coordinates in their order, and in the unit that it is said in?"
+        )
+
+
+def _of_deltas(
+    events: tuple[PlacedEvents, PlacedEvents | None], spec: CausalitySpec, tick: Tick
+) -> Iterator[str]:
+    """How many pairs the times alone would leave."""
+    window, rule = spec.widest, spec.model.rule
+    if max(-window.lo, window.hi) >= UNBOUNDED:
+        return
+    ends = " to ".join(_signed(end, tick) for end in (window.lo, window.hi))
+    if rule.is_temporal:
+        yield f"no pair has a delta of {ends}"
+        return
+    of_times = pair_rule(Limits(window.lo, window.hi), Plane(), False, 1.0)
+    model = CausalityModel(of_times._replace(threshold=rule.threshold), math.inf, spec.model.window)
+    own, others = (None if side is None else replace(side, points=None) for side in events)
+    joined = import_module("cpu_fallback.causality").CausalityJoin
+    count = int(joined(own, others, model).counts.sum())
+    if not count:
+        yield f"no pair has a delta of {ends}, which is what the condition allows at any distance"
+    else:
+        yield (
+            f"{count:,} {'pairs have' if count > 1 else 'pair has'} a delta of {ends}, which is what the"
+            " condition allows at any distance, but none at the distance that goes with it"
+        )
+
+
+def _signed(ticks: int, tick: Tick) -> str:
+    return f"{'-' if ticks < 0 else ''}{length_words(abs(ticks), tick)}"

@@ -1,0 +1,245 @@
+"""The causality join on a GPU against that of the CPU: the same positions, counts, pairs and bits.
+
+Runs where there is a GPU, or in the CUDA simulator (``NUMBA_ENABLE_CUDASIM=1``), in which
+`test_gpu_simulator` runs it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from coincide import (
+    BackendError,
+    CausalityCondition,
+    ConditionError,
+    CorrelateOptions,
+    Ellipsoidal,
+    MemoryBudgetError,
+    Spatial,
+    SpeedRange,
+    Sphere,
+    Temporal,
+    causality_tables,
+)
+from coincide.cause_and_effect.points import PlacedEvents
+from coincide.units import Tick
+from cpu_fallback.causality import CausalityJoin as HostJoin
+from tests.helpers.causality_cases import Case, has_heights, plane_cases, sides_of, sphere_cases
+from tests.helpers.simulator import gpu_problem
+
+if problem := gpu_problem():
+    pytest.skip(problem, allow_module_level=True)
+
+from gpu_kernels.causality import CausalityJoin, linked_sides
+from gpu_kernels.device import memory
+from gpu_kernels.join import filling
+from tests.helpers.device_faults import allocating
+
+WAYS: Any = ("place", "grid", "time")
+
+
+def model_of(case: Case) -> Any:
+    try:
+        condition = CausalityCondition(case.predicates, case.space)
+        return condition.model(Tick(), heights=isinstance(case.space, Sphere) and has_heights(case))
+    except ConditionError:
+        assume(False)
+        raise
+
+
+def by_cause(columns: Any) -> list[tuple[int, ...]]:
+    """Pairs with the bits of what is said of them; effects of one cause in any order."""
+    return sorted(zip(*(each.view(np.int64).tolist() for each in columns), strict=False))
+
+
+def check(
+    sides: tuple[PlacedEvents, PlacedEvents | None],
+    model: Any,
+    ways: Any = WAYS,
+    batch_pairs: int = 10**6,
+) -> HostJoin:
+    """Compare everything that both joins answer; returns the CPU's of the last way."""
+    for way in ways:
+        gpu, cpu = (kind(*sides, model, way=way) for kind in (CausalityJoin, HostJoin))
+        assert gpu.way == cpu.way
+        for name in ("left_order", "right_order", "counts"):
+            assert getattr(gpu, name).tolist() == getattr(cpu, name).tolist()
+        assert gpu.counters == cpu.counters
+        values = cpu.left_order * 3 + 1, cpu.right_order * 7 - 5
+        for run in cpu.chunks(batch_pairs):
+            assert by_cause(gpu.pairs(*run, *values)) == by_cause(cpu.pairs(*run, *values))
+            partners = gpu.partners(*run, values[1])
+            assert sorted(partners.tolist()) == sorted(cpu.partners(*run, values[1]).tolist())
+            found, expected = (j.measured_pairs(*run, *values) for j in (gpu, cpu))
+            assert [each.size for each in found] == [each.size for each in expected]
+            assert by_cause(found[: 3 + bool(found[3].size)]) == by_cause(
+                expected[: 3 + bool(expected[3].size)]
+            )
+        rows = cpu.pairs(0, cpu.counts.size, cpu.left_order, cpu.right_order)
+        for one, other in zip(gpu.measured(*rows), cpu.measured(*rows), strict=True):
+            assert one.tobytes() == other.tobytes()
+    return cpu
+
+
+@settings(max_examples=25)
+@given(plane_cases(), st.integers(1, 9))
+def test_two_sides(case: Case, batch_pairs: int) -> None:
+    check(sides_of(case), model_of(case), batch_pairs=batch_pairs)
+
+
+@settings(max_examples=12)
+@given(plane_cases())
+def test_a_stream_with_itself(case: Case) -> None:
+    check((sides_of(case)[0], None), model_of(case))
+
+
+@settings(max_examples=12)
+@given(sphere_cases())
+def test_great_circles(case: Case) -> None:
+    check(sides_of(case), model_of(case))
+
+
+def test_parts_of_a_stream() -> None:
+    rng = np.random.default_rng(3)
+    times, points = rng.integers(0, 9, 40), rng.integers(0, 4, (3, 40)) / 2.0
+    whole = PlacedEvents(times, points, ranks=np.arange(40))
+    rows = np.flatnonzero(np.arange(40) % 3 == 1)
+    part = PlacedEvents(times[rows], points[:, rows], ranks=rows)
+    model = CausalityCondition([Temporal(0, 4), Spatial(1)]).model(Tick())
+    assert check((part, whole), model).counters.pairs > 20
+
+
+def some_sides(seed: int = 4) -> tuple[PlacedEvents, PlacedEvents]:
+    rng = np.random.default_rng(seed)
+    causes, effects = (
+        PlacedEvents(rng.integers(0, 300, n), rng.random((3, n)) * [[6], [5], [2]])
+        for n in (60, 70)
+    )
+    return causes, effects
+
+
+MODEL = CausalityCondition(
+    [Spatial(2), SpeedRange(0.02, 0.3, 3, per=None), Ellipsoidal(3, 90)]
+).model(Tick())
+
+
+@pytest.mark.parametrize("uncertain", [(True, True), (True, False), (False, True)])
+def test_intervals(uncertain: tuple[bool, bool]) -> None:
+    rng = np.random.default_rng(7)
+    causes, effects = (
+        replace(side, lengths=rng.integers(0, 60, len(side)) if is_uncertain else None)
+        for side, is_uncertain in zip(some_sides(), uncertain, strict=True)
+    )
+    speeds = [Spatial(2), SpeedRange(0.02, 0.3, 3, per=None), Ellipsoidal(3, 90)]
+    model = CausalityCondition(speeds, confidence=0.4).model(Tick())
+    counters = check((causes, effects), model, ("place", "grid")).counters
+    assert 0 < counters.pairs < counters.probed
+
+
+def test_heights() -> None:
+    rng = np.random.default_rng(8)
+    space = Sphere()
+    sides = [
+        PlacedEvents(
+            rng.integers(0, 50, n),
+            space.points([rng.uniform(-1, 1, n), rng.uniform(178, 182, n), rng.uniform(0, 300, n)]),
+        )
+        for n in (30, 40)
+    ]
+    model = CausalityCondition([Spatial(150), Temporal(-20, 30)], space).model(Tick(), heights=True)
+    counters = check((sides[0], sides[1]), model, ("grid",)).counters
+    assert 30 < counters.pairs < counters.probed
+
+
+def test_blocks_end_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linked_sides, "entries_of_block", lambda wanted: 30)
+    for name, size in (("_PAIRS_AHEAD", 40), ("_PAIRS_AT_ONCE", 7)):
+        monkeypatch.setattr(filling, name, size)
+    assert check(some_sides(), MODEL, ("grid",), 15).counters.pairs > 50
+
+
+def test_times_alone_are_not_tested() -> None:
+    sides = [replace(side, points=None) for side in some_sides()]
+    model = CausalityCondition(Temporal(-3, 9)).model(Tick())
+    counters = check((sides[0], sides[1]), model, (None,)).counters
+    assert counters.pairs > 100
+    assert counters.probed == 0
+
+
+@pytest.mark.parametrize("empty", [(0, 5), (5, 0), (0, 0)])
+def test_empty_sides(empty: tuple[int, int]) -> None:
+    sides = [
+        PlacedEvents(side.times[:n], side.points[:, :n])  # type: ignore[index]
+        for side, n in zip(some_sides(), empty, strict=True)
+    ]
+    assert check((sides[0], sides[1]), MODEL, (None, *WAYS)).counters.pairs == 0
+
+
+def test_what_memory_does_not_hold_is_halved(monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = []
+
+    def fails(number: int, size: int) -> bool:
+        failed.append(size > 4000)
+        return failed[-1]
+
+    allocating(monkeypatch, fails)
+    check(some_sides(), MODEL, ("grid",))
+    assert any(failed)
+
+
+def test_a_join_goes_on_on_the_cpu(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Both backends lay events out alike: what was handed out stands."""
+    causes, effects = (
+        pa.table({"id": np.arange(len(side)), "time": side.times, "x": side.points[0]})
+        for side in some_sides()
+    )
+    condition = CausalityCondition([Temporal(0, 40), Spatial(0.5)])
+    where = {"cause_place": "x", "effect_place": "x", "options": CorrelateOptions(batch_pairs=20)}
+
+    def rows(backend: str) -> list[dict[str, Any]]:
+        found = causality_tables(causes, effects, condition, backend=backend, **where)  # type: ignore[arg-type]
+        return sorted(found.to_pylist(), key=lambda row: (row["cause_id"], row["effect_id"]))
+
+    expected = rows("cpu")
+    assert len(expected) > 60
+    monkeypatch.setattr(filling, "_PAIRS_AHEAD", 10)
+    with monkeypatch.context() as patch:
+        sizes = allocating(patch, lambda *_: False)
+        assert rows("gpu") == expected
+        total = len(sizes)
+    assert not caplog.records
+    for last in (0, total // 2, total - 2):
+        caplog.clear()
+        with monkeypatch.context() as patch:
+            allocating(patch, lambda n, _, last=last: n > last)
+            assert rows("gpu") == expected
+        assert [record.message[:24] for record in caplog.records] == ["going on on the CPU: the"]
+
+
+def test_no_memory_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    join = CausalityJoin(*some_sides(), MODEL)
+    allocating(monkeypatch, lambda *_: True)
+    with pytest.raises(MemoryBudgetError, match="no memory for"):
+        join.counts  # noqa: B018
+
+
+def test_a_device_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    class CUDADriverError(RuntimeError):
+        pass
+
+    def fail(*_: object) -> object:
+        raise CUDADriverError("CUDA_ERROR_ILLEGAL_ADDRESS")
+
+    join = CausalityJoin(*some_sides(), MODEL)
+    monkeypatch.setattr(memory, "_allocate", fail)
+    with pytest.raises(BackendError, match=r"GPU failed \(CUDADriverError: .*new process"):
+        join.counts  # noqa: B018
