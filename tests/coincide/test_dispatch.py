@@ -88,17 +88,17 @@ def test_intervals_by_their_rule(origin: int) -> None:
 PLAIN = """
 import numpy as np
 from coincide.condition import Window
-from coincide.timestamps import IntervalEvents, IntervalPairs
+from coincide.timestamps import HistogramEvents, IntervalEvents, IntervalPairs, pairs_model
 from cpu_fallback import EventJoin
-from tests.helpers.template_tables import drawn_events, drawn_model
+from tests.helpers.histogram_streams import drawn_table
 
 rng = np.random.default_rng(1)
-model = drawn_model(rng, (3, 20))
-left = drawn_events(rng, 40, model.left_leans, 80)
-right = drawn_events(rng, 30, model.right_leans, 80)
 times = rng.integers(0, 200, 50)
 side = IntervalEvents(times, times + rng.integers(0, 9, 50))
-print(EventJoin(left, right, model).counters)
+table = drawn_table(rng, 5, 20)
+shaped = HistogramEvents(times, rng.integers(0, 5, 50), table)
+model, left, right = pairs_model(Window(-9, 20, 0.4), table, table).for_events(shaped, shaped)
+print(EventJoin(left, right, model, classes=2).counters)
 print(EventJoin(side, side, IntervalPairs(Window(-5, 7, 0.6)), classes=2).counters)
 """
 

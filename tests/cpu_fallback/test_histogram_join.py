@@ -11,6 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide.condition import Window
+from coincide.errors import ConditionError
+from coincide.shape_classes import MOST_CLASSES, ShapeClasses
+from coincide.sides import SIDES
 from coincide.templates.satisfaction import satisfaction_times
 from coincide.templates.table import TemplateTable, template_table
 from coincide.templates.template import Template
@@ -280,3 +283,31 @@ def drawn_table(rng: np.random.Generator, templates: int, span: int) -> Template
         masses = rng.dirichlet(np.ones(buckets)) if name % 2 else np.full(buckets, 1 / buckets)
         drawn[str(name)] = Template(edges.tolist(), masses.tolist())
     return template_table(drawn)
+
+
+def many_templates(count: int) -> tuple[HistogramPairs, HistogramEvents, HistogramEvents]:
+    rng = np.random.default_rng(count)
+    table = drawn_table(rng, count, 300)
+    left, right = (
+        HistogramEvents(rng.integers(0, 900, n), rng.integers(0, count, n), table)
+        for n in (200, 150)
+    )
+    return pairs_model(Window(-150, 200, 0.7), table, table).for_events(left, right)
+
+
+def test_more_classes_than_intervals_have() -> None:
+    model, left, right = many_templates(30)
+    few, many = (EventJoin(left, right, model, classes=classes) for classes in (1, 50))
+    assert many.bands.shape[:2] == (30, 30)
+    assert pairs_of(many) == pairs_of(few)
+    assert many.counters.probed < few.counters.probed
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_more_classes_than_a_join_takes(monkeypatch: pytest.MonkeyPatch, side: str) -> None:
+    model, left, right = many_templates(3)
+    counts = (MOST_CLASSES + (side == name) for name in SIDES)
+    each = [ShapeClasses(ends, ends, ends / ends.sum()) for ends in map(np.arange, counts)]
+    monkeypatch.setattr(type(model), "choose_classes", lambda *_: tuple(each))
+    with pytest.raises(ConditionError, match=f"{side}: .* 1,025 classes, and a join takes 1,024"):
+        EventJoin(left, right, model)

@@ -44,7 +44,7 @@ def test_the_round_meets_every_shape_with_every_number_of_classes() -> None:
     )
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(join_cases(), shapes, classes, batches)
 def test_cases(
     case: JoinCase, shape: tuple[str, str, bool], most: int | None, batch_pairs: int
@@ -52,7 +52,7 @@ def test_cases(
     check_case(case, *shape, classes=most, batch_pairs=batch_pairs, threads=1)
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(huge_join_cases(), shapes, classes, batches)
 def test_huge_cases(
     case: JoinCase, shape: tuple[str, str, bool], most: int | None, batch_pairs: int

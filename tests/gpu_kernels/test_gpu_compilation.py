@@ -23,10 +23,12 @@ from tests.helpers.gpu_compilation import (
     assemble,
     ptx_of,
 )
-from tests.helpers.template_tables import TableRule
 
 MOST_REGISTERS = 64
 """With more, a multiprocessor of 65,536 registers holds fewer than four blocks of 256 threads."""
+
+QUICK = (9, 0)
+"""Compiling takes long: quick tests do with one architecture."""
 
 WITHOUT_FORMULA = (
     *(placement.place, placement.tile_owners, tiles.scatter, tiles.copy),
@@ -34,15 +36,12 @@ WITHOUT_FORMULA = (
     *(causality.place_causes, causality.copy),
 )
 
-LONG = (causality.probe, causality.place_causes, causality.measure)
-"""They take long to compile: quick tests do with one architecture."""
-
 every_kernel_and_architecture = pytest.mark.parametrize(
     ("kernel", "capability"),
     [
         pytest.param(
             *(kernel, each),
-            marks=[pytest.mark.slow] if kernel in LONG and each != (9, 0) else [],
+            marks=[] if each == QUICK else pytest.mark.slow,
             id="{}-sm_{}{}".format(kernel.py_func.__name__, *each),
         )
         for kernel in KERNELS
@@ -73,25 +72,9 @@ def test_kernel_is_assembled_without_spills(kernel: Kernel, capability: tuple[in
     assert not re.search(r"\bcall\b", ptx)
 
 
-@pytest.mark.parametrize("kernel", RULE_KERNELS, ids=lambda k: k.py_func.__name__)
-def test_kernels_take_the_rule_of_another_model(kernel: RuleKernel) -> None:
-    """Its methods go into the kernel as those of intervals do, and nothing of intervals does."""
-    made = kernel.of(TableRule)
-    assert made is kernel.of(TableRule)
-    ptx = ptx_of(made, ARCHITECTURES[-1])
-    cost = assemble(ptx, ARCHITECTURES[-1])
-    assert cost == Cost(cost.registers, spilled=0, stack=0, shared=cost.shared)
-    assert cost.registers <= MOST_REGISTERS
-    assert not re.search(r"\bcall\b", ptx)
-    assert "div.rn.f64" not in ptx
-
-
 @pytest.mark.parametrize(
     "capability",
-    [
-        pytest.param(each, marks=[] if each == (9, 0) else pytest.mark.slow)
-        for each in ARCHITECTURES
-    ],
+    [pytest.param(each, marks=[] if each == QUICK else pytest.mark.slow) for each in ARCHITECTURES],
     ids=lambda c: "sm_{}{}".format(*c),
 )
 @pytest.mark.parametrize("kernel", RULE_KERNELS, ids=lambda k: k.py_func.__name__)

@@ -17,7 +17,6 @@ LEAST_TESTS = {
     "tests/gpu_kernels/test_gpu_streams.py": 24,
     "tests/gpu_kernels/test_gpu_stream_faults.py": 9,
     "tests/gpu_kernels/test_gpu_stream_histograms.py": 10,
-    "tests/gpu_kernels/test_gpu_templates.py": 10,
     "tests/gpu_kernels/test_gpu_transfers.py": 18,
 }
 

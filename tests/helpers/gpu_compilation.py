@@ -24,7 +24,8 @@ from coincide.timestamps import IntervalRule
 from gpu_kernels.kernels import borders, causality, merging, placement, tiles
 from gpu_kernels.kernels.compilation import Kernel, RuleKernel
 
-ARCHITECTURES = ((7, 5), (8, 0), (9, 0), (10, 0))
+ARCHITECTURES = ((7, 5), (9, 0), (10, 0))
+"""The oldest, a common one and the newest."""
 
 
 RULE_KERNELS = tuple(

@@ -111,9 +111,11 @@ def test_the_sample_of_many_partitions_is_bounded(spark: SparkSession) -> None:
     assert np.all(found["first"].to_numpy() == found["partition"].to_numpy() << 33)
 
 
-def test_the_sample_of_large_partitions_grows_slowly_with_their_number(spark: SparkSession) -> None:
+def test_the_sample_of_large_partitions_grows_slowly_with_their_number(
+    compiled_spark: SparkSession,
+) -> None:
     """Each 100th of 10,000 partitions of 20,000 rows."""
-    found = samples_of(spark, 10_000, 20_000, of=100).sort_by("partition")
+    found = samples_of(compiled_spark, 10_000, 20_000, of=100).sort_by("partition")
     samples, partitions = found["samples"].to_numpy(), found["partition"].to_numpy()
     few = 256 + (4096 - 256) // 16 + -(-(20_000 - 4096) // 128)
     assert samples[partitions < 128].tolist() == [few] * 2
