@@ -51,9 +51,12 @@ class LinkedSides:
         self._entries = _entries(base, layout.by_place, starts, links.size)
 
     def blocks(self, start: int, stop: int) -> list[tuple[int, int]]:
-        """Cut causes into blocks of a bounded number of entries, unless of one cause."""
+        """Cut causes into blocks of a bounded number of entries, unless of one cause.
+
+        Causes may have none, and a block has no more causes than entries that it may have.
+        """
         entries = self._entries[start : stop + 1]
-        most = entries_of_block(int(entries[-1] - entries[0]))
+        most = entries_of_block(max(stop - start, int(entries[-1] - entries[0])))
         return [(start + a, start + b) for a, b in runs_of_about(entries, most)]
 
     def place(self, start: int, stop: int, shells: bool) -> Placed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -90,6 +90,8 @@ def measure(
     wanted = ["count(1) AS rows", "min(length) AS shortest", "max(length) AS longest"]
     wanted += ["min(first) AS first", "max(last) AS last", "max(rounded) AS rounded"]
     wanted += ["max(midpoint) AS midpoint", *(["max(hash) AS hash"] if left.by else [])]
+    if is_one_stream:  # its rows go to workers with what both roles hand out
+        left = right = replace(left, payload=left.identity)
     sizes = left.about_bytes, right.about_bytes
     if any(own for _, own in sizes):
         wanted += ["max(bytes) AS bytes", "sum(own_bytes) AS own_bytes"]

@@ -165,6 +165,16 @@ def test_blocks_end_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     assert check(some_sides(), MODEL, ("grid",), 15).counters.pairs > 50
 
 
+def test_causes_out_of_reach_take_one_block() -> None:
+    """Though they have no entries, by which blocks are cut."""
+    places = np.arange(60) % 3 * np.ones((3, 1))
+    causes = PlacedEvents(np.arange(60), places)
+    effects = PlacedEvents(np.arange(60), places + 100)
+    join = CausalityJoin(causes, effects, MODEL, way="place")
+    assert join._blocks(0, 60) == [(0, 60)]
+    assert not join.counts.any()
+
+
 def test_times_alone_are_not_tested() -> None:
     sides = [replace(side, points=None) for side in some_sides()]
     model = CausalityCondition(Temporal(-3, 9)).model(Tick())

@@ -48,7 +48,7 @@ class Layout(NamedTuple):
 
 
 class Sides(NamedTuple):
-    """Both sides of a join, as the kernels of the CPU take them."""
+    """Both sides of a join, as `choose_layout` lays them out."""
 
     base: Buckets
     targets: Buckets

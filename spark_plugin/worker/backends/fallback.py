@@ -36,7 +36,10 @@ def resilient(backend: ModuleType, make: Callable[[str], Any]) -> Any:
 
 
 class ResilientJoin:
-    """A join of either backend: both agree in order, so that what was handed out stands.
+    """A join of either backend: both agree in base positions and in each event's matches.
+
+    So what was handed out stands. Of causality they may differ in the order of one event's matches: ask
+    once for a run.
 
     Parameters
     ----------

@@ -46,7 +46,9 @@ def explain_no_effects(
     reasons = list(found.reasons)
     if events[1] is not None:
         reasons += _of_places((events[0], events[1]), spec)
-    told = [] if reasons else list(_of_deltas(events, spec, causes.scale.tick))
+    told = (
+        [] if reasons or found.is_asked_for else list(_of_deltas(events, spec, causes.scale.tick))
+    )
     return replace(found, reasons=tuple(reasons), hints=(*told, *found.hints))
 
 
@@ -55,11 +57,11 @@ def _of_places(events: tuple[PlacedEvents, PlacedEvents], spec: CausalitySpec) -
     if any(side.points is None for side in events):
         return
     (low, high), (low2, high2) = (extent(side.points, side.codes) for side in events)
-    apart = np.maximum(np.maximum(low2 - high, low - high2), 0.0)[: min(4, len(events[0].points))]  # type: ignore[arg-type]
-    gap, rule = float((apart[:3] ** 2).sum()), spec.model.rule
-    if gap > rule.near * (1 + 1e-9):
-        arc = rule.curvature * squared_arc(min(gap, 4.0))
-        distance = math.sqrt(arc if rule.curvature else gap)
+    apart = np.maximum(np.maximum(low2 - high, low - high2), 0.0)[:3]
+    gap, rule = float((apart**2).sum()), spec.model.rule
+    arc = rule.curvature * squared_arc(min(gap, 4.0))
+    distance = math.sqrt(arc if rule.curvature else gap)
+    if distance > spec.model.reach * (1 + 1e-9):
         yield (
             f"every effect is {distance:.6g} or more from every cause, and the condition reaches"
             f" {spec.model.reach:.6g}: are coordinates in their order, and in the unit that it is said in?"
@@ -74,14 +76,17 @@ def _of_deltas(
     if max(-window.lo, window.hi) >= UNBOUNDED:
         return
     ends = " to ".join(_signed(end, tick) for end in (window.lo, window.hi))
+    is_uncertain = any(side is not None and side.lengths is not None for side in events)
     if rule.is_temporal:
-        yield f"no pair has a delta of {ends}"
+        yield f"no pair {'is likely enough to have' if is_uncertain else 'has'} a delta of {ends}"
+        return
+    if is_uncertain:  # Counting would take the probability of every pair of such times.
         return
     of_times = pair_rule(Limits(window.lo, window.hi), Plane(), False, 1.0)
     model = CausalityModel(of_times._replace(threshold=rule.threshold), math.inf, spec.model.window)
     own, others = (None if side is None else replace(side, points=None) for side in events)
     joined = import_module("cpu_fallback.causality").CausalityJoin
-    count = int(joined(own, others, model).counts.sum())
+    count = int(joined(own, others, model, threads=spec.threads).counts.sum())
     if not count:
         yield f"no pair has a delta of {ends}, which is what the condition allows at any distance"
     else:

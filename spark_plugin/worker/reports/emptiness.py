@@ -15,6 +15,7 @@ import numpy as np
 
 from coincide.condition import Window
 from coincide.probability import DECISION_SLACK, highest_probability
+from coincide.sides import SIDES
 from coincide.timestamps import HistogramPairs, IntervalPairs
 from coincide.units import Tick
 from spark_plugin.worker.arrow.sides import Side
@@ -252,26 +253,33 @@ def _suspicions(left: Evidence, right: Evidence, window: Window) -> Iterator[str
     small, large = sorted(middles)
     for factor in _FACTORS:
         if small and abs(large / small / factor - 1) <= _NEAR:
-            yield _of_factor(left, middles[0] > middles[1], factor)
+            yield _of_factor(left, right, middles[0] > middles[1], factor)
             return
     shifts = right.first - left.first, right.last - left.last
     shift = Fraction(sum(shifts), 2)
     is_even = abs(shifts[1] - shifts[0]) <= _NEAR * abs(shift)
     if is_even and not window.lo <= shift <= window.hi:
         about = length_words(abs(shift), left.scale.tick, digits=3)
-        later, earlier = ("right", "left") if shift > 0 else ("left", "right")
+        earlier, later = _called(left, right)[:: 1 if shift > 0 else -1]
         yield (
             f"{later} begins and ends about {about} later than {earlier}: is a clock or a time zone"
             " off?"
         )
 
 
-def _of_factor(left: Evidence, left_is_larger: bool, factor: int) -> str:
-    larger, smaller = ("left", "right") if left_is_larger else ("right", "left")
+def _called(left: Evidence, right: Evidence) -> tuple[str, str]:
+    return left.scale.column.side, right.scale.column.side
+
+
+def _of_factor(left: Evidence, right: Evidence, left_is_larger: bool, factor: int) -> str:
+    called = _called(left, right)
+    larger, smaller = called if left_is_larger else called[::-1]
     looks = f"{larger}'s times are about {factor:,} times {smaller}'s"
     if left.scale.column.family.startswith("timestamp"):
         return f"{looks}, counted from 1970: was one side read in the wrong unit?"
-    return (
-        f"{looks}: if the sides count different units, say which with left_unit and right_unit"
-        " (--left-unit, --right-unit)"
+    given = (
+        "with left_unit and right_unit (--left-unit, --right-unit)"
+        if called == SIDES
+        else f"in options: left_unit for {called[0]} times, right_unit for {called[1]} times"
     )
+    return f"{looks}: if the sides count different units, say which {given}"

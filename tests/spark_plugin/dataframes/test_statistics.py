@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -191,6 +192,12 @@ def test_rows_are_counted_as_in_a_table(spark: SparkSession, name: str) -> None:
     for count in expected.invalid.values():
         assert f"in {count} row" in str(caught.value)
     assert str(caught.value).count("for example min_time=") == len(expected.invalid)
+
+
+def test_rows_of_one_stream_have_what_both_roles_hand_out(spark: SparkSession) -> None:
+    source = frame(spark, timed([1, 2], [3, 4], word=["x" * 1000] * 2))
+    side = replace(events("left", source), identity=["word"])
+    assert measure(side, side, is_one_stream=True)[1].row_bytes > 1000
 
 
 def test_a_null_key_does_not_excuse_an_invalid_time(spark: SparkSession) -> None:

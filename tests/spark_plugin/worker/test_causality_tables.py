@@ -207,9 +207,47 @@ def test_an_empty_answer_says_why(predicates: Any, own: Any, others: Any, words:
     assert words in str(next(w.message for w in told if w.category is NoPairsWarning))
 
 
-def test_far_apart_on_a_sphere() -> None:
+@pytest.mark.parametrize(
+    ("predicates", "words"),
+    [
+        ([Temporal(0, 1)], ["no pair is likely enough to have a delta of 0 ticks to 1 ticks"]),
+        ([Temporal(0, 1), Spatial(9)], []),
+    ],
+)
+def test_uncertain_times_that_are_not_likely_enough(predicates: Any, words: list[str]) -> None:
+    """Of pairs in all no probability is worked out to say why none was found."""
+    own, others = (
+        table.append_column("last", pa.array([t + 10 for t in table["time"].to_pylist()]))
+        for table in (causes(), effects(time=[0, 5, 100]))
+    )
+    condition, report = CausalityCondition(predicates, confidence=0.9), JoinReport()
+    times: Any = {"cause_time": ("time", "last"), "effect_time": ("time", "last")}
+    assert not causality_tables(own, others, condition, **times, **XY, report=report).num_rows
+    told = report.summary().no_pairs
+    assert told is not None
+    assert [line for line in told.lines if "delta" in line] == words
+
+
+def test_other_units_are_told_in_the_words_of_causality() -> None:
+    later = effects(time=[3_000_000, 10_000_000, 101_000_000])
+    report = JoinReport()
+    own = causes(time=[3000, 10_000, 101_000])
+    causality_tables(own, later, CausalityCondition([Temporal(0, 9)]), report=report)
+    told = report.summary().no_pairs
+    assert told is not None
+    assert (
+        "effect's times are about 1,000 times cause's: if the sides count different units, say which in"
+        " options: left_unit for cause times, right_unit for effect times"
+    ) in told.hints
+
+
+@pytest.mark.parametrize(
+    "bounds", [Spatial(80), SpeedRange(0.1, 80, 0, per=None)], ids=["radius", "speed"]
+)
+def test_far_apart_on_a_sphere(bounds: Any) -> None:
     """As of a latitude and a longitude that changed places."""
-    condition, report = CausalityCondition([Temporal(0, 9), Spatial(80)], Sphere()), JoinReport()
+    condition = CausalityCondition([Temporal(0, 1), bounds], Sphere())
+    report = JoinReport()
     own, others = causes(x=[42.0] * 3, y=[12.0] * 3), effects(x=[12.0] * 3, y=[42.0] * 3)
     causality_tables(own, others, condition, **XY, report=report)
     told = report.summary().no_pairs
