@@ -16,7 +16,15 @@ EXAMPLE = re.compile(r"```python\n((?:(?!```).)*)```\n\n```text\n((?:(?!```).)*)
     [
         f"docs/{name}.md"
         for name in (
-            *("borders", "causality", "gpu-cluster", "histograms", "streams", "transitions"),
+            *(
+                "borders",
+                "causality",
+                "gpu-cluster",
+                "histograms",
+                "pipeline",
+                "streams",
+                "transitions",
+            ),
             "windowed-causality",
         )
     ],
