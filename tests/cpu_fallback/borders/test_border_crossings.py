@@ -77,6 +77,24 @@ def test_the_papers_figure_3() -> None:
     )
 
 
+def test_what_is_open_of_removed_queries_is_freed() -> None:
+    """Twenty streams are inside everything: a pair for each and each live query, and no more."""
+    monitor = Monitor(1, BorderOptions(hysteresis=1.0, threads=1), BorderSearch)
+    monitor.streams.resize(20)
+    lower, streams = np.zeros((10, 1)), np.arange(20)
+    numbers = monitor.add(lower, lower + 9)
+    for time in range(50):
+        list(monitor.push(streams, np.full(20, time), np.full((20, 1), 5.0)))
+        monitor.remove(numbers)
+        numbers = monitor.add(lower, lower + 9)
+        assert monitor._open is not None
+        assert monitor._open.pairs.size == 20 * numbers.size
+    empty = np.zeros((1, 1))
+    for _ in range(5):  # nobody is in these, and they leave nothing behind either
+        monitor.remove(monitor.add(empty, empty))
+    assert len(monitor._open._forgotten) <= 1
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("dimensions", [1, 3])
 def test_long_moves_among_many_queries(dimensions: int, threads: int) -> None:
