@@ -39,7 +39,10 @@ class LiveIndex:
 
     def levels_with(self, added: BorderIndex) -> list[BorderIndex]:
         """The levels to have, once queries are added whose numbers are above all before them."""
-        levels = [*self.levels, added] if len(added) else [*self.levels]
+        if not len(added):
+            return self.levels
+        # An empty level gives its place up: to merge with it would be to build all arrays once more.
+        levels = [*(self.levels if len(self.levels[-1]) else self.levels[:-1]), added]
         while len(levels) > 1 and _is_merged(len(levels[-2]), len(levels[-1])):
             levels[-2:] = [levels[-2].merged(levels[-1])]
         return levels

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide.borders import live_index
+from coincide.borders.index import BorderIndex
 from coincide.borders.monitor import Monitor
 from coincide.borders.options import BorderOptions
 from cpu_fallback.borders.search import BorderSearch
@@ -75,6 +76,16 @@ def test_the_papers_figure_3() -> None:
             (4, "O", 20, 30, 20),
         ]
     )
+
+
+def test_the_first_queries_are_sorted_and_not_merged_as_well() -> None:
+    lower = np.arange(5.0)[:, None]
+    first, second = (BorderIndex.of(lower, lower + 9, np.arange(k, k + 5)) for k in (0, 5))
+    levels = live_index.LiveIndex(1)
+    levels.levels = levels.levels_with(first)
+    assert levels.levels == [first]
+    levels.levels = levels.levels_with(second)
+    assert [each.numbers.tolist() for each in levels.levels] == [[*range(10)]]
 
 
 def test_what_is_open_of_removed_queries_is_freed() -> None:
