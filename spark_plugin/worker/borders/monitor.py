@@ -97,7 +97,12 @@ class BorderMonitor:
         _refuse_known(found, ids)
         # An id that was removed may come again, as another query: each row has a number of its own.
         numbers = self._monitor.add(found.lower, found.upper)
-        ids.add(found.ids)
+        if numbers.size:
+            try:
+                ids.add(found.ids, int(numbers[0]))
+            except BaseException:
+                self._monitor.remove(numbers)
+                raise
         self._ids = ids
         self._told = replace(
             self._told,

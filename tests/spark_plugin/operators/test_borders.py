@@ -14,6 +14,7 @@ import pytest
 
 import coincide
 from coincide import BorderMonitor, BorderOptions, border_crossing_tables, inside_tables
+from spark_plugin.worker.borders.query_ids import QueryIds
 from spark_plugin.worker.borders.searching import NewSearch
 
 QUERIES = pa.table({"query_id": ["hot", "cold"], "lower": [28.0, None], "upper": [None, 5.0]})
@@ -251,16 +252,18 @@ def test_a_change_that_fails_changes_nothing(monkeypatch: pytest.MonkeyPatch) ->
     """Who is inside new queries is searched for, on a device perhaps: it may fail, and one may go on."""
     monitor = BorderMonitor(QUERIES, options=BorderOptions(hysteresis=1.0))
     monitor.push(readings())
-    before = monitor.nbytes, monitor.summary()
+    before = monitor.summary()
 
     def fail(*_: Any) -> None:
         raise coincide.BackendError("no device")
 
-    with monkeypatch.context() as patched:
-        patched.setattr(NewSearch, "__call__", fail)
-        with pytest.raises(coincide.BackendError):
-            monitor.add(pa.table({"query_id": ["a", "b"], "lower": [0, 1], "upper": [9, 9]}))
-    assert (monitor.nbytes, monitor.summary()) == before
+    for owner, name in ((NewSearch, "__call__"), (QueryIds, "add")):
+        with monkeypatch.context() as patched:
+            patched.setattr(owner, name, fail)
+            with pytest.raises(coincide.BackendError):
+                monitor.add(pa.table({"query_id": ["a", "b"], "lower": [0, 1], "upper": [9, 9]}))
+        assert monitor.summary() == before
+        assert told(monitor.inside()) == [("cold", 1)]
     monitor.add(pa.table({"query_id": ["a", "c"], "lower": [3, 90], "upper": [9, 99]}))
     assert sorted(told(monitor.inside())) == [("a", 1), ("cold", 1)]
     assert told(monitor.push(readings(time=[40] * 4, value=[95.0] * 4).slice(0, 1))) == [
