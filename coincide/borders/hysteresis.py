@@ -13,6 +13,8 @@ from coincide.borders.crossings import IN
 
 _QUERY_BITS = 31
 _QUERY = (1 << _QUERY_BITS) - 1
+MOST_QUERIES = 1 << _QUERY_BITS
+"""So many numbers of queries can be told apart."""
 
 
 class OpenPairs:

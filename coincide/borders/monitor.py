@@ -9,13 +9,14 @@ from typing import Protocol
 import numpy as np
 
 from coincide.borders.crossings import IN, OUT, PASSED, Crossings, Found
-from coincide.borders.hysteresis import OpenPairs
+from coincide.borders.hysteresis import MOST_QUERIES, OpenPairs
 from coincide.borders.index import BorderIndex
 from coincide.borders.lines import crossing_offsets, meets
 from coincide.borders.live_index import LiveIndex
 from coincide.borders.moves import EITHER, FROM_OUTSIDE, MOVE
 from coincide.borders.options import BorderOptions
 from coincide.borders.stream_table import Points, StreamTable, Taken
+from coincide.errors import DataError
 
 Wanted = tuple[bool, bool, bool]
 _ONLY_IN: Wanted = (False, True, False)
@@ -97,7 +98,18 @@ class Monitor:
         -------
         int64 array, shape (n,)
             Their numbers.
+
+        Raises
+        ------
+        DataError
+            With hysteresis, if more than 2³¹ queries were added in all, removed ones among them.
         """
+        if self._open is not None and self.queries + lower.shape[0] > MOST_QUERIES:
+            raise DataError(
+                f"{self.queries:,} queries were added so far, and {lower.shape[0]:,} are to be; with"
+                f" hysteresis a monitor takes {MOST_QUERIES:,} in all, removed ones among them: make a"
+                " new one of the live queries"
+            )
         numbers = np.arange(self.queries, self.queries + lower.shape[0])
         holds = (lower < upper).all(axis=1)
         lower, upper, held = lower[holds], upper[holds], numbers[holds]

@@ -86,7 +86,8 @@ class BorderMonitor:
         SchemaError
             If a column is missing, of a type that cannot serve, or ids are of another type than before.
         DataError
-            If a query makes no sense, or its id is that of a live one. None is added then.
+            If a query makes no sense, or its id is that of a live one; with hysteresis also if more
+            than 2³¹ were added in all. None is added then.
         """
         found = read_queries(query_table(queries, self.arguments), self.arguments)
         ids = QueryIds(found.ids.type) if self._ids is None else self._ids

@@ -14,6 +14,7 @@ from coincide.borders import live_index
 from coincide.borders.index import BorderIndex
 from coincide.borders.monitor import Monitor
 from coincide.borders.options import BorderOptions
+from coincide.errors import DataError
 from cpu_fallback.borders.search import BorderSearch
 from tests.helpers.border_cases import Case, answered, cases, expected, pushed
 
@@ -86,6 +87,15 @@ def test_the_first_queries_are_sorted_and_not_merged_as_well() -> None:
     assert levels.levels == [first]
     levels.levels = levels.levels_with(second)
     assert [each.numbers.tolist() for each in levels.levels] == [[*range(10)]]
+
+
+def test_more_queries_than_pairs_can_name() -> None:
+    lower = np.zeros((2, 1))
+    monitor = Monitor(1, BorderOptions(hysteresis=1.0, threads=1), BorderSearch)
+    monitor.queries = 2**31 - 2
+    assert monitor.add(lower, lower + 1)[-1] == 2**31 - 1
+    with pytest.raises(DataError, match="takes 2,147,483,648 in all"):
+        monitor.add(lower[1:], lower[1:] + 1)
 
 
 def test_what_is_open_of_removed_queries_is_freed() -> None:
