@@ -13,8 +13,8 @@ from coincide.borders.crossings import IN
 
 _QUERY_BITS = 31
 _QUERY = (1 << _QUERY_BITS) - 1
-_SHARE_TO_TAKE_OUT = 16
-"""Pairs of removed queries are taken out once these are a sixteenth as many as all pairs."""
+MOST_QUERIES = 1 << _QUERY_BITS
+"""So many numbers of queries can be told apart."""
 
 
 class OpenPairs:
@@ -23,7 +23,6 @@ class OpenPairs:
     def __init__(self) -> None:
         self.pairs = np.zeros(0, np.int64)
         self._forgotten: list[np.ndarray] = []
-        self._to_forget = 0
 
     @property
     def nbytes(self) -> int:
@@ -43,6 +42,7 @@ class OpenPairs:
         -------
         bool array, shape (n,)
         """
+        self._take_out()
         pairs = streams << _QUERY_BITS | queries
         order = np.argsort(pairs, kind="stable")
         pairs, events = pairs[order], events[order]
@@ -65,6 +65,7 @@ class OpenPairs:
 
     def enter(self, streams: np.ndarray, queries: np.ndarray) -> None:
         """Streams are within queries, without a crossing, that they were not within."""
+        self._take_out()
         pairs = np.sort(streams << _QUERY_BITS | queries)
         self.pairs = np.insert(self.pairs, np.searchsorted(self.pairs, pairs), pairs)
 
@@ -78,14 +79,11 @@ class OpenPairs:
         self.pairs = self.pairs[self.pairs >> _QUERY_BITS == stream] & _QUERY
 
     def forget_queries(self, queries: np.ndarray) -> None:
-        """Queries are no more. Nothing is found of them, and their pairs are taken out by and by."""
+        """Queries are no more. Their pairs are taken out before others come: that looks at all pairs."""
         self._forgotten.append(queries)
-        self._to_forget += queries.size
-        if self._to_forget * _SHARE_TO_TAKE_OUT > self.pairs.size:
-            self._take_out()
 
     def _take_out(self) -> None:
         if self._forgotten:
             gone = np.concatenate(self._forgotten)
             self.pairs = self.pairs[~np.isin(self.pairs & _QUERY, gone)]
-            self._forgotten, self._to_forget = [], 0
+            self._forgotten = []

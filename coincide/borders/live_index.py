@@ -37,19 +37,15 @@ class LiveIndex:
         """Bytes of all arrays."""
         return sum(level.nbytes for level in self.levels)
 
-    def add(self, lower: np.ndarray, upper: np.ndarray, numbers: np.ndarray) -> None:
-        """Add queries, whose numbers are above all before them.
-
-        Parameters
-        ----------
-        lower, upper : float64 arrays, shape (n, d)
-        numbers : int64 array, shape (n,)
-        """
-        if not numbers.size:
-            return
-        self.levels.append(BorderIndex.of(lower, upper, numbers))
-        while len(self.levels) > 1 and _is_merged(len(self.levels[-2]), len(self.levels[-1])):
-            self._merge_into(len(self.levels) - 2)
+    def levels_with(self, added: BorderIndex) -> list[BorderIndex]:
+        """The levels to have, once queries are added whose numbers are above all before them."""
+        if not len(added):
+            return self.levels
+        # An empty level gives its place up: to merge with it would be to build all arrays once more.
+        levels = [*(self.levels if len(self.levels[-1]) else self.levels[:-1]), added]
+        while len(levels) > 1 and _is_merged(len(levels[-2]), len(levels[-1])):
+            levels[-2:] = [levels[-2].merged(levels[-1])]
+        return levels
 
     def remove(self, numbers: np.ndarray) -> int:
         """Remove queries, and say how many; numbers that are not here are passed over."""

@@ -9,13 +9,14 @@ from typing import Protocol
 import numpy as np
 
 from coincide.borders.crossings import IN, OUT, PASSED, Crossings, Found
-from coincide.borders.hysteresis import OpenPairs
+from coincide.borders.hysteresis import MOST_QUERIES, OpenPairs
 from coincide.borders.index import BorderIndex
 from coincide.borders.lines import crossing_offsets, meets
 from coincide.borders.live_index import LiveIndex
 from coincide.borders.moves import EITHER, FROM_OUTSIDE, MOVE
 from coincide.borders.options import BorderOptions
 from coincide.borders.stream_table import Points, StreamTable, Taken
+from coincide.errors import DataError
 
 Wanted = tuple[bool, bool, bool]
 _ONLY_IN: Wanted = (False, True, False)
@@ -87,7 +88,7 @@ class Monitor:
         """Add queries; those that are empty (lower = upper) hold nothing and are only numbered.
 
         A stream that is in the range of a new query leaves it when it is seen outside; it has entered it
-        without an event.
+        without an event. Whatever fails on the way, nothing has changed then.
 
         Parameters
         ----------
@@ -97,16 +98,30 @@ class Monitor:
         -------
         int64 array, shape (n,)
             Their numbers.
+
+        Raises
+        ------
+        DataError
+            With hysteresis, if more than 2³¹ queries were added in all, removed ones among them.
         """
+        if self._open is not None and self.queries + lower.shape[0] > MOST_QUERIES:
+            raise DataError(
+                f"{self.queries:,} queries were added so far, and {lower.shape[0]:,} are to be; with"
+                f" hysteresis a monitor takes {MOST_QUERIES:,} in all, removed ones among them: make a"
+                " new one of the live queries"
+            )
         numbers = np.arange(self.queries, self.queries + lower.shape[0])
-        self.queries += numbers.size
         holds = (lower < upper).all(axis=1)
         lower, upper, held = lower[holds], upper[holds], numbers[holds]
-        self.ranges.add(lower, upper, held)
+        added = BorderIndex.of(lower, upper, held)
+        ranges = self.ranges.levels_with(added)
         if self._wide is not None and self._open is not None:
-            self._wide.add(lower - self._margins, upper + self._margins, held)
-            for streams, queries in self._within(BorderIndex.of(lower, upper, held)):
-                self._open.enter(streams, queries)
+            wider = BorderIndex.of(lower - self._margins, upper + self._margins, held)
+            wide = self._wide.levels_with(wider)
+            self._open.enter(*self._entered(added))
+            self._wide.levels = wide
+        self.ranges.levels = ranges
+        self.queries += numbers.size
         return numbers
 
     def remove(self, numbers: np.ndarray) -> int:
@@ -248,6 +263,12 @@ class Monitor:
             times = points.times[earlier], points.times[at]
             instant = instants[0] if instants else None
             yield Crossings(points.rows[at], queries, events, *times, instant)
+
+    def _entered(self, index: BorderIndex) -> tuple[np.ndarray, np.ndarray]:
+        """All of `_within`."""
+        none = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        streams, queries = map(np.concatenate, zip(none, *self._within(index), strict=True))
+        return streams, queries
 
     def _within(self, index: BorderIndex) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Which streams are within which queries of an index, by their last readings."""

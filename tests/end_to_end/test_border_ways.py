@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 
 from coincide import BorderReport, border_crossings
+from tests.helpers.border_way_cases import Push, WaysCase, random_case, random_pushes
 from tests.helpers.border_ways import (
-    WaysCase,
+    Told,
     by_command,
     by_pushes,
     by_tables,
     expected,
-    random_case,
     rows_of,
     told_by,
 )
@@ -25,24 +25,26 @@ pytestmark = pytest.mark.filterwarnings("ignore::coincide.CoincideWarning")
 FEW, MANY = 25, 250
 
 
-def check(case: WaysCase, found: tuple[pa.Table, Any], **how: bool) -> int:
+def check(case: WaysCase, found: tuple[pa.Table, Any], pushes: list[Push] | None = None) -> Told:
     """Hold an answer against the oracle's."""
-    rows, told = expected(case, **how)
+    expects = expected(case, pushes)
     table, summary = found
-    assert rows_of(table) == rows
+    assert rows_of(table) == expects.rows
     mine = told_by(summary)
-    assert {name: mine[name] for name in told} == told
+    assert {name: mine[name] for name in expects.counts} == expects.counts
     time = case.readings["at"].type
     time = time if pa.types.is_timestamp(time) else pa.int64()
     kinds = [case.queries["area"].type, case.readings["who"].type, pa.string()]
     assert table.schema.types == kinds + [time] * (table.num_columns - 3)
-    return len(rows)
+    return expects
 
 
 def check_in_one_process(seed: int) -> int:
     case = random_case(seed)
-    check(case, by_pushes(case, seed), as_they_come=True)
-    return check(case, by_tables(case))
+    pushes = random_pushes(case, seed)
+    table, summary, inside = by_pushes(case, pushes)
+    assert check(case, (table, summary), pushes).inside == inside
+    return len(check(case, by_tables(case)).rows)
 
 
 def test_tables_and_pushes_agree_with_the_oracle() -> None:

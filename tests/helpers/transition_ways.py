@@ -25,7 +25,8 @@ from coincide import (
 )
 from cpu_fallback.reference.transitions import Event, transitions
 from spark_plugin.command_line import run
-from tests.helpers.border_ways import IDS, TIMES, Rows
+from tests.helpers.border_way_cases import IDS, TIMES
+from tests.helpers.border_ways import Rows
 
 NAMES = {"query": "area", "stream": "who", "event": "what"}
 COLUMNS = ["area", "who", "what", "from", "to"]

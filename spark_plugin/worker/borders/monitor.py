@@ -86,7 +86,8 @@ class BorderMonitor:
         SchemaError
             If a column is missing, of a type that cannot serve, or ids are of another type than before.
         DataError
-            If a query makes no sense, or its id is that of a live one. None is added then.
+            If a query makes no sense, or its id is that of a live one; with hysteresis also if more
+            than 2³¹ were added in all. None is added then.
         """
         found = read_queries(query_table(queries, self.arguments), self.arguments)
         ids = QueryIds(found.ids.type) if self._ids is None else self._ids
@@ -97,7 +98,12 @@ class BorderMonitor:
         _refuse_known(found, ids)
         # An id that was removed may come again, as another query: each row has a number of its own.
         numbers = self._monitor.add(found.lower, found.upper)
-        ids.add(found.ids)
+        if numbers.size:
+            try:
+                ids.add(found.ids, int(numbers[0]))
+            except BaseException:
+                self._monitor.remove(numbers)
+                raise
         self._ids = ids
         self._told = replace(
             self._told,

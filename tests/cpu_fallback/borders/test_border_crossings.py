@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide.borders import live_index
+from coincide.borders.index import BorderIndex
 from coincide.borders.monitor import Monitor
 from coincide.borders.options import BorderOptions
+from coincide.errors import DataError
 from cpu_fallback.borders.search import BorderSearch
 from tests.helpers.border_cases import Case, answered, cases, expected, pushed
 
@@ -75,6 +77,43 @@ def test_the_papers_figure_3() -> None:
             (4, "O", 20, 30, 20),
         ]
     )
+
+
+def test_the_first_queries_are_sorted_and_not_merged_as_well() -> None:
+    lower = np.arange(5.0)[:, None]
+    first, second = (BorderIndex.of(lower, lower + 9, np.arange(k, k + 5)) for k in (0, 5))
+    levels = live_index.LiveIndex(1)
+    levels.levels = levels.levels_with(first)
+    assert levels.levels == [first]
+    levels.levels = levels.levels_with(second)
+    assert [each.numbers.tolist() for each in levels.levels] == [[*range(10)]]
+
+
+def test_more_queries_than_pairs_can_name() -> None:
+    lower = np.zeros((2, 1))
+    monitor = Monitor(1, BorderOptions(hysteresis=1.0, threads=1), BorderSearch)
+    monitor.queries = 2**31 - 2
+    assert monitor.add(lower, lower + 1)[-1] == 2**31 - 1
+    with pytest.raises(DataError, match="takes 2,147,483,648 in all"):
+        monitor.add(lower[1:], lower[1:] + 1)
+
+
+def test_what_is_open_of_removed_queries_is_freed() -> None:
+    """Twenty streams are inside everything: a pair for each and each live query, and no more."""
+    monitor = Monitor(1, BorderOptions(hysteresis=1.0, threads=1), BorderSearch)
+    monitor.streams.resize(20)
+    lower, streams = np.zeros((10, 1)), np.arange(20)
+    numbers = monitor.add(lower, lower + 9)
+    for time in range(50):
+        list(monitor.push(streams, np.full(20, time), np.full((20, 1), 5.0)))
+        monitor.remove(numbers)
+        numbers = monitor.add(lower, lower + 9)
+        assert monitor._open is not None
+        assert monitor._open.pairs.size == 20 * numbers.size
+    empty = np.zeros((1, 1))
+    for _ in range(5):  # nobody is in these, and they leave nothing behind either
+        monitor.remove(monitor.add(empty, empty))
+    assert len(monitor._open._forgotten) <= 1
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -14,6 +14,8 @@ import pytest
 
 import coincide
 from coincide import BorderMonitor, BorderOptions, border_crossing_tables, inside_tables
+from spark_plugin.worker.borders.query_ids import QueryIds
+from spark_plugin.worker.borders.searching import NewSearch
 
 QUERIES = pa.table({"query_id": ["hot", "cold"], "lower": [28.0, None], "upper": [None, 5.0]})
 
@@ -244,6 +246,30 @@ def test_changes_that_a_monitor_refuses() -> None:
     with pytest.raises(coincide.SchemaError, match="first push"):
         monitor.push(readings(stream_id=["a"] * 4))
     assert monitor.summary().queries == 2
+
+
+def test_a_change_that_fails_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is inside new queries is searched for, on a device perhaps: it may fail, and one may go on."""
+    monitor = BorderMonitor(QUERIES, options=BorderOptions(hysteresis=1.0))
+    monitor.push(readings())
+    before = monitor.summary()
+
+    def fail(*_: Any) -> None:
+        raise coincide.BackendError("no device")
+
+    for owner, name in ((NewSearch, "__call__"), (QueryIds, "add")):
+        with monkeypatch.context() as patched:
+            patched.setattr(owner, name, fail)
+            with pytest.raises(coincide.BackendError):
+                monitor.add(pa.table({"query_id": ["a", "b"], "lower": [0, 1], "upper": [9, 9]}))
+        assert monitor.summary() == before
+        assert told(monitor.inside()) == [("cold", 1)]
+    monitor.add(pa.table({"query_id": ["a", "c"], "lower": [3, 90], "upper": [9, 99]}))
+    assert sorted(told(monitor.inside())) == [("a", 1), ("cold", 1)]
+    assert told(monitor.push(readings(time=[40] * 4, value=[95.0] * 4).slice(0, 1))) == [
+        ("hot", 1, "I", 30, 40), ("c", 1, "I", 30, 40),
+        ("cold", 1, "O", 30, 40), ("a", 1, "O", 30, 40),
+    ]  # fmt: skip
 
 
 def test_many_queries_are_merged_and_removed() -> None:

@@ -30,7 +30,7 @@ _OF_TYPE: dict[pa.DataType, Any] = {
 def test_ids_that_come_and_go_are_found(kind: pa.DataType) -> None:
     random = np.random.default_rng(3)
     everything = pa.array([_OF_TYPE[kind](k) for k in range(100)], kind)
-    ids, numbers, known = QueryIds(kind), {}, []
+    ids, numbers, next_one = QueryIds(kind), {}, 0
     for _ in range(60):
         picked = random.choice(100, random.integers(0, 12), replace=False)
         found = ids.live(everything.take(pa.array(picked)))
@@ -39,13 +39,48 @@ def test_ids_that_come_and_go_are_found(kind: pa.DataType) -> None:
         if random.random() < 0.5:
             ids.remove(gone)
             numbers = {k: number for k, number in numbers.items() if number not in gone}
-        numbers.update(zip(new.tolist(), range(len(ids), len(ids) + new.size), strict=True))
-        ids.add(everything.take(pa.array(new)))
-        known += new.tolist()
-        asked = random.integers(0, len(ids), 20) if known else np.zeros(0, np.int64)
-        assert ids.of(asked).equals(everything.take(pa.array(np.array(known, np.int64)[asked])))
+        next_one += int(random.integers(0, 2))  # a change that failed leaves a gap
+        numbers.update(zip(new.tolist(), range(next_one, next_one + new.size), strict=True))
+        ids.add(everything.take(pa.array(new)), next_one)
+        next_one += new.size
+        known = np.array(list(numbers.items()), np.int64).reshape(-1, 2)
+        asked = known[random.integers(0, len(known), 20)] if numbers else known
+        assert ids.of(asked[:, 1]).equals(everything.take(pa.array(asked[:, 0])))
         ids = pickle.loads(pickle.dumps(ids))
     assert ids.live(pa.nulls(2, everything.type)).tolist() == [-1, -1]
+
+
+def test_ids_of_removed_queries_are_let_go() -> None:
+    ids = QueryIds(pa.int64())
+    for k in range(200):
+        ids.add(pa.array(range(10)), 10 * k)
+        if k >= 3:
+            ids.remove(np.arange(10 * (k - 3), 10 * (k - 2)))
+        assert len(ids) <= 2 * 40
+    assert ids.live(pa.array([4])).tolist() == [1994]
+    assert ids.of(np.array([1973, 1999])).to_pylist() == [3, 9]
+
+
+def test_what_is_made_of_ids_is_not_pickled() -> None:
+    ids = QueryIds(pa.string())
+    ids.add(pa.array([str(k) for k in range(1000)]), 0)
+    before = len(pickle.dumps(ids))
+    assert ids.of(ids.live(pa.array(["7", "no"]))[:1]).to_pylist() == ["7"]
+    assert len(pickle.dumps(ids)) == before
+
+
+def test_ids_of_one_run_are_found_without_a_sort() -> None:
+    """Of each number there are its row and its id, and no order and places."""
+    ids, numbers = QueryIds(pa.int64()), np.arange(100_000)
+    ids.add(pa.array(numbers), 0)
+    ids.add(pa.array([-1]), numbers.size)
+    ids.of(numbers[:2])
+    tracemalloc.start()
+    ids.of(numbers)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20 * numbers.size
+    assert ids.of(np.array([100_000, 5, 100_000, 3])).to_pylist() == [-1, 5, -1, 3]
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.5])
