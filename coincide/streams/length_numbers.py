@@ -10,8 +10,8 @@ import numpy as np
 from coincide.condition import Window
 from coincide.errors import MemoryBudgetError
 from coincide.sides import LEFT, SIDES
-from coincide.templates.length_times import beside
-from coincide.templates.satisfaction import MOST_PAIRS, satisfaction_times
+from coincide.templates.length_times import KnownLengths, beside
+from coincide.templates.satisfaction import MOST_PAIRS, solved_times
 from coincide.templates.satisfaction_times import SatisfactionTimes
 from coincide.templates.table import TemplateTable
 from coincide.timestamps.histograms import HistogramPairs
@@ -51,7 +51,7 @@ class LengthNumbers:
     @property
     def lengths(self) -> np.ndarray:
         """Lengths by number: int64 array, ticks."""
-        return self._known.lengths
+        return self._known.lengths.lengths
 
     def numbered(self, lengths: np.ndarray) -> np.ndarray:
         """The numbers of lengths, new ones included: int64 array, shape (n,).
@@ -65,9 +65,9 @@ class LengthNumbers:
         MemoryBudgetError
             If there are too many new ones. None is taken then.
         """
-        if not self._known.has_all(lengths):
-            self._known = self._with(np.setdiff1d(lengths, self._known.ordered))
-        return self._known.numbered(lengths)
+        if not self._known.lengths.has_all(lengths):
+            self._known = self._with(np.setdiff1d(lengths, self._known.lengths.ordered))
+        return self._known.lengths.numbered(lengths)
 
     def _with(self, new: np.ndarray) -> _Known:
         count = self.lengths.size + new.size
@@ -79,16 +79,15 @@ class LengthNumbers:
                 f" {other}_templates; round the intervals to fewer lengths, or give a larger most_lengths"
                 f" (at most {MOST_PAIRS // len(self._table):,})"
             )
-        times = beside(self._known.times, self._solved(new), self._side)
+        times = beside(self._known.lengths.times, self._solved(new), self._side)
         return self._all_known(np.concatenate([self.lengths, new]), times)
 
     def _solved(self, lengths: np.ndarray) -> SatisfactionTimes:
-        return satisfaction_times(*self._tables(lengths), self._window)
+        return solved_times(*self._tables(lengths), self._window)
 
     def _all_known(self, lengths: np.ndarray, times: SatisfactionTimes) -> _Known:
-        order = np.argsort(lengths, kind="stable")
         rule = _Solved(self._window, *self._tables(lengths), times).rule
-        return _Known(lengths, lengths[order], order, times, rule)
+        return _Known(KnownLengths.of(lengths, times), rule)
 
     def _tables(self, lengths: np.ndarray) -> tuple[TemplateTable, TemplateTable]:
         own = TemplateTable.of_lengths(lengths)
@@ -111,27 +110,9 @@ class _Known(NamedTuple):
 
     Parameters
     ----------
-    lengths : int64 array, shape (n,)
-        By number.
-    ordered, numbers : int64 arrays, shape (n,)
-        Ascending lengths, and their numbers.
-    times : SatisfactionTimes
+    lengths : KnownLengths
     rule : NamedTuple
     """
 
-    lengths: np.ndarray
-    ordered: np.ndarray
-    numbers: np.ndarray
-    times: SatisfactionTimes
+    lengths: KnownLengths
     rule: Any
-
-    def has_all(self, lengths: np.ndarray) -> bool:
-        """Whether all of some lengths are known."""
-        if not self.ordered.size:
-            return not lengths.size
-        places = np.minimum(np.searchsorted(self.ordered, lengths), self.ordered.size - 1)
-        return bool((self.ordered[places] == lengths).all())
-
-    def numbered(self, lengths: np.ndarray) -> np.ndarray:
-        """The numbers of lengths that are known."""
-        return self.numbers[np.searchsorted(self.ordered, lengths)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import pairwise
@@ -27,24 +28,6 @@ def least_beyond_exactly(
     return high
 
 
-def exact_ranges(
-    x: ExactTemplate, y: ExactTemplate, window: Window, first: int, last: int
-) -> list[Range]:
-    """All ranges of s that qualify, of those from first to last.
-
-    Parameters
-    ----------
-    x, y : ExactTemplate
-        Of the left and of the right event.
-    window : Window
-    first, last : int
-        Ticks.
-    """
-    points = sorted({first, last + 1} | {p for p in _kinks(x, y, window) if first < p <= last})
-    bound = allowance(window.confidence)
-    return _joined(_undecided(x, y, window, bound, points))
-
-
 def with_undecided(
     x: ExactTemplate, y: ExactTemplate, window: Window, pieces: Iterable[tuple[int, int, int]]
 ) -> list[Range]:
@@ -52,19 +35,24 @@ def with_undecided(
 
     Parameters
     ----------
-    x, y, window
-        As `exact_ranges`.
+    x, y : ExactTemplate
+        Of the left and of the right event.
+    window : Window
     pieces : iterable of (int, int, int)
-        First and last s, ascending, and whether they qualify: `coincide.templates.narrow.QUALIFIES`, or not
-        known.
+        First and last s, ticks, ascending, and whether they qualify:
+        `coincide.templates.narrow.QUALIFIES`, or not known.
     """
-    return _joined(
-        found
-        for first, last, state in pieces
-        for found in (
-            [(first, last)] if state == QUALIFIES else exact_ranges(x, y, window, first, last)
-        )
-    )
+    bound, kinks = allowance(window.confidence), sorted(set(_kinks(x, y, window)))
+
+    def ranges() -> Iterator[Range]:
+        for first, last, state in pieces:
+            if state == QUALIFIES:
+                yield first, last
+                continue
+            inside = kinks[bisect_right(kinks, first) : bisect_left(kinks, last + 1)]
+            yield from _undecided(x, y, window, bound, [first, *inside, last + 1])
+
+    return _joined(ranges())
 
 
 def _joined(ranges: Iterable[Range]) -> list[Range]:

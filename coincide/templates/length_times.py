@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Lock
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,6 +12,42 @@ from coincide.sides import LEFT
 from coincide.templates.satisfaction_times import SatisfactionTimes
 
 Solve = Callable[[np.ndarray], SatisfactionTimes]
+
+
+class KnownLengths(NamedTuple):
+    """Lengths and their table: one object, so that no exception can leave a part of it behind.
+
+    Parameters
+    ----------
+    lengths : int64 array, shape (n,)
+        By number, ticks.
+    ordered, numbers : int64 arrays, shape (n,)
+        Ascending lengths, and their numbers.
+    times : SatisfactionTimes
+        By number.
+    """
+
+    lengths: np.ndarray
+    ordered: np.ndarray
+    numbers: np.ndarray
+    times: SatisfactionTimes
+
+    @classmethod
+    def of(cls, lengths: np.ndarray, times: SatisfactionTimes) -> KnownLengths:
+        """Different lengths and their table, both by number."""
+        order = np.argsort(lengths, kind="stable")
+        return cls(lengths, lengths[order], order, times)
+
+    def has_all(self, lengths: np.ndarray) -> bool:
+        """Whether all of some lengths are known."""
+        if not self.ordered.size:
+            return not lengths.size
+        places = np.minimum(np.searchsorted(self.ordered, lengths), self.ordered.size - 1)
+        return bool((self.ordered[places] == lengths).all())
+
+    def numbered(self, lengths: np.ndarray) -> np.ndarray:
+        """The numbers of lengths that are known."""
+        return self.numbers[np.searchsorted(self.ordered, lengths)]
 
 
 class LengthTimes:
@@ -22,34 +59,45 @@ class LengthTimes:
         Of the intervals.
     most : int
         Lengths to keep. One more, and only those that are asked for stay.
+    most_bytes : int
+        Of a table that is kept.
     solve : callable
         The table of some lengths, an int64 array of ticks.
     """
 
-    def __init__(self, side: int, most: int, solve: Solve) -> None:
-        self._axis, self._most, self._solve = side, most, solve
+    def __init__(self, side: int, most: int, most_bytes: int, solve: Solve) -> None:
+        self._axis, self._most, self._most_bytes, self._solve = side, most, most_bytes, solve
         self._lock = Lock()
-        self._lengths = np.empty(0, np.int64)
-        self._times: SatisfactionTimes | None = None
+        self._known: KnownLengths | None = None
 
     def of(self, lengths: np.ndarray) -> SatisfactionTimes:
         """The table of some lengths, in their order: an int64 array, ticks."""
         if lengths.size > self._most:
             return self._solve(lengths)
-        with self._lock:  # who waits finds its lengths solved
-            known, times = self._with(lengths)
-        order = np.argsort(known, kind="stable")
-        return taken(times, order[np.searchsorted(known[order], lengths)], self._axis)
+        known = self._known
+        if known is None or not known.has_all(lengths):
+            with self._lock:  # who waits finds its lengths solved
+                known = self._with(lengths)
+                self._keep(known, lengths)
+        return taken(known.times, known.numbered(lengths), self._axis)
 
-    def _with(self, lengths: np.ndarray) -> tuple[np.ndarray, SatisfactionTimes]:
-        new = np.setdiff1d(lengths, self._lengths)
-        if self._times is None or self._lengths.size + new.size > self._most:
-            self._lengths = np.unique(lengths)
-            self._times = self._solve(self._lengths)
-        elif new.size:
-            times = beside(self._times, self._solve(new), self._axis)
-            self._lengths, self._times = np.concatenate([self._lengths, new]), times
-        return self._lengths, self._times
+    def _with(self, lengths: np.ndarray) -> KnownLengths:
+        known = self._known
+        new = lengths if known is None else np.setdiff1d(lengths, known.ordered)
+        if known is None or known.lengths.size + new.size > self._most:
+            lengths = np.unique(lengths)
+            return KnownLengths.of(lengths, self._solve(lengths))
+        if not new.size:
+            return known
+        times = beside(known.times, self._solve(new), self._axis)
+        return KnownLengths.of(np.concatenate([known.lengths, new]), times)
+
+    def _keep(self, known: KnownLengths, lengths: np.ndarray) -> None:
+        if known.times.nbytes > self._most_bytes:  # gaps count beyond pairs
+            only = np.unique(lengths)
+            known = KnownLengths.of(only, taken(known.times, known.numbered(only), self._axis))
+        if known.times.nbytes <= self._most_bytes:
+            self._known = known
 
 
 def taken(times: SatisfactionTimes, places: np.ndarray, axis: int) -> SatisfactionTimes:

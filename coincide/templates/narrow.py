@@ -12,6 +12,7 @@ import numpy as np
 
 from coincide.compiled import compiled
 from coincide.copying import copy_into
+from coincide.templates.narrow_points import point_near
 from coincide.templates.tails import relative_error, tail
 
 QUALIFIES, FAILS, UNSURE = 1, 0, -1
@@ -23,11 +24,14 @@ _HALVINGS = 4
 """Cuts in the middle, before points are looked for."""
 
 _FEW = 8
-"""So many integers are decided one by one."""
+"""So many integers are decided one by one; and a stretch that is not cut makes no more ranges."""
+
+_DEPTH = _HALVINGS + 130
+"""Most stretches that wait: cut at the point nearest to the middle, those with points shrink to 2/3."""
 
 
-@compiled
-def ranges_of_pair(x, i, y, j, lo, hi, bound, first, last, scratch):
+@compiled(allocates=True)
+def ranges_of_pair(x, i, y, j, lo, hi, bound, first, last, out, stack):
     """The ranges of s in which a pair qualifies, and those that floats cannot decide.
 
     Parameters
@@ -40,16 +44,19 @@ def ranges_of_pair(x, i, y, j, lo, hi, bound, first, last, scratch):
         Most probability outside of it.
     first, last : int64
         None qualifies outside of these.
-    scratch : tuple of arrays, written
-        As `_new_scratch`. The first one then holds the first and last s and the state of each range, of
-        those that qualify or are unsure; none follows another one of its state.
+    out : int64 array, shape (any, 3), written
+        Room for ranges.
+    stack : int64 array, shape (_DEPTH, 3), and float64 array, shape (_DEPTH, 4); written
 
     Returns
     -------
+    int64 array, shape (any, 3)
+        `out`, or a larger one: first and last s and the state of each range, of those that qualify or are
+        unsure; none follows another one of its state.
     int64
         How many ranges.
     """
-    out, ends, tails = scratch
+    ends, tails = stack
     # A stack of stretches to look at, the earliest on top: start, end and depth of each, and what is
     # outside of the window on either side at its start and at its end.
     ends[0, 0], ends[0, 1], ends[0, 2] = first, last + 1, 0
@@ -60,6 +67,7 @@ def ranges_of_pair(x, i, y, j, lo, hi, bound, first, last, scratch):
     jumps = _has_instants(x, i) and _has_instants(y, j)
     while depth:
         depth -= 1
+        out = _with_room(out, found, _FEW)
         start, end, level = ends[depth, 0], ends[depth, 1], ends[depth, 2]
         # One tail only falls as s grows, the other only rises: ends bound all between.
         if _state(tails[depth, 0] + tails[depth, 3], bound, doubt) == QUALIFIES:
@@ -71,7 +79,7 @@ def ranges_of_pair(x, i, y, j, lo, hi, bound, first, last, scratch):
         if end - start > _FEW:
             cut = (start + end) >> 1
             if level >= _HALVINGS:
-                cut = _point_near(x, i, y, j, lo, hi, start, end, cut, jumps)
+                cut = point_near(x, i, y, j, lo, hi, start, end, cut, jumps)
         if cut == start:
             found = _of_piece(x, i, y, j, lo, hi, bound, start, end - 1, out, found)
             continue
@@ -82,7 +90,7 @@ def ranges_of_pair(x, i, y, j, lo, hi, bound, first, last, scratch):
         ends[depth, 0], ends[depth, 2] = cut, level + 1
         tails[depth, 0], tails[depth, 1] = below, above
         depth += 2
-    return found
+    return out, found
 
 
 @compiled(forceinline=True)
@@ -99,21 +107,6 @@ def _added(out, found, start, stop, state):
 def _tails(x, i, y, j, lo, hi, s):
     """What is outside of the window, before it and after it."""
     return tail(y, j, x, i, s - lo)[0], tail(x, i, y, j, hi - s)[0]
-
-
-@compiled
-def _point_near(x, i, y, j, lo, hi, start, end, middle, jumps):
-    """The point between start and end that is nearest to the middle; `start` if there is none."""
-    best = start
-    for a in range(x.starts[i], x.starts[i + 1]):
-        for b in range(y.starts[j], y.starts[j + 1]):
-            apart = y.edges[b] - x.edges[a]
-            for at in (lo - apart, hi - apart):
-                # Where an instant meets an instant it jumps: what follows begins a piece, too.
-                for point in (at, at + 1) if jumps else (at, at):
-                    if start < point < end and abs(point - middle) < abs(best - middle):
-                        best = point
-    return best
 
 
 @compiled
@@ -244,8 +237,8 @@ def narrow_rows(x, y, lo, hi, bound, start, stop, first, last):
         Ranges of the pairs of which floats cannot decide all: place, first and last s, state. These pairs
         are left as they were.
     """
-    scratch = _new_scratch(x, y, start, stop)
-    out = scratch[0]
+    out = np.empty((64, 3), np.int64)
+    stack = np.empty((_DEPTH, 3), np.int64), np.empty((_DEPTH, 4))
     gaps, pieces = np.empty((64, 3), np.int64), np.empty((16, 4), np.int64)
     held = doubtful = 0
     for i in range(start, stop):
@@ -254,7 +247,7 @@ def narrow_rows(x, y, lo, hi, bound, start, stop, first, last):
                 continue
             place = i * first.shape[1] + j
             ends = first[i, j], last[i, j]
-            found = ranges_of_pair(x, i, y, j, lo, hi, bound, *ends, scratch)
+            out, found = ranges_of_pair(x, i, y, j, lo, hi, bound, *ends, out, stack)
             is_sure = True
             for r in range(found):
                 is_sure &= out[r, 2] != UNSURE
@@ -272,19 +265,6 @@ def narrow_rows(x, y, lo, hi, bound, start, stop, first, last):
                 gaps[held, 1], gaps[held, 2] = out[r - 1, 1] + 1, out[r, 0] - 1
                 held += 1
     return gaps[:held].copy(), pieces[:doubtful].copy()
-
-
-@compiled(allocates=True)
-def _new_scratch(x, y, start, stop):
-    """Room for ranges of any pair of some templates of X with one of Y, and for a stack of stretches."""
-    own = other = 0
-    for i in range(start, stop):
-        own = max(own, x.starts[i + 1] - x.starts[i])
-    for j in range(y.starts.size - 1):
-        other = max(other, y.starts[j + 1] - y.starts[j])
-    stretches = 4 * own * other + 2**_HALVINGS + 2
-    ranges = np.empty((_FEW * stretches, 3), np.int64)
-    return ranges, np.empty((stretches, 3), np.int64), np.empty((stretches, 4), np.float64)
 
 
 @compiled(allocates=True)

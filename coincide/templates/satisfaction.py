@@ -22,6 +22,7 @@ from coincide.probability import DECISION_SLACK
 from coincide.sides import LEFT, RIGHT
 from coincide.templates.exact import allowance, exact_of
 from coincide.templates.exact_ranges import least_beyond_exactly, with_undecided
+from coincide.templates.kept_results import KeptResults
 from coincide.templates.length_times import LengthTimes
 from coincide.templates.narrow import narrow_rows
 from coincide.templates.quantiles import Guess, least_beyond
@@ -32,7 +33,10 @@ MOST_PAIRS = 1 << 26
 """Of templates: 1 GiB of table, and as much again while it is solved."""
 
 _MOST_KEPT = 1 << 21
-"""Pairs of templates of a table that is kept: 32 MiB."""
+"""Pairs of templates of a table that may be kept."""
+
+_MOST_BYTES = 1 << 25
+"""Of a table that is kept: `_MOST_KEPT` pairs without a gap."""
 
 _FEW_PAIRS = 4096
 """For so few a second thread is not worth its start."""
@@ -56,7 +60,7 @@ def satisfaction_times(
     if _is_kept(left, right):
         return _kept_times(left, right, window)
     if bool(left.ids) == bool(right.ids):
-        return _times(left, right, window)
+        return solved_times(left, right, window)
     if left.ids:
         return _length_times(left, RIGHT, window).of(right.lengths)
     return _length_times(right, LEFT, window).of(left.lengths)
@@ -64,7 +68,7 @@ def satisfaction_times(
 
 def forget() -> None:
     """Let go of the tables that are kept."""
-    _kept_times.cache_clear()
+    _kept_times.clear()
     _kept_quantiles.cache_clear()
     _length_times.cache_clear()
 
@@ -80,12 +84,13 @@ def _length_times(table: TemplateTable, side: int, window: Window) -> LengthTime
 
     def solve(lengths: np.ndarray) -> SatisfactionTimes:
         own = TemplateTable.of_lengths(lengths)
-        return _times(*(own, table) if side == LEFT else (table, own), window)
+        return solved_times(*(own, table) if side == LEFT else (table, own), window)
 
-    return LengthTimes(side, _MOST_KEPT // len(table), solve)
+    return LengthTimes(side, _MOST_KEPT // len(table), _MOST_BYTES, solve)
 
 
-def _times(left: TemplateTable, right: TemplateTable, window: Window) -> SatisfactionTimes:
+def solved_times(left: TemplateTable, right: TemplateTable, window: Window) -> SatisfactionTimes:
+    """As `satisfaction_times`, of which nothing is kept."""
     quantiles = _kept_quantiles if _is_kept(left, right) else tail_quantiles
     above, below = quantiles(left, right, window.confidence)
     first, last = window.lo + below, window.hi - above
@@ -127,7 +132,7 @@ def tail_quantiles(
     return _least_beyond(left, right, confidence), np.ascontiguousarray(below.T)
 
 
-_kept_times = lru_cache(maxsize=4)(_times)
+_kept_times = KeptResults(solved_times, 4, lambda times: times.nbytes <= _MOST_BYTES)
 _kept_quantiles = lru_cache(maxsize=4)(tail_quantiles)
 
 
@@ -158,17 +163,19 @@ def _narrow(
     bound = 1.0 - window.confidence + DECISION_SLACK
     given = left.buckets, right.buckets, window.lo, window.hi, bound
     parts = _in_blocks(len(left), first.size, lambda a, b: narrow_rows(*given, a, b, first, last))
+    gaps = np.concatenate([none, *(rows for rows, _ in parts)])
     pieces = np.concatenate([rest for _, rest in parts])
+    if not len(pieces):
+        return gaps
     exact = []
-    for place in np.unique(pieces[:, 0]).tolist():
+    # A pair's follow one another.
+    places, starts = np.unique(pieces[:, 0], return_index=True)
+    for place, own in zip(places.tolist(), np.split(pieces[:, 1:], starts[1:]), strict=True):
         i, j = divmod(place, len(right))
-        own = pieces[pieces[:, 0] == place, 1:].tolist()
-        found = with_undecided(exact_of(left, i), exact_of(right, j), window, own)
+        found = with_undecided(exact_of(left, i), exact_of(right, j), window, own.tolist())
         first[i, j], last[i, j] = (found[0][0], found[-1][1]) if found else (1, 0)
         exact += [(place, a[1] + 1, b[0] - 1) for a, b in pairwise(found)]
-    return np.concatenate(
-        [none, *(gaps for gaps, _ in parts), np.array(exact, np.int64).reshape(-1, 3)]
-    )
+    return np.concatenate([gaps, np.array(exact, np.int64).reshape(-1, 3)])
 
 
 def _in_blocks(rows: int, pairs: int, run: Callable[[int, int], object]) -> list:

@@ -27,6 +27,11 @@ class SatisfactionTimes:
     gap_first: np.ndarray
     gap_last: np.ndarray
 
+    @property
+    def nbytes(self) -> int:
+        """Of all arrays."""
+        return sum(array.nbytes for array in vars(self).values())
+
     def ranges(self, left: int, right: int) -> list[tuple[int, int]]:
         """The ranges of a pair of templates, ascending, both ends inclusive."""
         first, last = int(self.first[left, right]), int(self.last[left, right])

@@ -13,18 +13,21 @@ from spark_plugin.worker.emission.spec import AnySpec
 
 ORDER = ("distance", "max_time", "min_time")
 """What decides among partners of equal probability, before the columns handed out do."""
+_MERIT = "floor({} * 1099511627776D + 0.5D)"
+"""SQL of a probability to whole 2**-40: as `coincide.timestamps.histograms.HistogramRule.merit`."""
+
 _UNORDERED = (T.ArrayType, T.StructType, T.MapType, T.VariantType, T.NullType)
 
 
 def added_up(
-    emit: str, names: Sequence[str], others: Sequence[tuple[str, OutputColumn]]
+    spec: AnySpec, names: Sequence[str], others: Sequence[tuple[str, OutputColumn]]
 ) -> list[Column]:
     """The parts of one event as one.
 
     Parameters
     ----------
-    emit : {"counts", "lists", "best"}
-        What each part is.
+    spec : AnySpec
+        Of the parts, which are counts, lists or best partners.
     names : sequence of str
         All columns of a part; of a best partner the last ones are its probability and what `ORDER` says.
     others : sequence of (str, OutputColumn)
@@ -36,12 +39,12 @@ def added_up(
         Of the same names; of the best partner a struct ``best`` of the columns of `others` and the
         probability.
     """
-    if emit == "counts":
+    if spec.emit == "counts":
         return [F.expr(f"sum({names[0]}) AS {names[0]}")]
-    if emit == "lists":
+    if spec.emit == "lists":
         return [F.expr(f"flatten(collect_list({name})) AS {name}") for name in names]
     probability, *order = names[-len(ORDER) - 1 :]
-    least = order_of_best(others, probability, *order)
+    least = order_of_best(others, probability, *order, has_histograms=spec.has_histograms)
     told = dict.fromkeys([*(name for name, _ in others), probability])
     return [F.expr(f"min_by(struct({', '.join(told)}), struct({', '.join(least)})) AS best")]
 
@@ -53,7 +56,10 @@ def kinds_of_order(spec: AnySpec) -> list[T.DataType]:
 
 
 def order_of_best(
-    others: Sequence[tuple[str, OutputColumn]], probability: str, *order: str
+    others: Sequence[tuple[str, OutputColumn]],
+    probability: str,
+    *order: str,
+    has_histograms: bool = False,
 ) -> list[str]:
     """SQL of what the best partner is least in: as `coincide` and `tie_ranks` have it.
 
@@ -65,8 +71,11 @@ def order_of_best(
         Name of the probability, which is null where there is no partner.
     *order : str
         Names of what `ORDER` says.
+    has_histograms : bool
+        Whether probabilities are sums over buckets, which kernels compare as `_MERIT`.
     """
-    terms = [f"{probability} IS NULL", f"-{probability}", *order]
+    merit = _MERIT.format(probability) if has_histograms else probability
+    terms = [f"{probability} IS NULL", f"-{merit}", *order]
     for name, column in others:
         if not isinstance(column.wire_kind, _UNORDERED):
             terms += [f"{name} IS NULL", _comparable(name, column.wire_kind)]

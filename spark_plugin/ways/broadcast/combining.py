@@ -74,7 +74,7 @@ class Combination:
             return found
         by_event = found.groupBy(_name(0))
         columns = list(zip(others, self._others, strict=True))
-        one = by_event.agg(*added_up(spec.emit, self.found_schema.names[1:], columns))
+        one = by_event.agg(*added_up(spec, self.found_schema.names[1:], columns))
         return one.selectExpr(_name(0), "best.*") if spec.emit == "best" else one
 
     def _if_none(self, found: Column, column: OutputColumn) -> Column:

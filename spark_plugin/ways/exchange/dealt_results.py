@@ -71,7 +71,7 @@ class DealtResult:
 
     def _added_up(self) -> list[Column]:
         names = [_other(i) for i in range(len(self._found_kinds))]
-        return added_up(self.partial.emit, names, list(zip(names, self._others, strict=False)))
+        return added_up(self.partial, names, list(zip(names, self._others, strict=False)))
 
     def _kept(self) -> str | None:
         """SQL of which events are in the result; None: all."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral
 from pathlib import Path
@@ -81,7 +82,8 @@ def templates_of(source: object, unit: str | None = None) -> Templates:
 def template_rows(templates: Templates | TemplateFit) -> pa.Table:
     """Templates as a table, to be kept in a file: a row per template, with lists of edges and masses.
 
-    Edges that have a unit are durations of whole nanoseconds.
+    Edges that have a unit are durations of whole nanoseconds; exact ones that have none are integers where
+    they are whole, and else the doubles nearest to them, as masses are.
 
     Parameters
     ----------
@@ -110,20 +112,27 @@ def template_rows(templates: Templates | TemplateFit) -> pa.Table:
         {
             "template": list(given),
             "delays" if kinds.pop() else "edges": edges,
-            "masses": [list(each.masses) for each in given.values()],
+            "masses": [[float(mass) for mass in each.masses] for each in given.values()],
         }
     )
 
 
 def _whole_edges(edges: Sequence[Edge], unit: str | None) -> list[Edge]:
-    """Edges as nanoseconds; as they are where they have no unit."""
+    """Edges as nanoseconds; as numbers that Arrow can mix where they have no unit."""
     if unit is None:
-        return list(edges)
+        return [_plain_edge(edge) for edge in edges]
     size = NANOSECONDS_PER_UNIT[unit]
     return [
         round(parse_duration(edge) if isinstance(edge, str) else Fraction(edge) * size)
         for edge in edges
     ]
+
+
+def _plain_edge(edge: Edge) -> Edge:
+    if not isinstance(edge, Decimal | Fraction):
+        return edge
+    number = float(edge)
+    return int(edge) if number.is_integer() and int(edge) == edge else number
 
 
 def _of_mapping(source: Mapping, unit: str | None) -> Templates:

@@ -49,6 +49,11 @@ class AnySpec(ABC):
         return INTERVALS, INTERVALS
 
     @property
+    def has_histograms(self) -> bool:
+        """Whether timestamps of a side are histograms."""
+        return any(model.table is not None for model in self.models)
+
+    @property
     def coordinates(self) -> int:
         """Of an event: none where it does not matter where events are."""
         return 0

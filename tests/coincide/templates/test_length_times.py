@@ -7,6 +7,7 @@ import pytest
 
 from coincide.condition import Window
 from coincide.sides import LEFT, RIGHT
+from coincide.streams.length_numbers import LengthNumbers
 from coincide.templates import satisfaction
 from coincide.templates.satisfaction import forget, satisfaction_times
 from coincide.templates.satisfaction_times import SatisfactionTimes
@@ -43,13 +44,13 @@ def test_slices_share_what_is_solved(
 ) -> None:
     forget()
     monkeypatch.setattr(satisfaction, "_MOST_KEPT", most)
-    anew, asked = satisfaction._times, []
+    anew, asked = satisfaction.solved_times, []
 
     def counted(left: TemplateTable, right: TemplateTable, window: Window) -> SatisfactionTimes:
         asked.append((left, right)[side].lengths.tolist())
         return anew(left, right, window)
 
-    monkeypatch.setattr(satisfaction, "_times", counted)
+    monkeypatch.setattr(satisfaction, "solved_times", counted)
     gaps = 0
     for lengths in SLICES:
         times = satisfaction_times(*tables(side, lengths), window)
@@ -61,3 +62,53 @@ def test_slices_share_what_is_solved(
     else:  # room for four lengths
         assert asked == [[0, 3, 9], [1, 9, 40], [0, 1, 2, 3, 9, 40], [7], [1000]]
     forget()
+
+
+def test_an_interrupted_solve_leaves_what_was_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    forget()
+    monkeypatch.setattr(satisfaction, "_MOST_KEPT", 12)  # room for four lengths
+    anew, window = satisfaction.solved_times, WINDOWS[1]
+
+    def interrupted(*given: object) -> SatisfactionTimes:
+        raise KeyboardInterrupt
+
+    satisfaction_times(*tables(LEFT, [0, 3, 9]), window)
+    for lengths in [1, 40, 41], [12]:  # in place of those, and beside them
+        monkeypatch.setattr(satisfaction, "solved_times", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            satisfaction_times(*tables(LEFT, lengths), window)
+        monkeypatch.setattr(satisfaction, "solved_times", anew)
+        for again in lengths, [9, 3], [0, 3, 9]:
+            times = satisfaction_times(*tables(LEFT, again), window)
+            assert ranges(times) == ranges(anew(*tables(LEFT, again), window))
+    forget()
+
+
+@pytest.mark.parametrize("most_bytes", [0, 100, 250, 1 << 25])
+def test_large_tables_are_not_kept(monkeypatch: pytest.MonkeyPatch, most_bytes: int) -> None:
+    forget()
+    monkeypatch.setattr(satisfaction, "_MOST_BYTES", most_bytes)
+    window = WINDOWS[1]
+    kept = satisfaction._length_times(TABLE, LEFT, window)
+    for lengths in SLICES:
+        times = satisfaction_times(*tables(LEFT, lengths), window)
+        anew = satisfaction.solved_times(*tables(LEFT, lengths), window)
+        assert ranges(times) == ranges(anew)
+        held = kept._known.times.nbytes if kept._known else 0
+        assert held <= most_bytes
+        if (
+            0 < anew.nbytes <= most_bytes
+        ):  # no longer what came before, if there is no room for both
+            assert kept._known is not None
+            assert kept._known.has_all(np.array(lengths, np.int64))
+    both = [satisfaction_times(TABLE, TABLE, window) for _ in range(2)]
+    assert both[0].gap_first.size
+    assert (both[0] is both[1]) == (both[0].nbytes <= most_bytes)
+    forget()
+
+
+def test_streams_keep_no_table_beside_their_own() -> None:
+    forget()
+    numbers = LengthNumbers(WINDOWS[0], LEFT, TABLE, 10)
+    assert numbers.numbered(np.array([9, 3, 9], np.int64)).tolist() == [1, 0, 1]
+    assert satisfaction._length_times.cache_info().currsize == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 
 import coincide
 from coincide import ConditionError, DataError, SchemaError, Tick
+from coincide.templates.given import GivenTemplate, Templates
 from coincide.templates.table import TemplateTable, template_table
 from coincide.templates.template import Template
 from spark_plugin.worker.arrow.template_frames import template_rows, templates_of
@@ -99,6 +101,22 @@ def test_fitted_templates_are_kept_with_their_unit(tmp_path: Path) -> None:
     again = templates_of(tmp_path / "kept.parquet")
     for tick in (Tick("us"), Tick("ns")):
         assert content(again.table(tick)) == content(templates_of(fit).table(tick))
+
+
+def test_decimals_are_kept() -> None:
+    """With a gap, and beside floats."""
+    rows = {
+        name: pa.array([Decimal(value) for value in values], pa.decimal128(9, 3))
+        for name, values in {"lower": (0, 30), "upper": (10, 40), "mass": ("0.5", "0.5")}.items()
+    }
+    rows["template"] = pa.array(["a", "a"])
+    of_decimals = templates_of(pa.table(rows)).given["a"]
+    given = Templates({"a": of_decimals, "b": GivenTemplate((Decimal(0), 2.0, 4), (0.5, 0.5))})
+    for unit in (None, "us"):
+        again = templates_of(template_rows(Templates(given.given, unit)))
+        assert content(again.table(Tick("us"))) == content(given.table(BARE))
+    table = template_rows(Templates({"a": GivenTemplate((Decimal(0), Decimal("0.25")), (1.0,))}))
+    assert table["edges"].to_pylist() == [[0.0, 0.25]]
 
 
 def test_gaps_are_buckets_of_no_mass() -> None:

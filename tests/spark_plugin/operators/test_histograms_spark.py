@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -56,6 +57,41 @@ def test_as_in_one_process(spark: SparkSession, name: str) -> None:
     found = correlate(left, right, CONDITION, **asked, options=CorrelateOptions(**options))
     assert in_order(found.toArrow()) == in_order(want)
     assert want.num_rows
+
+
+def mirrored() -> tuple[pa.Table, pa.Table, pa.Table]:
+    """An event per place, beside it two as likely ones of which one mirrors the other, and templates."""
+    rng, rows, templates = np.random.default_rng(5), [], []
+    for place in range(40):
+        inner, masses = np.sort(rng.integers(1, 30, 5)), rng.dirichlet(np.ones(6))
+        edges = np.array([0, *inner, 30])
+        # Around 3000 the middles are 12 later and 12 earlier.
+        for name, ends, parts, at in (
+            (f"{place}", edges, masses, 3027),
+            (f"{place} mirrored", 30 - edges[::-1], masses[::-1], 3003),
+        ):
+            templates.append({"template": name, "edges": ends, "masses": parts})
+            rows.append({"id": len(rows), "device": name, "seen_at": at, "place": place})
+    places = range(40)
+    left = {"id": places, "place": places, "min_time": [2990] * 40, "seen_at": [3010] * 40}
+    return pa.table(left), pa.Table.from_pylist(rows), pa.Table.from_pylist(templates)
+
+
+def test_partners_as_likely_of_two_tasks_are_told_apart_as_by_one(spark: SparkSession) -> None:
+    left, right, templates = mirrored()
+    asked: dict[str, Any] = {
+        "left_time": ("min_time", "seen_at"), "right_time": by_device(templates), "by": "place",
+        "emit": "best",
+    }  # fmt: skip
+    condition = TimingCondition(within(-20, 20), 0.1)
+    want = correlate_tables(left, right, condition, **asked)
+    assert sorted(want["right_id"].to_pylist()) == list(range(1, 80, 2))  # the earlier ones
+    of_tasks = [spark.createDataFrame(right.take(np.arange(k, 80, 2))).coalesce(1) for k in (0, 1)]
+    found = correlate(
+        spark.createDataFrame(left), of_tasks[0].union(of_tasks[1]), condition, **asked,
+        options=CorrelateOptions(way="broadcast-left"),
+    )  # fmt: skip
+    assert in_order(found.toArrow()) == in_order(want)
 
 
 def test_files_are_read_directly(spark: SparkSession, tmp_path: Path) -> None:

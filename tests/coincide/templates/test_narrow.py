@@ -1,0 +1,117 @@
+"""Windows narrower than two templates: where pairs are cut, and what is decided exactly."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coincide.condition import Window
+from coincide.templates import exact_ranges, satisfaction
+from coincide.templates.exact import exact_of
+from coincide.templates.narrow import UNSURE
+from coincide.templates.narrow_points import point_near
+from coincide.templates.satisfaction import solved_times
+from coincide.templates.satisfaction_times import SatisfactionTimes
+from coincide.templates.table import TemplateTable, template_table
+from coincide.templates.template import Template
+
+WINDOW = Window(-2, 3, 0.02)
+
+
+def drawn(seed: int, buckets: int) -> TemplateTable:
+    rng = np.random.default_rng(seed)
+    return template_table(
+        {
+            str(k): Template(
+                np.sort(rng.integers(0, 90, buckets + 1)).tolist(),
+                rng.dirichlet(np.ones(buckets)).tolist(),
+            )
+            for k in range(3)
+        }
+    )
+
+
+def all_ranges(times: SatisfactionTimes) -> list[list[tuple[int, int]]]:
+    rows, columns = times.first.shape
+    return [times.ranges(i, j) for i in range(rows) for j in range(columns)]
+
+
+@pytest.mark.parametrize("jumps", [False, True])
+def test_the_nearest_point_is_found(jumps: bool) -> None:
+    left, right = drawn(1, 7), drawn(2, 4)
+    rng = np.random.default_rng(3)
+    some = {False: 0, True: 0}
+    for start, length in zip(rng.integers(-130, 100, 300), rng.integers(2, 60, 300), strict=True):
+        i, j = (int(n) for n in rng.integers(0, 3, 2))
+        end, middle = start + length, start + (length >> 1)
+        own = left.edges[left.starts[i] : left.starts[i + 1]]
+        other = right.edges[right.starts[j] : right.starts[j + 1]]
+        points = np.add.outer(np.subtract.outer(own, other), [WINDOW.lo, WINDOW.hi]).reshape(-1)
+        points = np.concatenate([points, points + 1]) if jumps else points
+        points = points[(start < points) & (points < end)]
+        given = left.buckets, i, right.buckets, j, WINDOW.lo, WINDOW.hi
+        found = point_near(*given, start, end, middle, jumps)
+        some[bool(points.size)] += 1
+        if points.size:
+            assert found in points
+            assert abs(found - middle) == np.abs(points - middle).min()
+        else:
+            assert found == start
+    assert min(some.values()) > 5
+
+
+def test_more_ranges_than_there_was_room_for() -> None:
+    """Two combs of instants, of which no two pairs are as far apart."""
+    combs = [np.arange(30) * 1000, np.arange(12) * 20]
+    tables = [
+        template_table(
+            {
+                "comb": Template(
+                    np.repeat(comb, 2).tolist(), ([1.0 / comb.size, 0.0] * comb.size)[:-1]
+                )
+            }
+        )
+        for comb in combs
+    ]
+    times = solved_times(*tables, Window(-2, 3, 0.5 / 360))
+    apart = np.subtract.outer(tables[1].edges[::2], tables[0].edges[::2]).reshape(-1)
+    want = sorted((-2 - d, 3 - d) for d in apart.tolist())
+    assert len(want) == 360
+    assert times.ranges(0, 0) == want
+
+
+def test_pieces_of_a_pair_are_decided_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinks, asked = exact_ranges._kinks, []
+    monkeypatch.setattr(exact_ranges, "_kinks", lambda *given: asked.append(1) or kinks(*given))
+    x, y = exact_of(drawn(1, 5), 0), exact_of(drawn(2, 4), 1)
+    whole = exact_ranges.with_undecided(x, y, WINDOW, [(-200, 200, UNSURE)])
+    assert whole
+    cuts = [-200, -40, -3, 0, 1, 17, 60, 201]
+    pieces = [(a, b - 1, UNSURE) for a, b in pairwise(cuts)]
+    assert exact_ranges.with_undecided(x, y, WINDOW, pieces) == whole
+    assert len(asked) == 2
+
+
+def test_undecided_pairs_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    left, right = drawn(1, 5), drawn(2, 4)
+    want = solved_times(left, right, WINDOW)
+    assert want.gap_first.size
+
+    def unsure(
+        x: Any, y: Any, lo: int, hi: int, bound: float, start: int, stop: int, first: Any, last: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        pieces = []
+        for i in range(start, stop):
+            for j in np.flatnonzero(first[i] < last[i]).tolist():
+                place, cut = i * first.shape[1] + j, (first[i, j] + last[i, j]) >> 1
+                pieces += [
+                    (place, first[i, j], cut, UNSURE), (place, cut + 1, last[i, j], UNSURE)
+                ]  # fmt: skip
+        assert len({piece[0] for piece in pieces}) > 3
+        return np.empty((0, 3), np.int64), np.array(pieces, np.int64)
+
+    monkeypatch.setattr(satisfaction, "narrow_rows", unsure)
+    assert all_ranges(solved_times(left, right, WINDOW)) == all_ranges(want)
