@@ -1,0 +1,28 @@
+"""Which of the partners that several tasks have found is the best one."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_plugin.ways.adding_up import order_of_best
+
+pytestmark = pytest.mark.spark
+
+ALIKE = (0.7, 0.7 + 2**-52)
+"""Sums over buckets that would be equal but for rounding."""
+
+
+@pytest.mark.parametrize(("has_histograms", "best"), [(True, "near"), (False, "likely")])
+def test_probabilities_of_histograms_are_compared_as_kernels_do(
+    spark: SparkSession, has_histograms: bool, best: str
+) -> None:
+    """To one part in 2**40, so that the nearer one of two that are as likely wins."""
+    rows = [
+        ("likely", ALIKE[1], 5), ("near", ALIKE[0], 3), ("far", ALIKE[0], 9),
+        ("unlikely", 0.6999, 0), ("none", None, None),
+    ]  # fmt: skip
+    parts = spark.createDataFrame(rows, "name string, probability double, distance long")
+    least = order_of_best([], "probability", "distance", has_histograms=has_histograms)
+    found = parts.selectExpr(f"min_by(name, struct({', '.join(least)})) AS best")
+    assert found.collect() == [(best,)]
