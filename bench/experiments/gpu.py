@@ -9,6 +9,7 @@ from bench.experiment import Bench, Experiment
 from bench.gpu.backends import GPU, backends, note_device
 from bench.gpu.bandwidth import copy_bandwidth, time_shares
 from bench.gpu.borders import check_borders, time_borders
+from bench.gpu.causality import check_causality, time_causality
 from bench.gpu.equality import check_arrow, check_join, check_pairs
 from bench.gpu.large import time_large
 from bench.gpu.picks import check_picks
@@ -33,6 +34,7 @@ def _compare(bench: Bench, both: dict[str, Any]) -> None:
     check_picks(bench)
     check_streams(bench)
     check_borders(bench, both)
+    check_causality(bench, both)
     bench.keep()
 
 
@@ -49,6 +51,7 @@ def _time(bench: Bench, both: dict[str, Any]) -> None:
         lambda: sweep_counts(bench, both),
         lambda: sweep_blocks(bench),
         lambda: time_borders(bench, both),
+        lambda: time_causality(bench, both),
     )
     for part in parts:
         part()
@@ -58,11 +61,11 @@ def _time(bench: Bench, both: dict[str, Any]) -> None:
 ABOUT = """\
 The GPU kernels against the CPU's in one process, no Spark: first the same matches, order and probability
 bits on random and adversarial joins, on 10^8 pairs, from Arrow to Arrow and, where they are at hand, on
-seismic picks, the same pairs and counters of stream correlators, and the same border crossings; then
-times, of streams by the size of the block. The share of the copy bandwidth is the bytes that a kernel
-must move over its time, against a copy on the device in the same run; it is taken of a dense case up to
-sixteen times as large, if the device can hold its pairs. Needs an NVIDIA GPU and Python, NumPy,
-Numba-CUDA, CuPy and PyArrow, no more.
+seismic picks, the same pairs and counters of stream correlators, the same border crossings, and the same
+causes and effects; then times, of streams by the size of the block. The share of the copy bandwidth is
+the bytes that a kernel must move over its time, against a copy on the device in the same run; it is taken
+of a dense case up to sixteen times as large, if the device can hold its pairs. Needs an NVIDIA GPU and
+Python, NumPy, Numba-CUDA, CuPy and PyArrow, no more.
 """
 
 EXPERIMENT = Experiment(

@@ -37,7 +37,7 @@ def test_all_of_it_in_the_simulator(tmp_path: Path) -> None:
     result = json.loads((tmp_path / "gpu-quick.json").read_text(encoding="utf-8"))
     assert result["settings"]["device"].startswith("Numba's CUDA simulator")
     picks = 0 if result["settings"].get("seismic_picks") == "not here" else 2
-    assert len(result["checks"]) == 75 + picks
+    assert len(result["checks"]) == 85 + picks
     assert all(check["passed"] for check in result["checks"])
     names = {figure["name"] for figure in result["figures"]}
     assert {
@@ -47,6 +47,7 @@ def test_all_of_it_in_the_simulator(tmp_path: Path) -> None:
         "copies waited for / beside the kernels, pairs",
         "Arrow to Arrow, counts: CPU / GPU",
         "borders, 100,000 queries: CPU / GPU",
+        "causality, at 300 places: CPU / GPU",
     } <= names
     assert [chart["name"] for chart in result["charts"]] == [
         "density", "confidence", "size", "classes", "keys", "stream-blocks"
