@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from itertools import count
 from types import ModuleType
 from typing import Any
@@ -71,6 +72,7 @@ def test_no_pair_is_lost_or_doubled(
         with monkeypatch.context() as patch, caplog.at_level(logging.WARNING):
             caplog.clear()
             patch.setattr(worker, "load_task_backend", lambda name, gpu=gpu: gpu)
+            patch.setitem(sys.modules, gpu.__name__, gpu)
             found = correlate_tables(*tables, condition, **shape)
         assert found.equals(expected)
         told = [record.message for record in caplog.records]
