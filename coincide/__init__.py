@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     __version__: str
     from coincide.borders.options import BorderOptions
+    from coincide.causal_windows.options import WindowOptions
     from coincide.cause_and_effect.condition import CausalityCondition
     from coincide.cause_and_effect.predicates import (
         Ellipsoidal,
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
         RoundedTimesWarning,
         UnmatchableRowsWarning,
     )
-    from coincide.windowed_causality.options import WindowOptions
     from spark_plugin.operators.borders import (
         border_crossing_tables,
         border_crossings,
@@ -54,7 +54,8 @@ if TYPE_CHECKING:
     from spark_plugin.operators.join import correlate, correlate_files, correlate_tables
     from spark_plugin.operators.streams import stream_correlator
     from spark_plugin.operators.transitions import transition_tables, transitions
-    from spark_plugin.operators.windowed_causality import window_recall
+    from spark_plugin.operators.window_recall import window_recall
+    from spark_plugin.operators.windowed_causality import windowed_causality
     from spark_plugin.ways.files.source import register_source
     from spark_plugin.worker.arrow.template_frames import template_rows
     from spark_plugin.worker.borders.monitor import BorderMonitor
@@ -64,7 +65,7 @@ if TYPE_CHECKING:
     from spark_plugin.worker.reports.reports import JoinReport, JoinSummary
     from spark_plugin.worker.transitions.monitor import TransitionMonitor
     from spark_plugin.worker.transitions.reports import TransitionReport, TransitionSummary
-    from spark_plugin.worker.windowed_causality.reports import WindowSummary
+    from spark_plugin.worker.windowed_causality.reports import WindowReport, WindowSummary
     from spark_plugin.worker.windowed_causality.window import WindowedCausality
 
 _HOMES = {
@@ -91,7 +92,7 @@ _HOMES = {
         "CoincideWarning", "DroppedRowsWarning", "NoPairsWarning", "RoundedTimesWarning",
         "UnmatchableRowsWarning",
     ),
-    "coincide.windowed_causality.options": ("WindowOptions",),
+    "coincide.causal_windows.options": ("WindowOptions",),
     "spark_plugin.operators.causality": ("causality", "causality_tables", "clusters"),
     "spark_plugin.operators.borders": ("border_crossing_tables", "border_crossings", "inside_tables"),
     "spark_plugin.operators.join": ("correlate", "correlate_files", "correlate_tables"),
@@ -106,8 +107,9 @@ _HOMES = {
     "spark_plugin.worker.reports.reports": ("JoinReport", "JoinSummary"),
     "spark_plugin.worker.transitions.monitor": ("TransitionMonitor",),
     "spark_plugin.worker.transitions.reports": ("TransitionReport", "TransitionSummary"),
-    "spark_plugin.operators.windowed_causality": ("window_recall",),
-    "spark_plugin.worker.windowed_causality.reports": ("WindowSummary",),
+    "spark_plugin.operators.window_recall": ("window_recall",),
+    "spark_plugin.operators.windowed_causality": ("windowed_causality",),
+    "spark_plugin.worker.windowed_causality.reports": ("WindowReport", "WindowSummary"),
     "spark_plugin.worker.windowed_causality.window": ("WindowedCausality",),
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
@@ -152,6 +154,7 @@ __all__ = [
     "UnmatchableRowsWarning",
     "Window",
     "WindowOptions",
+    "WindowReport",
     "WindowSummary",
     "WindowedCausality",
     "Within",
@@ -177,6 +180,7 @@ __all__ = [
     "transition_tables",
     "transitions",
     "window_recall",
+    "windowed_causality",
     "within",
 ]
 

@@ -22,7 +22,7 @@ from coincide import (
     WindowOptions,
     window_recall,
 )
-from coincide.windowed_causality.policies import POLICIES
+from coincide.causal_windows.policies import POLICIES
 
 BOUND = "bound"
 LINES = (*POLICIES, BOUND)

@@ -1,110 +1,99 @@
-"""Causality through bounded windows: what share of all pairs policies find. Needs no Spark."""
+"""Causality through a bounded window for each key, on DataFrames."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
+from coincide.causal_windows.options import WindowOptions
 from coincide.cause_and_effect.condition import CausalityCondition
-from coincide.errors import ConditionError, brief
-from coincide.options import check_choice, check_count
-from coincide.windowed_causality.options import MOST_TUPLES, WindowOptions
-from coincide.windowed_causality.policies import POLICIES, Policy
-from spark_plugin.worker.causality.arguments import Place
-from spark_plugin.worker.windowed_causality.arguments import WindowArguments
-from spark_plugin.worker.windowed_causality.reading import WindowColumns
-from spark_plugin.worker.windowed_causality.recall import Recall, recalls, usable
-from spark_plugin.worker.windowed_causality.reports import tell
-from spark_plugin.worker.windowed_causality.window import read_table
+from coincide.errors import ConditionError, SchemaError
+from spark_plugin.worker.arguments import check_names, names_of
+from spark_plugin.worker.causality.arguments import Names, Place
+from spark_plugin.worker.windowed_causality.arguments import EVENT, WindowArguments
+from spark_plugin.worker.windowed_causality.reports import WindowReport
 
-_SCHEMA = pa.schema(
-    [
-        ("policy", pa.string()), ("window", pa.int64()), ("pairs", pa.int64()), ("exact", pa.int64()),
-        ("recall", pa.float64()),
-    ]
-)  # fmt: skip
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
-def window_recall(
-    events: Any,
+def windowed_causality(
+    events: DataFrame,
     condition: CausalityCondition,
     *,
-    windows: Sequence[int] = (500,),
-    policies: Sequence[Policy] | None = None,
+    by: str | Sequence[str],
+    arrival: str,
     time: str = "time",
     place: Place = (),
-    arrival: str | None = None,
     role: str | None = None,
     home: Sequence[float] | float = (),
+    columns: Names = ("id",),
     options: WindowOptions = WindowOptions(),
-) -> pa.Table:
-    """What share of all pairs each policy finds in a recorded stream, and what any policy could.
+    report: WindowReport | None = None,
+) -> DataFrame:
+    """Find causes and effects through a window for each key, on Spark.
 
-    All pairs are those of `coincide.causality_tables`, of a stream with itself where there is no `role`.
+    What a `coincide.WindowedCausality` of each key would find, given that key's tuples in order of
+    arrival. The tuples of a key are brought to one task and put in order there; of those that arrived at
+    once the order is that of their valid times, roles, places and columns. No job runs before the result
+    is used.
 
     Parameters
     ----------
-    events : pa.Table, or whatever offers Arrow's C stream (``__arrow_c_stream__``)
-        Tuples in the order in which they arrived.
-    condition, time, place, arrival, role, home
+    events : DataFrame
+        Tuples, in any order.
+    condition, time, place, role, home, columns, options
         As of `coincide.WindowedCausality`.
-    windows : sequence of int
-    policies : sequence of str, optional
-        None: all that need nothing which is not given; ``"fcfo"`` and ``"fhcfo"`` need `home`.
-    options : WindowOptions
-        Of these, `policy` and `window` do not count here.
+    by : str or sequence of str
+        Columns of the key. Tuples of other keys do not meet, nor take each other's place. A null equals
+        nothing.
+    arrival : str
+        Column of the times of arrival, by which tuples are put in order: rows of a DataFrame have none. It
+        may be that of valid times.
+    report : WindowReport, optional
+        Is told what became of the tuples, once the result was computed. Windows are empty by then.
 
     Returns
     -------
-    pa.Table
-        Columns ``policy``, ``window``, ``pairs`` (found), ``exact`` (all there are) and ``recall``
-        (null where there are none). A row of policy ``bound`` for each window: no policy can find
-        more, even if it knew the future (`cpu_fallback.causality.windowed.bound`).
+    DataFrame
+        Columns `by`, ``cause_...``, ``effect_...``, ``delta`` (T_effect - T_cause in ticks, bigint) and,
+        where there are places, ``distance`` (double).
 
     Raises
     ------
-    SchemaError, ConditionError, DataError
-        As `coincide.WindowedCausality`.
+    SchemaError
+        If a column is missing or of a type that cannot serve.
+    ConditionError
+        If an argument makes no sense, or events are streaming.
+    BackendError
+        If Spark's Python workers cannot run this.
+
+    Rows that are invalid, and are to be refused, fail the job in which the result is computed: then such
+    an error comes from Spark, as a PythonException.
 
     Warns
     -----
     DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning
+        When the report is asked.
     """
-    arguments = WindowArguments(
-        condition, time, place, arrival, role, home, (), _of_any_policy(options)
-    )
-    for window in _sequence("windows", windows):
-        check_count("windows", window, most=MOST_TUPLES)
-    chosen = usable(POLICIES, arguments) if policies is None else _sequence("policies", policies)
-    for policy in chosen:
-        check_choice("policies", policy, POLICIES)
-    table = read_table(events, arguments)
-    columns = WindowColumns(table.schema, arguments)
-    arriving = columns.read(table, None)
-    model = arguments.model(columns.tick)
-    rows = list(
-        recalls(
-            arriving, arguments, model, columns.tick, windows, chosen, len(os.sched_getaffinity(0))
+    from pyspark.sql import DataFrame
+
+    from spark_plugin.dataframes.windowed_causality.plan import plan_windows
+
+    WindowReport.check(report)
+    arguments = WindowArguments(condition, time, place, arrival, role, home, columns, options)
+    check_names("by", by)
+    if not names_of(by) or arrival is None:
+        raise ConditionError(
+            "on Spark each key has a window, and rows have no order: name the columns of the key with by=,"
+            " and the column of arrival times with arrival=. One window for all is a WindowedCausality"
         )
-    )
-    tell(arriving.counts, arriving.backwards, columns.tick)
-    found = zip(*rows, strict=True) if rows else [()] * len(Recall._fields)
-    return pa.table([list(each) for each in found], schema=_SCHEMA)
-
-
-def _of_any_policy(options: object) -> WindowOptions:
-    if not isinstance(options, WindowOptions):
-        raise ConditionError(f"options must be WindowOptions(...); found {brief(options)}")
-    policy: Policy = "fcfo" if options.max_stay is not None else "fifo"
-    return WindowOptions(
-        1, policy, options.max_stay, options.sample, options.invalid, options.unit, options.tick
-    )
-
-
-def _sequence(name: str, given: Any) -> Any:
-    if isinstance(given, (str, int)) or not isinstance(given, Sequence):
-        raise ConditionError(f"{name} must be a sequence; found {brief(given)}")
-    return given
+    if not isinstance(events, DataFrame):
+        raise SchemaError(
+            f"{EVENT}s must be a Spark DataFrame; found {type(events).__name__}. WindowedCausality takes"
+            " tables in memory"
+        )
+    planned = plan_windows(events, arguments, names_of(by), observe=report is not None)
+    if report is not None:
+        report.take(None, planned.summary)
+    return planned.dataframe

@@ -9,10 +9,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 from coincide import CausalityCondition, Propagation, Spatial, SpeedRange, Temporal
+from coincide.causal_windows.policies import POLICIES
+from coincide.causal_windows.state import CAUSE, EFFECT, Following, WindowTerms
 from coincide.cause_and_effect.condition import CausalityModel
 from coincide.units import Tick
-from coincide.windowed_causality.policies import POLICIES
-from coincide.windowed_causality.state import CAUSE, EFFECT, Following, WindowTerms
 from cpu_fallback.causality.windowed import WindowJoin
 from cpu_fallback.reference import causality as exact
 from cpu_fallback.reference import windowed_causality as reference

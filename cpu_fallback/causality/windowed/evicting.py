@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from coincide.windowed_causality.policies import EXPECTED, FCFO, FHCFO, FHFO
-from coincide.windowed_causality.state import (
+from coincide.causal_windows.policies import EXPECTED, FCFO, FHCFO, FHFO
+from coincide.causal_windows.state import (
     ARRIVED,
     BINS,
     CLASSES,

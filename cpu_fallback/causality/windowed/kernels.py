@@ -6,16 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coincide.cause_and_effect.deciding import (
-    accepts,
-    distance_between,
-    squared_distance,
-    squared_gap,
-)
-from coincide.cause_and_effect.points import H, X, Y, Z
-from coincide.compiled import compiled
-from coincide.windowed_causality.policies import EXPECTED
-from coincide.windowed_causality.state import (
+from coincide.causal_windows.policies import EXPECTED
+from coincide.causal_windows.state import (
     CAUSE,
     CLASS,
     CLOCK,
@@ -34,6 +26,14 @@ from coincide.windowed_causality.state import (
     TIME,
     TIMES,
 )
+from coincide.cause_and_effect.deciding import (
+    accepts,
+    distance_between,
+    squared_distance,
+    squared_gap,
+)
+from coincide.cause_and_effect.points import H, X, Y, Z
+from coincide.compiled import compiled
 from cpu_fallback.causality.windowed.evicting import enter, evict, take_slot
 from cpu_fallback.causality.windowed.inner import inner
 from cpu_fallback.causality.windowed.learning import (

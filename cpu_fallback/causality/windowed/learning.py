@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coincide.windowed_causality.state import (
+from coincide.causal_windows.state import (
     BINS,
     CLASS,
     CLASSES,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coincide.windowed_causality.state import (
+from coincide.causal_windows.state import (
     AFTER,
     BEFORE,
     CLASS,

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from coincide.windowed_causality.results import WindowCounts
-from coincide.windowed_causality.state import (
+from coincide.causal_windows.results import WindowCounts
+from coincide.causal_windows.state import (
     ARRIVED,
     CUT,
     EVICTED,
@@ -66,7 +66,8 @@ class WindowJoin:
             In order of the tuple that came last, and of the valid times of the others.
         """
         placed = np.zeros((4, times.size))
-        placed[: points.shape[0]] = points
+        if points.size:
+            placed[: points.shape[0]] = points
         arrivals = Arrivals(*map(np.ascontiguousarray, (times, clocks, placed, roles)))
         at, room = 0, max(_ROOM, 2 * self.terms.size)
         while at < times.size:

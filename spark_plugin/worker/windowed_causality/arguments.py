@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from coincide.causal_windows.options import WindowOptions
+from coincide.causal_windows.policies import BY_DISTANCE, POLICIES
+from coincide.causal_windows.state import WindowTerms
 from coincide.cause_and_effect.condition import CausalityCondition, CausalityModel
 from coincide.errors import ConditionError, brief
 from coincide.options import CorrelateOptions
 from coincide.units import Tick
-from coincide.windowed_causality.options import WindowOptions
-from coincide.windowed_causality.policies import BY_DISTANCE, POLICIES
-from coincide.windowed_causality.state import WindowTerms
 from spark_plugin.worker.arguments import check_names, names_of
 from spark_plugin.worker.causality.arguments import Names, Place, check_condition, check_places
 from spark_plugin.worker.causality.places import Coordinate, coordinates

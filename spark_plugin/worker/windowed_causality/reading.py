@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coincide.causal_windows.state import CAUSE, EFFECT
 from coincide.errors import DataError, SchemaError
-from coincide.windowed_causality.state import CAUSE, EFFECT
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.schemas import type_of
 from spark_plugin.worker.arrow.sides import Side

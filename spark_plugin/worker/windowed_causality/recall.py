@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from coincide.causal_windows.policies import BY_DISTANCE, Policy
+from coincide.causal_windows.state import CAUSE, EFFECT
 from coincide.cause_and_effect.condition import CausalityModel
 from coincide.cause_and_effect.points import PlacedEvents, no_points
-from coincide.windowed_causality.policies import BY_DISTANCE, Policy
-from coincide.windowed_causality.state import CAUSE, EFFECT
 from spark_plugin.worker.windowed_causality.arguments import WindowArguments
 from spark_plugin.worker.windowed_causality.reading import Arriving
 

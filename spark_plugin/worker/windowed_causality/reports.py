@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 
+from coincide.causal_windows.results import WindowCounts
 from coincide.units import Tick
 from coincide.warnings import DroppedRowsWarning
-from coincide.windowed_causality.results import WindowCounts
 from spark_plugin.worker.arrow.counts import SideCounts
+from spark_plugin.worker.arrow.time_columns import INVALID_REASONS
+from spark_plugin.worker.reports.later import LaterReport
 from spark_plugin.worker.reports.losses import warn_of_losses
+from spark_plugin.worker.reports.metrics import as_bits, of_bits
 from spark_plugin.worker.reports.reports import side_warnings
 from spark_plugin.worker.reports.warn import warn
 from spark_plugin.worker.windowed_causality.arguments import EVENT
@@ -47,6 +51,47 @@ class WindowSummary:
     def recall_error(self) -> float | None:
         """Standard error of `recall`."""
         return self.counts.recall_error
+
+
+_REASONS = tuple(INVALID_REASONS)
+_COUNTS = tuple(each.name for each in fields(WindowCounts))
+COUNTED = ("rows", "unmatchable", *_REASONS, "backwards", *_COUNTS, "pairs", "rounded")
+"""What tasks count, by name; `rounded` as `as_bits` has it."""
+
+
+def counted(summary: WindowSummary) -> dict[str, int]:
+    """The numbers of `COUNTED`."""
+    rows = summary.rows
+    return {
+        **dict.fromkeys(_REASONS, 0),
+        **rows.invalid,
+        **asdict(summary.counts),
+        "rows": rows.rows,
+        "unmatchable": rows.unmatchable,
+        "backwards": summary.backwards,
+        "pairs": summary.pairs,
+        "rounded": as_bits(rows.rounded),
+    }
+
+
+def summary_of(counts: Mapping[str, int], tick: Tick) -> WindowSummary:
+    """Back from `counted`."""
+    invalid = {reason: counts[reason] for reason in _REASONS if counts[reason]}
+    rows = SideCounts(counts["rows"], counts["unmatchable"], invalid, of_bits(counts["rounded"]))
+    became = WindowCounts(**{name: counts[name] for name in _COUNTS})
+    return WindowSummary(rows, counts["backwards"], became, counts["pairs"], tick)
+
+
+class WindowReport(LaterReport[WindowSummary]):
+    """Takes what `windowed_causality` tells: give one as ``report=``, then ask its `summary`."""
+
+    operator = "windowed_causality"
+
+    @staticmethod
+    def warn_of(summary: WindowSummary) -> None:
+        """Warn of rows that were left out or matched nothing, and of times that were rounded."""
+        assert summary.tick is not None
+        tell(summary.rows, summary.backwards, summary.tick)
 
 
 def tell(rows: SideCounts, backwards: int, tick: Tick) -> None:

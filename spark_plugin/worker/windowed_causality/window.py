@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from coincide.causal_windows.options import WindowOptions
+from coincide.causal_windows.results import WindowCounts
 from coincide.cause_and_effect.condition import CausalityCondition
 from coincide.cause_and_effect.points import no_points
 from coincide.errors import SchemaError
-from coincide.windowed_causality.options import WindowOptions
-from coincide.windowed_causality.results import WindowCounts
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.frames import arrow_table, offers_arrow
 from spark_plugin.worker.arrow.wide_columns import one_array
@@ -83,6 +84,12 @@ class WindowedCausality:
         self._clock: int | None = None
         self._before = WindowCounts()
 
+    @classmethod
+    def of(cls, arguments: WindowArguments) -> WindowedCausality:
+        """As these arguments have it."""
+        given = {each.name: getattr(arguments, each.name) for each in fields(arguments)}
+        return cls(**given)
+
     def push(self, events: Any) -> pa.Table:
         """Take tuples in the order in which they arrived, and hand out the pairs that they show.
 
@@ -108,13 +115,22 @@ class WindowedCausality:
         -----
         DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning
         """
-        table = read_table(events, self._arguments)
+        found, arriving = self._taken(read_table(events, self._arguments))
+        assert self._columns is not None
+        tell(arriving.counts, arriving.backwards, self._columns.tick)
+        return found
+
+    def take(self, table: pa.Table) -> pa.Table:
+        """As `push`, without warnings: `summary` tells what is lost."""
+        return self._taken(table)[0]
+
+    def _taken(self, table: pa.Table) -> tuple[pa.Table, Arriving]:
         columns = WindowColumns(table.schema, self._arguments)
         if self._columns not in (None, columns):
             raise SchemaError(
                 f"{EVENT}s: columns are of other types than in the first push; cast them"
             )
-        check_output_names(_names(columns, self._arguments))
+        check_output_names(output_names(self._arguments))
         arriving = columns.read(table, self._clock)
         if self._columns is None:
             self._columns = columns
@@ -123,8 +139,7 @@ class WindowedCausality:
         self._rows += arriving.counts
         self._backwards += arriving.backwards
         self._pairs += found.num_rows
-        tell(arriving.counts, arriving.backwards, columns.tick)
-        return found
+        return found, arriving
 
     def flush(self) -> pa.Table:
         """End of the stream: the window is emptied, and what is pushed next meets nothing of before.
@@ -158,11 +173,8 @@ class WindowedCausality:
     @property
     def _schema(self) -> pa.Schema:
         assert self._columns is not None
-        payload = self._columns.payload
-        kinds = [field.type for field in payload] * 2 + [pa.int64(), pa.float64()]
-        return pa.schema(
-            list(zip(_names(self._columns, self._arguments), kinds, strict=False)),
-        )
+        kinds = output_kinds([field.type for field in self._columns.payload])
+        return pa.schema(list(zip(output_names(self._arguments), kinds, strict=False)))
 
     def _take(self, arriving: Arriving, columns: WindowColumns) -> pa.Table:
         join, first = self._join, self._join.arrived
@@ -198,9 +210,15 @@ class WindowedCausality:
         return rows
 
 
-def _names(columns: WindowColumns, arguments: WindowArguments) -> list[str]:
-    handed = [f"{side}_{f.name}" for side in ("cause", "effect") for f in columns.payload]
+def output_names(arguments: WindowArguments) -> list[str]:
+    """Of the columns of pairs; without places there is no distance."""
+    handed = [f"{side}_{name}" for side in ("cause", "effect") for name in arguments.payload]
     return [*handed, "delta", *(["distance"] if arguments.coordinates else [])]
+
+
+def output_kinds(payload: Sequence[pa.DataType]) -> list[pa.DataType]:
+    """Of the same columns, distance included."""
+    return [*payload, *payload, pa.int64(), pa.float64()]
 
 
 def read_table(given: Any, arguments: WindowArguments) -> pa.Table:

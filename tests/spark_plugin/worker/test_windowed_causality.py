@@ -69,6 +69,14 @@ def in_order(names: str, times: list[int], places: list[float]) -> pa.Table:
     return pa.table({"id": names.split(), "time": times, "x": places})
 
 
+def test_times_alone() -> None:
+    table = pa.table({"id": [1, 2, 3], "time": [0, 5, 9]})
+    window = WindowedCausality(CausalityCondition([Temporal(0, 5)]), options=WindowOptions(2))
+    found = window.push(table)
+    assert found.column_names == ["cause_id", "effect_id", "delta"]
+    assert [tuple(row.values()) for row in found.to_pylist()] == [(1, 2, 5), (2, 3, 4)]
+
+
 def test_fifo_loses_what_fhfo_keeps():
     # Figure 4: p2 happened before p3 and arrives after it; p7 is the effect of p3.
     stream = in_order("p1 p3 p2 p4 p5 p6 p7", [1, 30, 2, 40, 41, 42, 130], [0, 9, 0, 0, 0, 0, 9.0])

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import get_args
 
+from coincide.causal_windows.policies import POLICIES, Policy
+from coincide.causal_windows.state import Following
 from coincide.errors import ConditionError
 from coincide.options import Invalid, check_choice, check_count
 from coincide.units import Duration, Tick, parse_duration, unit_name
-from coincide.windowed_causality.policies import POLICIES, Policy
-from coincide.windowed_causality.state import Following
 
 MOST_TUPLES = 10_000_000
 """Of a window: each takes some 300 bytes, beside its columns."""
@@ -26,7 +26,7 @@ class WindowOptions:
     window : int
         Tuples that are kept: the paper's n_W.
     policy : {"fifo", "fhfo", "fcfo", "fhcfo", "expected"}
-        Which tuple goes when another one comes: `coincide.windowed_causality.policies`.
+        Which tuple goes when another one comes: `coincide.causal_windows.policies`.
     max_stay : int or str, optional
         Of ``"fcfo"``: the paper's t_max_stay, which needs an arrival column. None: as many arrivals as
         the window has tuples, which is what the paper sets it to.

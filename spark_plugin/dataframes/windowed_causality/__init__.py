@@ -1,0 +1,1 @@
+"""Causality through a window for each key, on DataFrames."""
