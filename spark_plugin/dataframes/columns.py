@@ -231,6 +231,12 @@ def can_be_hashed(kind: T.DataType) -> bool:
     return not isinstance(kind, (T.MapType, T.VariantType))
 
 
+def can_be_ordered(kind: T.DataType) -> bool:
+    """Whether rows are put in order by a column: of nested ones not all have an order."""
+    nested = (T.ArrayType, T.StructType, T.MapType, T.VariantType, T.NullType)
+    return not isinstance(kind, nested)
+
+
 def encode(value: str, kind: T.DataType) -> str:
     """A column in its wire type, in SQL."""
     codec = _codec(kind)

@@ -8,6 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from spark_plugin.dataframes.columns import can_be_ordered
 from spark_plugin.dataframes.output_columns import OutputColumn
 from spark_plugin.worker.emission.spec import AnySpec
 
@@ -15,8 +16,6 @@ ORDER = ("distance", "max_time", "min_time")
 """What decides among partners of equal probability, before the columns handed out do."""
 _MERIT = "floor({} * 1099511627776D + 0.5D)"
 """SQL of a probability to whole 2**-40: as `coincide.timestamps.histograms.HistogramRule.merit`."""
-
-_UNORDERED = (T.ArrayType, T.StructType, T.MapType, T.VariantType, T.NullType)
 
 
 def added_up(
@@ -77,7 +76,7 @@ def order_of_best(
     merit = _MERIT.format(probability) if has_histograms else probability
     terms = [f"{probability} IS NULL", f"-{merit}", *order]
     for name, column in others:
-        if not isinstance(column.wire_kind, _UNORDERED):
+        if can_be_ordered(column.wire_kind):
             terms += [f"{name} IS NULL", _comparable(name, column.wire_kind)]
     return terms
 

@@ -26,8 +26,6 @@ from spark_plugin.worker.windowed_causality.reports import WindowSummary, summar
 from spark_plugin.worker.windowed_causality.task import WindowTask
 from spark_plugin.worker.windowed_causality.window import output_names
 
-_UNORDERED = (T.ArrayType, T.StructType, T.MapType, T.VariantType, T.NullType)
-
 
 @dataclass(frozen=True)
 class WindowPlan:
@@ -151,6 +149,6 @@ def _wire_rows(
     taken = (f"{quoted(read[name].name)} AS {alias}" for name, alias in own.items())
     rows = events.selectExpr(*key, *taken, *out)
     names = [f"key{k}" for k in range(len(keys))]
-    others = [f"out{k}" for k, f in enumerate(payload) if not isinstance(f.dataType, _UNORDERED)]
+    others = [f"out{k}" for k, f in enumerate(payload) if frames.can_be_ordered(f.dataType)]
     order = [*names, *([own[arrival]] if arrival else []), *own.values(), *others]
     return rows.repartition(*names).sortWithinPartitions(*dict.fromkeys(order))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -145,11 +145,7 @@ class WindowColumns:
         """
         arguments = self.arguments
         names = [*arguments.payload, *arguments.other_columns]
-        invalid = arguments.options.invalid
-        try:
-            side, counts = read_placed(table, self.placed, [], names, invalid)
-        except DataError as error:  # of tables that are read by other options
-            raise DataError(str(error).replace("CorrelateOptions", "WindowOptions")) from None
+        side, counts = self._side(table, names)
         extra = dict(zip(names[::-1], side.payload[::-1], strict=True))
         roles, counts = self._roles(extra, side, counts)
         good = roles > 0 if side.matchable is None else (roles > 0) & side.matchable
@@ -166,6 +162,23 @@ class WindowColumns:
             kept.max_time, now, points_of(kept, arguments.condition.space), roles[rows],
             kept.payload[: len(arguments.payload)], counts, backwards,
         )  # fmt: skip
+
+    def unmatchable(self, table: pa.Table) -> SideCounts:
+        """What rows are that match nothing, whatever stands in them: their times and places are checked.
+
+        Raises
+        ------
+        DataError
+            As `read`.
+        """
+        _, counts = self._side(table, [])
+        return replace(counts, unmatchable=counts.rows - counts.dropped)
+
+    def _side(self, table: pa.Table, names: list[str]) -> tuple[Side, SideCounts]:
+        try:
+            return read_placed(table, self.placed, [], names, self.arguments.options.invalid)
+        except DataError as error:  # of tables that are read by other options
+            raise DataError(str(error).replace("CorrelateOptions", "WindowOptions")) from None
 
     def _arrived(self, extra: dict[str, pa.Array], times: np.ndarray) -> np.ndarray:
         scale = self.placed.times.arrival  # type: ignore[attr-defined]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.wide_columns import narrow_type, one_array
 from spark_plugin.worker.windowed_causality.arguments import WindowArguments
+from spark_plugin.worker.windowed_causality.reading import WindowColumns
 from spark_plugin.worker.windowed_causality.reports import COUNTED, counted
 from spark_plugin.worker.windowed_causality.window import WindowedCausality, output_kinds
 from spark_plugin.worker.wire.chunks import chunks
@@ -21,7 +23,9 @@ from spark_plugin.worker.wire.runs import Runs
 
 _CHUNK_ROWS = 1 << 18
 _CHUNK_BYTES = 64 << 20
-"""Tuples to work on at once."""
+"""Tuples to read at once."""
+_PAIRS_AT_ONCE = 1 << 22
+"""So many pairs are in memory at most, or those of one tuple."""
 
 
 @dataclass(frozen=True)
@@ -56,18 +60,21 @@ class WindowTask(CountingTask):
         """The output columns, key by key, in order of the tuple that came last."""
         window, runs = WindowedCausality.of(self.arguments), Runs()
         kinds: list[pa.DataType] = []
-        keyless = 0
+        keyless = SideCounts()
         for table in chunks(batches, _CHUNK_ROWS, _CHUNK_BYTES):
             kinds = self._kinds(table.schema)
-            whole = self._with_keys(table)
-            keyless += table.num_rows - whole.num_rows
-            for columns in self._pairs(window, runs, whole):
+            has_key = self._has_key(table)
+            if has_key is not None:
+                lost = self._tuples(table.filter(pc.invert(has_key)))
+                keyless += WindowColumns(lost.schema, self.arguments).unmatchable(lost)
+                table = table.filter(has_key)
+            for columns in self._pairs(window, runs, table):
                 yield [_cast(*each) for each in zip(columns, kinds, strict=True)], None
         if not kinds:
             return
         window.flush()
         told = window.summary()
-        told = replace(told, rows=told.rows + SideCounts(keyless, keyless))
+        told = replace(told, rows=told.rows + keyless)
         yield [pa.nulls(1, kind) for kind in kinds], counted(told)
 
     def _kinds(self, schema: pa.Schema) -> list[pa.DataType]:
@@ -76,12 +83,14 @@ class WindowTask(CountingTask):
         payload = [kinds[self.keys + self.given.index(name)] for name in self.arguments.payload]
         return [*kinds[: self.keys], *output_kinds(payload)][: len(self.names)]
 
-    def _with_keys(self, table: pa.Table) -> pa.Table:
-        """The rows of which no key is null."""
-        has_null = [k for k in range(self.keys) if table.column(k).null_count]
-        for k in has_null:
-            table = table.filter(pc.is_valid(table.column(k)))
-        return table
+    def _has_key(self, table: pa.Table) -> pa.ChunkedArray | None:
+        """In which rows no key is null; None: in all."""
+        keys = [table.column(k) for k in range(self.keys) if table.column(k).null_count]
+        return reduce(pc.and_, map(pc.is_valid, keys)) if keys else None
+
+    def _tuples(self, table: pa.Table) -> pa.Table:
+        columns = table.select(range(self.keys, table.num_columns))
+        return columns.rename_columns(list(self.given))
 
     def _pairs(
         self, window: WindowedCausality, runs: Runs, table: pa.Table
@@ -89,16 +98,22 @@ class WindowTask(CountingTask):
         if not table.num_rows:
             return
         keys = [one_array(table.column(k)) for k in range(self.keys)]
-        tuples = table.select(range(self.keys, table.num_columns)).rename_columns(list(self.given))
+        tuples, most = self._tuples(table), self._tuples_at_once
         numbers = runs.numbered(keys)
         begins = np.concatenate([[0], np.flatnonzero(np.diff(numbers)) + 1, [numbers.size]])
         for start, stop in zip(begins[:-1].tolist(), begins[1:].tolist(), strict=True):
             if numbers[start]:  # 0 goes on from the chunk before
                 window.flush()
-            found = window.take(tuples.slice(start, stop - start))
-            for batch in found.to_batches():
-                own = [pa.repeat(key[start], batch.num_rows) for key in keys]
-                yield [*own, *batch.columns]
+            for at in range(start, stop, most):
+                found = window.take(tuples.slice(at, min(most, stop - at)))
+                for batch in found.to_batches():
+                    own = [pa.repeat(key[start], batch.num_rows) for key in keys]
+                    yield [*own, *batch.columns]
+
+    @property
+    def _tuples_at_once(self) -> int:
+        """Each may meet the whole window."""
+        return max(1, _PAIRS_AT_ONCE // self.arguments.options.window)
 
 
 def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:

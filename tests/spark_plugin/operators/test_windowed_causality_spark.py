@@ -91,6 +91,7 @@ def test_rows_of_a_key_may_come_in_many_chunks(monkeypatch: pytest.MonkeyPatch) 
     wire = table.sort_by([("site", "ascending"), ("arrival", "ascending")])
     wire = wire.select(["site", "floor", "time", "arrival", "x", "y", "id"])
     monkeypatch.setattr(task, "_CHUNK_ROWS", 7)
+    monkeypatch.setattr(task, "_PAIRS_AT_ONCE", 120)  # of three tuples
     arguments = WindowArguments(NEAR, columns=("id",), options=WindowOptions(40, "fifo"), **WHERE)
     names = ("site", "floor", "cause_id", "effect_id", "delta", "distance")
     own = task.WindowTask(arguments, 2, tuple(wire.column_names[2:]), names)
@@ -119,6 +120,23 @@ def test_bad_rows_are_counted_or_refused(spark: SparkSession) -> None:
     refused = windowed_causality(frame(spark, bad), NEAR, by=KEYS, **WHERE)
     with pytest.raises(PySparkException, match="infinite coordinates"):
         refused.collect()
+
+
+def test_a_null_key_excuses_no_impossible_place(spark: SparkSession) -> None:
+    table = stream(3, 9)
+    table = table.set_column(3, "floor", pa.nulls(9, pa.string()))
+    table = table.set_column(6, "x", pa.array([float("inf"), None] + [0.5] * 7))
+    report = WindowReport()
+    options = WindowOptions(40, invalid="drop")
+    found = windowed_causality(
+        frame(spark, table), NEAR, by=KEYS, options=options, report=report, **WHERE
+    )
+    assert found.count() == 0
+    with pytest.warns(DroppedRowsWarning), pytest.warns(UnmatchableRowsWarning):
+        rows = report.summary().rows
+    assert (rows.rows, rows.unmatchable, rows.invalid) == (9, 8, {"place": 1})
+    with pytest.raises(PySparkException, match="infinite coordinates"):
+        windowed_causality(frame(spark, table), NEAR, by=KEYS, **WHERE).collect()
 
 
 def test_arrival_may_be_the_time_itself(spark: SparkSession) -> None:
