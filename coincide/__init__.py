@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         DroppedRowsWarning,
         NoPairsWarning,
         RoundedTimesWarning,
+        ShortShiftsWarning,
         UnmatchableRowsWarning,
     )
     from spark_plugin.operators.borders import (
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from spark_plugin.worker.borders.reports import BorderReport, BorderSummary
     from spark_plugin.worker.delays import templates_from_delays
     from spark_plugin.worker.histograms import Histograms, histograms
+    from spark_plugin.worker.reports.accidental import AccidentalPairs
     from spark_plugin.worker.reports.reports import JoinReport, JoinSummary
     from spark_plugin.worker.transitions.monitor import TransitionMonitor
     from spark_plugin.worker.transitions.reports import TransitionReport, TransitionSummary
@@ -90,7 +92,7 @@ _HOMES = {
     "coincide.units": ("Tick",),
     "coincide.warnings": (
         "CoincideWarning", "DroppedRowsWarning", "NoPairsWarning", "RoundedTimesWarning",
-        "UnmatchableRowsWarning",
+        "ShortShiftsWarning", "UnmatchableRowsWarning",
     ),
     "coincide.causal_windows.options": ("WindowOptions",),
     "spark_plugin.operators.causality": ("causality", "causality_tables", "clusters"),
@@ -104,6 +106,7 @@ _HOMES = {
     "spark_plugin.worker.borders.reports": ("BorderReport", "BorderSummary"),
     "spark_plugin.worker.delays": ("templates_from_delays",),
     "spark_plugin.worker.histograms": ("Histograms", "histograms"),
+    "spark_plugin.worker.reports.accidental": ("AccidentalPairs",),
     "spark_plugin.worker.reports.reports": ("JoinReport", "JoinSummary"),
     "spark_plugin.worker.transitions.monitor": ("TransitionMonitor",),
     "spark_plugin.worker.transitions.reports": ("TransitionReport", "TransitionSummary"),
@@ -115,6 +118,7 @@ _HOMES = {
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "AccidentalPairs",
     "BackendError",
     "BorderMonitor",
     "BorderOptions",
@@ -140,6 +144,7 @@ __all__ = [
     "Propagation",
     "RoundedTimesWarning",
     "SchemaError",
+    "ShortShiftsWarning",
     "Spatial",
     "SpeedRange",
     "Sphere",

@@ -17,5 +17,9 @@ class RoundedTimesWarning(CoincideWarning):
     """Float times were changed by rounding them to ticks."""
 
 
+class ShortShiftsWarning(CoincideWarning):
+    """Shifts are so short that true pairs may be counted as accidental ones."""
+
+
 class NoPairsWarning(CoincideWarning):
     """A join finds nothing; the text says why."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from coincide.options import CorrelateOptions, Way, check_choice
 from coincide.units import Tick
 from spark_plugin.command_line.requests import EventRequest, checked
 from spark_plugin.worker.arguments import JoinArguments
-from spark_plugin.worker.words import worded_join
+from spark_plugin.worker.words import shifts, worded_join
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +74,6 @@ def join_request(**words: Any) -> JoinRequest:
     return JoinRequest(
         left=words["left"],
         right=words["right"],
-        arguments=worded_join(words),
+        arguments=replace(worded_join(words), shifts=shifts(words["shifts"])),
         **checked(words, spark_only),
     )

@@ -60,6 +60,19 @@ Scale = Annotated[
         help="What one unit of each coordinate is worth in the unit of distances. Default: 1 each.",
     ),
 ]
+CauseUnit = Annotated[
+    str | None,
+    _data(
+        "--cause-unit",
+        "--left-unit",
+        metavar="UNIT",
+        help="As --unit, of CAUSES alone, where the sides differ.",
+    ),
+]
+EffectUnit = Annotated[
+    str | None,
+    _data("--effect-unit", "--right-unit", metavar="UNIT", help="The same, of EFFECTS alone."),
+]
 Invalid = Annotated[
     str,
     _data(
@@ -88,6 +101,26 @@ Speed = Annotated[
 ]
 Slack = Annotated[
     str, _meaning(metavar="D", help="With --speed: so much earlier, or later, will do.")
+]
+PropagationTime = Annotated[
+    str | None,
+    _meaning(
+        metavar="D",
+        help="The effect comes D after its cause, or up to --tolerance later, however far away it is.",
+    ),
+]
+PropagationSpeed = Annotated[
+    float | None,
+    _meaning(
+        metavar="V",
+        help="The effect comes when something of just this speed arrives, or up to --tolerance later.",
+    ),
+]
+Tolerance = Annotated[
+    str | None,
+    _meaning(
+        metavar="D", help="With --propagation-time or --propagation-speed: so much later will do."
+    ),
 ]
 Per = Annotated[
     str, _meaning(metavar="UNIT", help="Speeds are distances per ns, us, ms, s, min, h, d or tick.")
@@ -129,6 +162,17 @@ EffectColumns = Annotated[
     list[str] | None, _result(metavar="A,B,…", help="Columns of EFFECTS to hand out. Default: id.")
 ]
 
+Shifts = Annotated[
+    list[str] | None,
+    _result(
+        metavar="D,D,…",
+        help="Tell how many pairs chance alone makes: they are counted again with the times of EFFECTS"
+        " moved by each of these, such as [cyan]30s,-30s,47s[/cyan], all longer than the widest window of"
+        " the condition. Their mean is what to expect among the pairs found, their standard deviation its"
+        " spread.",
+    ),
+]
+
 Engine = Annotated[
     str,
     _running(
@@ -143,4 +187,17 @@ Way = Annotated[
         help="How events meet on Spark: one side to every worker (left are CAUSES), or both through"
         " Spark's shuffle, cut by time. The answer is the same.",
     ),
+]
+CauseLongest = Annotated[
+    str | None,
+    _running(
+        "--cause-longest",
+        "--left-longest",
+        metavar="D",
+        help="Declare the longest timestamp of CAUSES; a longer one is invalid.",
+    ),
+]
+EffectLongest = Annotated[
+    str | None,
+    _running("--effect-longest", "--right-longest", metavar="D", help="The same, of EFFECTS."),
 ]

@@ -11,6 +11,7 @@ from coincide.cause_and_effect.condition import CausalityCondition
 from coincide.cause_and_effect.predicates import (
     Ellipsoidal,
     Predicate,
+    Propagation,
     Spatial,
     SpeedRange,
     Temporal,
@@ -18,11 +19,12 @@ from coincide.cause_and_effect.predicates import (
 from coincide.cause_and_effect.spaces import EARTH_KM, Plane, Space, Sphere
 from coincide.errors import ConditionError
 from coincide.options import CorrelateOptions, check_choice
+from coincide.sides import SIDES
 from coincide.units import Tick
 from spark_plugin.command_line.requests import EventRequest, checked
 from spark_plugin.worker.causality.arguments import CAUSE_AND_EFFECT, EVENT, CausalityArguments
 from spark_plugin.worker.causality.places import Coordinate
-from spark_plugin.worker.words import duration, names, numbers
+from spark_plugin.worker.words import duration, names, numbers, shifts
 
 _WAYS = ("auto", "broadcast", "broadcast-left", "broadcast-right", "exchange")
 _OPTIONS = ("unit", "tick", "invalid", "way", "slices", "batch_pairs", "threads")
@@ -91,11 +93,10 @@ def causality_request(**words: Any) -> CausalityRequest:
         own[f"{side}_place"] = _place(f"--{side}-place", place)
         columns = words[f"{side}_columns"]
         own[f"{side}_columns"] = names(f"--{side}-columns", columns or ["id"])
-    given: dict[str, Any] = {name: words[name] for name in _OPTIONS}
     condition = CausalityCondition(_predicates(words), _space(words), words["confidence"])
     arguments = CausalityArguments(
-        condition, by=names("--by", words["by"]), options=CorrelateOptions(**given),
-        is_one_stream=is_one_stream, **own,
+        condition, by=names("--by", words["by"]), options=_options(words),
+        is_one_stream=is_one_stream, shifts=shifts(words["shifts"]), **own,
     )  # fmt: skip
     spark_only = {"--slices": words["slices"], "--way": words["way"] != "auto"}
     return CausalityRequest(
@@ -104,6 +105,22 @@ def causality_request(**words: Any) -> CausalityRequest:
         arguments=arguments,
         **checked(words, spark_only),
     )
+
+
+def _options(words: dict[str, Any]) -> CorrelateOptions:
+    """In these, causes are the left side."""
+    given: dict[str, Any] = {name: words[name] for name in _OPTIONS}
+    for side, called in zip(SIDES, CAUSE_AND_EFFECT, strict=True):
+        longest = words[f"{called}_longest"]
+        if side == "right" and words["effects"] is None:
+            for option in ("unit", "longest"):
+                if words[f"{called}_{option}"] is not None:
+                    raise ConditionError(
+                        f"--effect-{option} is of EFFECTS, and there is one stream: say --cause-{option}"
+                    )
+        given[f"{side}_unit"] = words[f"{called}_unit"]
+        given[f"{side}_longest"] = None if longest is None else duration(longest)
+    return CorrelateOptions(**given)
 
 
 def _predicates(words: dict[str, Any]) -> tuple[Predicate, ...]:
@@ -115,11 +132,11 @@ def _predicates(words: dict[str, Any]) -> tuple[Predicate, ...]:
     if words["radius"] is not None:
         found.append(Spatial(words["radius"], strict=strict))
     if words["speed"] is not None:
-        per = None if words["per"] == "tick" else words["per"]
         slowest, fastest = words["speed"]
-        found.append(SpeedRange(slowest, fastest, duration(words["slack"]), per, strict))
+        found.append(SpeedRange(slowest, fastest, duration(words["slack"]), _per(words), strict))
     elif words["slack"] != "0":
         raise ConditionError("--slack is of travel times; say --speed MIN MAX, or leave it out")
+    found += _propagation(words)
     if words["ellipsoid"] is not None:
         radius, time = words["ellipsoid"]
         size, *others = numbers("--ellipsoid", radius)
@@ -128,10 +145,38 @@ def _predicates(words: dict[str, Any]) -> tuple[Predicate, ...]:
         found.append(Ellipsoidal(size, duration(time), strict))
     if not found:
         raise ConditionError(
-            "say when an event can have caused another, with --delta LO HI, --radius R, --speed MIN MAX or"
-            " --ellipsoid R D"
+            "say when an event can have caused another, with --delta LO HI, --radius R, --speed MIN MAX,"
+            " --propagation-time D, --propagation-speed V or --ellipsoid R D"
         )
     return tuple(found)
+
+
+def _propagation(words: dict[str, Any]) -> list[Predicate]:
+    """A constant time, or a constant speed."""
+    time, speed, tolerance = (
+        words[name] for name in ("propagation_time", "propagation_speed", "tolerance")
+    )
+    if time is not None and speed is not None:
+        raise ConditionError(
+            "--propagation-time and --propagation-speed exclude each other; leave one out"
+        )
+    if time is None and speed is None:
+        if tolerance is not None:
+            raise ConditionError(
+                "--tolerance is of a propagation: say --propagation-time D or --propagation-speed V, or"
+                " leave it out"
+            )
+        return []
+    if tolerance is None:
+        raise ConditionError(
+            "say how much later than the propagation an effect may come, with --tolerance D"
+        )
+    constant = None if time is None else duration(time)
+    return [Propagation(duration(tolerance), constant, speed, _per(words), words["strict"])]
+
+
+def _per(words: dict[str, Any]) -> str | None:
+    return None if words["per"] == "tick" else words["per"]
 
 
 def _space(words: dict[str, Any]) -> Space:

@@ -135,6 +135,16 @@ RightColumns = Annotated[
     ),
 ]
 
+Shifts = Annotated[
+    list[str] | None,
+    _result(
+        metavar="D,D,…",
+        help="Tell how many pairs chance alone makes: they are counted again with the times of RIGHT moved"
+        " by each of these, such as [cyan]30s,-30s,47s[/cyan], all longer than the window. Their mean is"
+        " what to expect among the pairs found, their standard deviation its spread.",
+    ),
+]
+
 Engine = Annotated[
     str,
     _running(

@@ -57,6 +57,7 @@ class Summary:
             "way": join.way or None,
             "why": join.why or None,
             "tick": join.tick.unit,
+            **({} if join.accidental is None else join.accidental.as_dict()),
             "no_pairs": None if join.no_pairs is None else join.no_pairs.as_dict(),
         }
         return {name: value for name, value in values.items() if value is not None}
@@ -139,6 +140,8 @@ def _lines(summary: Summary) -> list[tuple[str, str]]:
             ("probed", f"{counters.probed:,}"),
             ("pairs", f"{counters.pairs:,}"),
         ]
+    if join.accidental is not None:
+        lines.append(("accidental", join.accidental.words))
     if join.no_pairs is not None:
         names = ["no pairs:"] + [""] * len(join.no_pairs.lines)
         lines += list(zip(names, join.no_pairs.lines, strict=False))

@@ -18,6 +18,7 @@ from spark_plugin.worker.causality.clusters import ClusterArguments, cluster_tab
 from spark_plugin.worker.causality.join import TableCausality
 from spark_plugin.worker.causality.places import names_of_coordinates
 from spark_plugin.worker.reports.reports import JoinReport, check_report, tell
+from spark_plugin.worker.shifts import check_told
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -40,6 +41,7 @@ def causality(
     backend: Backend = "auto",
     options: CorrelateOptions = CorrelateOptions(),
     report: JoinReport | None = None,
+    shifts: Sequence[int | str] | None = None,
 ) -> DataFrame:
     """Find all pairs of a cause and its effect in two DataFrames, on Spark.
 
@@ -68,6 +70,8 @@ def causality(
         As of `coincide.correlate`; length classes mean nothing here.
     report : JoinReport, optional
         Is told what the rows were and, once the DataFrame was computed, what was found.
+    shifts : sequence of int and str, optional
+        As of `coincide.causality_tables`. Each is a Spark job that counts, and runs at once.
 
     Returns
     -------
@@ -96,10 +100,12 @@ def causality(
     from spark_plugin.ways.causality import plan_causality
 
     check_report(report)
+    check_told(shifts, report)
     arguments = CausalityArguments(
         condition, cause_time=cause_time, effect_time=effect_time, cause_place=cause_place,
         effect_place=effect_place, by=by, cause_columns=cause_columns, effect_columns=effect_columns,
         how=how, emit=emit, backend=backend, options=options, is_one_stream=effects is None,
+        shifts=shifts,
     )  # fmt: skip
     if options.way == "direct":
         raise ConditionError(
@@ -133,6 +139,7 @@ def causality_tables(
     backend: Backend = "auto",
     options: CorrelateOptions = CorrelateOptions(),
     report: JoinReport | None = None,
+    shifts: Sequence[int | str] | None = None,
 ) -> pa.Table:
     """Find all pairs of a cause and its effect in two tables, in this process.
 
@@ -170,6 +177,12 @@ def causality_tables(
         Of these, units, tick, ``invalid``, longest lengths, ``batch_pairs`` and ``threads`` count here.
     report : JoinReport, optional
         Is told what the rows were and what was found.
+    shifts : sequence of int and str, optional
+        Durations by which the times of effects are moved, such as ``("30s", "-30s", "47s")``, to learn how
+        many pairs chance alone would make. Those that qualify then are counted; the summary of `report`,
+        which is needed, has their mean, ``accidental_pairs``, and standard deviation,
+        ``accidental_spread``. Each must be longer than the widest window of the condition, of one stream
+        than twice its end.
 
     Returns
     -------
@@ -195,10 +208,12 @@ def causality_tables(
     DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning
     """
     check_report(report)
+    check_told(shifts, report)
     arguments = CausalityArguments(
         condition, cause_time=cause_time, effect_time=effect_time, cause_place=cause_place,
         effect_place=effect_place, by=by, cause_columns=cause_columns, effect_columns=effect_columns,
         how=how, emit=emit, backend=backend, options=options, is_one_stream=effects is None,
+        shifts=shifts,
     )  # fmt: skip
     own, others = (
         None if given is None else _table(side, given, names)

@@ -17,6 +17,7 @@ from spark_plugin.worker.arrow.frames import arrow_table, offers_arrow
 from spark_plugin.worker.histograms import Histograms
 from spark_plugin.worker.join import TableJoin
 from spark_plugin.worker.reports.reports import JoinReport, check_report, tell
+from spark_plugin.worker.shifts import check_told
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,6 +47,7 @@ def correlate(
     backend: Backend = "auto",
     options: CorrelateOptions = CorrelateOptions(),
     report: JoinReport | None = None,
+    shifts: Sequence[int | str] | None = None,
 ) -> DataFrame:
     """Join two DataFrames of events by satisfaction probability.
 
@@ -85,6 +87,11 @@ def correlate(
     options : CorrelateOptions
     report : JoinReport, optional
         Is told what the rows were and, once the DataFrame was computed, what was found.
+    shifts : sequence of int and str, optional
+        Durations by which right times are moved, such as ``("30s", "-30s", "47s")``, to learn how many
+        pairs chance makes: those that qualify then are counted, and the summary of `report`, which is
+        needed, has their mean, ``accidental_pairs``, and standard deviation, ``accidental_spread``. Each
+        must be longer than the window, and is a Spark job that runs at once.
 
     Returns
     -------
@@ -114,10 +121,11 @@ def correlate(
     from spark_plugin.ways.correlation import plan_correlation
 
     check_report(report)
+    check_told(shifts, report)
     arguments = JoinArguments(
         condition, left_time=left_time, right_time=right_time, by=by, left_columns=left_columns,
         right_columns=right_columns, how=how, emit=emit, probability=probability, backend=backend,
-        options=options,
+        options=options, shifts=shifts,
     )  # fmt: skip
     if options.way == "direct":
         raise ConditionError(
@@ -149,6 +157,7 @@ def correlate_tables(
     backend: Backend = "auto",
     options: CorrelateOptions = CorrelateOptions(),
     report: JoinReport | None = None,
+    shifts: Sequence[int | str] | None = None,
 ) -> pa.Table:
     """Join two tables of events by satisfaction probability, in this process.
 
@@ -160,7 +169,6 @@ def correlate_tables(
         Tables of pandas, Polars, DuckDB and others; a stream that can be read but once is read once.
         Events: time columns (timestamps, integers or floats), key columns, columns to hand out.
     condition : TimingCondition
-        The window on T_right - T_left and the confidence that it must reach.
     left_time, right_time : str, (str, str) or Histograms
         The min and max column of the interval timestamps; one name for exact instants; or
         ``histograms("seen_at", template="device", templates=table)``.
@@ -170,19 +178,16 @@ def correlate_tables(
         Columns to hand out, as ``left_<name>`` and ``right_<name>``. `right_columns` have no meaning,
         and need not exist, with ``how="semi"``, ``how="anti"`` and ``emit="counts"``, which hand out
         nothing of a partner.
-    how : {"inner", "left", "semi", "anti"}
-        ``left`` keeps left events without a partner, ``semi`` and ``anti`` give one row per left event
-        that has, or lacks, a partner.
-    emit : {"pairs", "lists", "counts", "best"}
-        One row a pair; or one row per left event with arrays (in no particular order), with the number
-        of its ``matches``, or with its most probable partner. With ``how="inner"`` events without a
-        partner are left out, with ``how="left"`` they have empty arrays, 0, or nulls.
+    how, emit
+        As of `coincide.correlate`.
     probability : bool
         Add the satisfaction probability (float64), a column or an array.
     backend : {"auto", "cpu", "gpu"}
     options : CorrelateOptions
     report : JoinReport, optional
         Is told what the rows were and what was found.
+    shifts : sequence of int and str, optional
+        As of `coincide.correlate`; counted when the rest is done.
 
     Returns
     -------
@@ -202,13 +207,14 @@ def correlate_tables(
 
     Warns
     -----
-    DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning, NoPairsWarning
+    DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning, NoPairsWarning, ShortShiftsWarning
     """
     check_report(report)
+    check_told(shifts, report)
     arguments = JoinArguments(
         condition, left_time=left_time, right_time=right_time, by=by, left_columns=left_columns,
         right_columns=right_columns, how=how, emit=emit, probability=probability, backend=backend,
-        options=options,
+        options=options, shifts=shifts,
     )  # fmt: skip
     tables = []
     for side, given, names in zip(SIDES, (left, right), arguments.columns, strict=True):
@@ -258,7 +264,7 @@ def correlate_files(
         Is told what the rows were and what was found; of a DataFrame once that was computed.
     **arguments
         ``left_time``, ``right_time``, ``by``, ``left_columns``, ``right_columns``, ``how``, ``emit``,
-        ``probability``, ``backend``, ``options``: as `coincide.correlate` takes them.
+        ``probability``, ``backend``, ``options``, ``shifts``: as `coincide.correlate` takes them.
 
     Returns
     -------
@@ -281,6 +287,8 @@ def correlate_files(
     from spark_plugin.ways.files.join import FilesJoin
 
     check_report(report)
+    if output is None:
+        check_told(arguments.get("shifts"), report)
     if output is None and overwrite:
         raise ConditionError("overwrite=True needs an output to replace; leave it out")
     job = FilesJoin(spark, left, right, JoinArguments(condition, **arguments))

@@ -14,6 +14,7 @@ from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.evidence import FrameEvidence
 from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.ways.correlation import BATCH_PAIRS, Correlation, planned_join
+from spark_plugin.ways.shifts import accidental_pairs, plan_shifts
 from spark_plugin.worker.arrow.schemas import check_keys
 from spark_plugin.worker.causality.arguments import MATCHLESS, CausalityArguments
 
@@ -46,9 +47,11 @@ def plan_causality(
     if arguments.is_one_stream:
         _check_one_stream(causes, options.way)
     spec = arguments.spec(sides[0].times.scales[0].tick, 1, BATCH_PAIRS)
+    shifts = plan_shifts(arguments.shifts, sides, spec)
     planned = planned_join(sides, spec, ResultColumns(sides, spec), options, spec.backend, observe)
     evidence = FrameEvidence(planned.sides, spec, planned.statistics)
-    return planned.correlation(evidence, matchless=MATCHLESS)
+    counted = accidental_pairs(shifts, sides, spec, options, spec.backend, planned.statistics)
+    return planned.correlation(evidence, matchless=MATCHLESS, accidental=counted)
 
 
 def event_frames(

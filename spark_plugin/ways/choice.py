@@ -29,14 +29,20 @@ JOINS: dict[str, Callable[..., tuple[DataFrame, Shipment | None]]] = {
 
 
 def plan_ways(
-    sides: tuple[EventFrame, EventFrame], spec: AnySpec, options: CorrelateOptions
+    sides: tuple[EventFrame, EventFrame],
+    spec: AnySpec,
+    options: CorrelateOptions,
+    known: tuple[SideStatistics, SideStatistics] | None = None,
 ) -> tuple[tuple[SideStatistics, SideStatistics] | None, SlicePlan | BroadcastPlan]:
-    """What the look at both sides has shown, if there had to be one, and how events meet."""
+    """What the look at both sides has shown, if there had to be one, and how events meet.
+
+    What an earlier look has shown may be given, as `known`.
+    """
     declared = _declared_plan(sides, spec, options)
     if declared is not None:
         return None, declared
-    statistics = measure(*sides, spec.is_one_stream)
-    if options.invalid == "raise":
+    statistics = known or measure(*sides, spec.is_one_stream)
+    if known is None and options.invalid == "raise":
         # Of one stream the sides have the same rows.
         refuse_invalid(
             *((sides[:1], statistics[:1]) if spec.is_one_stream else (sides, statistics))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
-from typing import get_args
+from typing import Any, get_args
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
@@ -27,10 +27,12 @@ from spark_plugin.ways.broadcast.plan import BroadcastPlan
 from spark_plugin.ways.broadcast.streaming_sides import check_streaming
 from spark_plugin.ways.choice import JOINS, plan_ways
 from spark_plugin.ways.exchange.plan import SlicePlan
+from spark_plugin.ways.shifts import accidental_pairs, plan_shifts
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.schemas import check_keys, check_label
 from spark_plugin.worker.emission.spec import AnySpec
+from spark_plugin.worker.reports.accidental import AccidentalPairs
 from spark_plugin.worker.reports.emptiness import NoPairs
 from spark_plugin.worker.reports.metrics import counters_of
 from spark_plugin.worker.reports.reports import JoinReport, JoinSummary, tell
@@ -63,6 +65,8 @@ class Correlation:
         What is known of the sides, should nothing be found.
     matchless : str
         What the rows lack that match nothing.
+    accidental : AccidentalPairs or None
+        What was counted by shifts.
     """
 
     dataframe: DataFrame
@@ -74,6 +78,7 @@ class Correlation:
     observable: bool = True
     shipment: Shipment | None = None
     matchless: str = "time or key"
+    accidental: AccidentalPairs | None = None
 
     @property
     def way(self) -> str:
@@ -137,6 +142,7 @@ class Correlation:
             self.left, self.right, None, None, self.way, tick, slices=self.slices,
             replication=self.replication, why=self.plan.describe(),
             sides=(left.called, right.called), matchless=self.matchless,
+            accidental=self.accidental,
         )  # fmt: skip
 
     def _counted(self, side: int) -> SideCounts | None:
@@ -180,9 +186,11 @@ def plan_correlation(
         for name in side.payload:
             frames.field_of(side.source, side.called, name)
     result = ResultColumns(sides, spec)
+    shifts = plan_shifts(arguments.shifts, sides, spec)
     planned = planned_join(sides, spec, result, options, arguments.backend, observe)
     evidence = FrameEvidence(planned.sides, spec, planned.statistics)
-    return planned.correlation(evidence)
+    counted = accidental_pairs(shifts, sides, spec, options, arguments.backend, planned.statistics)
+    return planned.correlation(evidence, accidental=counted)
 
 
 @dataclass(frozen=True)
@@ -209,7 +217,7 @@ class PlannedJoin:
     shipment: Shipment | None
     is_one_stream: bool
 
-    def correlation(self, evidence: FrameEvidence, **more: str) -> Correlation:
+    def correlation(self, evidence: FrameEvidence, **more: Any) -> Correlation:
         """The result, and what is known of it; of one stream the rows are told of once."""
         left, right = (s.counts for s in self.statistics) if self.statistics else (None, None)
         return Correlation(

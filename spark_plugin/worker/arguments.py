@@ -14,6 +14,7 @@ from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, sca
 from spark_plugin.worker.backends.choice import check_backend
 from spark_plugin.worker.emission.spec import JoinSpec, check_emission, hands_out_partners
 from spark_plugin.worker.histograms import Histograms
+from spark_plugin.worker.shifts import Shifts, check_shifts
 from spark_plugin.worker.timestamps.columns import TimestampColumns
 from spark_plugin.worker.timestamps.names import TimestampNames, all_columns, timestamp_names
 
@@ -45,6 +46,7 @@ class JoinArguments:
     probability: bool = False
     backend: Backend = "auto"
     options: CorrelateOptions = CorrelateOptions()
+    shifts: Shifts = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.condition, TimingCondition):
@@ -60,6 +62,7 @@ class JoinArguments:
             check_names(name, getattr(self, name))
         if not isinstance(self.options, CorrelateOptions):
             raise ConditionError(f"options must be CorrelateOptions(...); found {self.options!r}")
+        check_shifts(self.shifts)
         given = self.options.left_longest, self.options.right_longest
         for side, names, longest in zip(SIDES, self.times, given, strict=True):
             if longest is not None:

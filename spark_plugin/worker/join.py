@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -30,10 +30,12 @@ from spark_plugin.worker.arrow.wide_columns import decoded
 from spark_plugin.worker.backends.devices import load_task_backend
 from spark_plugin.worker.emission import emission_of
 from spark_plugin.worker.emission.emission import Emission
-from spark_plugin.worker.emission.spec import JoinSpec, output_schema
+from spark_plugin.worker.emission.spec import AnySpec, JoinSpec, output_schema
+from spark_plugin.worker.reports.accidental import AccidentalPairs
 from spark_plugin.worker.reports.emptiness import NoPairs, evidence_of, explain_emptiness
 from spark_plugin.worker.reports.key_overlap import key_overlap
 from spark_plugin.worker.reports.reports import JoinSummary
+from spark_plugin.worker.shifts import ShiftPlan
 from spark_plugin.worker.timestamps.columns import TimestampColumns
 from spark_plugin.worker.timestamps.names import TimestampNames
 
@@ -51,6 +53,7 @@ class TableJoin:
         tables = zip((left, right), schemas, strict=True)
         self._tables = [as_schema(*each, arguments.keys) for each in tables]
         self._plan = plan_tables(schemas[0], schemas[1], arguments)
+        self._shifts = ShiftPlan.of(arguments.shifts, self._plan.spec, self._plan.tick)
         self.schema = self._plan.schema
         self.summary: JoinSummary | None = None
 
@@ -68,12 +71,14 @@ class TableJoin:
         )
         emission = plan.join(left, right)
         yield from emission
+        accidental = plan.accidental(self._shifts, left, right)
         seconds = time.perf_counter() - started
         counters = emission.counters
         no_pairs = None if counters.pairs else plan.no_pairs(left, right)
         self.summary = JoinSummary(
-            left_counts, right_counts, counters, seconds, "in memory", plan.tick, no_pairs
-        )
+            left_counts, right_counts, counters, seconds, "in memory", plan.tick, no_pairs,
+            accidental=accidental,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -134,6 +139,43 @@ class TablePlan:
         return emission_of(
             left, right, self.spec, self.schema, load_task_backend(self.spec.backend)
         )
+
+    def accidental(
+        self, shifts: ShiftPlan | None, left: Side, right: Side
+    ) -> AccidentalPairs | None:
+        """The pairs of these events by each shift; nothing but their number is computed."""
+        if shifts is None:
+            return None
+        check_shifted(shifts, self.spec, left, right)
+        backend, bare = load_task_backend(self.spec.backend), (without_payload(left), right)
+        return shifts.counted(
+            [
+                emission_of(*bare, spec, pa.schema([]), backend).counters.pairs  # type: ignore[arg-type]
+                for spec in shifts.specs
+            ]
+        )
+
+
+def without_payload(side: Side) -> Side:
+    """A side of which nothing is handed out."""
+    return replace(side, payload=[])
+
+
+def check_shifted(shifts: ShiftPlan, spec: AnySpec, left: Side, right: Side) -> None:
+    """Refuse shifts that move times out of their range, and warn of short ones.
+
+    Raises
+    ------
+    ConditionError
+    """
+    lengths = []
+    for side in (left, right):
+        rows = slice(None) if side.matchable is None else side.matchable
+        lengths.append(side.lengths[rows])
+    times = right.max_time[rows]
+    if times.size:
+        shifts.check_times(int((times - lengths[1]).min()), int(times.max()))
+    shifts.warn_of_short(spec, (int(lengths[0].max(initial=0)), int(lengths[1].max(initial=0))))
 
 
 def as_schema(table: pa.Table, schema: pa.Schema, names: list[str]) -> pa.Table:

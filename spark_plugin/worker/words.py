@@ -80,6 +80,11 @@ def duration(text: str) -> Duration:
         return text
 
 
+def shifts(words: Sequence[str] | None) -> list[Duration] | None:
+    """Durations, separated by commas or in several options; None of no option."""
+    return None if words is None else [duration(word) for word in names("--shifts", words)]
+
+
 def _timestamps(side: str, words: dict[str, Any]) -> tuple[str, str] | Histograms:
     """Intervals, or histograms where a side has templates."""
     option, time = f"--{side}-time", words[f"{side}_time"]

@@ -59,14 +59,16 @@ def plan_files(
     Raises
     ------
     NotDirect
-        If a needed column is INT96, row groups have no statistics of their times, or so little order
-        that rows would be read more than ``options.max_replication`` times.
+        If there are shifts, a needed column is INT96, row groups have no statistics of their times, or so
+        little order that rows would be read more than ``options.max_replication`` times.
     DataError
         If a file is missing or cannot be read.
     SchemaError
         If a column is missing, or differs between the files of a side; `MissingColumn` if only some
         files of a side have it.
     """
+    if arguments.shifts is not None:
+        raise NotDirect("shifts are counted by a broadcast or an exchange, or of tables in memory")
     needed, times = arguments.columns, arguments.time_columns
     files = find_files("left", left), find_files("right", right)
     footers = [read_footers(*side) for side in zip(files, times, needed, strict=True)]

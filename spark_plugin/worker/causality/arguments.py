@@ -21,6 +21,7 @@ from spark_plugin.worker.causality.places import (
 )
 from spark_plugin.worker.emission.spec import check_emission, hands_out_partners
 from spark_plugin.worker.histograms import Histograms
+from spark_plugin.worker.shifts import Shifts, check_shifts
 from spark_plugin.worker.timestamps.intervals import IntervalColumns
 
 Names = str | Sequence[str]
@@ -57,6 +58,7 @@ class CausalityArguments:
     backend: Backend = "auto"
     options: CorrelateOptions = CorrelateOptions()
     is_one_stream: bool = False
+    shifts: Shifts = None
 
     def __post_init__(self) -> None:
         check_condition(self.condition)
@@ -69,6 +71,7 @@ class CausalityArguments:
         for time in (self.cause_time, self.effect_time):
             check_time(time)
         check_options(self.options)
+        check_shifts(self.shifts)
         if self.is_one_stream:
             self._take_from_causes()
         own, others = (len(place) for place in self.places)

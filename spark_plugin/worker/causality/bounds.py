@@ -24,11 +24,14 @@ class CausalBounds:
         Least and most delta of exact instants, ticks.
     is_one_stream : bool
         Whether no effect is before its cause.
+    shift : int
+        Ticks by which effects are moved before any of this holds.
     """
 
     lo: int
     hi: int
     is_one_stream: bool = False
+    shift: int = 0
 
     def bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:
         """Bounds on the difference of doubled midpoints; of intervals delta may be as far off as they last.
@@ -43,6 +46,7 @@ class CausalBounds:
         if self.is_one_stream:
             # The later end of the effect is not before that of the cause.
             first = max(first, -margin)
+        first, last = first - 2 * self.shift, last - 2 * self.shift
         if base_side != LEFT:
             first, last = -last, -first
         ends = [max(-_FARTHEST, min(_FARTHEST, end)) for end in (first, last)]

@@ -20,7 +20,7 @@ from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.backends.devices import load_task_backend
 from spark_plugin.worker.backends.fallback import resilient
 from spark_plugin.worker.causality.bounds import CausalBounds
-from spark_plugin.worker.causality.events import placed_events, ranked_sides
+from spark_plugin.worker.causality.events import moved_sides, placed_events, ranked_sides
 from spark_plugin.worker.emission import task_emission
 from spark_plugin.worker.emission.emission import Emission, MakeBatch, arrow_int64
 from spark_plugin.worker.emission.lists import Lists
@@ -41,6 +41,8 @@ class CausalitySpec(AnySpec):
         Of an event. If there are any pairs have a distance.
     is_one_stream : bool
         Whether causes and effects are of one stream.
+    shift : int
+        Ticks by which effects are moved, where accidental pairs are counted.
     how, emit, threads, batch_pairs, backend
         As `spark_plugin.worker.emission.spec.JoinSpec`.
     """
@@ -54,6 +56,7 @@ class CausalitySpec(AnySpec):
     batch_pairs: int = 1_000_000
     is_one_stream: bool = False
     backend: str = "auto"
+    shift: int = 0
 
     prefixes: ClassVar[tuple[str, str]] = ("cause", "effect")
 
@@ -70,7 +73,11 @@ class CausalitySpec(AnySpec):
     @property
     def pairs(self) -> CausalBounds:
         """The condition on the timestamps of both sides."""
-        return CausalBounds(*self.model.window, self.is_one_stream)
+        return CausalBounds(*self.model.window, self.is_one_stream, self.shift)
+
+    def moved(self, ticks: int) -> CausalitySpec:
+        """As of `AnySpec`: effects are moved where they are joined."""
+        return self.but(shift=ticks, how="inner", emit="counts")
 
 
 class _Causal(Emission):
@@ -168,7 +175,9 @@ def causal_emission(
 @task_emission.register
 def _(spec: CausalitySpec, left: Side, right: Side, schema: pa.Schema) -> Emission:
     ranks = None
-    if spec.is_one_stream:
+    if spec.is_one_stream and not spec.shift:
         left, right, ranks = ranked_sides(left, right)
     events = placed_events(left, right, spec.space, ranks)
+    if spec.shift:
+        events = moved_sides(*events, spec.shift, spec.is_one_stream)
     return causal_emission(left, right, events, spec, schema)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from coincide.cause_and_effect.points import PlacedEvents
 from coincide.cause_and_effect.spaces import Space
+from coincide.errors import ConditionError
+from coincide.units import TIME_LIMIT
 from spark_plugin.worker.arrow.sides import Side, grouped_events
 
 Ranks = tuple[np.ndarray, np.ndarray]
@@ -44,6 +48,32 @@ def placed_events(
         )
     )
     return own, others
+
+
+def moved_sides(
+    causes: PlacedEvents, effects: PlacedEvents, ticks: int, is_one_stream: bool
+) -> tuple[PlacedEvents, PlacedEvents]:
+    """Both sides, the times of effects moved and no other column copied.
+
+    Of one stream, of two events that are simultaneous then the one that was earlier is the cause.
+
+    Raises
+    ------
+    ConditionError
+        If a time leaves the range of times.
+    """
+    times = effects.times if effects.group is None else effects.times[effects.group >= 0]
+    farthest = max(abs(int(times.min(initial=0)) + ticks), abs(int(times.max(initial=0)) + ticks))
+    if farthest >= TIME_LIMIT:
+        raise ConditionError(
+            f"a shift of {ticks} ticks moves effects beyond 2^61 ticks. Use a shorter one, or a coarser"
+            " tick"
+        )
+    moved = replace(effects, times=effects.times + ticks)
+    if not is_one_stream:
+        return causes, moved
+    ranks = np.full(len(causes), 1), np.full(len(effects), 0 if ticks > 0 else 2)
+    return replace(causes, ranks=ranks[0]), replace(moved, ranks=ranks[1])
 
 
 def placed_stream(events: Side, space: Space) -> PlacedEvents:

@@ -22,9 +22,9 @@ from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.arrow.tables import read_side
 from spark_plugin.worker.arrow.time_columns import TimeColumn
 from spark_plugin.worker.causality.arguments import MATCHLESS, CausalityArguments
-from spark_plugin.worker.causality.emission import causal_emission
+from spark_plugin.worker.causality.emission import CausalitySpec, causal_emission
 from spark_plugin.worker.causality.emptiness import explain_no_effects
-from spark_plugin.worker.causality.events import placed_events, placed_stream
+from spark_plugin.worker.causality.events import moved_sides, placed_events, placed_stream
 from spark_plugin.worker.causality.places import (
     PlacedColumns,
     check_coordinate_types,
@@ -32,10 +32,12 @@ from spark_plugin.worker.causality.places import (
     read_coordinates,
 )
 from spark_plugin.worker.emission.spec import output_schema
-from spark_plugin.worker.join import as_schema
+from spark_plugin.worker.join import as_schema, check_shifted, without_payload
+from spark_plugin.worker.reports.accidental import AccidentalPairs
 from spark_plugin.worker.reports.emptiness import NoPairs, evidence_of
 from spark_plugin.worker.reports.key_overlap import key_overlap
 from spark_plugin.worker.reports.reports import JoinSummary
+from spark_plugin.worker.shifts import ShiftPlan
 
 _BATCH_PAIRS = 1_000_000
 
@@ -82,6 +84,7 @@ class TableCausality:
         self.tick = self._columns[0].scales[0].tick
         self._sides = arguments.sides
         self._spec = arguments.spec(self.tick, len(os.sched_getaffinity(0)), _BATCH_PAIRS)
+        self._shifts = ShiftPlan.of(arguments.shifts, self._spec, self.tick)
         fields = [
             [pa.field(f"{prefix}_{name}", type_of(schema, side, name)) for name in names]
             for schema, side, prefix, names in zip(
@@ -110,12 +113,29 @@ class TableCausality:
             events = placed_events(causes, effects, space)
         emission = causal_emission(causes, effects, events, self._spec, self.schema)
         yield from emission
+        accidental = self._accidental(causes, effects, events)
         seconds = time.perf_counter() - started
         no_pairs = None if emission.counters.pairs else self._no_pairs(causes, effects, events)
         self.summary = JoinSummary(
             counts[0], counts[1], emission.counters, seconds, "in memory", self.tick, no_pairs,
-            sides=self._sides, matchless=MATCHLESS,
+            sides=self._sides, matchless=MATCHLESS, accidental=accidental,
         )  # fmt: skip
+
+    def _accidental(
+        self, causes: Side, effects: Side, events: tuple[PlacedEvents, PlacedEvents | None]
+    ) -> AccidentalPairs | None:
+        """The pairs of these events by each shift; nothing but their number is computed."""
+        if self._shifts is None:
+            return None
+        check_shifted(self._shifts, self._spec, causes, effects)
+        counts = []
+        for spec in self._shifts.specs:
+            assert isinstance(spec, CausalitySpec)
+            own, others = events[0], events[0] if events[1] is None else events[1]
+            moved = moved_sides(own, others, spec.shift, spec.is_one_stream)
+            bare = without_payload(causes), effects
+            counts.append(causal_emission(*bare, moved, spec, pa.schema([])).counters.pairs)
+        return self._shifts.counted(counts)
 
     def _no_pairs(
         self, causes: Side, effects: Side, events: tuple[PlacedEvents, PlacedEvents | None]

@@ -73,6 +73,10 @@ class AnySpec(ABC):
     def pairs(self) -> Bounds:
         """The condition on the timestamps of both sides."""
 
+    @abstractmethod
+    def moved(self, ticks: int) -> Self:
+        """How many pairs there are of each left event when right times are moved by so many ticks."""
+
     @property
     def keeps_unmatched(self) -> bool:
         """Whether left events without a partner appear in the output."""
@@ -119,6 +123,11 @@ class JoinSpec(AnySpec):
     def pairs(self) -> Pairs:
         """The timing condition on the timestamps of both sides."""
         return pair_model(self.window, *self.models)
+
+    def moved(self, ticks: int) -> JoinSpec:
+        """As of `AnySpec`: the window moves instead, the other way."""
+        window = Window(self.window.lo - ticks, self.window.hi - ticks, self.window.confidence)
+        return self.but(window=window, how="inner", emit="counts", probability=False)
 
 
 def hands_out_partners(how: str, emit: str) -> bool:

@@ -13,6 +13,7 @@ from coincide.units import Tick
 from coincide.warnings import NoPairsWarning, UnmatchableRowsWarning
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.time_columns import INVALID_REASONS, range_hint
+from spark_plugin.worker.reports.accidental import AccidentalPairs
 from spark_plugin.worker.reports.emptiness import NoPairs
 from spark_plugin.worker.reports.losses import Loss, losses, warn_of_losses
 from spark_plugin.worker.reports.warn import warn
@@ -63,6 +64,8 @@ class JoinSummary:
         What `left` and `right` are called in warnings.
     matchless : str
         What the rows have not that match nothing.
+    accidental : AccidentalPairs or None
+        What was counted by ``shifts=``.
     """
 
     left: SideCounts | None
@@ -80,6 +83,17 @@ class JoinSummary:
     steps: StepSeconds | None = None
     sides: tuple[str, str] = SIDES
     matchless: str = "time or key"
+    accidental: AccidentalPairs | None = None
+
+    @property
+    def accidental_pairs(self) -> float | None:
+        """Accidental pairs to expect among those found; None without ``shifts=``."""
+        return None if self.accidental is None else self.accidental.expected
+
+    @property
+    def accidental_spread(self) -> float | None:
+        """Their standard deviation from shift to shift; None of less than two shifts."""
+        return None if self.accidental is None else self.accidental.spread
 
 
 class JoinReport:
@@ -123,6 +137,11 @@ class JoinReport:
     def right(self) -> SideCounts | None:
         """What the right rows were, as far as that is known without waiting."""
         return self._so_far.right
+
+    @property
+    def accidental(self) -> AccidentalPairs | None:
+        """What was counted by ``shifts=``, which needs no waiting."""
+        return self._so_far.accidental
 
     @property
     def _so_far(self) -> JoinSummary:

@@ -17,6 +17,8 @@ from coincide import (
     CausalityCondition,
     CorrelateOptions,
     Ellipsoidal,
+    JoinReport,
+    Propagation,
     Spatial,
     SpeedRange,
     Sphere,
@@ -184,3 +186,90 @@ def test_help_teaches(capsys: Any) -> None:
     told = " ".join(capsys.readouterr().out.split())
     for words in ("CAUSES", "distance/MAX", "--cause-place", "--emit counts", "Exit codes"):
         assert words in told
+
+
+def test_shifts_tell_of_chance(place: Path, capsys: Any) -> None:
+    assert causality(place, *OPTIONS, "--shifts", "-60,50", "--shifts", "121", "--json") == 0
+    report = JoinReport()
+    causality_tables(CAUSES, EFFECTS, NEAR, **XY, shifts=(-60, 50, 121), report=report)
+    accidental, told = report.accidental, json.loads(capsys.readouterr().out)
+    assert accidental is not None
+    by_shift = dict(zip(("-60", "50", "121"), accidental.counts, strict=True))
+    assert told["accidental_by_shift"] == by_shift
+    assert told["accidental_pairs"] == round(accidental.expected, 3) > 5
+    assert told["accidental_spread"] == round(float(accidental.spread or 0), 3) > 0
+    assert causality(place, *OPTIONS, "--shifts", "-60,50", "--overwrite") == 0
+    lines = [x for x in capsys.readouterr().out.splitlines() if x.startswith("accidental")]
+    mean = sum(accidental.counts[:2]) / 2
+    assert f"{mean:,.1f} ± " in lines[0]
+    assert lines[0].endswith(f"by shift -60: {by_shift['-60']}, 50: {by_shift['50']}")
+    assert causality(place, *OPTIONS, "--shifts", "20", "--overwrite") == 2
+    assert "the shift 20 is not longer than the window" in capsys.readouterr().err
+
+
+def test_units_and_longest_lengths_of_each_side(place: Path, capsys: Any) -> None:
+    rng = np.random.default_rng(4)
+    seconds, millis = rng.integers(0, 90, 40), rng.integers(0, 90_000, 60)
+    own = pa.table({"id": np.arange(40), "a": seconds, "b": seconds + 1})
+    other = pa.table({"id": np.arange(60), "time": millis})
+    pq.write_table(own, place / "own.parquet")
+    pq.write_table(other, place / "other.parquet")
+    options = ["--cause-time", "a,b", "--effect-time", "time", "--delta", "0s", "3s"]
+    units = ["--cause-unit", "s", "--effect-unit", "ms", "--confidence", "0.5"]
+    longest = ["--cause-longest", "1s", "--effect-longest", "0s"]
+    files = "own.parquet", "other.parquet"
+    assert causality(place, *options, *units, *longest, files=files) == 0
+    wanted = causality_tables(
+        own, other, CausalityCondition([Temporal("0s", "3s")], confidence=0.5),
+        cause_time=("a", "b"), options=CorrelateOptions(left_unit="s", right_unit="ms"),
+    )  # fmt: skip
+    assert answer(result(place)) == answer(wanted)
+    assert wanted.num_rows > 20
+    longest[1] = "500ms"
+    assert causality(place, *options, *units, *longest, "--overwrite", files=files) == 2
+    assert "longer than" in capsys.readouterr().err
+    assert causality(place, *options, "--effect-unit", "ms", "--overwrite", files=files) == 2
+    assert "--left-unit" in capsys.readouterr().err  # which is another name of --cause-unit
+    own_units = ["--left-unit", "s", "--right-unit", "ms", "--confidence", "0.5", "--overwrite"]
+    assert causality(place, *options, *own_units, files=files) == 0
+    one = ["--delta", "0", "9", "--effect-unit", "s"]
+    assert causality(place, *one, files=("causes.parquet",)) == 2
+    assert "there is one stream: say --cause-unit" in capsys.readouterr().err
+
+
+PROPAGATIONS: list[tuple[list[str], Propagation]] = [
+    (["--propagation-time", "5", "--tolerance", "9"], Propagation(9, time=5)),
+    (
+        ["--propagation-speed", "0.25", "--tolerance", "6", "--per", "tick", "--strict"],
+        Propagation(6, speed=0.25, per=None, strict=True),
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "predicate"), PROPAGATIONS)
+def test_propagation(place: Path, options: list[str], predicate: Propagation) -> None:
+    near = ["--cause-place", "x,y", "--radius", "8"]
+    assert causality(place, *near, *options) == 0
+    condition = CausalityCondition([Spatial(8, strict=predicate.strict), predicate])
+    wanted = causality_tables(CAUSES, EFFECTS, condition, **XY)
+    assert answer(result(place)) == answer(wanted)
+    assert wanted.num_rows > 20
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--tolerance", "5"], "--tolerance is of a propagation"),
+        (["--propagation-time", "5"], "with --tolerance D"),
+        (
+            ["--propagation-time", "5", "--propagation-speed", "2", "--tolerance", "1"],
+            "exclude each other",
+        ),
+        (["--propagation-time", "-5", "--tolerance", "1"], "time must not be negative"),
+    ],
+)
+def test_propagations_that_make_no_sense(
+    place: Path, capsys: Any, options: list[str], words: str
+) -> None:
+    assert causality(place, "--cause-place", "x,y", *options) == 2
+    assert words in capsys.readouterr().err

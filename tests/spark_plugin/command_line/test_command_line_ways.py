@@ -158,3 +158,21 @@ def test_spark_warns_of_disorder_before_it_exchanges(work, spark):
     assert code == 0
     assert json.loads(out)["way"] == "exchange"
     assert "coincide: not directly: the files are so little ordered" in err
+
+
+@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+def test_shifts_are_counted_of_rows_in_memory_or_by_spark(work, engine, request):
+    if engine == "spark":
+        request.getfixturevalue("spark")
+    as_logs(work)
+    told = summary(work, "--shifts", "400,-500", engine=engine)
+    plain = summary(work, "--overwrite", engine=engine)
+    assert plain["way"] == "direct" != told["way"]
+    assert "accidental_pairs" not in plain
+    assert told["pairs"] == plain["pairs"]
+    counts = told["accidental_by_shift"]
+    assert list(counts) == ["400", "-500"]
+    assert told["accidental_pairs"] == sum(counts.values()) / 2 > 5
+    code, _, err = work.join(*WINDOW, "--shifts", "400", "--way", "direct", engine=engine)
+    assert code == 2
+    assert "shifts are counted by a broadcast or an exchange, or of tables in memory" in err

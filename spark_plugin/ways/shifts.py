@@ -1,0 +1,103 @@
+"""Accidental pairs of two DataFrames, counted by time shifts: a Spark job each, at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import functions as F
+
+from coincide.errors import ConditionError
+from coincide.options import CorrelateOptions
+from spark_plugin.cluster.spark_errors import spark_errors_as_ours
+from spark_plugin.dataframes.events import EventFrame
+from spark_plugin.dataframes.output_columns import ResultColumns
+from spark_plugin.dataframes.stage import Stage
+from spark_plugin.dataframes.stage_resources import gpu_profile
+from spark_plugin.dataframes.statistics import SideStatistics
+from spark_plugin.ways.choice import JOINS, plan_ways
+from spark_plugin.worker.emission.spec import AnySpec
+from spark_plugin.worker.reports.accidental import AccidentalPairs
+from spark_plugin.worker.shifts import ShiftPlan, Shifts
+
+Sides = tuple[EventFrame, EventFrame]
+Statistics = tuple[SideStatistics, SideStatistics] | None
+
+
+def plan_shifts(given: Shifts, sides: Sides, spec: AnySpec) -> ShiftPlan | None:
+    """The joins that count accidental pairs; None without shifts.
+
+    Raises
+    ------
+    ConditionError
+        As `ShiftPlan.of`; of a streaming side, which cannot be counted when the join is planned.
+    """
+    if given is not None and any(side.source.isStreaming for side in sides):
+        raise ConditionError(
+            "shifts are counted when the join is planned, and of a streaming side there is nothing to count"
+            " then: leave out shifts, or count those of a static DataFrame of the same events"
+        )
+    return ShiftPlan.of(given, spec, sides[0].times.scales[0].tick)
+
+
+def accidental_pairs(
+    shifts: ShiftPlan | None,
+    sides: Sides,
+    spec: AnySpec,
+    options: CorrelateOptions,
+    backend: str,
+    statistics: Statistics,
+) -> AccidentalPairs | None:
+    """The pairs by each shift; nothing but their number is computed.
+
+    Parameters
+    ----------
+    shifts : ShiftPlan or None
+    sides, spec, options, backend
+        Of the join.
+    statistics : (SideStatistics, SideStatistics) or None
+        What the look at both sides has shown.
+    """
+    if shifts is None:
+        return None
+    shifts.warn_of_short(spec, _longest(sides, statistics))
+    if statistics is not None:
+        shifts.check_times(statistics[1].first, statistics[1].last)
+    bare = replace(sides[0], payload=[]), replace(sides[1], payload=[])
+    with spark_errors_as_ours():
+        return shifts.counted(
+            [_pairs(bare, moved, options, backend, statistics) for moved in shifts.specs]
+        )
+
+
+def _pairs(
+    sides: Sides, spec: AnySpec, options: CorrelateOptions, backend: str, statistics: Statistics
+) -> int:
+    """How many pairs a join finds whose rows are counts."""
+    _, plan = plan_ways(sides, spec, options, statistics)
+    profile = gpu_profile(sides[0].source.sparkSession, backend)
+    stage = Stage(options.invalid == "raise", profile, None, None)
+    result = ResultColumns(sides, spec)
+    found, shipment = JOINS[plan.way](sides, spec, result, plan, options, stage)
+    try:
+        row = found.agg(F.sum("matches").alias("pairs")).first()
+    finally:
+        if shipment is not None:
+            shipment.close()
+    assert row is not None
+    return row["pairs"] or 0
+
+
+def _longest(sides: Sides, statistics: Statistics) -> tuple[int, int]:
+    """The longest timestamp of each side, as it was declared or seen."""
+    if statistics is not None:
+        return statistics[0].longest, statistics[1].longest
+    left, right = (_declared(side) for side in sides)
+    return left, right
+
+
+def _declared(side: EventFrame) -> int:
+    table, declared = side.times.model.table, side.times.declared
+    if table is not None:
+        return int(table.lengths.max(initial=0))
+    assert declared is not None
+    return declared[1]

@@ -1,0 +1,173 @@
+"""Time shifts of the right side, by which pairs are counted that chance alone would make."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from coincide.cause_and_effect.limits import UNBOUNDED
+from coincide.errors import ConditionError, brief
+from coincide.units import TIME_LIMIT, Duration, Tick, parse_duration
+from coincide.warnings import ShortShiftsWarning
+from spark_plugin.worker.arrow.time_words import length_words
+from spark_plugin.worker.emission.spec import AnySpec
+from spark_plugin.worker.reports.accidental import AccidentalPairs
+from spark_plugin.worker.reports.warn import warn
+
+Shifts = Sequence[Duration] | None
+_EXAMPLE = "('30s', '-30s', '47s')"
+
+
+def check_shifts(given: object) -> None:
+    """Refuse what are no shifts; None is none.
+
+    Raises
+    ------
+    ConditionError
+    """
+    if given is None:
+        return
+    if isinstance(given, (str, bytes)) or not isinstance(given, Collection):
+        raise ConditionError(
+            f"shifts must be a sequence of durations, such as {_EXAMPLE}; found {brief(given)}"
+        )
+    if not given:
+        raise ConditionError(f"shifts is empty; give some, such as {_EXAMPLE}, or leave it out")
+    for each in given:
+        if isinstance(each, str):
+            parse_duration(each)
+        else:
+            Tick().count(each)
+
+
+def check_told(shifts: object, report: object) -> None:
+    """Refuse shifts that nobody would hear of.
+
+    Raises
+    ------
+    ConditionError
+    """
+    if shifts is not None and report is None:
+        raise ConditionError(
+            "what shifts count is told in a report: add report=JoinReport(), or leave out shifts"
+        )
+
+
+@dataclass(frozen=True)
+class ShiftPlan:
+    """The joins that count accidental pairs.
+
+    Parameters
+    ----------
+    given : tuple of int and str
+        The shifts as they were given.
+    specs : tuple of AnySpec
+        For each what is computed: counts, of the right side moved by it.
+    tick : Tick
+    """
+
+    given: tuple[Duration, ...]
+    specs: tuple[AnySpec, ...]
+    tick: Tick
+
+    @classmethod
+    def of(cls, given: Shifts, spec: AnySpec, tick: Tick) -> ShiftPlan | None:
+        """The joins for given shifts of the join of a spec; None without shifts.
+
+        Raises
+        ------
+        ConditionError
+            If a shift is 0, given twice, out of range, no whole number of ticks, or so short that pairs
+            of the answer would be counted as accidental.
+        """
+        if given is None:
+            return None
+        ticks = [tick.count(each) for each in given]
+        if not _is_bounded(spec):
+            raise ConditionError(
+                "shifts move times, which the condition does not bound on both sides: add"
+                " Temporal(lo, hi), or leave out shifts"
+            )
+        for i, (words, size) in enumerate(zip(given, ticks, strict=True)):
+            _check_shift(words, size, spec, tick)
+            if size in ticks[:i]:
+                first = given[ticks.index(size)]
+                raise ConditionError(
+                    f"shifts has {words!r} twice (the first is {first!r}); leave one out"
+                )
+        return cls(tuple(given), tuple(spec.moved(size) for size in ticks), tick)
+
+    def counted(self, counts: Sequence[int]) -> AccidentalPairs:
+        """What the joins have counted."""
+        return AccidentalPairs(self.given, tuple(counts))
+
+    def check_times(self, first: int, last: int) -> None:
+        """Refuse shifts by which right times, of which these are the first and last, leave their range.
+
+        Raises
+        ------
+        ConditionError
+        """
+        for words in self.given:
+            size = self.tick.count(words)
+            if max(abs(first + size), abs(last + size)) >= TIME_LIMIT:
+                raise ConditionError(
+                    f"the shift {words!r} moves times beyond 2^61 ticks. Use a shorter one, or a coarser"
+                    " tick"
+                )
+
+    def warn_of_short(self, spec: AnySpec, longest: tuple[int, int]) -> None:
+        """Warn of shifts by which pairs of the answer may still qualify.
+
+        Of a confidence above 1/2 there are none: the probabilities of two windows that have nothing in
+        common add up to no more than 1.
+
+        Parameters
+        ----------
+        spec : AnySpec
+            Of the join.
+        longest : (int, int)
+            Longest timestamp of each side, ticks.
+        """
+        if spec.widest.confidence > 0.5 or not any(longest):
+            return
+        enough = _least_shift(spec) + sum(longest) * (2 if spec.is_one_stream else 1)
+        sizes = [abs(self.tick.count(each)) for each in self.given]
+        short = [str(g) for g, size in zip(self.given, sizes, strict=True) if size <= enough]
+        if short:
+            warn(
+                f"shifts {', '.join(short)} are no longer than the window and the longest timestamps"
+                f" together, {length_words(enough, self.tick)}: at this confidence some pairs of the answer"
+                " may be among the accidental ones. Use longer shifts",
+                ShortShiftsWarning,
+            )
+
+
+def _is_bounded(spec: AnySpec) -> bool:
+    window = spec.widest
+    return max(-window.lo, window.hi) < UNBOUNDED
+
+
+def _least_shift(spec: AnySpec) -> int:
+    """By a shift that is not longer, a pair of the answer may qualify with all its probability."""
+    window = spec.widest
+    # Of one stream an event must not meet itself either, nor its own cause.
+    return max(window.width, 2 * window.hi) if spec.is_one_stream else window.width
+
+
+def _check_shift(words: Duration, size: int, spec: AnySpec, tick: Tick) -> None:
+    if size == 0:
+        raise ConditionError(
+            f"the shift {words!r} moves nothing, and counts the pairs of the answer; leave it out"
+        )
+    least, window = _least_shift(spec), spec.widest
+    if abs(size) <= least:
+        limit = "twice the end of the window," if spec.is_one_stream else "the window, of"
+        raise ConditionError(
+            f"the shift {words!r} is not longer than {limit} {length_words(least, tick)}, so that pairs of"
+            " the answer would count as accidental. Use a longer one"
+        )
+    if abs(size) + max(-window.lo, window.hi) >= TIME_LIMIT:
+        raise ConditionError(
+            f"the shift {words!r} moves the window beyond 2^61 ticks. Use a shorter one, or a coarser tick"
+        )

@@ -1,0 +1,125 @@
+"""Accidental pairs of DataFrames by time shifts: those of tables, by every way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from coincide import (
+    CausalityCondition,
+    ConditionError,
+    CorrelateOptions,
+    Ellipsoidal,
+    JoinReport,
+    ShortShiftsWarning,
+    Spatial,
+    Temporal,
+    TimingCondition,
+    causality,
+    causality_tables,
+    correlate,
+    correlate_files,
+    correlate_tables,
+    within,
+)
+from tests.helpers.causality_tables import XY, answer, random_events
+from tests.helpers.spark_cases import frame
+
+pytestmark = pytest.mark.spark
+
+CAUSES, EFFECTS = random_events(1, 120, prefix="c"), random_events(2, 150)
+NEAR = CausalityCondition([Temporal(-7, 40), Spatial(3)])
+SHIFTS = (50, -60, 121)
+WAYS: list[dict[str, Any]] = [
+    {"slices": 7},
+    {"way": "exchange", "slice_rows": 40},
+    {"way": "broadcast-left"},
+    {"way": "broadcast-right"},
+]
+
+
+@pytest.mark.parametrize("options", WAYS)
+def test_causality(spark: SparkSession, options: dict[str, Any]) -> None:
+    expected, report = JoinReport(), JoinReport()
+    asked: dict[str, Any] = {**XY, "by": "key", "how": "left", "effect_columns": ("name", "id")}
+    wanted = causality_tables(CAUSES, EFFECTS, NEAR, **asked, shifts=SHIFTS, report=expected)
+    found = causality(
+        frame(spark, CAUSES), frame(spark, EFFECTS), NEAR, **asked, shifts=SHIFTS, report=report,
+        options=CorrelateOptions(**options),
+    )  # fmt: skip
+    assert report.accidental == expected.accidental
+    assert report.accidental is not None
+    assert min(report.accidental.counts) > 5
+    assert answer(found.toArrow()) == answer(wanted)
+    assert report.summary().accidental == expected.accidental
+
+
+def test_one_stream(spark: SparkSession) -> None:
+    oval = CausalityCondition([Ellipsoidal(4, 25)])
+    expected, report = JoinReport(), JoinReport()
+    asked: dict[str, Any] = {"cause_place": ("x", "y"), "shifts": (51, -51, -60, 70)}
+    causality_tables(CAUSES, None, oval, **asked, report=expected)
+    options = CorrelateOptions(slices=5)
+    causality(frame(spark, CAUSES), None, oval, **asked, report=report, options=options)
+    assert report.accidental == expected.accidental
+    assert report.accidental is not None
+    assert min(report.accidental.counts) > 20
+
+
+TIMES: dict[str, Any] = {"left_time": ("low", "time"), "right_time": "time"}
+
+
+def intervals(table: pa.Table) -> pa.Table:
+    return table.append_column("low", pa.compute.subtract(table["time"], 10))
+
+
+@pytest.mark.parametrize("options", [WAYS[1], WAYS[2]])
+def test_correlate(spark: SparkSession, options: dict[str, Any]) -> None:
+    condition = TimingCondition(within(-5, 9), 0.4)
+    left, expected, report = intervals(CAUSES), JoinReport(), JoinReport()
+    asked: dict[str, Any] = {**TIMES, "by": "key", "emit": "best", "shifts": (20, -40)}
+    with pytest.warns(ShortShiftsWarning, match="shifts 20 are"):
+        correlate_tables(left, EFFECTS, condition, **asked, report=expected)
+    with pytest.warns(ShortShiftsWarning, match="shifts 20 are"):
+        correlate(
+            frame(spark, left), frame(spark, EFFECTS), condition, **asked, report=report,
+            options=CorrelateOptions(**options),
+        )  # fmt: skip
+    assert report.accidental == expected.accidental
+    assert report.accidental is not None
+    assert min(report.accidental.counts) > 20
+
+
+def test_files_are_counted_by_dataframes(spark: SparkSession, tmp_path: Any) -> None:
+    for name, table in (("left", CAUSES), ("right", EFFECTS)):
+        pq.write_table(table.sort_by("time"), tmp_path / f"{name}.parquet")
+    asked: dict[str, Any] = {
+        "left_time": "time", "right_time": "time", "shifts": (20,), "report": JoinReport(),
+    }  # fmt: skip
+    condition = TimingCondition(within(-5, 5), 1)
+    correlate_tables(CAUSES, EFFECTS, condition, **asked)
+    expected = asked["report"].accidental
+    paths = str(tmp_path / "left.parquet"), str(tmp_path / "right.parquet")
+    done = correlate_files(spark, *paths, condition, output=tmp_path / "out", **asked)
+    assert done.accidental == expected
+    assert "not direct: shifts are counted by" in done.why
+    options = CorrelateOptions(way="direct")
+    with pytest.raises(ValueError, match="shifts are counted by"):
+        correlate_files(spark, *paths, condition, options=options, **asked)
+    with pytest.raises(ConditionError, match="add report=JoinReport"):
+        correlate_files(spark, *paths, condition, **{**asked, "report": None})
+
+
+def test_what_cannot_be_counted(spark: SparkSession) -> None:
+    stream = spark.readStream.format("rate").load().selectExpr("value AS id", "value AS time")
+    arguments: dict[str, Any] = {"shifts": (20,), "report": JoinReport()}
+    instants = CausalityCondition([Temporal(0, 5)])
+    with pytest.raises(ConditionError, match="of a streaming side there is nothing to count"):
+        causality(stream, frame(spark, EFFECTS), instants, **arguments)
+    late = frame(spark, pa.table({"id": [1], "time": [2**61 - 10]}))
+    with pytest.raises(ConditionError, match=r"moves times beyond 2\^61 ticks"):
+        causality(late, late, instants, **arguments)
