@@ -16,6 +16,7 @@ from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.ways.correlation import BATCH_PAIRS, Correlation, planned_join
 from spark_plugin.ways.shifts import accidental_pairs, plan_shifts
 from spark_plugin.worker.arrow.schemas import check_keys
+from spark_plugin.worker.causality import emptiness as _registers_what_pairs_reach  # noqa: F401
 from spark_plugin.worker.causality.arguments import MATCHLESS, CausalityArguments
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coincide.bands import INNER_HI, INNER_LO
+from coincide.cause_and_effect.condition import CausalityModel
 from coincide.shape_classes import ShapeClasses
 from coincide.sides import LEFT
 
@@ -26,12 +27,15 @@ class CausalBounds:
         Whether no effect is before its cause.
     shift : int
         Ticks by which effects are moved before any of this holds.
+    model : CausalityModel or None
+        The condition itself, for who asks what a pair can reach.
     """
 
     lo: int
     hi: int
     is_one_stream: bool = False
     shift: int = 0
+    model: CausalityModel | None = None
 
     def bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:
         """Bounds on the difference of doubled midpoints; of intervals delta may be as far off as they last.

@@ -73,7 +73,7 @@ class CausalitySpec(AnySpec):
     @property
     def pairs(self) -> CausalBounds:
         """The condition on the timestamps of both sides."""
-        return CausalBounds(*self.model.window, self.is_one_stream, self.shift)
+        return CausalBounds(*self.model.window, self.is_one_stream, self.shift, self.model)
 
     def moved(self, ticks: int) -> CausalitySpec:
         """As of `AnySpec`: effects are moved where they are joined."""

@@ -16,10 +16,20 @@ from coincide.cause_and_effect.points import PlacedEvents
 from coincide.cause_and_effect.rule import pair_rule
 from coincide.cause_and_effect.spaces import Plane
 from coincide.cause_and_effect.sphere import squared_arc
+from coincide.cause_and_effect.widest import widest_window
+from coincide.condition import Window
+from coincide.probability import highest_probability
 from coincide.units import Tick
 from spark_plugin.worker.arrow.time_words import length_words
+from spark_plugin.worker.causality.bounds import CausalBounds
 from spark_plugin.worker.causality.emission import CausalitySpec
-from spark_plugin.worker.reports.emptiness import Evidence, NoPairs, explain_emptiness
+from spark_plugin.worker.reports.emptiness import (
+    Evidence,
+    NoPairs,
+    explain_emptiness,
+    highest,
+    of_probability,
+)
 from spark_plugin.worker.reports.key_overlap import KeyOverlap
 
 
@@ -50,6 +60,27 @@ def explain_no_effects(
         [] if reasons or found.is_asked_for else list(_of_deltas(events, spec, causes.scale.tick))
     )
     return replace(found, reasons=tuple(reasons), hints=(*told, *found.hints))
+
+
+@highest.register
+def _(
+    pairs: CausalBounds, left: Evidence, right: Evidence, window: Window
+) -> tuple[float | None, list[tuple[bool, str]]]:
+    """By the widest window of any pair: exact instants have a probability of 1 or none."""
+    lengths = left.shortest, right.shortest, left.typical or 0, right.typical or 0
+    if pairs.model is None or not any(lengths):
+        return None, []
+    width = widest_window(pairs.model)
+    if width >= UNBOUNDED:
+        return None, []
+    best = highest_probability(left.shortest, right.shortest, width)
+    of_pair = Window(0, width, window.confidence)
+    words = (
+        "and at no distance is the window more than"
+        if pairs.model.rule.measured
+        else "the window is"
+    )
+    return best, [of_probability(left, right, of_pair, best, words)]
 
 
 def _of_places(events: tuple[PlacedEvents, PlacedEvents], spec: CausalitySpec) -> Iterator[str]:

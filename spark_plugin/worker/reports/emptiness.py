@@ -17,7 +17,6 @@ from coincide.condition import Window
 from coincide.probability import DECISION_SLACK, highest_probability
 from coincide.sides import SIDES
 from coincide.timestamps import HistogramPairs, IntervalPairs
-from coincide.units import Tick
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.arrow.time_columns import TimeScale
 from spark_plugin.worker.arrow.time_words import length_words, time_words
@@ -142,7 +141,7 @@ def explain_emptiness(
     if without:
         reasons = tuple(f"{side} has no row that can match" for side in dict.fromkeys(without))
         return NoPairs(reasons, (), is_asked_for=how == "anti")
-    best, of_probability = _highest(spec.pairs, left, right, window)
+    best, of_probability = highest(spec.pairs, left, right, window)
     found = [
         *of_probability,
         _of_times(left, right, window),
@@ -159,22 +158,22 @@ _Words = list[tuple[bool, str]]
 
 
 @singledispatch
-def _highest(
+def highest(
     pairs: Bounds, left: Evidence, right: Evidence, window: Window
 ) -> tuple[float | None, _Words]:
     """The highest probability that a pair can reach, if it is known, and what to say of it."""
     return None, []
 
 
-@_highest.register
+@highest.register
 def _(
     pairs: IntervalPairs, left: Evidence, right: Evidence, window: Window
 ) -> tuple[float | None, _Words]:
     best = highest_probability(left.shortest, right.shortest, window.width)
-    return best, [_of_probability(left, right, window, best)]
+    return best, [of_probability(left, right, window, best)]
 
 
-@_highest.register
+@highest.register
 def _(
     pairs: HistogramPairs, left: Evidence, right: Evidence, window: Window
 ) -> tuple[float | None, _Words]:
@@ -194,9 +193,10 @@ def _(
     ]
 
 
-def _of_probability(
-    left: Evidence, right: Evidence, window: Window, best: float
+def of_probability(
+    left: Evidence, right: Evidence, window: Window, best: float, how_wide: str = "the window is"
 ) -> tuple[bool, str]:
+    """Whether the highest probability of lengths and a window is too low for any pair, and the words."""
     confidence, tick = window.confidence, left.scale.tick
     is_all, is_enough = left.is_all and right.is_all, _reaches(best, confidence)
     judged = "enough for" if is_enough else "below"
@@ -204,7 +204,7 @@ def _of_probability(
         f"the highest probability that these lengths and this window allow is {best:.6g}, {judged} the"
         f" confidence {confidence:g}: the shortest timestamps"
         f"{'' if is_all else ' of the rows that were looked at'} are"
-        f" {_both(left.shortest, right.shortest, tick)} long, the window is"
+        f" {_both(left, right, left.shortest, right.shortest)} long, {how_wide}"
         f" {length_words(window.width, tick)} wide"
     )
     typical = _of_typical_lengths(left, right, window)
@@ -221,7 +221,7 @@ def _of_typical_lengths(left: Evidence, right: Evidence, window: Window) -> str:
     reached = highest_probability(left.typical, right.typical, window.width)
     if _reaches(reached, window.confidence):
         return ""
-    lengths = _both(left.typical, right.typical, left.scale.tick)
+    lengths = _both(left, right, left.typical, right.typical)
     return f", but half of the timestamps are {lengths} long or more, which allows {reached:.6g} at most"
 
 
@@ -229,8 +229,12 @@ def _reaches(probability: float, confidence: float) -> bool:
     return probability >= confidence - DECISION_SLACK
 
 
-def _both(left: int, right: int, tick: Tick) -> str:
-    return f"{length_words(left, tick)} (left) and {length_words(right, tick)} (right)"
+def _both(left: Evidence, right: Evidence, own: int, other: int) -> str:
+    tick = left.scale.tick
+    if left == right:
+        return length_words(own, tick)
+    names = _called(left, right)
+    return f"{length_words(own, tick)} ({names[0]}) and {length_words(other, tick)} ({names[1]})"
 
 
 def _of_times(left: Evidence, right: Evidence, window: Window) -> tuple[bool, str]:

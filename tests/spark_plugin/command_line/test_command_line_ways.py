@@ -173,6 +173,8 @@ def test_shifts_are_counted_of_rows_in_memory_or_by_spark(work, engine, request)
     counts = told["accidental_by_shift"]
     assert list(counts) == ["400", "-500"]
     assert told["accidental_pairs"] == sum(counts.values()) / 2 > 5
-    code, _, err = work.join(*WINDOW, "--shifts", "400", "--way", "direct", engine=engine)
+    code, _, err = work.join(
+        *WINDOW, "--shifts", "400", "--way", "direct", "--overwrite", engine=engine
+    )
     assert code == 2
     assert "shifts are counted by a broadcast or an exchange, or of tables in memory" in err

@@ -210,8 +210,11 @@ def test_an_empty_answer_says_why(predicates: Any, own: Any, others: Any, words:
 @pytest.mark.parametrize(
     ("predicates", "words"),
     [
-        ([Temporal(0, 1)], ["no pair is likely enough to have a delta of 0 ticks to 1 ticks"]),
-        ([Temporal(0, 1), Spatial(9)], []),
+        (
+            [Temporal(20, 60)],
+            ["no pair is likely enough to have a delta of 20 ticks to 60 ticks"],
+        ),
+        ([Temporal(20, 60), Spatial(9)], []),
     ],
 )
 def test_uncertain_times_that_are_not_likely_enough(predicates: Any, words: list[str]) -> None:
@@ -226,6 +229,34 @@ def test_uncertain_times_that_are_not_likely_enough(predicates: Any, words: list
     told = report.summary().no_pairs
     assert told is not None
     assert [line for line in told.lines if "delta" in line] == words
+
+
+@pytest.mark.parametrize("is_one_stream", [False, True])
+def test_windows_that_are_too_narrow_for_the_timestamps(is_one_stream: bool) -> None:
+    """At a distance of 5 the window is from 5 to 10: of two lengths of 20 it holds 1 - 17.5² / 400."""
+    own, others = (
+        table.append_column("last", pa.array([t + 20 for t in table["time"].to_pylist()]))
+        for table in (causes(), effects())
+    )
+    predicates, report = [SpeedRange(0.5, 1, per=None), Spatial(5)], JoinReport()
+    condition = CausalityCondition(predicates, confidence=0.5)
+    time: Any = {"cause_time": ("time", "last"), "effect_time": ("time", "last")}
+    place = {"cause_place": ("x", "y")} if is_one_stream else XY
+    causality_tables(
+        own, None if is_one_stream else others, condition, **time, **place, report=report
+    )
+    told = report.summary().no_pairs
+    assert told is not None
+    lengths = "20 ticks" if is_one_stream else "20 ticks (cause) and 20 ticks (effect)"
+    assert told.reasons[0] == (
+        "the highest probability that these lengths and this window allow is 0.234375, below the confidence"
+        f" 0.5: the shortest timestamps are {lengths} long, and at no distance is the window more than"
+        " 5 ticks wide; widen it, or lower the confidence"
+    )
+    assert told.highest_probability == 0.234375
+    lower = CausalityCondition(predicates, confidence=0.05)
+    found = causality_tables(own, None if is_one_stream else others, lower, **time, **place)
+    assert is_one_stream or found.num_rows
 
 
 def test_other_units_are_told_in_the_words_of_causality() -> None:
