@@ -43,6 +43,8 @@ def added_up(
     if spec.emit == "lists":
         return [F.expr(f"flatten(collect_list({name})) AS {name}") for name in names]
     probability, *order = names[-len(ORDER) - 1 :]
+    if "distance" in spec.measures:  # of causes and effects; it is handed out
+        order.insert(1, next(name for name, column in others if column.name == "distance"))
     least = order_of_best(others, probability, *order, has_histograms=spec.has_histograms)
     told = dict.fromkeys([*(name for name, _ in others), probability])
     return [F.expr(f"min_by(struct({', '.join(told)}), struct({', '.join(least)})) AS best")]

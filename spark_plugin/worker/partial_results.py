@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
 from coincide.condition import Window
 from coincide.probability import distances_from_middle
+from spark_plugin.worker.emission.spec import AnySpec, JoinSpec
 
 _SIGN = np.uint64(1 << 63)
 
@@ -33,5 +36,33 @@ def sortable_distances(
         for column in (midpoints, latest, earliest)
     )
     distances = distances_from_middle(own, high + low, window.lo, window.hi)
-    # Spark has no unsigned numbers: moved down, they keep their order.
-    return pa.array((distances ^ _SIGN).view(np.int64))
+    return pa.array(sortable(distances))
+
+
+def sortable(distances: np.ndarray) -> np.ndarray:
+    """Unsigned numbers moved down to signed ones, as Spark has no others, in their order."""
+    return (distances ^ _SIGN).view(np.int64)
+
+
+def parts_of_best(spec: AnySpec, columns: Sequence[pa.Array]) -> list[pa.Array]:
+    """Of best partners that a task has found, what the best of several tasks is chosen by, last.
+
+    Parameters
+    ----------
+    spec : AnySpec
+        From `AnySpec.with_merits`.
+    columns : sequence of pa.Array
+        Doubled midpoints of the events, columns of their partners, max_time and min_time of these, and what
+        `spec` measures of pairs.
+
+    Returns
+    -------
+    list of pa.Array
+        Columns of partners, measures, how far from the middle of the window, max_time and min_time.
+    """
+    midpoint, *others = columns
+    found, measured = others[: -len(spec.measures)], others[-len(spec.measures) :]
+    *found, latest, earliest = found
+    if isinstance(spec, JoinSpec):  # it has no column of its own for this
+        measured = [*measured, sortable_distances(midpoint, latest, earliest, spec.window)]
+    return [*found, *measured, latest, earliest]

@@ -63,7 +63,7 @@ class CausalityArguments:
     def __post_init__(self) -> None:
         check_condition(self.condition)
         check_choice("how", self.how, ("inner", "left", "semi", "anti"))
-        check_choice("emit", self.emit, ("pairs", "lists", "counts"))
+        check_choice("emit", self.emit, ("pairs", "lists", "counts", "best"))
         check_emission(self.how, self.emit, False)
         check_backend(self.backend)
         for name in ("by", "cause_columns", "effect_columns"):

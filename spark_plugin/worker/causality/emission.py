@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -16,7 +16,8 @@ from coincide.cause_and_effect.points import PlacedEvents
 from coincide.cause_and_effect.spaces import Space
 from coincide.condition import Window
 from coincide.options import Emit, How
-from spark_plugin.worker.arrow.sides import Side
+from cpu_fallback.causality import Merits
+from spark_plugin.worker.arrow.sides import Side, tie_ranks
 from spark_plugin.worker.backends.devices import load_task_backend
 from spark_plugin.worker.backends.fallback import resilient
 from spark_plugin.worker.causality.bounds import CausalBounds
@@ -27,6 +28,7 @@ from spark_plugin.worker.emission.lists import Lists
 from spark_plugin.worker.emission.pairs import Pairs
 from spark_plugin.worker.emission.rows import Counts, LeftRows
 from spark_plugin.worker.emission.spec import AnySpec
+from spark_plugin.worker.partial_results import sortable
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class CausalitySpec(AnySpec):
         Whether causes and effects are of one stream.
     shift : int
         Ticks by which effects are moved, where accidental pairs are counted.
+    merits : bool
+        Whether a best pair tells by what it was chosen.
     how, emit, threads, batch_pairs, backend
         As `spark_plugin.worker.emission.spec.JoinSpec`.
     """
@@ -57,6 +61,7 @@ class CausalitySpec(AnySpec):
     is_one_stream: bool = False
     backend: str = "auto"
     shift: int = 0
+    merits: bool = False
 
     prefixes: ClassVar[tuple[str, str]] = ("cause", "effect")
 
@@ -66,14 +71,18 @@ class CausalitySpec(AnySpec):
 
     @property
     def measures(self) -> dict[str, pa.DataType]:
-        """Delta, and the distance where there is one."""
+        """Delta, the distance where there is one, and of best pairs by what they were chosen."""
         placed = {"distance": pa.float64()} if self.coordinates else {}
-        return {"delta": pa.int64(), **placed}
+        merits = {"probability": pa.float64(), "from_middle": pa.int64()} if self.merits else {}
+        return {"delta": pa.int64(), **placed, **merits}
 
     @property
     def pairs(self) -> CausalBounds:
         """The condition on the timestamps of both sides."""
         return CausalBounds(*self.model.window, self.is_one_stream, self.shift, self.model)
+
+    def with_merits(self) -> CausalitySpec:  # noqa: D102
+        return self.but(merits=True)
 
     def moved(self, ticks: int) -> CausalitySpec:
         """As of `AnySpec`: effects are moved where they are joined."""
@@ -112,7 +121,7 @@ class _Causal(Emission):
 
     def _wanted(self, measures: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Delta, and the distance where there is one."""
-        return list(measures)[: len(self._spec.measures)]
+        return list(measures)[: 1 + ("distance" in self._spec.measures)]
 
 
 class _CausalPairs(_Causal, Pairs):
@@ -153,10 +162,47 @@ class _CausalRows(_Causal, LeftRows):
     pass
 
 
+class _CausalBest(_Causal):
+    """One row per cause, with its best effect; chosen among the pairs that a backend has found."""
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        _ = self._ranks, self._merits  # made before threads share them
+        return super().__iter__()
+
+    def _parts(self, start: int, stop: int) -> Iterator[MakeBatch]:
+        join = self.join
+        own, others = join.pairs(start, stop, join.left_order, join.right_order)
+        offsets = join.offsets[start : stop + 1] - join.offsets[start]
+        best = self._merits.best(offsets, own, others, self._ranks)
+        chosen = best[best >= 0]
+        pairs = own[chosen], others[chosen]
+        yield from self._matched(*pairs, self._measured(*pairs))
+        if self._spec.how == "left":
+            yield from self._without_partner(start + np.flatnonzero(best < 0))
+
+    def _measured(self, left_rows: np.ndarray, right_rows: np.ndarray) -> list[np.ndarray]:
+        measured, spec = super()._measured(left_rows, right_rows), self._spec
+        if not spec.merits:  # type: ignore[attr-defined]
+            return measured
+        probability, apart = self._merits.of(left_rows, right_rows)
+        return [*measured, probability, sortable(apart)]
+
+    @cached_property
+    def _merits(self) -> Merits:
+        spec: Any = self._spec
+        return Merits(*self._placed_events, spec.model.rule, spec.is_one_stream)
+
+    @cached_property
+    def _ranks(self) -> np.ndarray:
+        """Order for ties, by row."""
+        return tie_ranks(self._right)
+
+
 _SHAPES: dict[Emit, type[_Causal]] = {
     "pairs": _CausalPairs,
     "lists": _CausalLists,
     "counts": _CausalCounts,
+    "best": _CausalBest,
 }
 
 

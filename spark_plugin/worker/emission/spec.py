@@ -74,6 +74,10 @@ class AnySpec(ABC):
         """The condition on the timestamps of both sides."""
 
     @abstractmethod
+    def with_merits(self) -> Self:
+        """The same with columns of a pair that tell by what the best partner was chosen."""
+
+    @abstractmethod
     def moved(self, ticks: int) -> Self:
         """How many pairs there are of each left event when right times are moved by so many ticks."""
 
@@ -123,6 +127,9 @@ class JoinSpec(AnySpec):
     def pairs(self) -> Pairs:
         """The timing condition on the timestamps of both sides."""
         return pair_model(self.window, *self.models)
+
+    def with_merits(self) -> JoinSpec:  # noqa: D102
+        return self.but(probability=True)
 
     def moved(self, ticks: int) -> JoinSpec:
         """As of `AnySpec`: the window moves instead, the other way."""

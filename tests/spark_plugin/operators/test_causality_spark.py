@@ -56,6 +56,10 @@ CASES: list[tuple[str, CausalityCondition, dict[str, Any]]] = [
     ("blocks of both sides", NEAR, {"by": "key"}),
     ("causes everywhere", OVAL, {"emit": "counts", "how": "left"}),
     ("effects everywhere", STRICT, {"effect_columns": ("key", "name", "id")}),
+    ("slices of time", NEAR, {"emit": "best", "how": "left", "by": "key"}),
+    ("blocks of both sides", NOWHEN, {"emit": "best", "effect_columns": ("name", "id")}),
+    ("causes everywhere", OVAL, {"emit": "best", "how": "left"}),
+    ("effects everywhere", STRICT, {"emit": "best"}),
 ]
 
 
@@ -105,6 +109,39 @@ def test_the_answer_is_that_of_tables(
         assert told.replication > 1
     if way == "blocks of both sides":
         assert told.slices > 7
+
+
+BEST: list[tuple[str, bool, dict[str, Any]]] = [
+    ("blocks of both sides", False, XY),
+    ("causes everywhere", False, {}),
+    ("slices of time", True, {"cause_place": ("x", "y")}),
+    ("blocks of both sides", True, {}),
+]
+
+
+@pytest.mark.parametrize(("way", "is_one_stream", "place"), BEST)
+def test_the_best_of_uncertain_times(
+    spark: SparkSession, way: str, is_one_stream: bool, place: dict[str, Any]
+) -> None:
+    """Tasks tell probabilities, too; without places no distance decides; of one stream from 0 on."""
+    causes, effects = random_events(5, 90), random_events(6, 90)
+    if is_one_stream:  # of simultaneous events either may be the cause
+        times = np.random.default_rng(7).permutation(600)[:90]
+        causes = causes.slice(0, 90).set_column(1, "time", pa.array(times))
+    causes, effects = (
+        each.append_column("late", pa.compute.add(each["time"], longer))
+        for each, longer in ((causes, 8), (effects, 16))
+    )
+    predicates = [Temporal(-7, 40), *([Spatial(4)] if place else [])]
+    time: dict[str, Any] = {"cause_time": ("time", "late")}
+    if not is_one_stream:
+        time["effect_time"] = ("time", "late")
+    found, wanted, *_ = both(
+        spark, CausalityCondition(predicates, confidence=0.25), causes,
+        None if is_one_stream else effects, way, **place, **time, emit="best", how="left",
+    )  # fmt: skip
+    assert answer(found) == answer(wanted)
+    assert wanted.num_rows - wanted["effect_id"].null_count > 20
 
 
 def test_the_answer_is_the_reference_s(spark: SparkSession) -> None:

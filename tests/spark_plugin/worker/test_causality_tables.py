@@ -80,8 +80,11 @@ def test_how_and_emit() -> None:
     (one, two) = of(emit="lists")
     assert one == (1, [7], [3], [5.0])
     assert sorted(zip(*two[1:], strict=True)) == [(8, 5, 5.0), (9, 6, 0.0)]
-    with pytest.raises(ConditionError, match="emit must be one of pairs, lists, counts"):
-        of(emit="best")
+    # 8 comes after 5, in the middle of the window, and 9 after 6.
+    assert of(emit="best") == [(1, 7, 3, 5.0), (2, 8, 5, 5.0)]
+    assert of(emit="best", how="left")[-1] == (3, None, None, None)
+    with pytest.raises(ConditionError, match="emit must be one of pairs, lists, counts, best"):
+        of(emit="worst")
 
 
 def test_keys_and_columns() -> None:

@@ -14,8 +14,8 @@ from spark_plugin.ways.broadcast.worker.small_side import SmallSide
 from spark_plugin.ways.broadcast.worker.task import BroadcastTask
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.emission.emission import Emission
-from spark_plugin.worker.emission.spec import AnySpec, JoinSpec
-from spark_plugin.worker.partial_results import sortable_distances
+from spark_plugin.worker.emission.spec import AnySpec
+from spark_plugin.worker.partial_results import parts_of_best
 
 
 def partial_spec(spec: AnySpec) -> AnySpec:
@@ -23,8 +23,7 @@ def partial_spec(spec: AnySpec) -> AnySpec:
     if spec.one_row_per_event:
         return spec.but(how="inner", emit="counts")
     # What decides among the best partners that tasks find is theirs to tell.
-    best = {"probability": True} if spec.emit == "best" else {}
-    return spec.but(how="inner", **best)
+    return (spec.with_merits() if spec.emit == "best" else spec).but(how="inner")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +49,5 @@ class PartialTask(BroadcastTask):
         columns = batch.columns[len(self.layout.keys) :]
         if self.spec.emit != "best":
             return columns
-        row, midpoint, *found, latest, earliest, probability = columns
-        assert isinstance(self.spec, JoinSpec)
-        distances = sortable_distances(midpoint, latest, earliest, self.spec.window)
-        return [row, *found, probability, distances, latest, earliest]
+        row, *others = columns
+        return [row, *parts_of_best(self.spec, others)]

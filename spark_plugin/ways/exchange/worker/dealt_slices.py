@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from spark_plugin.ways.exchange.worker.task import SliceTask
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.emission.emission import Emission
-from spark_plugin.worker.emission.spec import AnySpec, JoinSpec
-from spark_plugin.worker.partial_results import sortable_distances
+from spark_plugin.worker.emission.spec import AnySpec
+from spark_plugin.worker.partial_results import parts_of_best
 from spark_plugin.worker.wire.columns import HASHES
 
 
@@ -28,7 +28,7 @@ def needs_adding_up(spec: AnySpec) -> bool:
 def dealt_spec(spec: AnySpec) -> AnySpec:
     """What a slice computes of a join whose parts are added up."""
     if spec.emit == "best":
-        return spec.but(how="left", probability=True)
+        return spec.with_merits().but(how="left")
     if spec.one_row_per_event:
         return spec.but(how="left", emit="counts")
     return spec.but(how="left")
@@ -86,10 +86,7 @@ class DealtSliceTask(SliceTask):
         event, columns = columns[:known], columns[known:]
         if self.spec.emit != "best":
             return [*event, *own, *columns]
-        midpoint, *found, latest, earliest, probability = columns
-        assert isinstance(self.spec, JoinSpec)
-        distances = sortable_distances(midpoint, latest, earliest, self.spec.window)
-        return [*event, *own, *found, probability, distances, latest, earliest]
+        return [*event, *own, *parts_of_best(self.spec, columns)]
 
 
 def _occurrences(first: np.ndarray, second: np.ndarray) -> np.ndarray:

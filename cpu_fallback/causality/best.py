@@ -1,0 +1,162 @@
+"""The best effect of each cause, among pairs that are found: for pairs of any backend, one order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from coincide.cause_and_effect.deciding import (
+    probability_of,
+    squared_distance,
+    squared_gap,
+    window_between,
+)
+from coincide.cause_and_effect.limits import UNBOUNDED
+from coincide.cause_and_effect.points import H, PlacedEvents, X, Y, Z, no_points
+from coincide.cause_and_effect.rule import PairRule
+from coincide.compiled import compiled
+from coincide.probability import distance_from_middle
+
+_NO_LENGTHS = np.empty(0, np.int64)
+
+
+class Merits:
+    """What pairs of two sides are ordered by: probability, nearness to the middle of the window, distance.
+
+    Parameters
+    ----------
+    causes : PlacedEvents
+    effects : PlacedEvents or None
+        None: the causes themselves.
+    rule : PairRule
+    is_one_stream : bool
+        Whether the earlier event of a pair is the cause, so that windows begin at 0 at the earliest.
+    """
+
+    def __init__(
+        self,
+        causes: PlacedEvents,
+        effects: PlacedEvents | None,
+        rule: PairRule,
+        is_one_stream: bool = False,
+    ) -> None:
+        self._rule, self._is_one_stream = rule, is_one_stream
+        sides = causes, causes if effects is None else effects
+        self._columns = [column for side in sides for column in _columns(side)]
+
+    def best(
+        self, offsets: np.ndarray, own: np.ndarray, others: np.ndarray, ranks: np.ndarray
+    ) -> np.ndarray:
+        """The best pair of each cause.
+
+        Parameters
+        ----------
+        offsets : int64 array, shape (causes + 1,)
+            Where the pairs of each cause begin.
+        own, others : int64 arrays, shape (pairs,)
+            Rows of the pairs.
+        ranks : int64 array, shape (effects,)
+            By row, what decides among pairs that are equal in all else: the lowest.
+
+        Returns
+        -------
+        int64 array, shape (causes,)
+            A pair's number; -1 of a cause that has none.
+        """
+        out = np.empty(offsets.size - 1, np.int64)
+        _best(self._rule, self._is_one_stream, *self._columns, offsets, own, others, ranks, out)
+        return out
+
+    def of(self, own: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Probabilities, float64, and how far from the middle, uint64 half ticks, of pairs of rows."""
+        probability, apart = np.empty(own.size), np.empty(own.size, np.uint64)
+        _all(self._rule, self._is_one_stream, *self._columns, own, others, probability, apart)
+        return probability, apart
+
+
+def _columns(side: PlacedEvents) -> Sequence[np.ndarray]:
+    lengths = _NO_LENGTHS if side.lengths is None else side.lengths
+    return side.times, lengths, no_points() if side.points is None else side.points
+
+
+@compiled
+def _merits(rule, one_stream, gap, dh, s, left, right):
+    """Probability, half ticks from the middle of the pair's window, and squared distance."""
+    distance2 = squared_distance(rule.curvature, gap, dh)
+    lo, hi = window_between(rule, distance2, distance2)
+    probability = probability_of(rule, gap, dh, s, left, right) if left > 0 or right > 0 else 1.0
+    # Doubled midpoints: of the effect less of the cause.
+    apart = 2 * s - right + left
+    if lo <= -UNBOUNDED and hi >= UNBOUNDED:
+        return probability, np.uint64(0), distance2
+    if one_stream:
+        lo = max(lo, 0)
+    if lo <= -UNBOUNDED:
+        lo = hi
+    elif hi >= UNBOUNDED:
+        hi = lo
+    return probability, distance_from_middle(apart, lo, hi), distance2
+
+
+@compiled(allocates=True)
+def _merits_of(rule, one_stream, times, lengths, points, times2, lengths2, points2, i, j):
+    """`_merits` of the pair of rows i and j."""
+    gap, dh = 0.0, 0.0
+    if points.shape[0] > 0:
+        dx, dy, dz = (
+            points2[X, j] - points[X, i], points2[Y, j] - points[Y, i], points2[Z, j] - points[Z, i]
+        )  # fmt: skip
+        gap = squared_gap(dx, dy, dz)
+        dh = points2[H, j] - points[H, i] if points.shape[0] > H else 0.0
+    left, right = lengths[i] if lengths.size else 0, lengths2[j] if lengths2.size else 0
+    return _merits(rule, one_stream, gap, dh, times2[j] - times[i], left, right)
+
+
+@compiled(allocates=True)
+def _best(
+    rule, one_stream, times, lengths, points, times2, lengths2, points2,
+    offsets, own, others, ranks, out,
+):  # fmt: skip
+    """The best of each cause; parameters as of `Merits.best`."""
+    for cause in range(out.size):
+        best = np.int64(-1)
+        most, least, nearest = 0.0, np.uint64(0), 0.0
+        for k in range(offsets[cause], offsets[cause + 1]):
+            probability, apart, distance2 = _merits_of(
+                rule,
+                one_stream,
+                times,
+                lengths,
+                points,
+                times2,
+                lengths2,
+                points2,
+                own[k],
+                others[k],
+            )
+            if best >= 0:
+                if probability != most:
+                    is_better = probability > most
+                elif apart != least:
+                    is_better = apart < least
+                elif distance2 != nearest:
+                    is_better = distance2 < nearest
+                else:
+                    is_better = ranks[others[k]] < ranks[others[best]]
+                if not is_better:
+                    continue
+            best, most, least, nearest = np.int64(k), probability, apart, distance2
+        out[cause] = best
+
+
+@compiled(allocates=True)
+def _all(
+    rule, one_stream, times, lengths, points, times2, lengths2, points2,
+    own, others, probability, apart,
+):  # fmt: skip
+    """Probability and distance from the middle of each pair."""
+    for k in range(own.size):
+        probability[k], apart[k], _ = _merits_of(
+            rule, one_stream, times, lengths, points, times2, lengths2, points2, own[k], others[k]
+        )

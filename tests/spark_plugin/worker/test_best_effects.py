@@ -1,0 +1,147 @@
+"""`emit="best"` of causality joins: the reference's choice, in the same order whatever the batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coincide import (
+    CausalityCondition,
+    ConditionError,
+    CorrelateOptions,
+    Plane,
+    Spatial,
+    SpeedRange,
+    Sphere,
+    Temporal,
+    causality_tables,
+)
+from coincide.units import Tick
+from cpu_fallback.reference import causality as reference
+from tests.helpers.causality_cases import Case, plane_cases
+
+DELTAS = range(-200, 201)
+"""Far beyond all times of the cases."""
+
+Interval = tuple[int, int, tuple[float, ...]]
+
+
+def intervals(events: Sequence[reference.Event], lengths: Sequence[int]) -> list[Interval]:
+    whole = [e for e in events if None not in e]
+    return [
+        (time - lengths[i % len(lengths)], time, where) for i, (time, where, _) in enumerate(whole)
+    ]
+
+
+def table(events: Sequence[Interval], names: Sequence[str]) -> pa.Table:
+    columns = {n: pa.array([e[2][i] for e in events], pa.float64()) for i, n in enumerate(names)}
+    times = {n: pa.array([e[i] for e in events], pa.int64()) for i, n in enumerate(("low", "high"))}
+    return pa.table({"id": pa.array(range(len(events)), pa.int64()), **times, **columns})
+
+
+@settings(max_examples=150)
+@given(
+    plane_cases(),
+    st.lists(st.sampled_from([0, 4, 8, 16]), min_size=1, max_size=3),
+    st.sampled_from([1.0, 0.5, 0.125]),
+    st.booleans(),
+    st.integers(1, 9),
+)
+def test_the_reference_chooses_the_same(
+    case: Case, lengths: list[int], confidence: float, is_one_stream: bool, batch: int
+) -> None:
+    """Lengths are powers of two, so that probabilities are exact and ties are ties."""
+    try:
+        condition = CausalityCondition(case.predicates, confidence=confidence)
+        condition.limits(Tick())
+    except ConditionError:
+        return
+    causes = intervals(case.causes, lengths)
+    effects = causes if is_one_stream else intervals(case.effects, lengths[::-1])
+    if not causes or not effects:
+        return
+    names = ["x", "y", "z"][: len(causes[0][2])]
+    expected = reference.best_effects(
+        causes, effects, case.exact, confidence, DELTAS, is_one_stream
+    )
+    asked: dict[str, Any] = {
+        "cause_time": ("low", "high"), "effect_time": ("low", "high"), "cause_place": names,
+        "effect_place": names, "options": CorrelateOptions(batch_pairs=batch, threads=1),
+    }  # fmt: skip
+    sides = table(causes, names), None if is_one_stream else table(effects, names)
+    found = causality_tables(*sides, condition, emit="best", how="left", **asked)
+    given_ = zip(*(found[n].to_pylist() for n in ("cause_id", "effect_id")), strict=True)
+    assert sorted(found["cause_id"].to_pylist()) == list(range(len(causes)))
+    assert sorted(pair for pair in given_ if pair[1] is not None) == expected
+    inner = causality_tables(*sides, condition, emit="best", **asked)
+    pairs = causality_tables(*sides, condition, **asked)
+    assert inner.num_rows == len(expected)
+    assert set(map(str, inner.to_pylist())) <= set(map(str, pairs.to_pylist()))
+
+
+CAUSE = pa.table({"id": [0], "time": [0], "x": [0.0]})
+
+
+def best_of(condition: CausalityCondition, **columns: Any) -> int:
+    effects = pa.table({"id": range(len(columns["time"])), **columns})
+    found = causality_tables(
+        CAUSE, effects, condition, cause_place="x", effect_place="x", emit="best"
+    )
+    (best,) = found["effect_id"].to_pylist()
+    return int(best)
+
+
+def test_by_hand() -> None:
+    near = CausalityCondition([Temporal(0, 10), Spatial(9)])
+    assert best_of(near, time=[1, 4, 9], x=[0.0, 3.0, 1.0]) == 1  # 5 is the middle
+    assert best_of(near, time=[4, 6, 6], x=[3.0, 2.0, -2.5]) == 1  # as near to 5: the nearest
+    assert (
+        best_of(near, time=[6, 4, 4], x=[2.0, -2.0, 2.0]) == 1
+    )  # the earlier; then the smaller id
+    # Of each pair its own window: at a distance of 8 from 4 to 8, at 2 from 1 to 2.
+    speeds = CausalityCondition([SpeedRange(1, 2, per=None), Spatial(9)])
+    assert best_of(speeds, time=[7, 2], x=[8.0, 2.0]) == 1
+    assert best_of(speeds, time=[6, 2], x=[8.0, 2.0]) == 0
+    # Open windows have no middle: nearest to the end that there is, or in space.
+    later = CausalityCondition([Temporal(3, None), Spatial(9)])
+    assert best_of(later, time=[99, 4, 5], x=[0.0, 3.0, 1.0]) == 1
+    before = CausalityCondition([Temporal(None, -3), Spatial(9)])
+    assert best_of(before, time=[-99, -4, -5], x=[0.0, 3.0, 1.0]) == 1
+    assert best_of(CausalityCondition([Spatial(9)]), time=[1, 50], x=[3.0, 2.0]) == 1
+
+
+@pytest.mark.parametrize("space", [Plane(), Sphere()])
+def test_batches_threads_and_the_order_of_rows_do_not_matter(space: Any) -> None:
+    rng = np.random.default_rng(5)
+    own, others = (
+        pa.table(
+            {
+                "id": np.arange(600), "low": (low := rng.integers(0, 3000, 600)),
+                "high": low + rng.choice([0, 8, 30], 600), "x": rng.integers(0, 9, 600) / 2,
+                "y": rng.integers(0, 9, 600) / 2, "h": rng.integers(0, 3, 600) * 1.0,
+            }
+        )
+        for _ in range(2)
+    )  # fmt: skip
+    unit = 100.0 if isinstance(space, Sphere) else 1.0
+    condition = CausalityCondition([Temporal(-50, 300), Spatial(2 * unit)], space, 0.3)
+    arguments: dict[str, Any] = {
+        "cause_time": ("low", "high"), "effect_time": ("low", "high"), "emit": "best",
+        "cause_place": ("x", "y", "h"), "effect_place": ("x", "y", "h"), "how": "left",
+    }  # fmt: skip
+    wanted = causality_tables(own, others, condition, **arguments)
+    assert wanted.column_names == ["cause_id", "effect_id", "delta", "distance"]
+    assert wanted["effect_id"].null_count < 300
+    for threads, batch in ((2, 7), (1, 100)):
+        options = CorrelateOptions(threads=threads, batch_pairs=batch)
+        order = rng.permutation(600)
+        found = causality_tables(
+            own.take(order), others.take(order[::-1]), condition, options=options, **arguments
+        )
+        assert found.sort_by("cause_id").equals(wanted.sort_by("cause_id"))
