@@ -150,9 +150,10 @@ How = Annotated[
 Emit = Annotated[
     str,
     _result(
-        metavar="pairs|lists|counts",
-        help="A row is a pair, with delta in ticks and distance; or a cause with arrays of its effects, or"
-        " with their number.",
+        metavar="pairs|lists|counts|best",
+        help="A row is a pair, with delta in ticks and distance; or a cause with arrays of its effects,"
+        " with their number, or with the best one: most probable, then nearest to the middle of its"
+        " window.",
     ),
 ]
 CauseColumns = Annotated[

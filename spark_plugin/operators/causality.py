@@ -169,9 +169,10 @@ def causality_tables(
     how : {"inner", "left", "semi", "anti"}
         ``left`` keeps causes without an effect, ``semi`` and ``anti`` give one row per cause that has, or
         lacks, an effect.
-    emit : {"pairs", "lists", "counts"}
-        One row a pair; or one row per cause with arrays (in no particular order), or with the number of its
-        ``matches``.
+    emit : {"pairs", "lists", "counts", "best"}
+        One row a pair; or one row per cause with arrays (in no particular order), with the number of its
+        ``matches``, or with its best effect: the most probable, then the nearest to the middle of the
+        pair's own window, then the nearest in space, then the earliest (docs/causality.md).
     backend : {"auto", "cpu", "gpu"}
     options : CorrelateOptions
         Of these, units, tick, ``invalid``, longest lengths, ``batch_pairs`` and ``threads`` count here.

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,7 +15,9 @@ import pytest
 
 from bench.gpu.picks import FOLDER
 from coincide import CausalityCondition, Plane, Spatial, SpeedRange, causality_tables
+from spark_plugin.command_line import run
 from tests.conftest import SeismicPicks
+from tests.helpers.places import ROOT
 
 pytestmark = pytest.mark.seismic
 
@@ -57,3 +64,41 @@ def found_links(found: pa.Table, phase: str) -> int:
     )
     near = both[(both["effect_t"] - both["t"]).abs() <= NEAR_S]
     return len(near.drop_duplicates(["event_id", "station"]))
+
+
+def day_of_the_page() -> str:
+    page = (ROOT / "docs" / "causality.md").read_text(encoding="utf-8")
+    return page.partition("## A day of earthquakes")[2]
+
+
+def test_the_day_of_the_page(
+    seismic: SeismicPicks, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pairs, links of the catalogue, chance by shifts, travel times: as the page prints them."""
+    day = day_of_the_page()
+    code, output = (
+        re.findall(rf"```{kind}\n(.*?)```", day, re.DOTALL)[0] for kind in ("python", "text")
+    )
+    monkeypatch.chdir(FOLDER)
+    exec(compile(code, "docs/causality.md", "exec"), {})
+    assert capsys.readouterr().out == output
+
+
+def test_the_command_of_the_page(
+    seismic: SeismicPicks, capsys: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (command,) = re.findall(
+        r"```sh\n(coincide causality events_real.*?)```", day_of_the_page(), re.DOTALL
+    )
+    words = shlex.split(command.replace("\\\n", " "))
+    picks = seismic.stalta.filter(pc.equal(seismic.stalta["phase"], "P"))
+    pq.write_table(picks, tmp_path / "p_picks.parquet")
+    pq.write_table(pq.read_table(FOLDER / "events_real.parquet"), tmp_path / "events_real.parquet")
+    monkeypatch.chdir(tmp_path)
+    assert run(words[1:]) == 0
+    told = capsys.readouterr().out
+    assert re.search(r"^pairs +9,942$", told, re.MULTILINE)
+    assert re.search(
+        r"^accidental +811\.5 ± 88\.2 expected by chance; by shift 7min: 754, -7min: 751", told,
+        re.MULTILINE,
+    )  # fmt: skip

@@ -21,6 +21,7 @@ from coincide import (
     ConditionError,
     CorrelateOptions,
     Ellipsoidal,
+    JoinReport,
     MemoryBudgetError,
     Spatial,
     SpeedRange,
@@ -202,6 +203,28 @@ def test_what_memory_does_not_hold_is_halved(monkeypatch: pytest.MonkeyPatch) ->
     allocating(monkeypatch, fails)
     check(some_sides(), MODEL, ("grid",))
     assert any(failed)
+
+
+def test_the_best_effects_and_what_chance_makes() -> None:
+    """Chosen among the pairs that the device has found, in whatever order; counted there."""
+    causes, effects = (
+        pa.table({"id": np.arange(len(side)), "time": side.times, "x": side.points[0]})
+        for side in some_sides()
+    )
+    condition = CausalityCondition([Temporal(0, 40), Spatial(0.5)])
+    found, told = [], []
+    for backend in ("cpu", "gpu"):
+        best = causality_tables(
+            causes, effects, condition, cause_place="x", effect_place="x", emit="best",
+            backend=backend, shifts=(50, -60), report=(report := JoinReport()),  # type: ignore[arg-type]
+        )  # fmt: skip
+        found.append(best.sort_by("cause_id"))
+        told.append(report.accidental)
+    assert found[0].equals(found[1])
+    assert found[0].num_rows > 30
+    assert told[0] == told[1]
+    assert told[0] is not None
+    assert min(told[0].counts) > 10
 
 
 def test_a_join_goes_on_on_the_cpu(
