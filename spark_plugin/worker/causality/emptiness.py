@@ -67,11 +67,13 @@ def _(
     pairs: CausalBounds, left: Evidence, right: Evidence, window: Window
 ) -> tuple[float | None, list[tuple[bool, str]]]:
     """By the widest window of any pair: exact instants have a probability of 1 or none."""
+    width = UNBOUNDED if pairs.model is None else widest_window(pairs.model)
+    if width < 0:
+        return 0.0, [
+            (True, "at no distance is there a delta that meets all predicates of the condition")
+        ]
     lengths = left.shortest, right.shortest, left.typical or 0, right.typical or 0
-    if pairs.model is None or not any(lengths):
-        return None, []
-    width = widest_window(pairs.model)
-    if width >= UNBOUNDED:
+    if width >= UNBOUNDED or not any(lengths):
         return None, []
     best = highest_probability(left.shortest, right.shortest, width)
     of_pair = Window(0, width, window.confidence)

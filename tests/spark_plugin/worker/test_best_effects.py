@@ -45,18 +45,37 @@ def table(events: Sequence[Interval], names: Sequence[str]) -> pa.Table:
     return pa.table({"id": pa.array(range(len(events)), pa.int64()), **times, **columns})
 
 
-@settings(max_examples=150)
-@given(
+DRAWN = (
     plane_cases(),
     st.lists(st.sampled_from([0, 4, 8, 16]), min_size=1, max_size=3),
     st.sampled_from([1.0, 0.5, 0.125]),
     st.booleans(),
     st.integers(1, 9),
 )
+"""Lengths are powers of two, so that probabilities are exact and ties are ties."""
+
+
+@settings(max_examples=50)
+@given(*DRAWN)
 def test_the_reference_chooses_the_same(
     case: Case, lengths: list[int], confidence: float, is_one_stream: bool, batch: int
 ) -> None:
-    """Lengths are powers of two, so that probabilities are exact and ties are ties."""
+    check(case, lengths, confidence, is_one_stream, batch)
+
+
+@pytest.mark.slow
+@settings(max_examples=1000)
+@given(*DRAWN)
+def test_the_reference_chooses_the_same_at_length(
+    case: Case, lengths: list[int], confidence: float, is_one_stream: bool, batch: int
+) -> None:
+    check(case, lengths, confidence, is_one_stream, batch)
+
+
+def check(
+    case: Case, lengths: list[int], confidence: float, is_one_stream: bool, batch: int
+) -> None:
+    """Both shapes of the answer, in batches of a few pairs."""
     try:
         condition = CausalityCondition(case.predicates, confidence=confidence)
         condition.limits(Tick())

@@ -194,6 +194,12 @@ def test_a_missing_coordinate_excuses_no_impossible_time() -> None:
             None,
             "1 pair has a delta of -9 ticks to 9 ticks",
         ),
+        (
+            [Spatial(0), SpeedRange(0.5, 1, per=None), Temporal(1, 3)],
+            causes(),
+            effects(),
+            "at no distance is there a delta that meets all predicates",
+        ),
         ([Temporal(200, 300)], causes(), None, "too early for the window: event 0 to 100"),
         (
             [Temporal(0, 9)],
