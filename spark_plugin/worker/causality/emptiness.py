@@ -67,7 +67,9 @@ def _(
     pairs: CausalBounds, left: Evidence, right: Evidence, window: Window
 ) -> tuple[float | None, list[tuple[bool, str]]]:
     """By the widest window of any pair: exact instants have a probability of 1 or none."""
-    width = UNBOUNDED if pairs.model is None else widest_window(pairs.model)
+    if pairs.model is None:
+        return None, []
+    width = widest_window(pairs.model)
     if width < 0:
         return 0.0, [
             (True, "at no distance is there a delta that meets all predicates of the condition")
