@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from spark_plugin.worker.arrow.template_frames import template_rows
     from spark_plugin.worker.borders.monitor import BorderMonitor
     from spark_plugin.worker.borders.reports import BorderReport, BorderSummary
+    from spark_plugin.worker.clocks import Around, around, instants, intervals, resolution
     from spark_plugin.worker.delays import templates_from_delays
     from spark_plugin.worker.histograms import Histograms, histograms
     from spark_plugin.worker.reports.accidental import AccidentalPairs
@@ -104,6 +105,7 @@ _HOMES = {
     "spark_plugin.worker.arrow.template_frames": ("template_rows",),
     "spark_plugin.worker.borders.monitor": ("BorderMonitor",),
     "spark_plugin.worker.borders.reports": ("BorderReport", "BorderSummary"),
+    "spark_plugin.worker.clocks": ("Around", "around", "instants", "intervals", "resolution"),
     "spark_plugin.worker.delays": ("templates_from_delays",),
     "spark_plugin.worker.histograms": ("Histograms", "histograms"),
     "spark_plugin.worker.reports.accidental": ("AccidentalPairs",),
@@ -119,6 +121,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AccidentalPairs",
+    "Around",
     "BackendError",
     "BorderMonitor",
     "BorderOptions",
@@ -164,6 +167,7 @@ __all__ = [
     "WindowedCausality",
     "Within",
     "__version__",
+    "around",
     "border_crossing_tables",
     "border_crossings",
     "causality",
@@ -176,8 +180,11 @@ __all__ = [
     "delay",
     "histograms",
     "inside_tables",
+    "instants",
+    "intervals",
     "mutual_deadline",
     "register_source",
+    "resolution",
     "stream_correlator",
     "template_rows",
     "templates_from_delays",

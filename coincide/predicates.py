@@ -6,10 +6,9 @@ Lee & Lee (2010), section 3, speak of deadlines, delays and mutual deadlines; ea
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import index
 
 from coincide.errors import ConditionError, brief
-from coincide.units import Duration, Tick, parse_duration
+from coincide.units import Duration, Tick, plain, size_of
 
 
 @dataclass(frozen=True)
@@ -28,13 +27,13 @@ class Within:
     def __post_init__(self) -> None:
         if self.lo is None and self.hi is None:
             raise ConditionError("a predicate needs at least one bound; found none")
-        for bound in (self.lo, self.hi):
-            if isinstance(bound, str):
-                parse_duration(bound)
-            elif bound is not None:
-                Tick().count(bound)
+        for name in ("lo", "hi"):
+            bound = getattr(self, name)
+            if bound is not None:
+                size_of(bound)
+                object.__setattr__(self, name, plain(bound))
         if type(self.lo) is type(self.hi) and self.lo is not None and self.hi is not None:
-            _check_order(self, *(_comparable(b) for b in (self.lo, self.hi)))
+            _check_order(self, size_of(self.lo), size_of(self.hi))
 
     def window(self, tick: Tick) -> tuple[int, int]:
         """The two ends in ticks, for a join.
@@ -71,7 +70,7 @@ def within(lo: Duration, hi: Duration) -> Within:
 def mutual_deadline(d: Duration) -> Within:
     """|T_right - T_left| <= d, the mutual deadline of Lee & Lee (2010), section 3."""
     Within(None, d)  # refuses what is no duration
-    if _comparable(d) < 0:  # type: ignore[operator]
+    if size_of(d) < 0:
         raise ConditionError(
             f"a mutual deadline must not be negative; found {brief(d)}. Leave out the minus"
         )
@@ -89,16 +88,15 @@ def delay(d: Duration) -> Within:
 
 
 def _negated(bound: Duration | None) -> Duration | None:
-    if not isinstance(bound, str):
-        return None if bound is None else -index(bound)
+    if bound is None:
+        return None
+    bound = plain(bound)
+    if isinstance(bound, int):
+        return -bound
     text = bound.strip()
     if text.startswith("-"):
         return text[1:].strip()
     return "-" + text.removeprefix("+").strip()
-
-
-def _comparable(bound: Duration) -> object:
-    return parse_duration(bound) if isinstance(bound, str) else bound
 
 
 def _check_order(predicate: Within, lo: object, hi: object) -> None:

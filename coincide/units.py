@@ -5,8 +5,12 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from datetime import timedelta
 from fractions import Fraction
 from numbers import Real
+from typing import SupportsIndex
+
+import numpy as np
 
 from coincide.errors import ConditionError, brief
 
@@ -26,11 +30,24 @@ NANOSECONDS_PER_UNIT = {
     "d": 86400 * 10**9,
 }
 
-_DURATION = re.compile(r"\s*([+-]?)\s*(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-zµμ]+)\s*")
-_ALIASES = {"µs": "us", "μs": "us", "m": "min", "sec": "s", "day": "d"}
+_PART = r"(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-zµμ]+)"
+_DURATION = re.compile(rf"\s*([+-]?)\s*((?:{_PART}\s*)+)")
+_ALIASES = {
+    "µs": "us", "μs": "us", "m": "min", "hr": "h", "hrs": "h",
+    **{
+        word: unit
+        for unit, words in {
+            "ns": "nanosecond nsec", "us": "microsecond usec", "ms": "millisecond msec",
+            "s": "second sec", "min": "minute min", "h": "hour", "d": "day",
+        }.items()
+        for singular in words.split()
+        for word in (singular, singular + "s")
+    },
+}  # fmt: skip
 
-Duration = int | str
-"""An int counts ticks; a string is a number and a unit, such as ``"500ms"`` or ``"-1.5s"``."""
+Duration = int | str | timedelta | np.timedelta64
+"""An int counts ticks; a string is a number and a unit, or several, such as ``"500ms"``, ``"-1.5 seconds"``
+or ``"1h30m"``; a timedelta is as long as it is."""
 
 
 @dataclass(frozen=True)
@@ -64,15 +81,8 @@ class Tick:
             If the duration does not parse, is no whole number of ticks, is a string while ticks are
             bare, or reaches 2**61 ticks.
         """
-        if isinstance(duration, str):
-            ticks = self._count_text(duration)
-        elif isinstance(duration, bool) or not hasattr(duration, "__index__"):
-            raise ConditionError(
-                f"a duration is an int (ticks) or a string such as '500ms'; found {brief(duration)} of type"
-                f" {type(duration).__name__}"
-            )
-        else:
-            ticks = duration.__index__()
+        duration = plain(duration)
+        ticks = self._count_text(duration) if isinstance(duration, str) else duration
         if abs(ticks) >= TIME_LIMIT:
             raise ConditionError(
                 f"the duration {brief(duration)} is {brief(ticks)} ticks; bounds must stay below 2^61"
@@ -97,6 +107,66 @@ class Tick:
         return int(ticks)
 
 
+def plain(duration: Duration) -> int | str:
+    """A duration as an int, of ticks, or a string: of a timedelta its nanoseconds.
+
+    Raises
+    ------
+    ConditionError
+        If it is no duration.
+    """
+    if isinstance(duration, str):
+        return duration
+    nanoseconds = _nanoseconds(duration)
+    if nanoseconds is not None:
+        return f"{nanoseconds}ns"
+    if isinstance(duration, bool) or not isinstance(duration, SupportsIndex):
+        raise ConditionError(
+            "a duration is an int (ticks), a string such as '500ms', or a timedelta; found"
+            f" {brief(duration)} of type {type(duration).__name__}"
+        )
+    return duration.__index__()
+
+
+def size_of(duration: Duration) -> Fraction | int:
+    """How long a duration is, to compare with 0: nanoseconds, or ticks of an int.
+
+    Raises
+    ------
+    ConditionError
+        If it is no duration.
+    """
+    found = plain(duration)
+    return parse_duration(found) if isinstance(found, str) else Tick().count(found)
+
+
+def _nanoseconds(duration: object) -> int | None:
+    """Of a timedelta: of Python, of pandas, whose has nanoseconds, too, or of NumPy; else None."""
+    if isinstance(duration, np.timedelta64):
+        if np.isnat(duration) or np.datetime_data(duration.dtype)[0] in ("generic", "Y", "M"):
+            raise ConditionError(f"{brief(duration)} is no duration: how long it is, nobody says")
+        name, count = np.datetime_data(duration.dtype)
+        return int(duration.astype(np.int64)) * count * _whole_nanoseconds(name, duration)
+    if isinstance(duration, timedelta):
+        seconds = duration.days * 86400 + duration.seconds
+        own = getattr(duration, "nanoseconds", 0)
+        return (seconds * 10**6 + duration.microseconds) * 1000 + own
+    return None
+
+
+def _whole_nanoseconds(name: str, duration: np.timedelta64) -> int:
+    """Nanoseconds of NumPy's units."""
+    sizes = {
+        **NANOSECONDS_PER_UNIT,
+        "m": NANOSECONDS_PER_UNIT["min"],
+        "D": NANOSECONDS_PER_UNIT["d"],
+    }
+    sizes["W"] = 7 * sizes["D"]
+    if name not in sizes:
+        raise ConditionError(f"{brief(duration)} is finer than a nanosecond; round it")
+    return sizes[name]
+
+
 def unit_name(unit: str) -> str:
     """The canonical name of a unit.
 
@@ -114,26 +184,28 @@ def unit_name(unit: str) -> str:
 
 
 def parse_duration(text: str) -> Fraction:
-    """Nanoseconds in a duration such as ``"250ms"`` or ``"-1.5 s"``, exactly.
+    """Nanoseconds in a duration such as ``"250ms"``, ``"-1.5 s"`` or ``"1h 30min"``, exactly.
 
     Raises
     ------
     ConditionError
-        If the text is not a number followed by a unit, or has more than 60 digits.
+        If the text is not numbers each followed by a unit, or a number has more than 60 digits.
     """
     match = _DURATION.fullmatch(text)
     if match is None:
         raise ConditionError(
-            f"cannot read the duration {brief(text)}; write a number and a unit, such as '250ms' or '-1.5s'"
+            f"cannot read the duration {brief(text)}; write a number and a unit, such as '250ms', '-1.5s'"
+            " or '1h30min'"
         )
-    sign, number, unit = match.groups()
-    if len(number) > _MOST_DIGITS:
-        raise ConditionError(
-            f"the duration {brief(text)} has {len(number):,} digits; at most {_MOST_DIGITS} are read."
-            " Round it, or give it in another unit"
-        )
-    size = Fraction(number) * NANOSECONDS_PER_UNIT[unit_name(unit)]
-    return -size if sign == "-" else size
+    total = Fraction(0)
+    for number, unit in re.findall(_PART, match[2]):
+        if len(number) > _MOST_DIGITS:
+            raise ConditionError(
+                f"the duration {brief(text)} has {len(number):,} digits; at most {_MOST_DIGITS} are read."
+                " Round it, or give it in another unit"
+            )
+        total += Fraction(number) * NANOSECONDS_PER_UNIT[unit_name(unit)]
+    return -total if match[1] == "-" else total
 
 
 def as_float(number: Real) -> float:

@@ -9,7 +9,7 @@ from coincide.causal_windows.policies import POLICIES, Policy
 from coincide.causal_windows.state import Following
 from coincide.errors import ConditionError
 from coincide.options import Invalid, check_choice, check_count
-from coincide.units import Duration, Tick, parse_duration, unit_name
+from coincide.units import Duration, size_of, unit_name
 
 MOST_TUPLES = 10_000_000
 """Of a window: each takes some 300 bytes, beside its columns."""
@@ -65,10 +65,8 @@ class WindowOptions:
             if (value := getattr(self, name)) is not None:
                 object.__setattr__(self, name, unit_name(value))
         if self.max_stay is not None:
-            stay = self.max_stay
-            size = parse_duration(stay) if isinstance(stay, str) else Tick().count(stay)
-            if size <= 0:
-                raise ConditionError(f"max_stay must be above 0; found {stay!r}")
+            if size_of(self.max_stay) <= 0:
+                raise ConditionError(f"max_stay must be above 0; found {self.max_stay!r}")
             if self.policy != "fcfo":
                 raise ConditionError(
                     f"max_stay is of policy 'fcfo'; {self.policy!r} has none: leave it out"

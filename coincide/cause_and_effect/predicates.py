@@ -20,7 +20,7 @@ from coincide.cause_and_effect.limits import (
 )
 from coincide.cause_and_effect.numbers import checked_number
 from coincide.errors import ConditionError, brief
-from coincide.units import Duration, Tick, parse_duration, unit_name
+from coincide.units import Duration, Tick, size_of, unit_name
 
 
 @dataclass(frozen=True)
@@ -232,11 +232,8 @@ def _check_duration(
 ) -> None:
     if value is None and optional:
         return
-    if isinstance(value, str):
-        size: object = parse_duration(value)
-    else:
-        size = Tick().count(value)  # type: ignore[arg-type]  # refuses what is no duration
-    if least is not None and (size < least if least == 0 else size <= 0):  # type: ignore[operator]
+    size = size_of(value)  # type: ignore[arg-type]  # refuses what is no duration
+    if least is not None and (size < least if least == 0 else size <= 0):
         raise ConditionError(
             f"{name} must {'not be negative' if least == 0 else 'be above 0'}; found {brief(value)}"
         )

@@ -39,6 +39,23 @@ LeftTime = Annotated[
     ),
 ]
 RightTime = Annotated[str, _data(metavar="MIN,MAX", help="The same, of RIGHT.")]
+LeftAround = Annotated[
+    str | None,
+    _data(
+        metavar="D",
+        help="How far off the clock of LEFT may be, such as 10ms, or BEFORE,AFTER. --left-time is the one"
+        " column of its stamps.",
+    ),
+]
+RightAround = Annotated[str | None, _data(metavar="D", help="The same, of RIGHT.")]
+LeftResolution = Annotated[
+    str | None,
+    _data(
+        metavar="D",
+        help="How coarse the stamps of LEFT are: with 1ms, t means some time from t to t + 1 ms.",
+    ),
+]
+RightResolution = Annotated[str | None, _data(metavar="D", help="The same, of RIGHT.")]
 LeftTemplate = Annotated[
     str | None,
     _data(

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from coincide.errors import SchemaError
 from coincide.units import TIME_LIMIT
 from spark_plugin.dataframes.columns import NOT_FINITE, literal, quoted, ticks
+from spark_plugin.worker.timestamps.around import AroundColumns
 from spark_plugin.worker.timestamps.columns import TimestampColumns
 from spark_plugin.worker.timestamps.histograms import HistogramColumns
 from spark_plugin.worker.timestamps.intervals import IntervalColumns
@@ -93,6 +94,19 @@ def _(columns: HistogramColumns) -> TimestampSql:
     return TimestampSql(f"{high} - {_LENGTH}", high, (_NUMBER, _LEAN), _NUMBER, midpoint, faults)
 
 
+@timestamp_sql.register
+def _(columns: AroundColumns) -> TimestampSql:
+    low, high = (
+        f"IF({in_range(_TIME)}, {_TIME} + {literal(end)}, {_TIME})" for end in columns.beyond
+    )
+    faults = (
+        ("null", "high IS NULL"),
+        (finiteness(columns), f"high = {literal(NOT_FINITE)}"),
+        ("range", f"NOT ({in_range('low')} AND {in_range('high')})"),
+    )
+    return TimestampSql(low, high, (), "high - low", "low + high", faults)
+
+
 @singledispatch
 def with_timestamps(columns: TimestampColumns, source: DataFrame) -> DataFrame:
     """The source, with what the SQL of its timestamps needs besides its columns."""
@@ -109,14 +123,24 @@ def _(columns: HistogramColumns, source: DataFrame) -> DataFrame:
         _LENGTH: pa.array(table.lengths),
         _LEAN: pa.array(table.leans),
     }
-    taken = [name for name in (_TIME, *templates) if name in map(str.lower, source.columns)]
-    if taken:
-        raise SchemaError(f"a column is called {taken[0]!r}, which is needed here; rename it")
+    _check_free(source, _TIME, *templates)
     frame = source.sparkSession.createDataFrame(pa.table(templates))
     label = f"CAST({quoted(columns.template)} AS STRING)"
     # As text, and in order of bytes, whatever the collation of the column.
     joined = source.join(F.broadcast(frame), F.expr(f"{label} = {_ID}"), "left")
     return joined.drop(_ID).selectExpr("*", f"{ticks(columns.scale)} AS {_TIME}")
+
+
+@with_timestamps.register
+def _(columns: AroundColumns, source: DataFrame) -> DataFrame:
+    _check_free(source, _TIME)
+    return source.selectExpr("*", f"{ticks(columns.scale)} AS {_TIME}")
+
+
+def _check_free(source: DataFrame, *names: str) -> None:
+    taken = [name for name in names if name in map(str.lower, source.columns)]
+    if taken:
+        raise SchemaError(f"a column is called {taken[0]!r}, which is needed here; rename it")
 
 
 def finiteness(columns: TimestampColumns) -> str:

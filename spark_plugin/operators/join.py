@@ -14,10 +14,10 @@ from coincide.options import Backend, CorrelateOptions, Emit, How
 from coincide.sides import SIDES
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.frames import arrow_table, offers_arrow
-from spark_plugin.worker.histograms import Histograms
 from spark_plugin.worker.join import TableJoin
 from spark_plugin.worker.reports.reports import JoinReport, check_report, tell
 from spark_plugin.worker.shifts import check_told
+from spark_plugin.worker.timestamps.names import GivenTimes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,8 +36,8 @@ def correlate(
     right: DataFrame,
     condition: TimingCondition,
     *,
-    left_time: str | Sequence[str] | Histograms = ("min_time", "max_time"),
-    right_time: str | Sequence[str] | Histograms = ("min_time", "max_time"),
+    left_time: GivenTimes = ("min_time", "max_time"),
+    right_time: GivenTimes = ("min_time", "max_time"),
     by: str | Sequence[str] = (),
     left_columns: str | Sequence[str] = ("id",),
     right_columns: str | Sequence[str] = ("id",),
@@ -65,8 +65,9 @@ def correlate(
         hand out. One side may be streaming, if the other one is broadcast and lengths are declared.
     condition : TimingCondition
         The window on T_right - T_left and the confidence that it must reach.
-    left_time, right_time : str, (str, str) or Histograms
-        The min and max column of the interval timestamps; one name for exact instants; or
+    left_time, right_time : str, (str, str), Around or Histograms
+        The min and max column of the interval timestamps; one name for exact instants;
+        ``around("t", "10ms")``, ``resolution("t", "1ms")``; or
         ``histograms("seen_at", template="device", templates=table)``.
     by : str or sequence of str
         Columns that must be equal on both sides. A null equals nothing.
@@ -146,8 +147,8 @@ def correlate_tables(
     right: Any,
     condition: TimingCondition,
     *,
-    left_time: str | Sequence[str] | Histograms = ("min_time", "max_time"),
-    right_time: str | Sequence[str] | Histograms = ("min_time", "max_time"),
+    left_time: GivenTimes = ("min_time", "max_time"),
+    right_time: GivenTimes = ("min_time", "max_time"),
     by: str | Sequence[str] = (),
     left_columns: str | Sequence[str] = ("id",),
     right_columns: str | Sequence[str] = ("id",),
@@ -169,9 +170,8 @@ def correlate_tables(
         Tables of pandas, Polars, DuckDB and others; a stream that can be read but once is read once.
         Events: time columns (timestamps, integers or floats), key columns, columns to hand out.
     condition : TimingCondition
-    left_time, right_time : str, (str, str) or Histograms
-        The min and max column of the interval timestamps; one name for exact instants; or
-        ``histograms("seen_at", template="device", templates=table)``.
+    left_time, right_time : str, (str, str), Around or Histograms
+        As of `coincide.correlate`.
     by : str or sequence of str
         Columns that must be equal on both sides.
     left_columns, right_columns : str or sequence of str

@@ -13,10 +13,14 @@ from coincide.units import Tick
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of
 from spark_plugin.worker.backends.choice import check_backend
 from spark_plugin.worker.emission.spec import JoinSpec, check_emission, hands_out_partners
-from spark_plugin.worker.histograms import Histograms
 from spark_plugin.worker.shifts import Shifts, check_shifts
 from spark_plugin.worker.timestamps.columns import TimestampColumns
-from spark_plugin.worker.timestamps.names import TimestampNames, all_columns, timestamp_names
+from spark_plugin.worker.timestamps.names import (
+    GivenTimes,
+    TimestampNames,
+    all_columns,
+    timestamp_names,
+)
 
 Names = str | Sequence[str]
 
@@ -36,8 +40,8 @@ class JoinArguments:
     """
 
     condition: TimingCondition
-    left_time: Names | Histograms = ("min_time", "max_time")
-    right_time: Names | Histograms = ("min_time", "max_time")
+    left_time: GivenTimes = ("min_time", "max_time")
+    right_time: GivenTimes = ("min_time", "max_time")
     by: Names = ()
     left_columns: Names = ("id",)
     right_columns: Names = ("id",)

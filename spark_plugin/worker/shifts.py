@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from coincide.cause_and_effect.limits import UNBOUNDED
 from coincide.errors import ConditionError, brief
-from coincide.units import TIME_LIMIT, Duration, Tick, parse_duration
+from coincide.units import TIME_LIMIT, Duration, Tick, plain, size_of
 from coincide.warnings import ShortShiftsWarning
 from spark_plugin.worker.arrow.time_words import length_words
 from spark_plugin.worker.emission.spec import AnySpec
@@ -34,10 +34,7 @@ def check_shifts(given: object) -> None:
     if not given:
         raise ConditionError(f"shifts is empty; give some, such as {_EXAMPLE}, or leave it out")
     for each in given:
-        if isinstance(each, str):
-            parse_duration(each)
-        else:
-            Tick().count(each)
+        size_of(each)
 
 
 def check_told(shifts: object, report: object) -> None:
@@ -66,7 +63,7 @@ class ShiftPlan:
     tick : Tick
     """
 
-    given: tuple[Duration, ...]
+    given: tuple[int | str, ...]
     specs: tuple[AnySpec, ...]
     tick: Tick
 
@@ -95,7 +92,7 @@ class ShiftPlan:
                 raise ConditionError(
                     f"shifts has {words!r} twice (the first is {first!r}); leave one out"
                 )
-        return cls(tuple(given), tuple(spec.moved(size) for size in ticks), tick)
+        return cls(tuple(map(plain, given)), tuple(spec.moved(size) for size in ticks), tick)
 
     def counted(self, counts: Sequence[int]) -> AccidentalPairs:
         """What the joins have counted."""

@@ -11,7 +11,9 @@ from coincide.options import CorrelateOptions
 from coincide.predicates import Within, mutual_deadline, within
 from coincide.units import Duration
 from spark_plugin.worker.arguments import JoinArguments
-from spark_plugin.worker.histograms import Histograms, histograms
+from spark_plugin.worker.clocks import around, resolution
+from spark_plugin.worker.histograms import histograms
+from spark_plugin.worker.timestamps.names import GivenTimes
 
 UNSET = "name something, or leave the option out (is a variable of the shell unset?)"
 
@@ -85,25 +87,52 @@ def shifts(words: Sequence[str] | None) -> list[Duration] | None:
     return None if words is None else [duration(word) for word in names("--shifts", words)]
 
 
-def _timestamps(side: str, words: dict[str, Any]) -> tuple[str, str] | Histograms:
-    """Intervals, or histograms where a side has templates."""
+def _timestamps(side: str, words: dict[str, Any]) -> GivenTimes:
+    """Intervals of two columns; about the stamps of one; or histograms where a side has templates."""
     option, time = f"--{side}-time", words[f"{side}_time"]
-    template, templates = words[f"{side}_template"], words[f"{side}_templates"]
-    if template is None and templates is None:
+    said = {
+        name: words[f"{side}_{name}"] for name in ("around", "resolution", "template", "templates")
+    }
+    given = [name for name, word in said.items() if word is not None]
+    if not given:
         return _times(option, time)
-    if template is None or templates is None:
-        lacking = f"--{side}-template" + ("" if template is None else "s")
+    if set(given) == {"template", "templates"}:
+        return histograms(_stamps(option, time, "template"), **{k: said[k] for k in given})
+    if len(given) > 1:
+        listed = " and ".join(f"--{side}-{name}" for name in given)
+        raise ConditionError(f"{listed} say different things of the same timestamps; leave out one")
+    (name,) = given
+    if name.startswith("template"):
+        lacking = f"--{side}-template" + ("s" if name == "template" else "")
         raise ConditionError(
             f"histograms need both --{side}-template COLUMN and --{side}-templates FILE; {lacking} is"
             " missing"
         )
-    columns = names(option, [time])
+    column, text = _stamps(option, time, name), said[name]
+    if name == "resolution":
+        return resolution(column, duration(text))
+    before, after = _ends(f"--{side}-around", text)
+    return around(column, before=before, after=after)
+
+
+def _stamps(option: str, text: str, other: str) -> str:
+    """The one column of stamps."""
+    columns = names(option, [text])
     if len(columns) != 1:
+        side = option.removesuffix("-time")
         raise ConditionError(
-            f"with --{side}-template, {option} takes the one column of the times at which events were"
-            f" seen; found {time!r}"
+            f"with {side}-{other}, {option} takes the one column of the times at which events were"
+            f" seen; found {text!r}"
         )
-    return histograms(columns[0], template=template, templates=templates)
+    return columns[0]
+
+
+def _ends(option: str, text: str) -> tuple[Duration, Duration]:
+    """How far before and after: one duration for both, or two."""
+    parts = [duration(part) for part in text.split(",")]
+    if len(parts) > 2 or "" in parts:
+        raise ConditionError(f"{option} takes a duration, or BEFORE,AFTER; found {text!r}")
+    return parts[0], parts[-1]
 
 
 def _times(option: str, text: str) -> tuple[str, str]:

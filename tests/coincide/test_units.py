@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from coincide.errors import ConditionError
-from coincide.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, Tick, parse_duration, unit_name
+from coincide.predicates import within
+from coincide.units import (
+    NANOSECONDS_PER_UNIT,
+    TIME_LIMIT,
+    Tick,
+    parse_duration,
+    plain,
+    size_of,
+    unit_name,
+)
 
 
 @pytest.mark.parametrize(
@@ -32,6 +44,11 @@ from coincide.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, Tick, parse_duratio
         ("5.s", 5 * 10**9),
         ("-0s", 0),
         ("0.1ns", Fraction(1, 10)),
+        ("1h30m", 5400 * 10**9),
+        ("-1h 30 min 0.5s", -5_400_500_000_000),
+        ("5 minutes", 300 * 10**9),
+        ("1 hour 1 second 2 milliseconds 3 microseconds 4 nanoseconds", 3_601_002_003_004),
+        ("2days", 2 * 86400 * 10**9),
     ],
 )
 def test_durations_are_read_exactly(text: str, nanoseconds: Fraction) -> None:
@@ -39,7 +56,7 @@ def test_durations_are_read_exactly(text: str, nanoseconds: Fraction) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "5", "ms", "five ms", "1e3ms", "--5s", "5 s s", "nans", "1,5s"]
+    "text", ["", "5", "ms", "five ms", "1e3", "--5s", "5 s s", "1h-5min", "nans", "1,5s"]
 )
 def test_unreadable_durations(text: str) -> None:
     with pytest.raises(ConditionError, match="cannot read the duration"):
@@ -104,9 +121,9 @@ def test_count(unit: str | None, duration: int | str, ticks: int) -> None:
         ("us", "1ns", "not a whole number"),
         ("s", "1.5s", "not a whole number"),
         (None, "5ms", "unknown unit"),
-        ("us", 0.5, "int .ticks. or a string"),
-        ("us", True, "int .ticks. or a string"),
-        ("us", None, "int .ticks. or a string"),
+        ("us", 0.5, "an int .ticks., a string such as '500ms', or a timedelta"),
+        ("us", True, "an int .ticks., a string such as '500ms', or a timedelta"),
+        ("us", None, "an int .ticks., a string such as '500ms', or a timedelta"),
         ("us", TIME_LIMIT, "below 2\\^61"),
         ("us", -TIME_LIMIT, "below 2\\^61"),
         ("ns", "1000000d", "below 2\\^61"),
@@ -120,3 +137,29 @@ def test_refused_durations(unit: str | None, duration: object, message: str) -> 
 @given(st.integers(1 - TIME_LIMIT, TIME_LIMIT - 1), st.sampled_from(list(NANOSECONDS_PER_UNIT)))
 def test_text_and_number_agree(ticks: int, unit: str) -> None:
     assert Tick(unit).count(f"{ticks}{unit}") == Tick(unit).count(ticks) == ticks
+
+
+@pytest.mark.parametrize(
+    ("given", "nanoseconds"),
+    [
+        (timedelta(milliseconds=-1.5), -1_500_000),
+        (timedelta(days=2, microseconds=1), 2 * 86400 * 10**9 + 1000),
+        (pd.Timedelta("1h 2ns"), 3_600_000_000_002),
+        (pd.Timedelta(-1, "ns"), -1),
+        (np.timedelta64(3, "W"), 21 * 86400 * 10**9),
+        (np.timedelta64(-7, "10us"), -70_000),
+    ],
+)
+def test_timedeltas_are_as_long_as_they_are(given: Any, nanoseconds: int) -> None:
+    assert Tick("ns").count(given) == nanoseconds
+    assert size_of(given) == nanoseconds
+    assert within(given, "1000h") == within(f"{nanoseconds}ns", "1000h")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [np.timedelta64("NaT"), np.timedelta64(1, "Y"), np.timedelta64(5), np.timedelta64(1, "ps")],
+)
+def test_timedeltas_of_no_known_length(given: Any) -> None:
+    with pytest.raises(ConditionError, match=r"no duration|finer than a nanosecond"):
+        plain(given)

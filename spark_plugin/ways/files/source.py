@@ -36,7 +36,8 @@ _PARQUET_MAGIC = b"PAR1"
 _FLAG = re.compile(r"--([a-z][a-z-]*)")
 _OWN = ("left", "right", "parallelism")
 _TEXTS = (
-    "left_time", "right_time", "left_template", "right_template", "left_templates",
+    "left_time", "right_time", "left_around", "right_around", "left_resolution", "right_resolution",
+    "left_template", "right_template", "left_templates",
     "right_templates", "unit", "left_unit", "right_unit", "tick", "invalid",
     "mutual_deadline", "how", "emit", "backend", "left_longest", "right_longest",
 )  # fmt: skip

@@ -235,8 +235,8 @@ def time_names(side: str, time: str | Sequence[str]) -> tuple[str, str]:
         names *= 2
     if len(names) != 2 or not all(isinstance(name, str) for name in names):
         raise ConditionError(
-            f"{side}_time must be a column name, a (min, max) pair of names, or histograms(...); found"
-            f" {time!r}"
+            f"{side}_time must be a column name, a (min, max) pair of names, around(...), resolution(...)"
+            f" or histograms(...); found {time!r}"
         )
     return names
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from coincide.cause_and_effect.condition import CausalityCondition
 from coincide.errors import ConditionError, SchemaError
 from coincide.options import Backend, CorrelateOptions, Emit, How, check_choice
-from coincide.units import Tick
+from coincide.units import Duration, Tick
 from spark_plugin.worker.arguments import check_names, names_of
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of, time_names
 from spark_plugin.worker.backends.choice import check_backend
@@ -174,7 +174,7 @@ def resolved_columns(
     places: Sequence[tuple[Coordinate, ...]],
     condition: CausalityCondition,
     options: CorrelateOptions,
-    longest: Sequence[int | str | None],
+    longest: Sequence[Duration | None],
 ) -> list[PlacedColumns]:
     """Timestamps and places of sides, of which each has two clocks, in one tick."""
     tick = resolve_tick(clocks, options)

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from spark_plugin.worker.arrow.time_columns import TimeScale, time_names
+from spark_plugin.worker.clocks import Around
 from spark_plugin.worker.histograms import Histograms
+from spark_plugin.worker.timestamps.around import AroundNames
 from spark_plugin.worker.timestamps.columns import TimestampColumns
 from spark_plugin.worker.timestamps.histograms import HistogramNames
 from spark_plugin.worker.timestamps.intervals import IntervalNames
@@ -45,7 +47,11 @@ class TimestampNames(Protocol):
         """
 
 
-def timestamp_names(side: str, given: str | Sequence[str] | Histograms) -> TimestampNames:
+GivenTimes = str | Sequence[str] | Around | Histograms
+"""What users may say of the timestamps of a side."""
+
+
+def timestamp_names(side: str, given: GivenTimes) -> TimestampNames:
     """What is meant by `left_time` or `right_time`.
 
     Raises
@@ -55,6 +61,8 @@ def timestamp_names(side: str, given: str | Sequence[str] | Histograms) -> Times
     """
     if isinstance(given, Histograms):
         return HistogramNames(given)
+    if isinstance(given, Around):
+        return AroundNames(given)
     return IntervalNames(*time_names(side, given))
 
 

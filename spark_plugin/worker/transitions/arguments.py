@@ -12,7 +12,7 @@ from coincide.options import CorrelateOptions, check_choice
 from coincide.predicates import Within
 from coincide.region_transitions.decision import DwellRule
 from coincide.region_transitions.watches import REPEATED, Repeated
-from coincide.units import Duration, Tick, parse_duration
+from coincide.units import Duration, Tick, size_of
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of
 from spark_plugin.worker.timestamps.intervals import IntervalColumns
 
@@ -124,8 +124,7 @@ class TransitionArguments:
 
 
 def _check_within(within: Duration) -> None:
-    length = parse_duration(within) if isinstance(within, str) else Tick().count(within)
-    if length < 0:
+    if size_of(within) < 0:
         raise ConditionError(
             "within is the longest dwell time of a transition and cannot be negative; found"
             f" {brief(within)}"

@@ -1,0 +1,163 @@
+"""What users know of a clock, as they name it: how far off it may be, or how coarse its stamps are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coincide.errors import ConditionError, brief
+from coincide.units import Duration, Tick, plain, size_of
+
+
+@dataclass(frozen=True)
+class Around:
+    """Timestamps of one side that are as long for all its events. Made by `around` and `resolution`.
+
+    Parameters
+    ----------
+    time : str
+        Column of the stamps.
+    before, after : int or str
+        Durations: an event was between so long before its stamp and so long after it.
+    """
+
+    time: str
+    before: int | str
+    after: int | str
+
+    def margins(self, tick: Tick) -> tuple[int, int]:
+        """Before and after, in ticks.
+
+        Raises
+        ------
+        ConditionError
+            If one is no whole number of ticks, or the event would be over before it begins.
+        """
+        before, after = tick.count(self.before), tick.count(self.after)
+        if before + after < 0:
+            raise ConditionError(
+                f"around({self.time!r}) would have events end before they begin: before is {self.before!r},"
+                f" after is {self.after!r}. A negative one must be no longer than the other"
+            )
+        return before, after
+
+
+def around(
+    time: str,
+    width: Duration | None = None,
+    *,
+    before: Duration | None = None,
+    after: Duration | None = None,
+) -> Around:
+    """Say how far off the clock of a side may be: each event was within `width` of its stamp.
+
+    Parameters
+    ----------
+    time : str
+        Column of the stamps.
+    width : int, str or timedelta, optional
+        The most by which a stamp is early or late: ``around("t", "10ms")`` is t ± 10 ms.
+    before, after : int, str or timedelta, optional
+        In place of `width` where the two differ: an event was between `before` before its stamp and
+        `after` after it; what is not given is 0. One may be negative: ``around("t", before="20ms",
+        after="-5ms")`` says that stamps are 5 to 20 ms late.
+
+    Returns
+    -------
+    Around
+        For ``left_time`` or ``right_time`` of `coincide.correlate`: uniform on the interval, which is
+        closed.
+
+    Raises
+    ------
+    ConditionError
+        If the column is no name, nothing is said, or a width is negative.
+
+    Examples
+    --------
+    >>> around("t", "10ms")
+    Around(time='t', before='10ms', after='10ms')
+    """
+    _check_name(time)
+    if width is None and before is None and after is None:
+        raise ConditionError(
+            f"around({time!r}) needs to know how far off the clock may be, such as"
+            f" around({time!r}, '10ms'); if it is exact, say {time!r} alone"
+        )
+    if width is None:
+        return _checked(
+            Around(time, *(0 if each is None else plain(each) for each in (before, after)))
+        )
+    if before is not None or after is not None:
+        raise ConditionError("around takes a width, or before and after; found both")
+    if size_of(width) < 0:
+        raise ConditionError(f"width must not be negative; found {brief(width)}")
+    return Around(time, plain(width), plain(width))
+
+
+def resolution(time: str, step: Duration) -> Around:
+    """Say how coarse the stamps of a side are: a stamp t means some time in [t, t + step].
+
+    Parameters
+    ----------
+    time : str
+        Column of the stamps, which were cut, not rounded.
+    step : int, str or timedelta
+        From one stamp to the next: ``resolution("t", "1ms")``.
+
+    Returns
+    -------
+    Around
+        As `around` with ``after=step``.
+
+    Raises
+    ------
+    ConditionError
+        If the column is no name, or the step is negative.
+
+    Examples
+    --------
+    >>> resolution("t", "1s")
+    Around(time='t', before=0, after='1s')
+    """
+    _check_name(time)
+    if size_of(step) < 0:
+        raise ConditionError(f"step must not be negative; found {brief(step)}")
+    return Around(time, 0, plain(step))
+
+
+def intervals(earliest: str, latest: str) -> tuple[str, str]:
+    """Say that two columns hold the ends of a side's timestamps; the pair of names alone does, too.
+
+    Examples
+    --------
+    >>> intervals("min_time", "max_time")
+    ('min_time', 'max_time')
+    """
+    for name in (earliest, latest):
+        _check_name(name)
+    return earliest, latest
+
+
+def instants(time: str) -> str:
+    """Say that a column holds exact times; its name alone does, too.
+
+    Examples
+    --------
+    >>> instants("t")
+    't'
+    """
+    _check_name(time)
+    return time
+
+
+def _checked(found: Around) -> Around:
+    """Refuse what ends before it begins, as far as that shows without a tick."""
+    given = found.before, found.after
+    if type(given[0]) is type(given[1]) and sum(map(size_of, given)) < 0:
+        found.margins(Tick("ns"))
+    return found
+
+
+def _check_name(given: object) -> None:
+    if not isinstance(given, str) or not given:
+        raise ConditionError(f"time must be the name of a column; found {brief(given)}")
