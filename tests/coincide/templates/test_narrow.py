@@ -115,3 +115,19 @@ def test_undecided_pairs_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(satisfaction, "narrow_rows", unsure)
     assert all_ranges(solved_times(left, right, WINDOW)) == all_ranges(want)
+
+
+@pytest.mark.parametrize("beyond", [False, True])
+def test_a_probability_at_the_threshold_itself_qualifies(beyond: bool) -> None:
+    """It is ct - 2**-50 where the earlier instant alone is in the window; the next double is below."""
+    late = 0.5 + 2.0**-50
+    late = float(np.nextafter(late, 1.0)) if beyond else late
+    left = template_table({"": Template([0, 0], [1.0])})
+    right = template_table({"": Template([0, 0, 10, 10], [1.0 - late, 0.0, late])})
+    for window, sure, tie in (
+        (Window(-20, 20, 0.5), (-20, 20), (21, 30)),
+        (Window(-2, 2, 0.5), (-2, 2), (8, 12)),
+    ):
+        found = solved_times(left, right, window).ranges(0, 0)
+        both = [(sure[0], tie[1])] if tie[0] == sure[1] + 1 else [sure, tie]
+        assert found == ([sure] if beyond else both)
