@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import pytest
 
 from coincide.condition import Window
 from coincide.templates import exact_ranges, satisfaction
-from coincide.templates.exact import exact_of
+from coincide.templates.exact import allowance, exact_of, outside
 from coincide.templates.narrow import UNSURE
 from coincide.templates.narrow_points import point_near
 from coincide.templates.satisfaction import solved_times
@@ -115,6 +115,28 @@ def test_undecided_pairs_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(satisfaction, "narrow_rows", unsure)
     assert all_ranges(solved_times(left, right, WINDOW)) == all_ranges(want)
+
+
+@pytest.mark.parametrize("half", [44, 45, 50, 89, 90, 91])
+def test_both_tails_count_up_to_the_length_of_both_templates(half: int) -> None:
+    """Of humps at both ends, of which a narrow window cuts off some on either side."""
+    humps = template_table({"": Template([0, 0, 2, 88, 90, 90], [0.3, 0.2, 0.0, 0.2, 0.3])})
+    window, own = Window(-half, half, 0.6), exact_of(humps, 0)
+    good = {s for s in range(-300, 301) if outside(own, own, s, window) <= allowance(0.6)}
+    (found,) = all_ranges(solved_times(humps, humps, window))
+    assert {s for first, last in found for s in range(first, last + 1)} == good
+    assert bool(good) == (half > 45)
+
+
+def test_a_quadratic_changes_sign_near_its_roots_alone() -> None:
+    """At an integer root too, from either side."""
+    changes = 0
+    for a, b, c in product(range(-3, 4), range(-9, 10), range(-30, 31, 2)):
+        good = [a * s * s + b * s + c <= 0 for s in range(26)]
+        cuts = {s for s in range(1, 26) if good[s] != good[s - 1]}
+        assert cuts <= set(exact_ranges._near_roots(a, b, c, 25)), (a, b, c)
+        changes += len(cuts)
+    assert changes > 1000
 
 
 @pytest.mark.parametrize("beyond", [False, True])
