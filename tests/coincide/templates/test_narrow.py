@@ -128,6 +128,20 @@ def test_both_tails_count_up_to_the_length_of_both_templates(half: int) -> None:
     assert bool(good) == (half > 45)
 
 
+@pytest.mark.parametrize("shift", [0, 3, 100_001])
+@pytest.mark.parametrize(
+    ("more", "reach"), [(0.0, 0), (-(2.0**-38), 2), (-(2.0**-36), 4), (2.0**-48, None)]
+)
+def test_the_top_of_a_probability_may_just_reach_the_threshold(
+    shift: int, more: float, reach: int | None
+) -> None:
+    """Of two intervals 2**20 long in a window half as wide P is 7/16 - (s/2**20)**2 around its top."""
+    table = template_table({"": Template([0, 1 << 20], [1.0])})
+    window = Window(shift - (1 << 18), shift + (1 << 18), 0.4375 + more)
+    found = solved_times(table, table, window).ranges(0, 0)
+    assert found == ([] if reach is None else [(shift - reach, shift + reach)])
+
+
 def test_a_quadratic_changes_sign_near_its_roots_alone() -> None:
     """At an integer root too, from either side."""
     changes = 0
