@@ -95,6 +95,23 @@ def test_pieces_of_a_pair_are_decided_as_one(monkeypatch: pytest.MonkeyPatch) ->
     assert len(asked) == 2
 
 
+@pytest.mark.parametrize("confidence", [0.1, 0.2, 0.35])
+def test_instants_that_meet_instants_make_it_jump(confidence: float) -> None:
+    """What exact arithmetic decides by stretches is what it decides one by one."""
+    rng, window, some = np.random.default_rng(1), Window(-8, 11, confidence), 0
+    for _ in range(12):
+        tables = [
+            Template(np.sort(rng.choice(np.arange(0, 90, 15), 6)).tolist(), masses.tolist())
+            for masses in rng.dirichlet(np.ones(5), 2)
+        ]
+        x, y = (exact_of(template_table({"": template}), 0) for template in tables)
+        found = exact_ranges.with_undecided(x, y, window, [(-120, 120, UNSURE)])
+        good = [s for s in range(-120, 121) if outside(x, y, s, window) <= allowance(confidence)]
+        assert [s for first, last in found for s in range(first, last + 1)] == good
+        some += bool(good)
+    assert some > 3
+
+
 def test_undecided_pairs_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     left, right = drawn(1, 5), drawn(2, 4)
     want = solved_times(left, right, WINDOW)
