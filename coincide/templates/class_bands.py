@@ -8,7 +8,7 @@ from coincide.compiled import compiled
 from coincide.shape_classes import ShapeClasses
 from coincide.templates.satisfaction_times import SatisfactionTimes
 
-_FAR = 2**62
+_FAR = np.int64(2**62)
 
 
 def class_bands(
@@ -55,23 +55,23 @@ def class_extremes(
 
 @compiled(allocates=True)
 def _extremes(table, left, right, left_leans, right_leans):
-    first, last = table[0], table[1]
+    first, last, has_gaps = table[0], table[1], table[2].size > 0
     bands = np.empty((left[0].size, right[0].size, 4), np.int64)
     for a in range(left[0].size):
         for b in range(right[0].size):
-            outer_lo, outer_hi = np.int64(_FAR), np.int64(-_FAR)
-            inner_lo, inner_hi = np.int64(-_FAR), np.int64(_FAR)
+            outer_lo, outer_hi = _FAR, -_FAR
+            inner_lo, inner_hi = -_FAR, _FAR
             for i in range(left[0][a], left[1][a] + 1):
                 for j in range(right[0][b], right[1][b] + 1):
-                    if first[i, j] > last[i, j]:
-                        inner_lo, inner_hi = np.int64(_FAR), np.int64(-_FAR)
-                        continue
-                    lean = left_leans[i] - right_leans[j]
-                    outer_lo = min(outer_lo, 2 * first[i, j] + lean)
-                    outer_hi = max(outer_hi, 2 * last[i, j] + lean)
-                    low, high = _widest(table, i, j)
-                    inner_lo = max(inner_lo, 2 * low + lean)
-                    inner_hi = min(inner_hi, 2 * high + lean)
+                    # Selections, not branches: so many pairs are looked at together.
+                    low, high = first[i, j], last[i, j]
+                    some, lean = low <= high, left_leans[i] - right_leans[j]
+                    outer_lo = min(outer_lo, 2 * low + lean if some else _FAR)
+                    outer_hi = max(outer_hi, 2 * high + lean if some else -_FAR)
+                    if has_gaps:
+                        low, high = _widest(table, i, j)
+                    inner_lo = max(inner_lo, 2 * low + lean if some else _FAR)
+                    inner_hi = min(inner_hi, 2 * high + lean if some else -_FAR)
             if outer_lo > outer_hi:
                 outer_lo, outer_hi = np.int64(0), np.int64(-1)
             if inner_lo > inner_hi:
@@ -86,8 +86,6 @@ def _widest(table, i, j):
     """The widest range of a pair, which may be taken unseen."""
     first, last, gap_starts, gap_first, gap_last = table
     low, high = first[i, j], last[i, j]
-    if gap_starts.size == 0:
-        return low, high
     pair = i * first.shape[1] + j
     best_low, best_high, start = low, low - 1, low
     for gap in range(gap_starts[pair], gap_starts[pair + 1]):

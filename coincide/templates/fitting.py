@@ -72,10 +72,10 @@ def fitted_to_delays(
     few = {name for name, values in delays.items() if values.size < fewest}
     if few and not pool:
         name = min(few)
+        others = f" (and {len(few) - 1} more such)" if len(few) > 1 else ""
         raise DataError(
-            f"template {brief(name)} has {delays[name].size} delays, fewer than {fewest} (and so have"
-            f" {len(few) - 1} others); measure more, lower fewest=, or give those the histogram of all"
-            " delays together with pool=True"
+            f"template {brief(name)} has {delays[name].size} delays, fewer than {fewest}{others}; measure"
+            " more, lower fewest=, or give those the histogram of all delays together with pool=True"
         )
     everything = np.sort(np.concatenate([np.empty(0, np.int64), *delays.values()]))
     if everything.size < fewest:

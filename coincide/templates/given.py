@@ -95,7 +95,7 @@ class Templates:
 
     def _ticks(self, name: str, edge: Edge, tick: Tick) -> int:
         if isinstance(edge, str):
-            return self._of_nanoseconds(name, parse_duration(edge), tick)
+            return self._of_nanoseconds(name, _duration(name, edge), tick)
         number = _exact(edge)
         if number is None:
             raise DataError(
@@ -118,6 +118,13 @@ class Templates:
                 " unknown unit. Give the unit of the columns, as by options=CorrelateOptions(unit='us')"
             )
         return round(nanoseconds / tick.nanoseconds)
+
+
+def _duration(name: str, edge: str) -> Fraction:
+    try:
+        return parse_duration(edge)
+    except ConditionError as error:
+        raise ConditionError(f"template {brief(name)}: {error}") from error
 
 
 def _exact(edge: object) -> Fraction | None:

@@ -38,6 +38,9 @@ _MOST_KEPT = 1 << 21
 _MOST_BYTES = 1 << 25
 """Of a table that is kept: `_MOST_KEPT` pairs without a gap."""
 
+_MOST_QUANTILE_BYTES = 1 << 23
+"""Of the quantiles that are kept, of one pair of tables: 724 templates a side."""
+
 _FEW_PAIRS = 4096
 """For so few a second thread is not worth its start."""
 
@@ -49,8 +52,8 @@ def satisfaction_times(
 ) -> SatisfactionTimes:
     """The table of a timing condition. The last ones are kept, for the next task of a process.
 
-    Another window costs a subtraction per pair, as long as it is not narrow; another confidence solves
-    the pairs anew.
+    Another window costs a subtraction per pair, as long as it is not narrow and the tables are the last
+    ones and not large; another confidence solves the pairs anew.
 
     Raises
     ------
@@ -69,7 +72,7 @@ def satisfaction_times(
 def forget() -> None:
     """Let go of the tables that are kept."""
     _kept_times.clear()
-    _kept_quantiles.cache_clear()
+    _kept_quantiles.clear()
     _length_times.cache_clear()
 
 
@@ -133,7 +136,9 @@ def tail_quantiles(
 
 
 _kept_times = KeptResults(solved_times, 4, lambda times: times.nbytes <= _MOST_BYTES)
-_kept_quantiles = lru_cache(maxsize=4)(tail_quantiles)
+_kept_quantiles = KeptResults(
+    tail_quantiles, 1, lambda both: sum(each.nbytes for each in both) <= _MOST_QUANTILE_BYTES
+)
 
 
 def _least_beyond(x: TemplateTable, y: TemplateTable, confidence: float) -> np.ndarray:

@@ -122,6 +122,12 @@ def max_time_of(rule, side, key, shape):
 def difference(rule, left_key, left_shape, right_key, right_shape):
     """The s of a pair: max_right - max_left, ticks."""
     left = left_key + rule.lean(LEFT, left_shape)
+    return difference_from(rule, left, right_key, right_shape)
+
+
+@compiled(forceinline=True)
+def difference_from(rule, left, right_key, right_shape):
+    """As `difference`, of a left event whose doubled max_time is known, half ticks."""
     return (right_key + rule.lean(RIGHT, right_shape) - left) >> 1
 
 

@@ -8,6 +8,7 @@ each other. `coincide.timestamps.mixed` has what meets intervals.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -140,8 +141,9 @@ class HistogramRule(NamedTuple):
 
     def qualifies(self, s, left, right):  # noqa: D102
         pair = left * self.right_templates + right
-        inside = self.first[pair] <= s <= self.last[pair]
-        if inside and self.gap_starts.size:
+        # Both compared, without a branch: beside a threshold it would be mispredicted at every other pair.
+        inside = (self.first[pair] <= s) & (s <= self.last[pair])
+        if self.gap_starts.size and inside:
             for gap in range(self.gap_starts[pair], self.gap_starts[pair + 1]):
                 inside &= not self.gap_first[gap] <= s <= self.gap_last[gap]
         return inside
@@ -208,7 +210,7 @@ class HistogramPairs:
         outer = self.bands(LEFT, *(_whole(table) for _, table in sides))[0, 0]
         return cheapest_classes(
             left, right, groups, _COSTS,
-            lambda side, sample, mosts: [_ends(sample, sides[side][1], most) for most in mosts],
+            lambda side, sample, mosts: _ends_of_each(sample, sides[side][1], mosts),
             lambda k1, k2: self.bands(LEFT, k1, k2),
             (int(outer[0]), int(outer[3])),
         )  # fmt: skip
@@ -259,12 +261,21 @@ def _at_most(population: Population, table: TemplateTable, most: int) -> ShapeCl
 
 def _ends(sample: np.ndarray, table: TemplateTable, most: int) -> np.ndarray:
     """The last template of each of at most so many classes, of templates of near spread."""
-    if np.unique(sample).size <= most:
-        ends = np.unique(sample)
-    else:
-        # Spreads rise with the number, but for templates that were added later.
-        rising = np.maximum.accumulate(table.spreads)
-        (tops,) = class_ends(rising[sample], [most])
-        ends = np.unique(np.searchsorted(rising, tops, side="right") - 1)
-    ends[-1] = len(table) - 1
-    return ends
+    return _ends_of_each(sample, table, [most])[0]
+
+
+def _ends_of_each(
+    sample: np.ndarray, table: TemplateTable, mosts: Sequence[int]
+) -> list[np.ndarray]:
+    """As `_ends` for each of several limits, what they share done once."""
+    occurring = np.unique(sample)
+    # Spreads rise with the number, but for templates that were added later.
+    rising = np.maximum.accumulate(table.spreads)
+    found = []
+    for most, tops in zip(mosts, class_ends(rising[sample], mosts), strict=True):
+        ends = occurring.copy()
+        if occurring.size > most:
+            ends = np.unique(np.searchsorted(rising, tops, side="right") - 1)
+        ends[-1] = len(table) - 1
+        found.append(ends)
+    return found

@@ -14,7 +14,8 @@ import numpy as np
 
 from coincide.compiled import compiled
 from coincide.copying import copy_into
-from coincide.timestamps.dispatch import difference
+from coincide.sides import LEFT
+from coincide.timestamps.dispatch import difference, difference_from
 from cpu_fallback.join.placement import group_of, new_scratch, next_group, place_run
 
 SURE, PROBED, PROBED_PAIRS = range(3)
@@ -82,8 +83,7 @@ def fill_block(
     base_out, target_out : int64 arrays, written
         One entry per match. `base_out` may be empty: then only targets are written.
     """
-    base, targets, rule = sides.base, sides.targets, sides.rule
-    scratch = new_scratch(sides.bands)
+    scratch, base = new_scratch(sides.bands), sides.base
     group, i = group_of(base, start), start
     while i < stop:
         group = next_group(base, group, i)
@@ -91,21 +91,15 @@ def fill_block(
             break
         end = place_run(sides, scratch, group, i, stop)
         for e in range(i, end):
-            at = offsets[e] - origin
+            at, full = offsets[e] - origin, offsets[e + 1] - origin
             if base_out.size:
-                base_out[at : offsets[e + 1] - origin] = base_values[e]
+                base_out[at:full] = base_values[e]
             for k2 in range(sides.bands.shape[1]):
                 first, inner, shell, last = scratch.spans[e - i, k2]
-                for t in range(first, inner):
-                    if _qualifies(rule, base, targets, e, t):
-                        target_out[at] = target_values[t]
-                        at += 1
+                at = _taken(sides, e, first, inner, target_values, target_out, at, full)
                 copy_into(target_out[at : at + shell - inner], target_values[inner:shell])
                 at += shell - inner
-                for t in range(shell, last):
-                    if _qualifies(rule, base, targets, e, t):
-                        target_out[at] = target_values[t]
-                        at += 1
+                at = _taken(sides, e, shell, last, target_values, target_out, at, full)
         i = end
 
 
@@ -192,8 +186,33 @@ def _qualified(rule, base, targets, i, start, stop):
     """How many of the targets start ... stop qualify with base event i."""
     found = np.int64(0)
     for t in range(start, stop):
-        found += _qualifies(rule, base, targets, i, t)
+        found += np.int64(_qualifies(rule, base, targets, i, t))
     return found
+
+
+@compiled(forceinline=True)
+def _taken(sides, i, start, stop, values, out, at, full):
+    """Write those of the targets start ... stop that qualify with base event i, from `at` on.
+
+    Each is written, and only those that qualify are kept: a branch would be mispredicted at every other
+    one. `full` is where the matches of the event end, as counted; what follows is not its own.
+
+    Returns
+    -------
+    int64
+        Where those written end.
+    """
+    rule, base, targets = sides.rule, sides.base, sides.targets
+    # Once for all: what is written might be what is read here, for all that the compiler knows.
+    shape = base.shapes[i]
+    own = base.keys[i] + rule.lean(LEFT, shape)
+    for t in range(start, stop):
+        if at == full:
+            break
+        out[at] = values[t]
+        s = difference_from(rule, own, targets.keys[t], targets.shapes[t])
+        at += np.int64(rule.qualifies(s, shape, targets.shapes[t]))
+    return at
 
 
 @compiled(forceinline=True)

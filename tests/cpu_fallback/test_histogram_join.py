@@ -68,6 +68,21 @@ def test_pairs_are_the_references_at_length(case: Case, classes: int | None) -> 
     check(case, classes)
 
 
+@pytest.mark.parametrize("classes", [None, 1, 8])
+def test_every_gap_between_ranges_counts(classes: int | None) -> None:
+    """Of combs of instants in a narrow window, at each s from before the first range to past the last."""
+    combs = {
+        str(teeth): Template(np.repeat(np.arange(teeth) * 20, 2), ([1.0 / teeth, 0.0] * teeth)[:-1])
+        for teeth in (2, 4, 5)
+    }
+    table = template_table(combs)
+    own, apart = np.indices((3, 301)).reshape(2, -1)
+    left = HistogramEvents(np.array([0, 0, 0]), np.arange(3), table)
+    case = Case(left, HistogramEvents(apart - 150, own, table), Window(-2, 3, 0.1))
+    assert HistogramPairs(case.window, table, table).table.gap_first.size > 20
+    check(case, classes)
+
+
 @given(cases())
 @settings(max_examples=80, deadline=None)
 def test_probabilities_and_best_partners(case: Case) -> None:

@@ -162,7 +162,7 @@ def _given(name: str, pair: object) -> GivenTemplate:
 
 
 def _read(path: Path) -> pa.Table:
-    readers = {".parquet": pq.read_table, ".csv": _read_csv}
+    readers = {".parquet": _read_parquet, ".csv": _read_csv}
     ipc = {".arrow", ".feather", ".ipc"}
     kind = path.suffix.lower()
     if kind not in readers.keys() | ipc:
@@ -177,6 +177,14 @@ def _read(path: Path) -> pa.Table:
         raise DataError(f"templates: {path} does not exist") from error
     except (pa.ArrowInvalid, OSError) as error:
         raise DataError(f"templates: {path} cannot be read: {error}") from error
+
+
+def _read_parquet(path: Path) -> pa.Table:
+    """A file as it is, columns that are there twice included, or a folder of such."""
+    if path.is_dir():
+        return pq.read_table(path)
+    with pq.ParquetFile(path) as file:
+        return file.read()
 
 
 def _read_csv(path: Path) -> pa.Table:
@@ -197,7 +205,8 @@ def _of_table(table: pa.Table, unit: str | None) -> Templates:
     for first, delays in _ROWS.items():
         if {"template", first, first.replace("lower", "upper"), "mass"} <= names:
             return _of_buckets(table, first, delays, unit)
-    raise SchemaError(f"templates: expected {LAYOUTS}; found {', '.join(table.column_names)}")
+    found = ", ".join(table.column_names) or "no column"
+    raise SchemaError(f"templates: expected {LAYOUTS}; found {found}")
 
 
 def _of_lists(table: pa.Table, edges: str, delays: bool, unit: str | None) -> Templates:

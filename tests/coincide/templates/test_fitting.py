@@ -138,8 +138,11 @@ def test_delays_by_template_and_in_any_unit() -> None:
 
 def test_too_few_delays() -> None:
     rows = pa.table({"d": [1, 2, 3, *range(50)], "k": ["few"] * 3 + ["many"] * 50})
-    with pytest.raises(DataError, match="'few' has 3 delays, fewer than 30"):
+    with pytest.raises(DataError, match="'few' has 3 delays, fewer than 30; measure more"):
         coincide.templates_from_delays(rows, delay="d", by="k")
+    both = pa.concat_tables([rows, pa.table({"d": [4], "k": ["fewer"]})])
+    with pytest.raises(DataError, match=r"'few' has 3 delays, fewer than 30 \(and 1 more such\)"):
+        coincide.templates_from_delays(both, delay="d", by="k")
     fit = coincide.templates_from_delays(rows, delay="d", by="k", pool=True)
     assert fit.templates.given["few"] != fit.templates.given["many"]
     assert fit.samples == {"few": 3, "many": 50}

@@ -107,6 +107,29 @@ def test_large_tables_are_not_kept(monkeypatch: pytest.MonkeyPatch, most_bytes: 
     forget()
 
 
+@pytest.mark.parametrize("room", [0, 1 << 23])
+def test_another_window_solves_nothing_where_quantiles_are_kept(
+    monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    forget()
+    monkeypatch.setattr(satisfaction, "_MOST_QUANTILE_BYTES", room)
+    solved, least_beyond = [], satisfaction._least_beyond
+
+    def counted(x: TemplateTable, y: TemplateTable, confidence: float) -> np.ndarray:
+        solved.append((len(x), len(y)))
+        return least_beyond(x, y, confidence)
+
+    monkeypatch.setattr(satisfaction, "_least_beyond", counted)
+    other = TABLE.only(np.arange(len(TABLE) - 1))
+    for window in (WINDOWS[0], Window(-3, 900, WINDOWS[0].confidence)):
+        satisfaction_times(TABLE, TABLE, window)
+    assert len(solved) == (2 if room else 4)
+    for left in (other, TABLE):  # the last tables alone are kept
+        satisfaction_times(left, TABLE, Window(-4, 900, WINDOWS[0].confidence))
+    assert len(solved) == (6 if room else 8)
+    forget()
+
+
 def test_streams_keep_no_table_beside_their_own() -> None:
     forget()
     numbers = LengthNumbers(WINDOWS[0], LEFT, TABLE, 10)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import pytest
 
 from coincide.condition import Window
 from coincide.templates import exact_ranges, satisfaction
-from coincide.templates.exact import exact_of
+from coincide.templates.exact import allowance, exact_of, outside
 from coincide.templates.narrow import UNSURE
 from coincide.templates.narrow_points import point_near
 from coincide.templates.satisfaction import solved_times
@@ -95,6 +95,23 @@ def test_pieces_of_a_pair_are_decided_as_one(monkeypatch: pytest.MonkeyPatch) ->
     assert len(asked) == 2
 
 
+@pytest.mark.parametrize("confidence", [0.1, 0.2, 0.35])
+def test_instants_that_meet_instants_make_it_jump(confidence: float) -> None:
+    """What exact arithmetic decides by stretches is what it decides one by one."""
+    rng, window, some = np.random.default_rng(1), Window(-8, 11, confidence), 0
+    for _ in range(12):
+        tables = [
+            Template(np.sort(rng.choice(np.arange(0, 90, 15), 6)).tolist(), masses.tolist())
+            for masses in rng.dirichlet(np.ones(5), 2)
+        ]
+        x, y = (exact_of(template_table({"": template}), 0) for template in tables)
+        found = exact_ranges.with_undecided(x, y, window, [(-120, 120, UNSURE)])
+        good = [s for s in range(-120, 121) if outside(x, y, s, window) <= allowance(confidence)]
+        assert [s for first, last in found for s in range(first, last + 1)] == good
+        some += bool(good)
+    assert some > 3
+
+
 def test_undecided_pairs_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     left, right = drawn(1, 5), drawn(2, 4)
     want = solved_times(left, right, WINDOW)
@@ -115,3 +132,55 @@ def test_undecided_pairs_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(satisfaction, "narrow_rows", unsure)
     assert all_ranges(solved_times(left, right, WINDOW)) == all_ranges(want)
+
+
+@pytest.mark.parametrize("half", [44, 45, 50, 89, 90, 91])
+def test_both_tails_count_up_to_the_length_of_both_templates(half: int) -> None:
+    """Of humps at both ends, of which a narrow window cuts off some on either side."""
+    humps = template_table({"": Template([0, 0, 2, 88, 90, 90], [0.3, 0.2, 0.0, 0.2, 0.3])})
+    window, own = Window(-half, half, 0.6), exact_of(humps, 0)
+    good = {s for s in range(-300, 301) if outside(own, own, s, window) <= allowance(0.6)}
+    (found,) = all_ranges(solved_times(humps, humps, window))
+    assert {s for first, last in found for s in range(first, last + 1)} == good
+    assert bool(good) == (half > 45)
+
+
+@pytest.mark.parametrize("shift", [0, 3, 100_001])
+@pytest.mark.parametrize(
+    ("more", "reach"), [(0.0, 0), (-(2.0**-38), 2), (-(2.0**-36), 4), (2.0**-48, None)]
+)
+def test_the_top_of_a_probability_may_just_reach_the_threshold(
+    shift: int, more: float, reach: int | None
+) -> None:
+    """Of two intervals 2**20 long in a window half as wide P is 7/16 - (s/2**20)**2 around its top."""
+    table = template_table({"": Template([0, 1 << 20], [1.0])})
+    window = Window(shift - (1 << 18), shift + (1 << 18), 0.4375 + more)
+    found = solved_times(table, table, window).ranges(0, 0)
+    assert found == ([] if reach is None else [(shift - reach, shift + reach)])
+
+
+def test_a_quadratic_changes_sign_near_its_roots_alone() -> None:
+    """At an integer root too, from either side."""
+    changes = 0
+    for a, b, c in product(range(-3, 4), range(-9, 10), range(-30, 31, 2)):
+        good = [a * s * s + b * s + c <= 0 for s in range(26)]
+        cuts = {s for s in range(1, 26) if good[s] != good[s - 1]}
+        assert cuts <= set(exact_ranges._near_roots(a, b, c, 25)), (a, b, c)
+        changes += len(cuts)
+    assert changes > 1000
+
+
+@pytest.mark.parametrize("beyond", [False, True])
+def test_a_probability_at_the_threshold_itself_qualifies(beyond: bool) -> None:
+    """It is ct - 2**-50 where the earlier instant alone is in the window; the next double is below."""
+    late = 0.5 + 2.0**-50
+    late = float(np.nextafter(late, 1.0)) if beyond else late
+    left = template_table({"": Template([0, 0], [1.0])})
+    right = template_table({"": Template([0, 0, 10, 10], [1.0 - late, 0.0, late])})
+    for window, sure, tie in (
+        (Window(-20, 20, 0.5), (-20, 20), (21, 30)),
+        (Window(-2, 2, 0.5), (-2, 2), (8, 12)),
+    ):
+        found = solved_times(left, right, window).ranges(0, 0)
+        both = [(sure[0], tie[1])] if tie[0] == sure[1] + 1 else [sure, tie]
+        assert found == ([sure] if beyond else both)

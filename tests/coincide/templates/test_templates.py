@@ -145,6 +145,8 @@ def test_units() -> None:
         templates_of({"a": (["0ms", "1ms"], [1.0])}).table(BARE)
     with pytest.raises(ConditionError, match=r"no whole number of ticks; say in which unit"):
         templates_of({"a": ([0.0, 0.5], [1.0])}).table(BARE)
+    with pytest.raises(ConditionError, match=r"template 'a': cannot read the duration '0'"):
+        templates_of({"a": (["0", "10us"], [1.0])}).table(micro)
     with pytest.raises(ConditionError, match="unknown unit"):
         templates_of(EXAMPLE, "fortnight")
     seconds = templates_of({"a": ([0, 1], [1.0])}, "s")
@@ -297,6 +299,18 @@ def test_files_that_are_refused(tmp_path: Path) -> None:
     (tmp_path / "bad.parquet").write_bytes(b"no")
     with pytest.raises(DataError, match="cannot be read"):
         templates_of(tmp_path / "bad.parquet")
+    twice = pa.Table.from_arrays(
+        [pa.array([0])] * 5, ["template", "lower", "upper", "mass", "mass"]
+    )
+    pq.write_table(twice, tmp_path / "twice.parquet")
+    with pytest.raises(SchemaError, match="2 columns called 'mass'"):
+        templates_of(tmp_path / "twice.parquet")
+    folder = tmp_path / "folder.parquet"  # as Spark writes
+    folder.mkdir()
+    with pytest.raises(SchemaError, match="found no column"):
+        templates_of(folder)
+    pq.write_table(in_rows(), folder / "part-0.parquet")
+    assert content(templates_of(folder).table(BARE)) == EXPECTED
     with pytest.raises(DataError, match="table of templates is empty"):
         templates_of({})
     with pytest.raises(ConditionError, match="name of a column"):

@@ -22,6 +22,8 @@ from coincide import (
     CorrelateOptions,
     TimingCondition,
     border_crossings,
+    correlate_tables,
+    histograms,
     transitions,
     within,
 )
@@ -76,6 +78,14 @@ BROADCASTS: dict[str, dict] = {
     }.items()
     for name, case in CASES.items()
     if name in names
+}
+_DEVICES = histograms(
+    "low", template="station",
+    templates={"a": ([0, 40, 90], [0.7, 0.3]), "b": ([0, 20, 20, 60], [0.2, 0.5, 0.3])},
+)  # fmt: skip
+HISTOGRAMS: dict[str, dict] = {
+    "histograms": {"left_time": _DEVICES, "right_time": _DEVICES},
+    "histograms and intervals": {"left_time": _DEVICES, "right_time": ("low", "high")},
 }
 _HAND_OVER, _ALL = {"MapInArrowExec"}, {"MapInArrowExec", "UnionExec", "ShuffleExchangeExec"}
 CROSSING: dict[str, tuple[dict, set[str]]] = {
@@ -146,13 +156,15 @@ def run(folder: str) -> None:
     to_arrow = DataFrame.toArrow
     DataFrame.toArrow = lambda self: collected.append(self) or to_arrow(self)
     crossing = {name: {**INTEGERS, **case} for name, (case, _) in CROSSING.items()}
-    for name, case in {**CASES, **BROADCASTS, **crossing}.items():
+    for name, case in {**CASES, **BROADCASTS, **HISTOGRAMS, **crossing}.items():
         given = {"options": MICROSECONDS, **case}
         given["options"] = CorrelateOptions(**{"way": "exchange", **given["options"]})
         planned = plan_correlation(left, right, CONDITION, **given)
         reports[name] = report(planned.dataframe)
         if name == "slices":
             reports["exact"] = planned.dataframe.count()
+        if name in HISTOGRAMS:
+            reports[f"{name}, pairs"] = planned.dataframe.count()
     reports[LOOK] = report(collected[0])
     reports |= by_stream(left, report)
     reports["settings"] = known_settings(spark)
@@ -341,6 +353,20 @@ def test_wall_clocks_stay_on_the_cpu_until_they_are_ticks(reports: dict) -> None
 @pytest.mark.parametrize("name", CROSSING)
 def test_types_that_do_not_cross_keep_the_hand_over_on_the_cpu(reports: dict, name: str) -> None:
     assert set(not_on_gpu(reports[name])) == CROSSING[name][1]
+
+
+@pytest.mark.parametrize("name", HISTOGRAMS)
+def test_events_meet_their_templates_on_the_gpu(reports: dict, name: str) -> None:
+    """Only the table of templates comes from the driver."""
+    assert not_on_gpu(reports[name]) == {}
+    assert bridged(reports[name]) == {"LocalTableScanExec"}
+    named = [found.name for found in operators(reports[name])]
+    of_templates = sum(time is _DEVICES for time in HISTOGRAMS[name].values())
+    assert named.count("BroadcastHashJoinExec") == of_templates
+    pairs = correlate_tables(
+        events(), events(), CONDITION, **HISTOGRAMS[name], options=CorrelateOptions(**MICROSECONDS)
+    )
+    assert reports[f"{name}, pairs"] == pairs.num_rows > 0
 
 
 def test_the_join_runs_with_the_accelerator_loaded(reports: dict) -> None:

@@ -29,6 +29,8 @@ from coincide import (
     within,
 )
 from tests.helpers.border_tables import NAMES, random_queries, random_readings
+from tests.helpers.histogram_tables import by_device, random_templates
+from tests.helpers.histogram_tables import events as histogram_events
 from tests.helpers.places import ROOT
 
 pytest.importorskip(
@@ -76,6 +78,11 @@ def events(seed: int, n: int = 500) -> pa.Table:
 
 
 SIDES = events(1), events(2)
+DEVICES = histogram_events(1, 500), histogram_events(2, 500)
+TEMPLATES: dict[str, Any] = {
+    "left_time": by_device(random_templates(1)), "right_time": by_device(random_templates(2)),
+    "by": "place",
+}  # fmt: skip
 
 
 # The client, in a process of its own: what it finds is compared here
@@ -171,6 +178,15 @@ class Client:
         frame, queries = map(self.spark.createDataFrame, (READINGS, QUERIES))
         return rows_of(transitions(border_crossings(frame, queries, **BORDERS), **DWELL).toArrow())
 
+    def histograms(self) -> Any:
+        """By an exchange, and with a side that travels with the plan."""
+        from coincide import correlate
+
+        frames = [self.spark.createDataFrame(table) for table in DEVICES]
+        ways = [CorrelateOptions(way=way) for way in ("exchange", "broadcast-right")]
+        found = [correlate(*frames, CONDITION, **TEMPLATES, options=way) for way in ways]
+        return [rows_of(frame.toArrow()) for frame in found]
+
     def too_many_queries(self) -> Any:
         from coincide import border_crossings
 
@@ -216,7 +232,7 @@ class Client:
 
 WORKS = (
     *("direct", "direct_into_files", "exchange_into_files", "data_source", "command"),
-    *("a_side_by_itself", "crossings", "dwell_times"),
+    *("a_side_by_itself", "crossings", "dwell_times", "histograms"),
 )
 REFUSALS = {
     "a_side_as_asked": ["ConditionError", "it travels with the plan, of which the server takes"],
@@ -350,6 +366,12 @@ def test_crossings_and_transitions(answered: dict[str, Any]) -> None:
     crossings = border_crossing_tables(READINGS, QUERIES, **BORDERS)
     assert answered["crossings"] == [rows_of(crossings), crossings.num_rows]
     assert answered["dwell_times"] == rows_of(transition_tables(crossings, **DWELL))
+
+
+def test_histogram_timestamps(answered: dict[str, Any]) -> None:
+    wanted = rows_of(correlate_tables(*DEVICES, CONDITION, **TEMPLATES))
+    assert len(wanted) > 1000
+    assert answered["histograms"] == [wanted, wanted]
 
 
 @pytest.mark.parametrize("name", REFUSALS)

@@ -36,6 +36,7 @@ from spark_plugin.worker.borders.task import CrossingTask
 from spark_plugin.worker.transitions.task import TransitionTask
 from spark_plugin.worker.wire.counting import CountingTask
 from tests.helpers.border_tables import NAMES, random_queries, random_readings, sorted_rows
+from tests.helpers.histogram_tables import by_device, events, random_templates
 from tests.helpers.joins import join_files
 from tests.helpers.places import ROOT
 
@@ -45,6 +46,9 @@ QUERIES = random_queries(4, pa.array(range(20)))
 BORDERS: dict[str, Any] = {**NAMES, "values": "x"}
 DWELL: dict[str, Any] = {
     "within": 3000, "confidence": 0.6, "query": "query", "stream": "stream",
+}  # fmt: skip
+TEMPLATES: dict[str, Any] = {
+    "left_time": by_device(random_templates(1)), "right_time": by_device(random_templates(2)),
 }  # fmt: skip
 MARKER = "COINCIDE_TEST_MARKER"
 MASTERS = ["local-cluster[2,1,1024]", "local[2,4]"]
@@ -75,6 +79,10 @@ class DyingSliceTask(Dying, SliceTask):
     """Of an exchange."""
 
 
+class DyingHistogramTask(Dying, SliceTask):
+    """Of an exchange of events with templates."""
+
+
 class DyingBroadcastTask(Dying, BroadcastTask):
     """Of a broadcast."""
 
@@ -101,6 +109,11 @@ class DiesAfterWriting(FileTask):
             marker.write_text(report.path)
             os.kill(os.getpid(), signal.SIGKILL)
         return report
+
+
+def pairs_of(table: pa.Table) -> list[list[int]]:
+    """Rows in order."""
+    return sorted(map(list, zip(*(table[n].to_pylist() for n in table.column_names), strict=True)))
 
 
 def run(master: str) -> None:
@@ -139,6 +152,13 @@ def run(master: str) -> None:
             "counted": planned.counters().pairs,
             "slices": planned.slices,
         }
+    exchange.SliceTask = DyingHistogramTask  # type: ignore[misc]
+    answer["histograms"] = pairs_of(
+        plan_correlation(
+            *(spark.createDataFrame(events(seed, 900)) for seed in (1, 2)), CONDITION, **TEMPLATES,
+            options=CorrelateOptions(way="exchange", slices=4, batch_pairs=50),
+        ).dataframe.toArrow()
+    )  # fmt: skip
     report = BorderReport()
     options = BorderOptions(batch_events=50)
     readings = spark.createDataFrame(READINGS)
@@ -170,7 +190,7 @@ def test_a_killed_worker_changes_nothing(master: str, java_home: str, tmp_path: 
         text=True, timeout=240, check=False,
     )  # fmt: skip
     assert finished.returncode == 0, finished.stderr[-3000:]
-    for task in ("Slice", "Broadcast", "Partial", "Crossing", "Transition"):
+    for task in ("Slice", "Histogram", "Broadcast", "Partial", "Crossing", "Transition"):
         assert int((tmp_path / f"killed-Dying{task}Task").read_text()) > 0
     told = next(line for line in finished.stdout.splitlines() if line.startswith("answer "))
     answer = json.loads(told.removeprefix("answer "))
@@ -180,6 +200,11 @@ def test_a_killed_worker_changes_nothing(master: str, java_home: str, tmp_path: 
     for way, slices in (("exchange", 4), ("broadcast", None), ("two steps", None)):
         assert [tuple(pair) for pair in answer[way]["pairs"]] == pairs
         assert (answer[way]["counted"], answer[way]["slices"]) == (len(pairs), slices)
+    of_templates = pairs_of(
+        correlate_tables(events(1, 900), events(2, 900), CONDITION, **TEMPLATES)
+    )
+    assert len(of_templates) > 5000
+    assert answer["histograms"] == of_templates
     crossings = border_crossing_tables(READINGS, QUERIES, **BORDERS)
     assert answer["crossings"] == [sorted_rows(crossings), crossings.num_rows]
     assert answer["transitions"] == sorted_rows(transition_tables(crossings, **DWELL))

@@ -30,6 +30,7 @@ from tests.helpers.histogram_tables import (
     spoiled,
     with_ends,
 )
+from tests.helpers.joins import plan_correlation
 
 pytestmark = pytest.mark.spark
 
@@ -57,6 +58,25 @@ def test_as_in_one_process(spark: SparkSession, name: str) -> None:
     found = correlate(left, right, CONDITION, **asked, options=CorrelateOptions(**options))
     assert in_order(found.toArrow()) == in_order(want)
     assert want.num_rows
+
+
+def test_a_dealt_join_and_its_mirror_image_are_the_same_pairs(spark: SparkSession) -> None:
+    """Sides swapped, and the window turned round."""
+    options = CorrelateOptions(way="exchange", slice_rows=60, max_replication=1.0)
+    mine, theirs, found = BOTH["left_time"], BOTH["right_time"], {}
+    for sides, names, times, window in (
+        ((LEFT, RIGHT), ("left_id", "right_id"), (mine, theirs), (-30, 50)),
+        ((RIGHT, LEFT), ("right_id", "left_id"), (theirs, mine), (-50, 30)),
+    ):
+        planned = plan_correlation(
+            *map(spark.createDataFrame, sides), TimingCondition(within(*window), 0.55),
+            left_time=times[0], right_time=times[1], by="place", options=options,
+        )  # fmt: skip
+        assert planned.plan.deals_right
+        rows = planned.dataframe.toArrow()
+        found[window] = sorted(zip(*(rows[name].to_pylist() for name in names), strict=True))
+    assert found[-30, 50] == found[-50, 30]
+    assert len(found[-30, 50]) == correlate_tables(LEFT, RIGHT, CONDITION, **BOTH).num_rows > 500
 
 
 def mirrored() -> tuple[pa.Table, pa.Table, pa.Table]:

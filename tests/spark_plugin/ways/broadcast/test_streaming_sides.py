@@ -18,6 +18,13 @@ from coincide import (
     correlate_tables,
     within,
 )
+from tests.helpers.histogram_tables import (
+    by_device,
+    events,
+    in_order,
+    random_templates,
+    with_ends,
+)
 from tests.spark_plugin.ways.files.test_direct_join import stream
 
 pytestmark = pytest.mark.spark
@@ -25,17 +32,24 @@ CONDITION = TimingCondition(within(-300, 100), 0.7)
 TABLES = {"left": stream(900, 1), "right": stream(600, 2)}
 LENGTHS: dict[str, Any] = {"left_longest": 200, "right_longest": 200}
 BATCHES = 3
+SCHEMA = "id bigint, min_time bigint, max_time bigint"
 
 
-def streaming(spark: SparkSession, folder: Path, side: str) -> DataFrame:
+def streaming(
+    spark: SparkSession,
+    folder: Path,
+    side: str,
+    table: pa.Table | None = None,
+    schema: str = SCHEMA,
+) -> DataFrame:
     """A side as a stream of files, each a micro-batch."""
-    table = TABLES[side]
+    table = TABLES[side] if table is None else table
     folder = folder / side
     folder.mkdir()
     rows = table.num_rows // BATCHES
     for i in range(BATCHES):
         pq.write_table(table.slice(i * rows, rows), folder / f"{i}.parquet")
-    reader = spark.readStream.schema("id bigint, min_time bigint, max_time bigint")
+    reader = spark.readStream.schema(schema)
     return reader.option("maxFilesPerTrigger", 1).parquet(str(folder))
 
 
@@ -44,6 +58,15 @@ def sides(spark: SparkSession, folder: Path, *streams: str) -> list[DataFrame]:
         streaming(spark, folder, side) if side in streams else spark.createDataFrame(TABLES[side])
         for side in TABLES
     ]
+
+
+def streamed(found: DataFrame, name: str) -> pa.Table:
+    """All that a streaming query finds, in as many micro-batches as there are files."""
+    writer = found.writeStream.format("memory").queryName(name).outputMode("append")
+    query = writer.trigger(availableNow=True).start()
+    assert query.awaitTermination(120)
+    assert sum(progress["numInputRows"] > 0 for progress in query.recentProgress) == BATCHES
+    return found.sparkSession.table(name).toArrow()
 
 
 def rows_of(table: pa.Table) -> list[str]:
@@ -71,14 +94,28 @@ def test_a_stream_and_a_static_side_that_goes_to_every_worker(
     options = CorrelateOptions(way=f"broadcast-{static}", **LENGTHS)
     shape = {"how": how, "emit": emit}
     found = correlate(*sides(spark, tmp_path, stream_side), CONDITION, options=options, **shape)
-    name = f"found_{stream_side}_{how}_{emit}"
-    writer = found.writeStream.format("memory").queryName(name).outputMode("append")
-    query = writer.trigger(availableNow=True).start()
-    assert query.awaitTermination(120)
-    assert sum(progress["numInputRows"] > 0 for progress in query.recentProgress) == BATCHES
     expected = correlate_tables(TABLES["left"], TABLES["right"], CONDITION, **shape)
     assert expected.num_rows
-    assert rows_of(spark.table(name).toArrow()) == rows_of(expected)
+    assert rows_of(streamed(found, f"found_{stream_side}_{how}_{emit}")) == rows_of(expected)
+
+
+def test_a_stream_of_events_with_templates(spark: SparkSession, tmp_path: Path) -> None:
+    """What a template reaches is known of the stream: no length is to be declared."""
+    tables = {"left": events(1, 300), "right": with_ends(events(2, 300))}
+    given: dict[str, Any] = {
+        "left_time": by_device(random_templates(1)), "right_time": ("min_time", "seen_at"),
+        "by": "place", "how": "left", "emit": "best", "probability": True,
+    }  # fmt: skip
+    condition = TimingCondition(within(-30, 50), 0.55)
+    schema = "id bigint, device string, seen_at bigint, place string"
+    found = correlate(
+        streaming(spark, tmp_path, "left", tables["left"], schema),
+        spark.createDataFrame(tables["right"]), condition, **given,
+        options=CorrelateOptions(way="broadcast-right", right_longest=200),
+    )  # fmt: skip
+    expected = correlate_tables(tables["left"], tables["right"], condition, **given)
+    assert expected["right_id"].null_count < expected.num_rows
+    assert in_order(streamed(found, "found_templates")) == in_order(expected)
 
 
 @pytest.mark.parametrize(
