@@ -30,6 +30,21 @@ CauseTime = Annotated[
 EffectTime = Annotated[
     str | None, _data(metavar="COLUMN", help="The same, of EFFECTS. Default: as of CAUSES.")
 ]
+CauseAround = Annotated[
+    str | None,
+    _data(
+        metavar="D", help="How far off the clock of CAUSES may be, such as 10ms, or BEFORE,AFTER."
+    ),
+]
+EffectAround = Annotated[str | None, _data(metavar="D", help="The same, of EFFECTS.")]
+CauseResolution = Annotated[
+    str | None,
+    _data(
+        metavar="D",
+        help="How coarse the stamps of CAUSES are: with 1ms, t means some time from t to t + 1 ms.",
+    ),
+]
+EffectResolution = Annotated[str | None, _data(metavar="D", help="The same, of EFFECTS.")]
 CausePlace = Annotated[
     list[str] | None,
     _data(

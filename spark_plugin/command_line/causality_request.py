@@ -24,7 +24,8 @@ from coincide.units import Tick
 from spark_plugin.command_line.requests import EventRequest, checked
 from spark_plugin.worker.causality.arguments import CAUSE_AND_EFFECT, EVENT, CausalityArguments
 from spark_plugin.worker.causality.places import Coordinate
-from spark_plugin.worker.words import duration, names, numbers, shifts
+from spark_plugin.worker.timestamps.names import GivenTimes
+from spark_plugin.worker.words import clock, duration, names, numbers, shifts
 
 _WAYS = ("auto", "broadcast", "broadcast-left", "broadcast-right", "exchange")
 _OPTIONS = ("unit", "tick", "invalid", "way", "slices", "batch_pairs", "threads")
@@ -88,7 +89,7 @@ def causality_request(**words: Any) -> CausalityRequest:
     for side in CAUSE_AND_EFFECT:
         # Of effects as of causes, unless it is said.
         time, place = words[f"{side}_time"], words[f"{side}_place"]
-        own[f"{side}_time"] = _times(side, words["cause_time"] if time is None else time)
+        own[f"{side}_time"] = _times(side, words["cause_time"] if time is None else time, words)
         place = words["cause_place"] if place is None else place
         own[f"{side}_place"] = _place(f"--{side}-place", place)
         columns = words[f"{side}_columns"]
@@ -190,7 +191,17 @@ def _space(words: dict[str, Any]) -> Space:
     return Sphere(EARTH_KM if radius is None else radius)
 
 
-def _times(side: str, text: str) -> list[str]:
+def _times(side: str, text: str, words: dict[str, Any]) -> GivenTimes:
+    """Names of columns, or what is known of the clock of one; of one stream it is said of causes."""
+    known = words[f"{side}_around"], words[f"{side}_resolution"]
+    if (
+        side == "effect"
+        and words["effects"] is None
+        and (words["effect_time"], *known) == (None,) * 3
+    ):
+        return _times("cause", text, words)
+    if known != (None, None):
+        return clock(side, text, *known)
     found = names(f"--{side}-time", [text])
     if len(found) > 2:
         raise ConditionError(

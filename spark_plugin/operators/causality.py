@@ -12,13 +12,13 @@ from coincide.errors import ConditionError, SchemaError
 from coincide.options import Backend, CorrelateOptions, Emit, How
 from spark_plugin.worker.arguments import names_of
 from spark_plugin.worker.arrow.frames import arrow_table, offers_arrow
-from spark_plugin.worker.arrow.time_columns import time_names
 from spark_plugin.worker.causality.arguments import EVENT, CausalityArguments, Place
 from spark_plugin.worker.causality.clusters import ClusterArguments, cluster_table
 from spark_plugin.worker.causality.join import TableCausality
 from spark_plugin.worker.causality.places import names_of_coordinates
 from spark_plugin.worker.reports.reports import JoinReport, check_report, tell
 from spark_plugin.worker.shifts import check_told
+from spark_plugin.worker.timestamps.names import GivenTimes, timestamp_names
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -29,8 +29,8 @@ def causality(
     effects: DataFrame | None,
     condition: CausalityCondition,
     *,
-    cause_time: str | Sequence[str] = "time",
-    effect_time: str | Sequence[str] = "time",
+    cause_time: GivenTimes = "time",
+    effect_time: GivenTimes = "time",
     cause_place: Place = (),
     effect_place: Place = (),
     by: str | Sequence[str] = (),
@@ -127,8 +127,8 @@ def causality_tables(
     effects: Any | None,
     condition: CausalityCondition,
     *,
-    cause_time: str | Sequence[str] = "time",
-    effect_time: str | Sequence[str] = "time",
+    cause_time: GivenTimes = "time",
+    effect_time: GivenTimes = "time",
     cause_place: Place = (),
     effect_place: Place = (),
     by: str | Sequence[str] = (),
@@ -155,7 +155,7 @@ def causality_tables(
         None: `causes` are one stream. Of two of its events the earlier is the cause, and of
         simultaneous ones the one in the lower row.
     condition : CausalityCondition
-    cause_time, effect_time : str or (str, str)
+    cause_time, effect_time : str, (str, str) or Around
         One column of exact instants, or the min and max column of interval timestamps.
     cause_place, effect_place : sequence of str and float
         The coordinates, in the order of the condition's space: columns, or numbers that hold for every
@@ -233,7 +233,7 @@ def clusters(
     events: Any,
     condition: CausalityCondition,
     *,
-    time: str | Sequence[str] = "time",
+    time: GivenTimes = "time",
     place: Place = (),
     by: str | Sequence[str] = (),
     columns: str | Sequence[str] = ("id",),
@@ -279,7 +279,7 @@ def clusters(
     check_report(report)
     arguments = ClusterArguments(condition, time, place, by, columns, options)
     names = [*names_of_coordinates(arguments.coordinates), *names_of(by), *names_of(columns)]
-    table = _table(EVENT, events, [*time_names(EVENT, arguments.time), *names])
+    table = _table(EVENT, events, [*timestamp_names(EVENT, arguments.time).clocks, *names])
     found, summary = cluster_table(table, arguments)
     tell(summary, report)
     return found

@@ -13,6 +13,7 @@ from spark_plugin.dataframes.causality.places import check_spark_coordinates
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.evidence import FrameEvidence
 from spark_plugin.dataframes.output_columns import ResultColumns
+from spark_plugin.dataframes.timestamps import with_timestamps
 from spark_plugin.ways.correlation import BATCH_PAIRS, Correlation, planned_join
 from spark_plugin.ways.shifts import accidental_pairs, plan_shifts
 from spark_plugin.worker.arrow.schemas import check_keys
@@ -82,7 +83,12 @@ def event_frames(
             frames.field_of(source, side, name)
     left, right = (
         EventFrame(
-            side, source, times, keys, own, identity=handed_out if arguments.is_one_stream else []
+            side,
+            with_timestamps(times, source),
+            times,
+            keys,
+            own,
+            identity=handed_out if arguments.is_one_stream else [],
         )
         for side, source, times, own in zip(
             get_args(SideName), sources, columns, payload, strict=True

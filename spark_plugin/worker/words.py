@@ -11,7 +11,7 @@ from coincide.options import CorrelateOptions
 from coincide.predicates import Within, mutual_deadline, within
 from coincide.units import Duration
 from spark_plugin.worker.arguments import JoinArguments
-from spark_plugin.worker.clocks import around, resolution
+from spark_plugin.worker.clocks import Around, around, resolution
 from spark_plugin.worker.histograms import histograms
 from spark_plugin.worker.timestamps.names import GivenTimes
 
@@ -101,18 +101,34 @@ def _timestamps(side: str, words: dict[str, Any]) -> GivenTimes:
     if len(given) > 1:
         listed = " and ".join(f"--{side}-{name}" for name in given)
         raise ConditionError(f"{listed} say different things of the same timestamps; leave out one")
-    (name,) = given
-    if name.startswith("template"):
-        lacking = f"--{side}-template" + ("s" if name == "template" else "")
+    if "template" in given or "templates" in given:
+        lacking = f"--{side}-template" + ("s" if "template" in given else "")
         raise ConditionError(
             f"histograms need both --{side}-template COLUMN and --{side}-templates FILE; {lacking} is"
             " missing"
         )
-    column, text = _stamps(option, time, name), said[name]
-    if name == "resolution":
-        return resolution(column, duration(text))
-    before, after = _ends(f"--{side}-around", text)
-    return around(column, before=before, after=after)
+    return clock(side, time, said["around"], said["resolution"])
+
+
+def clock(side: str, time: str, width: str | None, step: str | None) -> Around:
+    """What --SIDE-around, or else --SIDE-resolution, says of the column of --SIDE-time.
+
+    Raises
+    ------
+    ConditionError
+        If both say something, or it makes no sense.
+    """
+    option = f"--{side}-time"
+    if width is None:
+        assert step is not None
+        return resolution(_stamps(option, time, "resolution"), duration(step))
+    if step is not None:
+        raise ConditionError(
+            f"--{side}-around and --{side}-resolution say different things of the same timestamps; leave"
+            " out one"
+        )
+    before, after = _ends(f"--{side}-around", width)
+    return around(_stamps(option, time, "around"), before=before, after=after)
 
 
 def _stamps(option: str, text: str, other: str) -> str:

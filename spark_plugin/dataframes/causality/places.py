@@ -9,7 +9,7 @@ from pyspark.sql import types as T
 
 from coincide.errors import SchemaError
 from spark_plugin.dataframes.columns import field_of, quoted
-from spark_plugin.dataframes.timestamps import TimestampSql, timestamp_sql
+from spark_plugin.dataframes.timestamps import TimestampSql, timestamp_sql, with_timestamps
 from spark_plugin.worker.causality.places import Coordinate, PlacedColumns, names_of_coordinates
 from spark_plugin.worker.wire.columns import place_names
 
@@ -51,6 +51,11 @@ def _(columns: PlacedColumns) -> TimestampSql:
         places=tuple(zip(names, map(_value, columns.place), strict=True)),
         is_somewhere=f"NOT ({missing} OR {far})",
     )
+
+
+@with_timestamps.register
+def _(columns: PlacedColumns, source: DataFrame) -> DataFrame:
+    return with_timestamps(columns.times, source)
 
 
 def _value(each: Coordinate) -> str:

@@ -10,7 +10,7 @@ from coincide.errors import ConditionError, SchemaError
 from coincide.options import Backend, CorrelateOptions, Emit, How, check_choice
 from coincide.units import Duration, Tick
 from spark_plugin.worker.arguments import check_names, names_of
-from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of, time_names
+from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of
 from spark_plugin.worker.backends.choice import check_backend
 from spark_plugin.worker.causality.emission import CausalitySpec
 from spark_plugin.worker.causality.places import (
@@ -22,7 +22,7 @@ from spark_plugin.worker.causality.places import (
 from spark_plugin.worker.emission.spec import check_emission, hands_out_partners
 from spark_plugin.worker.histograms import Histograms
 from spark_plugin.worker.shifts import Shifts, check_shifts
-from spark_plugin.worker.timestamps.intervals import IntervalColumns
+from spark_plugin.worker.timestamps.names import GivenTimes, TimestampNames, timestamp_names
 
 Names = str | Sequence[str]
 Place = str | float | Sequence[Coordinate]
@@ -46,8 +46,8 @@ class CausalityArguments:
     """
 
     condition: CausalityCondition
-    cause_time: Names = "time"
-    effect_time: Names = "time"
+    cause_time: GivenTimes = "time"
+    effect_time: GivenTimes = "time"
     cause_place: Place = ()
     effect_place: Place = ()
     by: Names = ()
@@ -68,9 +68,9 @@ class CausalityArguments:
         check_backend(self.backend)
         for name in ("by", "cause_columns", "effect_columns"):
             check_names(name, getattr(self, name))
-        for time in (self.cause_time, self.effect_time):
-            check_time(time)
         check_options(self.options)
+        for name in ("cause", "effect"):
+            check_time(name, getattr(self, f"{name}_time"), self.options)
         check_shifts(self.shifts)
         if self.is_one_stream:
             self._take_from_causes()
@@ -109,9 +109,17 @@ class CausalityArguments:
         return (list(dict.fromkeys([*own, *others])),) * 2 if self.is_one_stream else (own, others)
 
     @property
+    def timestamps(self) -> tuple[TimestampNames, TimestampNames]:
+        """The timestamps of causes and of effects."""
+        return timestamp_names("cause", self.cause_time), timestamp_names(
+            "effect", self.effect_time
+        )
+
+    @property
     def times(self) -> tuple[tuple[str, str], tuple[str, str]]:
         """Names of the earlier and later time columns of causes and of effects."""
-        return time_names("cause", self.cause_time), time_names("effect", self.effect_time)
+        own, others = (names.clocks for names in self.timestamps)
+        return own, others
 
     @property
     def places(self) -> tuple[tuple[Coordinate, ...], tuple[Coordinate, ...]]:
@@ -148,7 +156,7 @@ class CausalityArguments:
         """
         longest = self.options.left_longest, self.options.right_longest
         own, others = resolved_columns(
-            clocks, self.places, self.condition, self.options,
+            clocks, self.timestamps, self.places, self.condition, self.options,
             longest[:1] * 2 if self.is_one_stream else longest,
         )  # fmt: skip
         return own, others
@@ -171,6 +179,7 @@ class CausalityArguments:
 
 def resolved_columns(
     clocks: Sequence[TimeColumn],
+    timestamps: Sequence[TimestampNames],
     places: Sequence[tuple[Coordinate, ...]],
     condition: CausalityCondition,
     options: CorrelateOptions,
@@ -179,16 +188,14 @@ def resolved_columns(
     """Timestamps and places of sides, of which each has two clocks, in one tick."""
     tick = resolve_tick(clocks, options)
     scales = [scale_of(column, tick, options) for column in clocks]
+    counted = [None if length is None else tick.count(length) for length in longest]
     return [
         PlacedColumns(
-            IntervalColumns(
-                (scales[2 * side], scales[2 * side + 1]),
-                None if longest[side] is None else tick.count(longest[side]),  # type: ignore[arg-type]
-            ),
-            place,
+            names.resolved((scales[2 * side], scales[2 * side + 1]), counted[side]),
+            places[side],
             condition.space,
         )
-        for side, place in enumerate(places)
+        for side, names in enumerate(timestamps)
     ]
 
 
@@ -200,13 +207,16 @@ def check_condition(condition: object) -> None:
         )
 
 
-def check_time(time: object) -> None:
-    """Refuse timestamps that causality joins do not take."""
+def check_time(side: str, time: GivenTimes, options: CorrelateOptions) -> None:
+    """Refuse timestamps that causality joins do not take, or of which too much is said."""
     if isinstance(time, Histograms):
         raise ConditionError(
-            "causality joins take exact instants and intervals, not histograms: name a time column, or a"
-            " (min, max) pair"
+            "causality joins take exact instants and intervals, not histograms: name a time column, a (min,"
+            " max) pair, or say around(...) or resolution(...)"
         )
+    for name in ("left_longest", "right_longest"):
+        if getattr(options, name) is not None and (name == "right_longest") == (side == "effect"):
+            timestamp_names(side, time).check_longest(name)
 
 
 def check_options(options: object) -> None:

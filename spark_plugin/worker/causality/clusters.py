@@ -15,7 +15,6 @@ from coincide.errors import SchemaError
 from coincide.options import CorrelateOptions
 from spark_plugin.worker.arguments import check_names, names_of
 from spark_plugin.worker.arrow.schemas import can_be_key, type_of
-from spark_plugin.worker.arrow.time_columns import time_names
 from spark_plugin.worker.causality.arguments import (
     EVENT,
     MATCHLESS,
@@ -36,6 +35,7 @@ from spark_plugin.worker.causality.places import (
 )
 from spark_plugin.worker.emission.spec import check_output_names
 from spark_plugin.worker.reports.reports import JoinSummary
+from spark_plugin.worker.timestamps.names import GivenTimes, timestamp_names
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class ClusterArguments:
     """
 
     condition: CausalityCondition
-    time: Names = "time"
+    time: GivenTimes = "time"
     place: Place = ()
     by: Names = ()
     columns: Names = ("id",)
@@ -61,8 +61,8 @@ class ClusterArguments:
         check_condition(self.condition)
         check_names("by", self.by)
         check_names("columns", self.columns)
-        check_time(self.time)
         check_options(self.options)
+        check_time(EVENT, self.time, self.options)
         check_places(self.condition, "place", len(self.coordinates))
 
     @property
@@ -85,9 +85,10 @@ def cluster_table(table: pa.Table, arguments: ClusterArguments) -> tuple[pa.Tabl
     by, payload, place = names_of(arguments.by), names_of(arguments.columns), arguments.coordinates
     _check_keys(by, table.schema)
     check_coordinate_types(EVENT, place, table.schema)
-    given = clocks(EVENT, time_names(EVENT, arguments.time), table.schema)
+    timestamps = timestamp_names(EVENT, arguments.time)
+    given = clocks(EVENT, timestamps.clocks, table.schema)
     (columns,) = resolved_columns(
-        given, [place], arguments.condition, options, [options.left_longest]
+        given, [timestamps], [place], arguments.condition, options, [options.left_longest]
     )
     tick = columns.scales[0].tick
     model = arguments.condition.model(tick, heights=len(place) == 3)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as csv
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
@@ -23,7 +24,9 @@ from coincide import (
     SpeedRange,
     Sphere,
     Temporal,
+    around,
     causality_tables,
+    resolution,
 )
 from spark_plugin.command_line import run
 from tests.helpers.causality_tables import XY, answer, random_events
@@ -273,3 +276,41 @@ def test_propagations_that_make_no_sense(
 ) -> None:
     assert causality(place, "--cause-place", "x,y", *options) == 2
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("effects", [True, False])
+def test_clocks_that_are_known_to_some_width(effects: bool, place: Path, capsys: Any) -> None:
+    known = around("time", before=3, after=9)
+    files = [str(place / "causes.parquet"), *([str(place / "effects.parquet")] * effects)]
+    words = ["--cause-around", "3,9", "--effect-resolution", "4"][: 4 if effects else 2]
+    output = str(place / "out" / "pairs.parquet")
+    asked = ["-o", output, "--engine", "local", *OPTIONS, "--confidence", "0.3"]
+    assert run(["causality", *files[:1], *files[1:], *asked, *words]) == 0, capsys.readouterr().err
+    condition = CausalityCondition(NEAR.predicates, confidence=0.3)
+    clocks = {"effect_time": resolution("time", 4)} if effects else {}
+    places = XY if effects else {"cause_place": ("x", "y")}
+    given = EFFECTS if effects else None
+    want = causality_tables(CAUSES, given, condition, cause_time=known, **clocks, **places)
+    assert answer(pq.read_table(output)) == answer(want)
+    ends = [with_column(table, "late", 9) for table in (CAUSES, EFFECTS)]
+    ends[0] = with_column(ends[0], "early", -3)
+    ends[1] = with_column(EFFECTS, "late", 4)
+    times = {
+        "cause_time": ("early", "late"),
+        **({"effect_time": ("time", "late")} if effects else {}),
+    }
+    by_columns = causality_tables(
+        ends[0], ends[1] if effects else None, condition, **times, **places
+    )
+    assert answer(want) == answer(by_columns)
+    assert want.num_rows
+
+
+def with_column(table: pa.Table, name: str, offset: int) -> pa.Table:
+    return table.append_column(name, pc.add(table["time"], offset))
+
+
+def test_of_one_stream_a_clock_is_said_once(place: Path, capsys: Any) -> None:
+    words = ["-o", str(place / "out" / "pairs.parquet"), "--engine", "local", *OPTIONS]
+    assert run(["causality", str(place / "causes.parquet"), *words, "--effect-around", "3"]) == 2
+    assert "leave effect_time out" in capsys.readouterr().err

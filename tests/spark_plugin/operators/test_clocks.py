@@ -16,12 +16,17 @@ import pytest
 from pyspark.sql import SparkSession
 
 from coincide import (
+    CausalityCondition,
     ConditionError,
     CorrelateOptions,
     DataError,
     JoinReport,
+    Temporal,
     TimingCondition,
     around,
+    causality,
+    causality_tables,
+    clusters,
     correlate,
     correlate_files,
     correlate_tables,
@@ -189,3 +194,29 @@ def test_the_command_line(tmp_path: Path, capsys: Any) -> None:
     assert "--left-around and --left-resolution say different" in capsys.readouterr().err
     assert command(tmp_path, "--left-around", "1ms", "--left-time", "t,u") == 2
     assert "with --left-around, --left-time takes the one column" in capsys.readouterr().err
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("is_one_stream", [True, False])
+def test_causes_and_effects_on_spark(spark: SparkSession, is_one_stream: bool) -> None:
+    condition = CausalityCondition([Temporal("-15ms", "25ms")], confidence=0.4)
+    effects = None if is_one_stream else RIGHT
+    clocks: Any = {"cause_time": LEFT_TIME, "by": "at"}
+    clocks |= {} if is_one_stream else {"effect_time": RIGHT_TIME}
+    want = causality_tables(LEFT, effects, condition, **clocks)
+    frames = [None if table is None else spark.createDataFrame(table) for table in (LEFT, effects)]
+    assert frames[0] is not None
+    options = CorrelateOptions(way="exchange", slices=3)
+    found = causality(frames[0], frames[1], condition, **clocks, options=options).toArrow()
+    assert in_order(found) == in_order(want)
+    if not is_one_stream:
+        pairs = correlate_tables(LEFT, RIGHT, CONDITION, **CLOCKS)
+        assert want.num_rows == pairs.num_rows
+
+
+def test_clusters() -> None:
+    condition = CausalityCondition([Temporal("0ms", "30ms")], confidence=0.9)
+    found = clusters(LEFT, condition, time=LEFT_TIME)
+    assert found.equals(clusters(ENDS[0], condition, time=("min_time", "max_time")))
+    with pytest.raises(ConditionError, match="left_longest declares"):
+        clusters(LEFT, condition, time=LEFT_TIME, options=CorrelateOptions(left_longest="1s"))
