@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from coincide.errors import SchemaError
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.dataframes.borders.plan import BorderPlan, CrossingStage
 from spark_plugin.dataframes.columns import check_microseconds
@@ -84,7 +85,10 @@ def _planned_files(files: ParquetFiles, arguments: BorderArguments, tasks: int) 
     columns = ReadingColumns.of(schema, arguments)
     check_told_apart(arguments.made)
     check_microseconds(columns.scale)
-    check_alike(files, footers, schema, names)
+    try:
+        check_alike(files, footers, schema, names)
+    except SchemaError as error:
+        raise NotDirect(str(error)) from None  # Spark reads some of these as one type
     _check_types(files, footers, columns)
     parts = stream_parts(footers, arguments.stream, tasks)
     if parts is None:
@@ -97,7 +101,7 @@ def _planned_files(files: ParquetFiles, arguments: BorderArguments, tasks: int) 
 def _check_types(files: ParquetFiles, footers: list[Footer], columns: ReadingColumns) -> None:
     """Refuse what Spark would read otherwise than PyArrow, or not at all."""
     arguments, schema = columns.arguments, footers[0].schema
-    stored = {footer.ranges[arguments.stream][0] for footer in footers if footer.rows.size}
+    stored = {footer.ranges[arguments.stream][0] for footer in footers}
     if len(stored) > 1 or not all(one is not None and _is_label(one) for one in stored):
         raise NotDirect(f"{READINGS}.{arguments.stream} is no integer or text in all files")
     for name in arguments.columns:
@@ -106,6 +110,11 @@ def _check_types(files: ParquetFiles, footers: list[Footer], columns: ReadingCol
             kind
         ):
             raise NotDirect(f"{READINGS}.{name} is {kind}, which Spark alone reads as it does")
+    for name in (arguments.stream, arguments.time):
+        try:
+            spark_type(name, schema.field(name).type)
+        except SchemaError as error:
+            raise NotDirect(str(error)) from None
 
 
 def _is_label(stored: Stored) -> bool:

@@ -137,6 +137,29 @@ def test_what_does_not_go_directly_says_why(
         planned(place, BorderArguments("who", "at", "x"))
 
 
+_WHO, _AT = pa.array(["a"]), pa.array([1])
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ([{"at": _AT.cast(pa.timestamp("us", zone))} for zone in ("UTC", "Asia/Tokyo")], "one type"),
+        ([{"who": _WHO.cast(pa.large_string())}, {}], "one type"),
+        ([{"at": _AT}, {"at": _AT.cast(pa.int32())}], "one type"),
+        ([{"who": _WHO.cast(pa.string_view())}], "string_view, which Spark does not know"),
+        ([{"who": pa.array([], pa.date32()), "at": _AT[1:], "x": _AT[1:]}], "no integer"),
+    ],
+)  # fmt: skip
+def test_what_spark_may_read_all_the_same_is_left_to_it(
+    files: list[dict[str, Any]], words: str, tmp_path: Path
+) -> None:
+    for number, columns in enumerate(files):
+        table = pa.table({"who": _WHO, "at": _AT, "x": [0.5], **columns})
+        pq.write_table(table, tmp_path / f"{number}.parquet")
+    with pytest.raises(NotDirect, match=words):
+        planned(tmp_path, BorderArguments("who", "at", "x"))
+
+
 def test_files_without_statistics_of_streams_do_not_go_directly(tmp_path: Path) -> None:
     table = pa.table({"who": ["a"], "at": [1], "x": [0.5]})
     pq.write_table(table, tmp_path / "r.parquet", write_statistics=["at"])
