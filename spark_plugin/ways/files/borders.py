@@ -16,7 +16,13 @@ from spark_plugin.dataframes.results import result_time
 from spark_plugin.ways.choice import parallelism
 from spark_plugin.ways.files.bounds import Stored
 from spark_plugin.ways.files.columns import check_present
-from spark_plugin.ways.files.footers import Footer, check_alike, file_schemas, read_footers
+from spark_plugin.ways.files.footers import (
+    Footer,
+    check_alike,
+    file_schemas,
+    holds_dates,
+    read_footers,
+)
 from spark_plugin.ways.files.planning import NotDirect
 from spark_plugin.ways.files.stamps import FileStamps
 from spark_plugin.ways.files.stream_parts import StreamParts, aimed_rows, stream_parts
@@ -106,9 +112,11 @@ def _check_types(files: ParquetFiles, footers: list[Footer], columns: ReadingCol
         raise NotDirect(f"{READINGS}.{arguments.stream} is no integer or text in all files")
     for name in arguments.columns:
         kind = schema.field(name).type
-        if any(name in footer.int96 or footer.old_calendar for footer in footers) or _is_unlike(
-            kind
-        ):
+        old = any(
+            name in footer.int96 or (footer.old_calendar and holds_dates(kind))
+            for footer in footers
+        )
+        if old or _is_unlike(kind):
             raise NotDirect(f"{READINGS}.{name} is {kind}, which Spark alone reads as it does")
     for name in (arguments.stream, arguments.time):
         try:

@@ -160,6 +160,17 @@ def test_what_spark_may_read_all_the_same_is_left_to_it(
         planned(tmp_path, BorderArguments("who", "at", "x"))
 
 
+def test_an_old_calendar_matters_to_times_alone(tmp_path: Path) -> None:
+    for name, at in (("numbers", _AT), ("times", _AT.cast(pa.timestamp("us")))):
+        table = pa.table({"who": _WHO, "at": at, "x": [0.5]})
+        told = {"org.apache.spark.version": "2.4.0"}
+        pq.write_table(table.replace_schema_metadata(told), tmp_path / name)
+    arguments = BorderArguments("who", "at", "x")
+    assert len(planned(tmp_path / "numbers", arguments).parts) == 1
+    with pytest.raises(NotDirect, match=r"at is timestamp\[us\]"):
+        planned(tmp_path / "times", arguments)
+
+
 def test_files_without_statistics_of_streams_do_not_go_directly(tmp_path: Path) -> None:
     table = pa.table({"who": ["a"], "at": [1], "x": [0.5]})
     pq.write_table(table, tmp_path / "r.parquet", write_statistics=["at"])
