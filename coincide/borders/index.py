@@ -52,6 +52,21 @@ class Borders(NamedTuple):
     places: np.ndarray
 
 
+class Removal(NamedTuple):
+    """Rows to remove.
+
+    Attributes
+    ----------
+    rows : int64 array, shape (n,)
+        Ascending.
+    places : intp array, shape (2, d, n)
+        Of their borders in each order.
+    """
+
+    rows: np.ndarray
+    places: np.ndarray
+
+
 @dataclass(eq=False)
 class BorderIndex:
     """Sorted borders of queries.
@@ -126,21 +141,20 @@ class BorderIndex:
         )
         return lower, upper
 
-    def remove(self, rows: np.ndarray) -> None:
-        """Let live rows be matched by nothing any more, in place: O(rows). `merged` takes them out.
-
-        Parameters
-        ----------
-        rows : int64 array, shape (n,)
-            From `rows_of`; -1: none.
-        """
+    def removal(self, numbers: np.ndarray) -> Removal:
+        """What `remove` needs to remove the live ones of some numbers, with all memory that it takes."""
+        rows = self.rows_of(numbers)
         rows = np.unique(rows[rows >= 0])
-        keys, places = self.borders.keys, self.borders.places
+        return Removal(rows, self.borders.places[rows].astype(np.intp).T.copy())
+
+    def remove(self, removal: Removal) -> None:
+        """Let live rows be matched by nothing any more, in place: O(rows). `merged` takes them out."""
+        rows, places = removal
         for dimension in range(self.dimensions):
             for order in (LOWER, UPPER):
-                keys[dimension, order, places[rows, dimension, order]] = _DEAD
+                self.borders.keys[dimension, order][places[order, dimension]] = _DEAD
         # Of no value does the range hold what has its upper border before all places.
-        places[rows, :, UPPER] = -1
+        self.borders.places[rows, :, UPPER] = -1
         self.is_live[rows] = False
         self.removed += rows.size
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 
-from coincide.borders.index import BorderIndex
+from coincide.borders.index import BorderIndex, Removal
 
 _FEWEST_TO_MERGE = 4096
 _SHARE_TO_MERGE = 16
@@ -47,17 +49,24 @@ class LiveIndex:
             levels[-2:] = [levels[-2].merged(levels[-1])]
         return levels
 
-    def remove(self, numbers: np.ndarray) -> int:
-        """Remove queries, and say how many; numbers that are not here are passed over."""
-        before = sum(level.live for level in self.levels)
-        for level in self.levels:
-            level.remove(level.rows_of(numbers))
-        removed = before - sum(level.live for level in self.levels)
+    def removals(self, numbers: np.ndarray) -> list[Removal]:
+        """What `remove` needs, level by level; numbers that are not here are passed over."""
+        return [level.removal(numbers) for level in self.levels]
+
+    def remove(self, removals: list[Removal]) -> int:
+        """Remove queries, and say how many. It takes no memory, but to tidy up."""
+        for level, removal in zip(self.levels, removals, strict=True):
+            level.remove(removal)
+        # They are removed by now: where memory lacks, the next removal tidies up.
+        with suppress(MemoryError):
+            self._tidy()
+        return sum(removal.rows.size for removal in removals)
+
+    def _tidy(self) -> None:
         # From the last one on: what is merged into a level does not move those before it.
         for k in reversed(range(len(self.levels))):
             if self.levels[k].live < len(self.levels[k]) // 2:
                 self._merge_into(k)
-        return removed
 
     def _merge_into(self, k: int) -> None:
         """Merge the level behind one into it, if there is any, and take out what was removed."""

@@ -125,12 +125,16 @@ class Monitor:
         return numbers
 
     def remove(self, numbers: np.ndarray) -> int:
-        """Remove queries, of which nothing more is told; say how many of them were not empty."""
-        removed = self.ranges.remove(numbers)
+        """Remove queries, of which nothing more is told; say how many of them were not empty.
+
+        Whatever fails on the way, nothing has changed then.
+        """
+        removals = self.ranges.removals(numbers)
         if self._wide is not None and self._open is not None:
-            self._wide.remove(numbers)
+            wide = self._wide.removals(numbers)
             self._open.forget_queries(numbers)
-        return removed
+            self._wide.remove(wide)
+        return self.ranges.remove(removals)
 
     def inside(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Which streams are inside which queries after what has been pushed: chunks of their numbers."""

@@ -146,6 +146,7 @@ def borders(
     interpolate: b.Interpolate = False,
     hysteresis: b.Hysteresis = "0",
     engine: b.Engine = "spark",
+    way: b.Way = "auto",
     master: o.Master = None,
     conf: o.Conf = None,
     backend: o.Backend = "auto",

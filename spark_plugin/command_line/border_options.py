@@ -78,6 +78,15 @@ Engine = Annotated[
         " are Parquet files in time order.",
     ),
 ]
+Way = Annotated[
+    str,
+    _running(
+        metavar="auto|direct|exchange",
+        help="How streams get to where they are watched on Spark. [cyan]direct[/cyan]: part by part"
+        " from Parquet files in order of streams. [cyan]exchange[/cyan]: through Spark's shuffle."
+        " [cyan]auto[/cyan]: the first of them that suits the data.",
+    ),
+]
 Processing = Annotated[
     str,
     _running(

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from coincide.borders.options import BorderOptions
+from coincide.options import check_choice
 from spark_plugin.command_line.border_inputs import BorderInputs
 from spark_plugin.command_line.input_checks import check_for_spark, path_columns
 from spark_plugin.command_line.outputs import local_output, spark_output, write_frame
+from spark_plugin.command_line.problems import Problem
 from spark_plugin.command_line.progress import Progress
 from spark_plugin.command_line.requests import Request, checked
 from spark_plugin.command_line.runs import finished, spark_at_work, written
@@ -23,6 +26,12 @@ from spark_plugin.worker.borders.reports import BorderSummary, losses_of
 from spark_plugin.worker.borders.tables import TableCrossings
 from spark_plugin.worker.words import names, numbers
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from spark_plugin.dataframes.borders.plan import BorderPlan
+
+_WAYS = ("auto", "direct", "exchange")
 _OPTIONS = (
     "first", "pass_through", "interpolate", "processing", "invalid", "unit", "tick", "backend",
     "batch_events", "threads",
@@ -38,11 +47,13 @@ class BorderRequest(Request):
     readings, queries : str
         Paths, globs or URIs.
     arguments : BorderArguments
+    way : {"auto", "direct", "exchange"}
     """
 
     readings: str
     queries: str
     arguments: BorderArguments
+    way: str = "auto"
 
     @property
     def inputs(self) -> dict[str, str]:  # noqa: D102
@@ -57,6 +68,7 @@ def border_request(**words: Any) -> BorderRequest:
     CoincideError
         If an option makes no sense.
     """
+    check_choice("--way", words["way"], _WAYS)
     given: dict[str, Any] = {name: words[name] for name in _OPTIONS}
     margins = numbers("--hysteresis", words["hysteresis"])
     options = BorderOptions(hysteresis=margins[0] if len(margins) == 1 else tuple(margins), **given)
@@ -65,7 +77,8 @@ def border_request(**words: Any) -> BorderRequest:
         readings=words["readings"],
         queries=words["queries"],
         arguments=BorderArguments(words["stream"], words["time"], values, words["query"], options),
-        **checked(words, {}),
+        way=words["way"],
+        **checked(words, {"--way": words["way"] != "auto"}),
     )
 
 
@@ -108,26 +121,45 @@ def _run_local(request: BorderRequest, inputs: BorderInputs, progress: Progress)
 
 
 def _run_spark(request: BorderRequest, inputs: BorderInputs, progress: Progress) -> Finished:
-    from spark_plugin.command_line.spark_inputs import spark_frame
-    from spark_plugin.dataframes.borders.plan import plan_crossings
-
     with spark_output(request.output, request.overwrite, inputs.sources) as output:
         queries = _checked_before_spark(request, inputs)
         with spark_at_work(request, progress) as (spark, started, start_seconds):
             with progress.following(spark, "planning"):
-                readings = spark_frame(
-                    spark, inputs.readings, request.arguments.columns, inputs.types
-                )
-                if queries is None:
-                    queries = spark_frame(spark, inputs.queries, [])
-                plan = plan_crossings(readings, queries, request.arguments, observe=True)
+                plan = _planned(request, inputs, queries, spark)
             with progress.following(spark, "looking for crossings"):
                 write_frame(plan.dataframe, output)
-            counted = _counted(plan.summary()) if plan.stage.is_observable else None
+            counted = _counted(plan.summary(), plan.why) if plan.stage.is_observable else None
             seconds = time.perf_counter() - started
         rows = output.rows()
         output.publish()
     return finished(request, "crossings", counted, rows, seconds, start_seconds)
+
+
+def _planned(
+    request: BorderRequest, inputs: BorderInputs, queries: pa.Table | None, spark: SparkSession
+) -> BorderPlan:
+    """By the direct way where it is open, else by an exchange."""
+    from spark_plugin.command_line.spark_inputs import spark_frame
+    from spark_plugin.dataframes.borders.plan import plan_crossings
+    from spark_plugin.ways.files.borders import plan_file_crossings
+    from spark_plugin.ways.files.planning import NotDirect
+
+    given: Any = spark_frame(spark, inputs.queries, []) if queries is None else queries
+    readings, source = inputs.readings, inputs.readings.source
+    # The same checks for both ways, and the same errors.
+    frame = spark_frame(spark, readings, request.arguments.columns, inputs.types)
+    try:
+        if request.way == "exchange":
+            raise NotDirect("as asked")
+        if source.file_format != "parquet" or path_columns(source):
+            raise NotDirect(f"{READINGS} is no Parquet that holds all columns")
+        return plan_file_crossings(spark, source.text, given, request.arguments, observe=True)
+    except NotDirect as closed:
+        if request.way == "direct":
+            raise Problem(f"--way direct is not possible: {closed}") from None
+        if request.way == "auto" and source.file_format == "parquet":
+            print(f"coincide: not directly: {request.hide(str(closed))}", file=sys.stderr)
+    return plan_crossings(frame, given, request.arguments, observe=True)
 
 
 def _checked_before_spark(request: BorderRequest, inputs: BorderInputs) -> pa.Table | None:
@@ -142,10 +174,15 @@ def _checked_before_spark(request: BorderRequest, inputs: BorderInputs) -> pa.Ta
     return queries
 
 
-def _counted(summary: BorderSummary) -> tuple[dict[str, object], list[tuple[str, str]]]:
+def _counted(
+    summary: BorderSummary, why: str = ""
+) -> tuple[dict[str, object], list[tuple[str, str]]]:
     tick = None if summary.tick is None else summary.tick.unit
     values = {**asdict(summary), "tick": tick, "rounded": summary.rounded or None}
-    return values, _lines(summary)
+    if not why:
+        return values, _lines(summary)
+    told = {"way": "direct", "why": why}
+    return {**values, **told}, [*_lines(summary), ("way", f"direct: {why}")]
 
 
 def _lines(summary: BorderSummary) -> list[tuple[str, str]]:

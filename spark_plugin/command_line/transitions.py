@@ -160,7 +160,7 @@ def _check(schema: pa.Schema, request: TransitionRequest) -> None:
     """What is wrong with columns shows before anything is read."""
     columns = EventColumns.of(plain_schema(schema), request.arguments)
     if request.until is not None:
-        columns.instant("until", request.until)
+        columns.instant("--until", request.until)
 
 
 def _types(request: TransitionRequest) -> Types:

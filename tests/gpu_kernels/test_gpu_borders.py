@@ -57,7 +57,7 @@ def test_moves_among_many_queries(dimensions: int, processing: int) -> None:
     """Peaks of several levels; in several dimensions few moves walk in all of them."""
     rng = np.random.default_rng(dimensions)
     index = drawn_index(rng, 600, dimensions)
-    index.remove(rng.choice(600, 50, replace=False))
+    index.remove(index.removal(rng.choice(600, 50, replace=False)))
     values, kinds = drawn_points(rng, 80, dimensions)
     both = BothSearches(index, values, kinds, None)
     chunks = list(both.found(5, 80, ALL, processing, 100))
@@ -93,7 +93,7 @@ def test_an_index_travels_once() -> None:
 
     first = copy(index)
     assert copy(index) is first
-    index.remove(np.arange(10))
+    index.remove(index.removal(np.arange(10)))
     second = copy(index)
     assert second.values is first.values
     assert second.borders.peaks is first.borders.peaks

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from coincide.borders.crossings import EVENTS
@@ -17,8 +17,11 @@ from spark_plugin.dataframes.output_columns import check_told_apart
 from spark_plugin.dataframes.results import handed_out, wire_schema
 from spark_plugin.dataframes.stage import CountedStage
 from spark_plugin.worker.borders.arguments import READINGS, BorderArguments
+from spark_plugin.worker.borders.readings import ReadingColumns
 from spark_plugin.worker.borders.reports import BorderSummary
+from spark_plugin.worker.borders.shipped import ShippedQueries
 from spark_plugin.worker.borders.task import CrossingTask
+from spark_plugin.worker.wire.counting import CountingTask
 
 _BATCH_EVENTS = 1 << 16
 """Crossings of an output batch: small ones let the JVM read one while the worker fills the next."""
@@ -36,11 +39,14 @@ class BorderPlan:
         That computes them.
     known : BorderSummary
         What is known by now.
+    why : str
+        How readings are found, where it is not by an exchange.
     """
 
     dataframe: DataFrame
     stage: CountedStage
     known: BorderSummary
+    why: str = ""
 
     def summary(self) -> BorderSummary:
         """What was found; waits for an action.
@@ -71,7 +77,6 @@ def plan_crossings(
     SchemaError, ConditionError, DataError, BackendError
         As `coincide.border_crossings`.
     """
-    options = arguments.options
     if readings.isStreaming:
         raise ConditionError(
             f"{READINGS} is a streaming DataFrame, and a stream's crossings lie across micro-batches: give"
@@ -80,26 +85,80 @@ def plan_crossings(
     given = ReadingFrame.of(readings, arguments)
     check_told_apart(arguments.made)
     check_workers(readings.sparkSession)
-    asked = CollectedQueries.of(queries, arguments)
-    options = replace(options, batch_events=min(options.batch_events, _BATCH_EVENTS))
-    columns = replace(given.columns, arguments=replace(arguments, options=options))
-    stage = CountedStage.of(readings.sparkSession, options.backend, observe)
-    kinds = _kinds(given, asked, arguments)
-    schema = wire_schema(kinds)
-    task = CrossingTask(
-        columns, asked.shipped(readings.sparkSession), tuple(schema.names), stage.metrics
-    )
-    found = stage.run(given.wire_rows(), task, schema)
-    result = handed_out(found, arguments.made, kinds, {"event": EVENTS})
-    known = BorderSummary(
-        queries=len(asked.queries.ids), empty=asked.queries.empty, tick=columns.tick
-    )
-    return BorderPlan(result, stage, known)
+    stage = CrossingStage.of(readings.sparkSession, queries, given.columns, observe)
+    kinds = given.stream.dataType, given.result_time
+    return stage.plan(given.wire_rows(), CrossingTask, kinds)
 
 
-def _kinds(
-    given: ReadingFrame, asked: CollectedQueries, arguments: BorderArguments
-) -> list[T.DataType]:
-    """Types of the result's columns, events as they cross."""
-    times = [given.result_time] * (len(arguments.made) - 3)
-    return [asked.kind, given.stream.dataType, T.LongType(), *times]
+class NewTask(Protocol):
+    """Makes the task of a stage: `CrossingTask`, or its like of other rows."""
+
+    def __call__(
+        self,
+        columns: ReadingColumns,
+        queries: ShippedQueries,
+        names: tuple[str, ...],
+        metrics: str | None,
+        /,
+    ) -> CountingTask:
+        """A task, of the columns of readings, and as its parameters are called."""
+
+
+@dataclass(frozen=True)
+class CrossingStage:
+    """The stage that finds crossings, whatever brings it its readings.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    queries : CollectedQueries
+    columns : ReadingColumns
+    stage : CountedStage
+    """
+
+    spark: SparkSession
+    queries: CollectedQueries
+    columns: ReadingColumns
+    stage: CountedStage
+
+    @classmethod
+    def of(
+        cls, spark: SparkSession, queries: Any, columns: ReadingColumns, observe: bool
+    ) -> CrossingStage:
+        """Collect the queries. Arguments as of `plan_crossings`."""
+        arguments = columns.arguments
+        options = arguments.options
+        asked = CollectedQueries.of(queries, arguments)
+        options = replace(options, batch_events=min(options.batch_events, _BATCH_EVENTS))
+        columns = replace(columns, arguments=replace(arguments, options=options))
+        return cls(spark, asked, columns, CountedStage.of(spark, options.backend, observe))
+
+    def plan(
+        self,
+        rows: DataFrame,
+        new_task: NewTask,
+        kinds: tuple[T.DataType, T.DataType],
+        why: str = "",
+    ) -> BorderPlan:
+        """The crossings that a task finds.
+
+        Parameters
+        ----------
+        rows : DataFrame
+            What the task is fed with.
+        new_task : callable
+        kinds : (DataType, DataType)
+            Of streams and of times, as they are handed out.
+        why : str
+            How readings are found, where it is not by an exchange.
+        """
+        made = self.columns.arguments.made
+        stream, time = kinds
+        types = [self.queries.kind, stream, T.LongType(), *[time] * (len(made) - 3)]
+        schema = wire_schema(types)
+        shipped = self.queries.shipped(self.spark)
+        task = new_task(self.columns, shipped, tuple(schema.names), self.stage.metrics)
+        found = self.stage.run(rows, task, schema)
+        queries = self.queries.queries
+        known = BorderSummary(queries=len(queries.ids), empty=queries.empty, tick=self.columns.tick)
+        return BorderPlan(handed_out(found, made, types, {"event": EVENTS}), self.stage, known, why)

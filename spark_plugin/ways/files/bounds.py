@@ -1,4 +1,4 @@
-"""What the statistics of a footer tell of a time column: the values of each row group, and their ticks.
+"""What the statistics of a footer tell of a column: the values of each row group; of times, their ticks.
 
 Statistics hold what is stored, not what it means: a uint32 comes as an int32, a timestamp in the unit
 of the file. What this module cannot read for certain, it does not know.
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -23,8 +24,12 @@ from spark_plugin.worker.arrow.time_columns import TimeScale
 _BITS = {"INT32": 32, "INT64": 64}
 _UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 
-Range = tuple[int | float | None, int | float | None]
-"""Smallest and largest stored value; None where it is not told, as beside a NaN."""
+Value = Any
+"""A stored value: an int, a float, or the bytes of a text, whose order is that of the texts."""
+
+Range = tuple[Value, Value]
+"""Smallest and largest stored value; None where it is not told, as beside a NaN. Of long texts some writers
+tell a bit less and a bit more."""
 
 ONLY_NULLS = (math.inf, -math.inf)
 """The range of a row group in which a column is null throughout."""
@@ -36,7 +41,7 @@ class Stored:
 
     Parameters
     ----------
-    family : {"integer", "float"}
+    family : {"integer", "float", "text"}
     least, most : int
         What an integer can be.
     nanoseconds : int or None
@@ -55,7 +60,9 @@ class Stored:
         wrong = ends[0] is not None and ends[1] is not None and ends[0] > ends[1]
         return (None, None) if wrong else ends
 
-    def _value(self, raw: object) -> int | float | None:
+    def _value(self, raw: object) -> Value:
+        if self.family == "text":
+            return raw if isinstance(raw, bytes) else None
         if self.family == "float":
             return raw if isinstance(raw, float) and not math.isnan(raw) else None
         if not isinstance(raw, int):
@@ -65,7 +72,7 @@ class Stored:
 
 
 def stored_as(column: pq.ColumnSchema) -> Stored | None:
-    """How a column is stored; None if its statistics cannot be read as times."""
+    """How a column is stored; None if its statistics cannot be read as numbers, times or texts."""
     return _stored_as(column.physical_type, column.logical_type.to_json())
 
 
@@ -75,6 +82,8 @@ def _stored_as(physical: str, logical: str) -> Stored | None:
     kind, bits = meaning["Type"], _BITS.get(physical)
     if physical in ("FLOAT", "DOUBLE") and kind == "None":
         return Stored("float")
+    if physical == "BYTE_ARRAY" and kind == "String":
+        return Stored("text")
     if bits is None or kind not in ("None", "Int", "Timestamp"):
         return None
     if kind == "Int" and not meaning["isSigned"]:

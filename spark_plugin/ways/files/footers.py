@@ -36,7 +36,7 @@ class Footer:
     index, rows : int64 arrays, shape (groups,)
         Of its row groups, those without rows left out: which of the file's, and how many rows.
     ranges : dict of str to (Stored or None, list of Range or None)
-        Of the time columns, as `spark_plugin.ways.files.bounds.ranges`.
+        Of the columns that were asked for, as `spark_plugin.ways.files.bounds.ranges`.
     bytes : float
         Of its rows in the needed columns, before they were compressed, about.
     stamp : FileStamp
@@ -53,15 +53,15 @@ class Footer:
 
 
 def read_footers(
-    files: ParquetFiles, times: Sequence[str] = (), needed: Sequence[str] = ()
+    files: ParquetFiles, ranged: Sequence[str] = (), needed: Sequence[str] = ()
 ) -> list[Footer]:
     """The footers of all files of a side, in their order, read in parallel.
 
     Parameters
     ----------
     files : ParquetFiles
-    times : sequence of str
-        The time columns, whose statistics are wanted.
+    ranged : sequence of str
+        The columns whose statistics are wanted.
     needed : sequence of str
         The columns that will be read.
 
@@ -74,7 +74,7 @@ def read_footers(
     def footer(path: str) -> Footer:
         with files.reading(path), files.filesystem.open_input_file(path) as source:
             metadata, digest = open_footer(source)
-            return _told(metadata, times, needed, stamp_of(files.filesystem, path, digest))
+            return _told(metadata, ranged, needed, stamp_of(files.filesystem, path, digest))
 
     with ThreadPoolExecutor(_THREADS) as pool:
         return _sharing_schemas(pool.map(footer, files.paths))
@@ -90,13 +90,13 @@ def _sharing_schemas(footers: Iterable[Footer]) -> list[Footer]:
 
 
 def _told(
-    footer: pq.FileMetaData, times: Sequence[str], needed: Sequence[str], stamp: FileStamp
+    footer: pq.FileMetaData, ranged: Sequence[str], needed: Sequence[str], stamp: FileStamp
 ) -> Footer:
     old = int96_columns(footer)
     calendar = is_of_the_old_calendar(footer)
     rows = np.array([footer.row_group(i).num_rows for i in range(footer.num_row_groups)], np.int64)
     index = np.flatnonzero(rows)
-    found = {name: ranges(footer, name) for name in times}
+    found = {name: ranges(footer, name) for name in ranged}
     size = _row_bytes(footer, index, needed) * float(rows.sum())
     schema = with_instants(footer.schema.to_arrow_schema().remove_metadata(), old)
     return Footer(schema, old, calendar, index, rows[index], found, size, stamp)

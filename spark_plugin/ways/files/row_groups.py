@@ -59,6 +59,16 @@ class Places:
         return Places(self.file[index], self.index[index], self.rows[index])
 
 
+def places_of(footers: Sequence[Footer]) -> Places:
+    """Of all row groups that have rows, in order of files."""
+    counts = [footer.rows.size for footer in footers]
+    return Places(
+        np.repeat(np.arange(len(footers), dtype=np.int32), counts),
+        _together([footer.index for footer in footers]).astype(np.int32),
+        _together([footer.rows for footer in footers]),
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class RowGroups:
     """All row groups of a side that have rows.
@@ -97,12 +107,7 @@ def row_groups(footers: Sequence[Footer], times: TimestampColumns) -> RowGroups:
         With the ranges of both time columns.
     times : TimestampColumns
     """
-    counts = [footer.rows.size for footer in footers]
-    places = Places(
-        np.repeat(np.arange(len(footers), dtype=np.int32), counts),
-        _together([footer.index for footer in footers]).astype(np.int32),
-        _together([footer.rows for footer in footers]),
-    )
+    places = places_of(footers)
     lower, upper = (_Column.of(footers, scale) for scale in times.scales)
     return _timed(places, lower, upper, times.beyond)
 
@@ -136,7 +141,11 @@ class _Column:
 
 def _fits(stored: Stored | None, scale: TimeScale) -> bool:
     """Whether what is stored is what the column is read as."""
-    if stored is None or (stored.family == "float") != (scale.column.family == "float"):
+    if (
+        stored is None
+        or stored.family == "text"
+        or (stored.family == "float") != (scale.column.family == "float")
+    ):
         return False
     return (stored.nanoseconds is None) == (scale.column.nanoseconds is None)
 

@@ -53,10 +53,10 @@ class IdRun:
         run.removed = self.removed + later.removed
         return run
 
-    def remove(self, numbers: np.ndarray) -> None:
-        """Queries of live numbers of this run are no more; `swept` takes them out."""
-        self.is_live[self._rows_of(numbers)] = False
-        self.removed += numbers.size
+    def remove(self, rows: np.ndarray) -> None:
+        """The queries of live rows are no more; `swept` takes them out."""
+        self.is_live[rows] = False
+        self.removed += rows.size
 
     def swept(self) -> IdRun:
         """The live ones: O(n)."""
@@ -67,7 +67,7 @@ class IdRun:
 
     def of(self, numbers: np.ndarray) -> pa.Array:
         """The ids of numbers of this run."""
-        return self._gather(self._rows_of(numbers))
+        return self._gather(self.rows_of(numbers))
 
     def live(self, values: pa.Array) -> np.ndarray:
         """The number of the live query of each id: int64 array, -1 where there is none."""
@@ -85,7 +85,8 @@ class IdRun:
         found[is_here] = self._numbers_of(rows[is_here])
         return found
 
-    def _rows_of(self, numbers: np.ndarray) -> np.ndarray:
+    def rows_of(self, numbers: np.ndarray) -> np.ndarray:
+        """The rows of numbers of this run: int64 array."""
         if isinstance(self.numbers, range):
             return numbers - self.numbers.start
         return np.searchsorted(self.numbers, numbers)

@@ -97,14 +97,9 @@ class BorderMonitor:
             )
         _refuse_known(found, ids)
         # An id that was removed may come again, as another query: each row has a number of its own.
+        runs = ids.runs_with(found.ids, self._monitor.queries)
         numbers = self._monitor.add(found.lower, found.upper)
-        if numbers.size:
-            try:
-                ids.add(found.ids, int(numbers[0]))
-            except BaseException:
-                self._monitor.remove(numbers)
-                raise
-        self._ids = ids
+        ids.runs, self._ids = runs, ids
         self._told = replace(
             self._told,
             queries=self._told.queries + numbers.size,
@@ -122,11 +117,15 @@ class BorderMonitor:
         Raises
         ------
         SchemaError
-            If they are of another type than the queries' ids.
+            If they are of another type than the queries' ids, or one text, whose letters would be ids.
         DataError
-            If one is not live. None is removed then.
+            If one is not live. None is removed then, nor if memory lacks.
         """
         assert self._ids is not None
+        if isinstance(ids, str | bytes):
+            raise SchemaError(
+                f"ids to remove must be a sequence of ids; found {ids!r}: write [{ids!r}]"
+            )
         try:
             given = contiguous(pa.chunked_array([_array(ids, self._ids.kind)]))
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
@@ -141,8 +140,9 @@ class BorderMonitor:
                 f" {given[int(unknown[0])].as_py()!r}"
             )
         numbers = np.unique(numbers)
-        self._ids.remove(numbers)
+        removals = self._ids.removals(numbers)  # first: neither may go without the other
         told, held = self._told, self._monitor.remove(numbers)
+        self._ids.remove(removals)
         self._told = replace(
             told,
             queries=told.queries - numbers.size,

@@ -53,7 +53,9 @@ def floats_of(table: pa.Table, side: str, name: str) -> tuple[np.ndarray, np.nda
     try:
         values = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
     except pa.ArrowInvalid:
-        far = np.abs(pc.fill_null(column, 0).to_numpy().astype(np.float64)) > 2.0**53
+        # As integers: as a float 2^53 + 1 is 2^53.
+        whole = pc.fill_null(column, 0).to_numpy()
+        far = (whole > 2**53) | (whole < -(2**53))
         example = column[int(np.argmax(far))].as_py()
         raise DataError(words_of_far(side, name, int(far.sum()), str(example))) from None
     return values, null

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import pyarrow as pa
 
@@ -22,18 +24,23 @@ class QueryIds:
     ----------
     kind : pa.DataType
         What to hand out.
+
+    Attributes
+    ----------
+    runs : list of IdRun
+        The large one first.
     """
 
     def __init__(self, kind: pa.DataType) -> None:
         self.kind = kind
-        self._runs: list[IdRun] = []
+        self.runs: list[IdRun] = []
 
     def __len__(self) -> int:
         """How many ids are kept, some of them of removed queries."""
-        return sum(map(len, self._runs))
+        return sum(map(len, self.runs))
 
-    def add(self, ids: pa.Array, start: int) -> None:
-        """More ids, of live queries.
+    def runs_with(self, ids: pa.Array, start: int) -> list[IdRun]:
+        """The runs to have, once there are more ids, of live queries.
 
         Parameters
         ----------
@@ -42,21 +49,26 @@ class QueryIds:
             The number of the first one, above all before it; those of the others follow.
         """
         if not len(ids):
-            return
+            return self.runs
         numbers, is_live = range(start, start + len(ids)), np.ones(len(ids), np.bool_)
-        runs = [*self._runs, IdRun(numbers, stored(ids), _stored_kind(self.kind), is_live)]
+        runs = [*self.runs, IdRun(numbers, stored(ids), _stored_kind(self.kind), is_live)]
         while len(runs) > 1 and len(runs[-1]) * _SHARE_TO_MERGE > len(runs[-2]):
             runs[-2:] = [runs[-2].followed_by(runs[-1])]
-        self._runs = runs  # not before: merging may fail
+        return runs
 
-    def remove(self, numbers: np.ndarray) -> None:
-        """Live queries of some numbers, each given once, are no more."""
+    def removals(self, numbers: np.ndarray) -> list[np.ndarray]:
+        """What `remove` needs, run by run, to remove live queries of some numbers, each given once."""
         whose = self._runs_of(numbers)
-        for k in np.unique(whose).tolist():
-            self._runs[k].remove(numbers[whose == k])
-            if self._runs[k].removed * 2 > len(self._runs[k]):
-                self._runs[k] = self._runs[k].swept()
-        self._runs = [run for run in self._runs if len(run)]
+        return [run.rows_of(numbers[whose == k]) for k, run in enumerate(self.runs)]
+
+    def remove(self, removals: list[np.ndarray]) -> None:
+        """Queries are no more. It takes no memory, but to sweep."""
+        for run, rows in zip(self.runs, removals, strict=True):
+            run.remove(rows)
+        # They are removed by now: where memory lacks, the next removal sweeps.
+        with suppress(MemoryError):
+            runs = [run.swept() if run.removed * 2 > len(run) else run for run in self.runs]
+            self.runs = [run for run in runs if len(run)]
 
     def live(self, ids: pa.Array) -> np.ndarray:
         """The numbers of live queries with some ids: int64 array, -1 where there is none.
@@ -65,7 +77,7 @@ class QueryIds:
         """
         found = np.full(len(ids), -1, np.int64)
         values = stored(ids)
-        for run in self._runs:
+        for run in self.runs:
             found = np.maximum(found, run.live(values))
         return found
 
@@ -75,18 +87,18 @@ class QueryIds:
             return self._wrapped(pa.array([], _stored_kind(self.kind)))
         first, last = self._runs_of(np.array([numbers.min(), numbers.max()])).tolist()
         if first == last:
-            return self._wrapped(self._runs[first].of(numbers))
+            return self._wrapped(self.runs[first].of(numbers))
         # Sorted by counting, as such small integers are.
         whose = self._runs_of(numbers).astype(np.int16)
         order = np.argsort(whose, kind="stable")
-        ends = np.searchsorted(whose[order], np.arange(len(self._runs) + 1))
-        parts = [run.of(numbers[order[ends[k] : ends[k + 1]]]) for k, run in enumerate(self._runs)]
+        ends = np.searchsorted(whose[order], np.arange(len(self.runs) + 1))
+        parts = [run.of(numbers[order[ends[k] : ends[k + 1]]]) for k, run in enumerate(self.runs)]
         place = np.empty_like(order)
         place[order] = np.arange(order.size)
         return self._wrapped(pa.concat_arrays(parts).take(pa.array(place)))
 
     def _runs_of(self, numbers: np.ndarray) -> np.ndarray:
-        starts = [run.numbers[0] for run in self._runs]
+        starts = [run.numbers[0] for run in self.runs]
         return np.searchsorted(np.array(starts, np.int64), numbers, side="right") - 1
 
     def _wrapped(self, ids: pa.Array) -> pa.Array:

@@ -76,4 +76,5 @@ class FaultyRows(ABC):
             self.counts[code] = self.counts.get(code, 0) + count
             if EXAMPLE in table.column_names:
                 words = table.column(EXAMPLE)[int(rows[first])].as_py()
-                self.examples.setdefault(code, example_text(words))
+                if words is not None:  # told of rows that are refused, and not of those left out
+                    self.examples.setdefault(code, example_text(words))

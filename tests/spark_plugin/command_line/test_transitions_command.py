@@ -86,7 +86,7 @@ def test_no_events_at_all(place: Path) -> None:
     [
         (["--within", "soon"], "soon"),
         ([*WITHIN, "--until", "noon"], "--until takes a number, or a time"),
-        ([*WITHIN, "--until", "12"], "until must be a time as events.max_time holds them"),
+        ([*WITHIN, "--until", "12"], "--until must be a time as events.max_time holds them"),
         ([*WITHIN, "--time", "a,b,c"], "time must be the name of a column"),
         ([*WITHIN, "--query", "garage"], "events has no column 'garage'"),
         ([*WITHIN, "--conf", "a=b"], "--conf means nothing with --engine local"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import pickle
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ import pytest
 
 import coincide
 from coincide import BorderMonitor, BorderOptions, border_crossing_tables, inside_tables
+from coincide.borders.hysteresis import OpenPairs
+from coincide.borders.index import BorderIndex
+from spark_plugin.worker.borders.id_runs import IdRun
 from spark_plugin.worker.borders.query_ids import QueryIds
 from spark_plugin.worker.borders.searching import NewSearch
 
@@ -123,7 +127,11 @@ def test_gaps_repeated_times_and_invalid_rows_are_counted() -> None:
         ({"stream_id": [1, None, 1, 1]}, coincide.DataError, "nulls in stream_id or time in 1 row"),
         ({"time": pa.array([0, None, 1, 2])}, coincide.DataError, "nulls in stream_id or time"),
         ({"value": [1.0, math.inf, 1.0, 1.0]}, coincide.DataError, "infinite values in value"),
-        ({"value": [1, 2**53 + 1, 1, 1]}, coincide.DataError, "beyond 2\\^53"),
+        (
+            {"value": [1, 2**53 + 1, 1, 1]},
+            coincide.DataError,
+            r"beyond 2\^53, .* in 1 row, for example 9007199254740993",
+        ),
         ({"value": ["a"] * 4}, coincide.SchemaError, "readings.value is string"),
         ({"stream_id": [1.0] * 4}, coincide.SchemaError, "compared exactly"),
         ({"time": [2**61, 1, 2, 3]}, coincide.DataError, "reach 2\\^61"),
@@ -240,6 +248,8 @@ def test_changes_that_a_monitor_refuses() -> None:
         monitor.remove(["hot", "tepid"])
     with pytest.raises(coincide.SchemaError, match="string"):
         monitor.remove([1])
+    with pytest.raises(coincide.SchemaError, match=r"write \['hot'\]"):
+        monitor.remove("hot")  # not its letters
     with pytest.raises(coincide.SchemaError, match="was string before"):
         monitor.add(pa.table({"query_id": [1], "lower": [0], "upper": [1]}))
     monitor.push(readings())
@@ -257,7 +267,7 @@ def test_a_change_that_fails_changes_nothing(monkeypatch: pytest.MonkeyPatch) ->
     def fail(*_: Any) -> None:
         raise coincide.BackendError("no device")
 
-    for owner, name in ((NewSearch, "__call__"), (QueryIds, "add")):
+    for owner, name in ((NewSearch, "__call__"), (QueryIds, "runs_with")):
         with monkeypatch.context() as patched:
             patched.setattr(owner, name, fail)
             with pytest.raises(coincide.BackendError):
@@ -270,6 +280,36 @@ def test_a_change_that_fails_changes_nothing(monkeypatch: pytest.MonkeyPatch) ->
         ("hot", 1, "I", 30, 40), ("c", 1, "I", 30, 40),
         ("cold", 1, "O", 30, 40), ("a", 1, "O", 30, 40),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "is_removed", "margin"),
+    [
+        (IdRun, "rows_of", False, 0.0), (BorderIndex, "removal", False, 0.0),
+        (BorderIndex, "removal", False, 1.0), (OpenPairs, "forget_queries", False, 1.0),
+        (BorderIndex, "merged", True, 1.0), (IdRun, "swept", True, 0.0),
+    ],
+)  # fmt: skip
+def test_a_removal_that_lacks_memory_is_undone_or_done(
+    owner: type, name: str, is_removed: bool, margin: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise MemoryError
+
+    monitor = BorderMonitor(QUERIES, options=BorderOptions(hysteresis=margin))
+    nothing = BorderMonitor(QUERIES.slice(0, 0), options=BorderOptions(hysteresis=margin)).nbytes
+    with monkeypatch.context() as patched:
+        patched.setattr(owner, name, fail)
+        with nullcontext() if is_removed else pytest.raises(MemoryError):
+            monitor.remove(["cold", "hot"])
+    assert monitor.summary().queries == (0 if is_removed else 2)
+    if not is_removed:
+        assert len(told(pickle.loads(pickle.dumps(monitor)).push(readings()))) == 3
+        monitor.remove(["cold", "hot"])
+    monitor.add(QUERIES)
+    monitor.remove(["cold", "hot"])
+    assert monitor.nbytes == nothing  # what was put off is made up for
+    assert monitor.push(readings()).num_rows == 0
 
 
 def test_many_queries_are_merged_and_removed() -> None:

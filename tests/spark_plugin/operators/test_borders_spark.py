@@ -122,6 +122,17 @@ def test_integers_beyond_floats_are_refused_even_where_others_are_dropped(
     assert "in 2 rows, for example stream_id=1, time=" in words
 
 
+def test_integers_may_stand_beside_readings_that_are_left_out(spark: SparkSession) -> None:
+    """Of these one might be refused, and of those that are not no example is told."""
+    given = readings(stream_id=[1, None, 1, 1], value=[1, 2, 30, 4])
+    options = BorderOptions(invalid="drop")
+    found = border_crossings(frame(spark, given), QUERIES, options=options).toArrow()
+    with pytest.warns(coincide.DroppedRowsWarning, match="1 invalid"):
+        wanted = border_crossing_tables(given, QUERIES, options=options)
+    assert wanted.num_rows
+    assert sorted_rows(found) == sorted_rows(wanted)
+
+
 def test_tables_without_rows(spark: SparkSession) -> None:
     report = BorderReport()
     nothing = frame(spark, readings()).where("false")

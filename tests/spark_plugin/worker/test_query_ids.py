@@ -37,11 +37,11 @@ def test_ids_that_come_and_go_are_found(kind: pa.DataType) -> None:
         assert found.tolist() == [numbers.get(k, -1) for k in picked.tolist()]
         gone, new = found[found >= 0], picked[found < 0]
         if random.random() < 0.5:
-            ids.remove(gone)
+            ids.remove(ids.removals(gone))
             numbers = {k: number for k, number in numbers.items() if number not in gone}
         next_one += int(random.integers(0, 2))  # a change that failed leaves a gap
         numbers.update(zip(new.tolist(), range(next_one, next_one + new.size), strict=True))
-        ids.add(everything.take(pa.array(new)), next_one)
+        ids.runs = ids.runs_with(everything.take(pa.array(new)), next_one)
         next_one += new.size
         known = np.array(list(numbers.items()), np.int64).reshape(-1, 2)
         asked = known[random.integers(0, len(known), 20)] if numbers else known
@@ -53,9 +53,9 @@ def test_ids_that_come_and_go_are_found(kind: pa.DataType) -> None:
 def test_ids_of_removed_queries_are_let_go() -> None:
     ids = QueryIds(pa.int64())
     for k in range(200):
-        ids.add(pa.array(range(10)), 10 * k)
+        ids.runs = ids.runs_with(pa.array(range(10)), 10 * k)
         if k >= 3:
-            ids.remove(np.arange(10 * (k - 3), 10 * (k - 2)))
+            ids.remove(ids.removals(np.arange(10 * (k - 3), 10 * (k - 2))))
         assert len(ids) <= 2 * 40
     assert ids.live(pa.array([4])).tolist() == [1994]
     assert ids.of(np.array([1973, 1999])).to_pylist() == [3, 9]
@@ -63,7 +63,7 @@ def test_ids_of_removed_queries_are_let_go() -> None:
 
 def test_what_is_made_of_ids_is_not_pickled() -> None:
     ids = QueryIds(pa.string())
-    ids.add(pa.array([str(k) for k in range(1000)]), 0)
+    ids.runs = ids.runs_with(pa.array([str(k) for k in range(1000)]), 0)
     before = len(pickle.dumps(ids))
     assert ids.of(ids.live(pa.array(["7", "no"]))[:1]).to_pylist() == ["7"]
     assert len(pickle.dumps(ids)) == before
@@ -72,8 +72,8 @@ def test_what_is_made_of_ids_is_not_pickled() -> None:
 def test_ids_of_one_run_are_found_without_a_sort() -> None:
     """Of each number there are its row and its id, and no order and places."""
     ids, numbers = QueryIds(pa.int64()), np.arange(100_000)
-    ids.add(pa.array(numbers), 0)
-    ids.add(pa.array([-1]), numbers.size)
+    ids.runs = ids.runs_with(pa.array(numbers), 0)
+    ids.runs = ids.runs_with(pa.array([-1]), numbers.size)
     ids.of(numbers[:2])
     tracemalloc.start()
     ids.of(numbers)

@@ -246,7 +246,7 @@ def test_ranges_by_other_writers(stored: Stored, chunk: Chunk, range_: Any) -> N
         pa.array([1, 2], pa.uint64()), pa.array([1, 2], pa.float64()).cast(pa.float16()),
         pa.array([1, 2], pa.int64()).cast(pa.decimal128(19)), pa.array([1, 2], pa.date32()),
         pa.array([1, 2], pa.int32()).cast(pa.decimal128(10)).cast(pa.decimal128(9)),
-        pa.array([1, 2], pa.time64("us")), pa.array([None, None]), pa.array(["1", "2"]),
+        pa.array([1, 2], pa.time64("us")), pa.array([None, None]), pa.array([b"1", b"2"]),
     ],
     ids=lambda values: str(values.type),
 )  # fmt: skip
@@ -254,6 +254,18 @@ def test_statistics_that_are_no_times_tell_nothing(tmp_path: Path, values: pa.Ar
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"a": values}), path, store_decimal_as_integer=True)
     assert ranges(pq.read_metadata(path), "a") == (None, [None])
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())]
+)
+def test_texts_are_told_as_their_bytes(tmp_path: Path, kind: pa.DataType) -> None:
+    # UTF-8 is in order of characters; UTF-16, by which Java compares, is not.
+    values = pa.array(["\ufb01", "z", "\U0001d11e"]).cast(kind)
+    pq.write_table(pa.table({"a": values}), tmp_path / "a.parquet")
+    stored, found = ranges(pq.read_metadata(tmp_path / "a.parquet"), "a")
+    assert stored == Stored("text")
+    assert found == [(b"z", "\U0001d11e".encode())]
 
 
 def test_a_name_that_two_columns_share_tells_nothing(tmp_path: Path) -> None:

@@ -1,0 +1,150 @@
+"""Border crossings of Parquet files on Spark, by tasks that each read streams of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from coincide.errors import SchemaError
+from spark_plugin.cluster.worker_python import check_workers
+from spark_plugin.dataframes.borders.plan import BorderPlan, CrossingStage
+from spark_plugin.dataframes.columns import check_microseconds
+from spark_plugin.dataframes.output_columns import check_told_apart
+from spark_plugin.dataframes.results import result_time
+from spark_plugin.ways.choice import parallelism
+from spark_plugin.ways.files.bounds import Stored
+from spark_plugin.ways.files.columns import check_present
+from spark_plugin.ways.files.footers import (
+    Footer,
+    check_alike,
+    file_schemas,
+    holds_dates,
+    read_footers,
+)
+from spark_plugin.ways.files.planning import NotDirect
+from spark_plugin.ways.files.stamps import FileStamps
+from spark_plugin.ways.files.stream_parts import StreamParts, aimed_rows, stream_parts
+from spark_plugin.ways.files.wire import spark_type
+from spark_plugin.ways.files.worker.crossings import PartTask, StreamFiles
+from spark_plugin.ways.files.worker.reading import PlannedFiles
+from spark_plugin.worker.borders.arguments import READINGS, BorderArguments
+from spark_plugin.worker.borders.readings import ReadingColumns
+from spark_plugin.worker.files.finding import Given, ParquetFiles, find_files
+
+_MOST_READS = 2.0
+"""How often a row may be read, on average."""
+_TOO_LARGE = 2
+"""How many times as many rows as it should have are too many for a part: one task has them in memory."""
+
+
+def plan_file_crossings(
+    spark: SparkSession,
+    readings: Given,
+    queries: Any,
+    arguments: BorderArguments,
+    *,
+    observe: bool = False,
+) -> BorderPlan:
+    """Plan a search for the border crossings of Parquet files whose row groups hold few streams each.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    readings : str, path or sequence of str
+        As `find_files` takes them.
+    queries : DataFrame, or whatever offers Arrow's C stream
+    arguments : BorderArguments
+    observe : bool
+        Whether workers count what they look at and find.
+
+    Raises
+    ------
+    NotDirect
+        If columns are of types that Spark reads otherwise, or row groups so little ordered by stream that
+        rows would be read more than twice.
+    SchemaError, ConditionError, DataError, BackendError
+        As `coincide.border_crossings`.
+    """
+    planned = _planned_files(find_files(READINGS, readings), arguments, parallelism(spark))
+    check_workers(spark)
+    schema = planned.files.schema
+    stage = CrossingStage.of(spark, queries, planned.columns, observe)
+    count = len(planned.parts)
+    kinds = [
+        spark_type(name, schema.field(name).type) for name in (arguments.stream, arguments.time)
+    ]
+    return stage.plan(
+        spark.range(0, count, 1, count),
+        lambda columns, *rest: PartTask(StreamFiles(planned.files, planned.parts, columns), *rest),
+        (kinds[0], result_time(kinds[1])),
+        why=planned.parts.describe(),
+    )
+
+
+def _planned_files(files: ParquetFiles, arguments: BorderArguments, tasks: int) -> StreamFiles:
+    names = arguments.columns
+    footers = read_footers(files, [arguments.stream])
+    check_present(files.side, file_schemas(files, footers), names)
+    schema = footers[0].schema
+    columns = ReadingColumns.of(schema, arguments)
+    check_told_apart(arguments.made)
+    check_microseconds(columns.scale)
+    try:
+        check_alike(files, footers, schema, names)
+    except SchemaError as error:
+        raise NotDirect(str(error)) from None  # Spark reads some of these as one type
+    _check_types(files, footers, columns)
+    parts = stream_parts(footers, arguments.stream, tasks)
+    if parts is None:
+        raise NotDirect(f"{READINGS}: row groups have no statistics of {arguments.stream}")
+    _check_order(parts, arguments, tasks)
+    stamps = FileStamps.of([footer.stamp for footer in footers])
+    return StreamFiles(PlannedFiles(files, schema, stamps), parts, columns)
+
+
+def _check_types(files: ParquetFiles, footers: list[Footer], columns: ReadingColumns) -> None:
+    """Refuse what Spark would read otherwise than PyArrow, or not at all."""
+    arguments, schema = columns.arguments, footers[0].schema
+    stored = {footer.ranges[arguments.stream][0] for footer in footers}
+    if len(stored) > 1 or not all(one is not None and _is_label(one) for one in stored):
+        raise NotDirect(f"{READINGS}.{arguments.stream} is no integer or text in all files")
+    for name in arguments.columns:
+        kind = schema.field(name).type
+        old = any(
+            name in footer.int96 or (footer.old_calendar and holds_dates(kind))
+            for footer in footers
+        )
+        if old or _is_unlike(kind):
+            raise NotDirect(f"{READINGS}.{name} is {kind}, which Spark alone reads as it does")
+    for name in (arguments.stream, arguments.time):
+        try:
+            spark_type(name, schema.field(name).type)
+        except SchemaError as error:
+            raise NotDirect(str(error)) from None
+
+
+def _is_label(stored: Stored) -> bool:
+    return stored.family == "text" or (stored.family == "integer" and stored.nanoseconds is None)
+
+
+def _is_unlike(kind: pa.DataType) -> bool:
+    """Whether Spark reads a type as another, or not at all."""
+    unit = kind.unit if pa.types.is_timestamp(kind) else "us"
+    return pa.types.is_unsigned_integer(kind) or pa.types.is_float16(kind) or unit != "us"
+
+
+def _check_order(parts: StreamParts, arguments: BorderArguments, tasks: int) -> None:
+    """Refuse files of which a part would be too large, or rows be read too often."""
+    rows = int(parts.places.rows.sum())
+    most = int(parts.rows.max(initial=0))
+    aimed = aimed_rows(rows, tasks)
+    if parts.reads > _MOST_READS or most >= _TOO_LARGE * aimed:
+        ordered = f'df.sort("{arguments.stream}", "{arguments.time}").write.parquet("ordered")'
+        raise NotDirect(
+            f"{READINGS}: the files are so little ordered by {arguments.stream}, or in so large row groups,"
+            f" that a task would read {most:,} rows where it should {aimed:,}, and each row be read"
+            f" {parts.reads:.1f} times on average; ordered once, as by {ordered}, they would be read"
+            " without an exchange"
+        )
