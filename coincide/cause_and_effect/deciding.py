@@ -17,6 +17,7 @@ from coincide.compiled import compiled
 from coincide.probability import window_probability
 from coincide.rounding import product
 
+_MERITS = 2.0**40
 _SPREAD = 2.0**-40
 """How far off a root may be, relatively, from where a front's comparison changes: far more than it is."""
 
@@ -138,6 +139,12 @@ def probability_of(rule, gap, dh, s, l1, l2):
     if lo > hi:
         return 0.0
     return window_probability(s, l1, l2, lo, hi)
+
+
+@compiled(forceinline=True)
+def told_apart(probability):
+    """A probability by which pairs are compared: to one part in 2**40, so that what is equal stays so."""
+    return math.floor(product(probability, _MERITS) + 0.5) / _MERITS
 
 
 @compiled

@@ -8,6 +8,8 @@ from typing import Annotated
 import numpy as np
 from numba import types
 
+from coincide.templates.table import TemplateTable
+
 Points = Annotated[np.ndarray, types.Array(types.float64, 2, "C")]
 """Where n events lie: a C-contiguous float64 array, shape (3 or 4, n), of x, y, z and h.
 
@@ -29,7 +31,8 @@ class PlacedEvents:
     points : Points or None
         Finite where the event's group is not negative. None: events have no places.
     lengths : int64 array, shape (n,), or None
-        Lengths of interval timestamps, ticks, >= 0; None: exact instants.
+        Lengths of interval timestamps, ticks, >= 0; None: exact instants. Of histograms the numbers of
+        their templates.
     group : int64 array, shape (n,), or None
         Dense code of the event's keys: only events of equal code are paired. Events with a negative
         code match nothing. None: one group.
@@ -38,6 +41,8 @@ class PlacedEvents:
     ranks : int64 array, shape (n,), ascending, or None
         Where both sides are parts of one stream: the number of each event in it. Of two events the
         earlier is the cause then, and of simultaneous ones the one of the lower number.
+    templates : TemplateTable or None
+        Of histogram timestamps; then the other side of a join has templates, too.
     """
 
     times: np.ndarray
@@ -46,6 +51,7 @@ class PlacedEvents:
     group: np.ndarray | None = None
     groups: int = 1
     ranks: np.ndarray | None = None
+    templates: TemplateTable | None = None
 
     def __post_init__(self) -> None:
         # Kernels are compiled for one kind of arrays: it takes less time to copy one of another kind.
@@ -65,6 +71,8 @@ class PlacedEvents:
     @property
     def longest(self) -> int:
         """The longest length of a timestamp, ticks."""
+        if self.templates is not None:
+            return int(self.templates.lengths.max())
         return 0 if self.lengths is None else int(self.lengths.max(initial=0))
 
 

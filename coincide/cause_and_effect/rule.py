@@ -5,7 +5,14 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from coincide.cause_and_effect.deciding import accepts, distance_between, probability_of
+from coincide.cause_and_effect.deciding import (
+    accepts,
+    distance_between,
+    probability_of,
+    squared_distance,
+    told_apart,
+    window_between,
+)
 from coincide.cause_and_effect.limits import Ellipsoid, Front, Limits
 from coincide.cause_and_effect.spaces import Space, Sphere
 from coincide.cause_and_effect.sphere import squared_chord
@@ -74,6 +81,24 @@ class PairRule(NamedTuple):
         if left == 0 and right == 0:
             return accepts(self, gap, dh, s)
         return probability_of(self, gap, dh, s, left, right) >= self.threshold
+
+    def chance(self, gap, dh, s, left, right):
+        """The probability of a pair that qualifies, for best effects: `told_apart`."""
+        if left == 0 and right == 0:
+            return 1.0
+        return told_apart(probability_of(self, gap, dh, s, left, right))
+
+    def apart(self, s, left, right):
+        """Twice the difference of a pair's middles, half ticks; parameters as of `meets`."""
+        return 2 * s - right + left
+
+    def window_at(self, distance2):
+        """The window on delta of a squared distance, ticks, inclusive."""
+        return window_between(self, distance2, distance2)
+
+    def distance2_of(self, gap, dh):
+        """The squared distance of a pair; parameters as of `meets`."""
+        return squared_distance(self.curvature, gap, dh)
 
     def distance_of(self, gap, dh):
         """The distance of a pair; parameters as of `meets`."""

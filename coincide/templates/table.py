@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -110,6 +111,12 @@ class TemplateTable:
     def buckets(self) -> Buckets:
         """The buckets, normalised."""
         return Buckets(self.starts, self.edges, *_normalised(self.starts, self.edges, self.given))
+
+    @cached_property
+    def exact_masses(self) -> np.ndarray:
+        """Of `buckets`, each within a few units of 2**-53 of itself: float64 array, shape (edges,)."""
+        runs = np.split(self.given, self.starts[1:-1])
+        return np.concatenate([run / math.fsum(run) for run in runs])
 
     @cached_property
     def moments(self) -> tuple[np.ndarray, np.ndarray]:

@@ -49,6 +49,22 @@ def meets(self, gap, dh, s, left, right):
     return _method(self, "meets")
 
 
+def chance(self, gap, dh, s, left, right):  # noqa: D103
+    return _method(self, "chance")
+
+
+def apart(self, s, left, right):  # noqa: D103
+    return _method(self, "apart")
+
+
+def window_at(self, distance2):  # noqa: D103
+    return _method(self, "window_at")
+
+
+def distance2_of(self, gap, dh):  # noqa: D103
+    return _method(self, "distance2_of")
+
+
 def distance_of(self, gap, dh):  # noqa: D103
     return _method(self, "distance_of")
 
@@ -100,6 +116,10 @@ def teach(overload: Callable[..., Any], **options: Any) -> None:
         merit,
         distance,
         meets,
+        chance,
+        apart,
+        window_at,
+        distance2_of,
         distance_of,
         key_at,
         shape_at,

@@ -6,15 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from coincide.cause_and_effect.deciding import (
-    probability_of,
-    squared_distance,
-    squared_gap,
-    window_between,
-)
+from coincide.cause_and_effect.deciding import squared_gap
 from coincide.cause_and_effect.limits import UNBOUNDED
 from coincide.cause_and_effect.points import H, PlacedEvents, X, Y, Z, no_points
 from coincide.cause_and_effect.rule import PairRule
+from coincide.cause_and_effect.template_rule import TemplateRule
 from coincide.compiled import compiled
 from coincide.probability import distance_from_middle
 
@@ -29,7 +25,7 @@ class Merits:
     causes : PlacedEvents
     effects : PlacedEvents or None
         None: the causes themselves.
-    rule : PairRule
+    rule : PairRule or TemplateRule
     is_one_stream : bool
         Whether the earlier event of a pair is the cause, so that windows begin at 0 at the earliest.
     """
@@ -38,7 +34,7 @@ class Merits:
         self,
         causes: PlacedEvents,
         effects: PlacedEvents | None,
-        rule: PairRule,
+        rule: PairRule | TemplateRule,
         is_one_stream: bool = False,
     ) -> None:
         self._rule, self._is_one_stream = rule, is_one_stream
@@ -83,11 +79,9 @@ def _columns(side: PlacedEvents) -> Sequence[np.ndarray]:
 @compiled
 def _merits(rule, one_stream, gap, dh, s, left, right):
     """Probability, half ticks from the middle of the pair's window, and squared distance."""
-    distance2 = squared_distance(rule.curvature, gap, dh)
-    lo, hi = window_between(rule, distance2, distance2)
-    probability = probability_of(rule, gap, dh, s, left, right) if left > 0 or right > 0 else 1.0
-    # Doubled midpoints: of the effect less of the cause.
-    apart = 2 * s - right + left
+    distance2 = rule.distance2_of(gap, dh)
+    lo, hi = rule.window_at(distance2)
+    probability, apart = rule.chance(gap, dh, s, left, right), rule.apart(s, left, right)
     if lo <= -UNBOUNDED and hi >= UNBOUNDED:
         return probability, np.uint64(0), distance2
     if one_stream:

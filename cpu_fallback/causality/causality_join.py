@@ -51,7 +51,7 @@ class CausalityJoin(CountedJoin):
         threads: int = 1,
         empty: Callable[[int], np.ndarray] = lambda size: np.empty(size, np.int64),
     ) -> None:
-        self.threads, self._empty, self._rule = threads, empty, model.rule
+        self.threads, self._empty = threads, empty
         self._given = causes, causes if effects is None else effects
         run = partial(run_tasks, threads=threads)
         self.way, self.sides = choose_layout(causes, effects, model, way=way, run=run)
@@ -131,7 +131,7 @@ class CausalityJoin(CountedJoin):
             for side in self._given
             for each in (side.times, no_points() if side.points is None else side.points)
         ]
-        kernels.measures_of(self._rule, *sides, left_rows, right_rows, delta, distance)
+        kernels.measures_of(self.sides.rule, *sides, left_rows, right_rows, delta, distance)
         return delta, distance
 
     def _empty_distances(self, size: int) -> np.ndarray:

@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any
 
 from cpu_fallback.reference.decision import qualifies, satisfaction_probability
+from cpu_fallback.reference.histograms import Histogram, histogram_probability
 
 Number = Any
 Place = Sequence[Number]
@@ -145,6 +146,26 @@ def uncertain_causality(
             window = [d for d in deltas if all(each(d, squared) for each in predicates)]
             if window:
                 p = satisfaction_probability(low, high, first, last, window[0], window[-1])
+                if qualifies(p, confidence):
+                    found.append((i, j))
+    return found
+
+
+def histogram_causality(
+    causes: Sequence[tuple[Histogram, Place]],
+    effects: Sequence[tuple[Histogram, Place]],
+    predicates: Sequence[Predicate],
+    confidence: float,
+    deltas: range,
+) -> list[tuple[int, int]]:
+    """As `uncertain_causality`, of histogram timestamps: by the sum over pairs of buckets."""
+    found = []
+    for i, (cause, place) in enumerate(causes):
+        for j, (effect, where) in enumerate(effects):
+            squared = plane_distance2(place, where)
+            window = [d for d in deltas if all(each(d, squared) for each in predicates)]
+            if window:
+                p = histogram_probability(cause, effect, window[0], window[-1])
                 if qualifies(p, confidence):
                     found.append((i, j))
     return found

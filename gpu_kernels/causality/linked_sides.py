@@ -8,6 +8,7 @@ import numpy as np
 
 from coincide.cause_and_effect.placing.buckets import Buckets
 from coincide.cause_and_effect.placing.linked_sides import Layout, Sides
+from coincide.cause_and_effect.rule import PairRule
 from coincide.results import offsets_of, runs_of_about
 from gpu_kernels.device.memory import take
 from gpu_kernels.device.transfers import current
@@ -40,10 +41,12 @@ class LinkedSides:
     """
 
     def __init__(self, given: Sides) -> None:
-        layout, base, targets = given.layout, given.base, given.targets
+        layout, base, targets, rule = given.layout, given.base, given.targets, given.rule
+        if not isinstance(rule, PairRule):
+            raise TypeError("histogram timestamps are joined on CPUs")
         own, self._own = _sent_side(base)
         others, self._others = (own, self._own) if targets is base else _sent_side(targets)
-        self.sides = CausalSides(own, others, given.rule, layout.gap, layout.plain)
+        self.sides = CausalSides(own, others, rule, layout.gap, layout.plain)
         starts, links, windows = _links(layout)
         self._linking = Linking(
             layout.by_place, layout.sure, layout.self_join, *map(_sent, (starts, links, windows))

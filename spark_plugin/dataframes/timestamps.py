@@ -12,11 +12,22 @@ from pyspark.sql import functions as F
 
 from coincide.errors import SchemaError
 from coincide.units import TIME_LIMIT
-from spark_plugin.dataframes.columns import NOT_FINITE, literal, quoted, ticks
+from spark_plugin.dataframes.columns import (
+    NOT_FINITE,
+    can_be_label,
+    field_of,
+    literal,
+    quoted,
+    spark_time_column,
+    ticks,
+)
+from spark_plugin.worker.arrow.schemas import check_label
+from spark_plugin.worker.arrow.time_columns import TimeColumn
 from spark_plugin.worker.timestamps.around import AroundColumns
 from spark_plugin.worker.timestamps.columns import TimestampColumns
 from spark_plugin.worker.timestamps.histograms import HistogramColumns
 from spark_plugin.worker.timestamps.intervals import IntervalColumns
+from spark_plugin.worker.timestamps.names import TimestampNames
 
 _ID, _TIME = "coincide_template_id", "coincide_time"
 _NUMBER, _OFFSET = "coincide_template", "coincide_offset"
@@ -152,3 +163,11 @@ def finiteness(columns: TimestampColumns) -> str:
 def in_range(name: str) -> str:
     """SQL of whether a column is within the limits of time."""
     return f"{name} > {literal(-TIME_LIMIT)} AND {name} < {literal(TIME_LIMIT)}"
+
+
+def spark_clocks(side: str, names: TimestampNames, source: DataFrame) -> list[TimeColumn]:
+    """What the clocks of a side mean as times: `spark_plugin.worker.timestamps.names.arrow_clocks`."""
+    for name in names.labels:
+        kind = field_of(source, side, name).dataType
+        check_label(side, name, kind.simpleString(), can_be_label(kind))
+    return [spark_time_column(side, field_of(source, side, name)) for name in names.clocks]

@@ -18,7 +18,7 @@ from spark_plugin.worker.causality.join import TableCausality
 from spark_plugin.worker.causality.places import names_of_coordinates
 from spark_plugin.worker.reports.reports import JoinReport, check_report, tell
 from spark_plugin.worker.shifts import check_told
-from spark_plugin.worker.timestamps.names import GivenTimes, timestamp_names
+from spark_plugin.worker.timestamps.names import GivenTimes, all_columns, timestamp_names
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -155,8 +155,9 @@ def causality_tables(
         None: `causes` are one stream. Of two of its events the earlier is the cause, and of
         simultaneous ones the one in the lower row.
     condition : CausalityCondition
-    cause_time, effect_time : str, (str, str) or Around
-        One column of exact instants, or the min and max column of interval timestamps.
+    cause_time, effect_time : str, (str, str), Around or Histograms
+        One column of exact instants, or the min and max column of interval timestamps; or as
+        ``left_time`` of `coincide.correlate`. Histograms are joined on CPUs.
     cause_place, effect_place : sequence of str and float
         The coordinates, in the order of the condition's space: columns, or numbers that hold for every
         event. A null or NaN matches nothing. () where the condition is on times alone. Of one stream
@@ -279,7 +280,7 @@ def clusters(
     check_report(report)
     arguments = ClusterArguments(condition, time, place, by, columns, options)
     names = [*names_of_coordinates(arguments.coordinates), *names_of(by), *names_of(columns)]
-    table = _table(EVENT, events, [*timestamp_names(EVENT, arguments.time).clocks, *names])
+    table = _table(EVENT, events, [*all_columns(timestamp_names(EVENT, arguments.time)), *names])
     found, summary = cluster_table(table, arguments)
     tell(summary, report)
     return found

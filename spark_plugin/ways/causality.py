@@ -13,7 +13,7 @@ from spark_plugin.dataframes.causality.places import check_spark_coordinates
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.evidence import FrameEvidence
 from spark_plugin.dataframes.output_columns import ResultColumns
-from spark_plugin.dataframes.timestamps import with_timestamps
+from spark_plugin.dataframes.timestamps import spark_clocks, with_timestamps
 from spark_plugin.ways.correlation import BATCH_PAIRS, Correlation, planned_join
 from spark_plugin.ways.shifts import accidental_pairs, plan_shifts
 from spark_plugin.worker.arrow.schemas import check_keys
@@ -48,7 +48,7 @@ def plan_causality(
     sides = event_frames((causes, causes if effects is None else effects), arguments)
     if arguments.is_one_stream:
         _check_one_stream(causes, options.way)
-    spec = arguments.spec(sides[0].times.scales[0].tick, 1, BATCH_PAIRS)
+    spec = arguments.spec([side.times for side in sides], 1, BATCH_PAIRS)
     shifts = plan_shifts(arguments.shifts, sides, spec)
     planned = planned_join(sides, spec, ResultColumns(sides, spec), options, spec.backend, observe)
     evidence = FrameEvidence(planned.sides, spec, planned.statistics)
@@ -72,9 +72,9 @@ def event_frames(
     for source, side, place in zip(sources, called, arguments.places, strict=True):
         check_spark_coordinates(source, side, place)
     clocks = [
-        frames.spark_time_column(side, frames.field_of(source, side, name))
-        for source, side, names in zip(sources, called, arguments.times, strict=True)
-        for name in names
+        clock
+        for source, side, names in zip(sources, called, arguments.timestamps, strict=True)
+        for clock in spark_clocks(side, names, source)
     ]
     columns = arguments.resolved(clocks)
     handed_out = list(dict.fromkeys([*payload[0], *payload[1]]))

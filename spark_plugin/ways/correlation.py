@@ -22,7 +22,7 @@ from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.dataframes.stage import Stage, observed_numbers
 from spark_plugin.dataframes.stage_resources import gpu_profile
 from spark_plugin.dataframes.statistics import SideStatistics
-from spark_plugin.dataframes.timestamps import with_timestamps
+from spark_plugin.dataframes.timestamps import spark_clocks, with_timestamps
 from spark_plugin.ways.broadcast.plan import BroadcastPlan
 from spark_plugin.ways.broadcast.streaming_sides import check_streaming
 from spark_plugin.ways.choice import JOINS, plan_ways
@@ -30,7 +30,7 @@ from spark_plugin.ways.exchange.plan import SlicePlan
 from spark_plugin.ways.shifts import accidental_pairs, plan_shifts
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.counts import SideCounts
-from spark_plugin.worker.arrow.schemas import check_keys, check_label
+from spark_plugin.worker.arrow.schemas import check_keys
 from spark_plugin.worker.emission.spec import AnySpec
 from spark_plugin.worker.reports.accidental import AccidentalPairs
 from spark_plugin.worker.reports.emptiness import NoPairs
@@ -273,14 +273,10 @@ def _event_frames(
     keys, payload = arguments.keys, arguments.payload
     kinds = [frames.key_kinds(*each, keys) for each in zip(sources, SIDES, strict=True)]
     check_keys(keys, kinds[0], kinds[1])
-    for side, source, names in zip(SIDES, sources, arguments.times, strict=True):
-        for name in names.labels:
-            kind = frames.field_of(source, side, name).dataType
-            check_label(side, name, kind.simpleString(), frames.can_be_label(kind))
     clocks = [
-        frames.spark_time_column(side, frames.field_of(source, side, name))
+        clock
         for side, source, names in zip(SIDES, sources, arguments.times, strict=True)
-        for name in names.clocks
+        for clock in spark_clocks(side, names, source)
     ]
     times = arguments.resolved_times(clocks)
     left, right = (

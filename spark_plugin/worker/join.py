@@ -15,11 +15,8 @@ from coincide.units import Tick
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.schemas import (
-    arrow_time_column,
     can_be_key,
-    can_be_label,
     check_keys,
-    check_label,
     type_of,
     with_like_keys,
 )
@@ -37,7 +34,7 @@ from spark_plugin.worker.reports.key_overlap import key_overlap
 from spark_plugin.worker.reports.reports import JoinSummary
 from spark_plugin.worker.shifts import ShiftPlan
 from spark_plugin.worker.timestamps.columns import TimestampColumns
-from spark_plugin.worker.timestamps.names import TimestampNames
+from spark_plugin.worker.timestamps.names import TimestampNames, arrow_clocks
 
 _BATCH_PAIRS = 1_000_000
 
@@ -220,14 +217,10 @@ def _check_key_types(schemas: tuple[pa.Schema, pa.Schema], by: list[str]) -> Non
 def _clocks(
     schemas: tuple[pa.Schema, pa.Schema], times: tuple[TimestampNames, TimestampNames]
 ) -> list[TimeColumn]:
-    for schema, side, names in zip(schemas, SIDES, times, strict=True):
-        for name in names.labels:
-            kind = type_of(schema, side, name)
-            check_label(side, name, str(kind), can_be_label(kind))
     return [
-        arrow_time_column(side, name, type_of(schema, side, name))
-        for schema, side, names in zip(schemas, SIDES, times, strict=True)
-        for name in names.clocks
+        clock
+        for side, names, schema in zip(SIDES, times, schemas, strict=True)
+        for clock in arrow_clocks(side, names, schema)
     ]
 
 

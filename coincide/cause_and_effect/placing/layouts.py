@@ -20,6 +20,7 @@ from coincide.cause_and_effect.placing.places import (
     repeats,
 )
 from coincide.cause_and_effect.points import PlacedEvents, no_points
+from coincide.cause_and_effect.template_rule import deciding_rule
 
 Way = Literal["place", "grid", "time"]
 
@@ -118,7 +119,7 @@ def _by_place(
         _EMPTY_PAIRS.reshape(0, 0, 2),
         *links,
     )
-    return Sides(buckets[0], buckets[-1], layout, model.rule)
+    return Sides(buckets[0], buckets[-1], layout, deciding_rule(model, sides[0], sides[-1]))
 
 
 def _by_cell(
@@ -143,7 +144,7 @@ def _by_cell(
         False, sure, self_join, int(near.widths.sum()), gap, plain, near.shifts, near.widths,
         slabs, _EMPTY, _EMPTY, _EMPTY_PAIRS,
     )  # fmt: skip
-    return Sides(buckets[0], buckets[-1], layout, model.rule)
+    return Sides(buckets[0], buckets[-1], layout, deciding_rule(model, sides[0], sides[-1]))
 
 
 def _cells(events: PlacedEvents, grid: Grid) -> Buckets:

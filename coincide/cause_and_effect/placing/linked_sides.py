@@ -9,6 +9,7 @@ import numpy as np
 from coincide.array_types import Int64s
 from coincide.cause_and_effect.placing.buckets import Buckets
 from coincide.cause_and_effect.rule import PairRule
+from coincide.cause_and_effect.template_rule import TemplateRule
 
 
 class Layout(NamedTuple):
@@ -53,4 +54,4 @@ class Sides(NamedTuple):
     base: Buckets
     targets: Buckets
     layout: Layout
-    rule: PairRule
+    rule: PairRule | TemplateRule

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from coincide.cause_and_effect.condition import CausalityCondition
 from coincide.errors import ConditionError, SchemaError
 from coincide.options import Backend, CorrelateOptions, Emit, How, check_choice
-from coincide.units import Duration, Tick
+from coincide.units import Duration
 from spark_plugin.worker.arguments import check_names, names_of
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of
 from spark_plugin.worker.backends.choice import check_backend
@@ -22,7 +22,13 @@ from spark_plugin.worker.causality.places import (
 from spark_plugin.worker.emission.spec import check_emission, hands_out_partners
 from spark_plugin.worker.histograms import Histograms
 from spark_plugin.worker.shifts import Shifts, check_shifts
-from spark_plugin.worker.timestamps.names import GivenTimes, TimestampNames, timestamp_names
+from spark_plugin.worker.timestamps.columns import TimestampColumns
+from spark_plugin.worker.timestamps.names import (
+    GivenTimes,
+    TimestampNames,
+    all_columns,
+    timestamp_names,
+)
 
 Names = str | Sequence[str]
 Place = str | float | Sequence[Coordinate]
@@ -71,6 +77,11 @@ class CausalityArguments:
         check_options(self.options)
         for name in ("cause", "effect"):
             check_time(name, getattr(self, f"{name}_time"), self.options)
+        given = self.cause_time, self.effect_time
+        if self.backend == "gpu" and any(isinstance(time, Histograms) for time in given):
+            raise ConditionError(
+                "causality joins of histogram timestamps run on CPUs; leave out backend='gpu'"
+            )
         check_shifts(self.shifts)
         if self.is_one_stream:
             self._take_from_causes()
@@ -103,8 +114,14 @@ class CausalityArguments:
     def columns(self) -> tuple[list[str], list[str]]:
         """All columns that are needed of causes and of effects."""
         own, others = (
-            list(dict.fromkeys([*times, *names_of_coordinates(place), *self.keys, *payload]))
-            for times, place, payload in zip(self.times, self.places, self.payload, strict=True)
+            list(
+                dict.fromkeys(
+                    [*all_columns(times), *names_of_coordinates(place), *self.keys, *payload]
+                )
+            )
+            for times, place, payload in zip(
+                self.timestamps, self.places, self.payload, strict=True
+            )
         )
         return (list(dict.fromkeys([*own, *others])),) * 2 if self.is_one_stream else (own, others)
 
@@ -161,7 +178,9 @@ class CausalityArguments:
         )  # fmt: skip
         return own, others
 
-    def spec(self, tick: Tick, threads: int, batch_pairs: int) -> CausalitySpec:
+    def spec(
+        self, columns: Sequence[TimestampColumns], threads: int, batch_pairs: int
+    ) -> CausalitySpec:
         """What is computed, in ticks; the numbers are for what the options leave open.
 
         Raises
@@ -169,11 +188,14 @@ class CausalityArguments:
         ConditionError
             As `CausalityCondition.model`.
         """
-        coordinates = len(self.places[0])
+        coordinates, tick = len(self.places[0]), columns[0].scales[0].tick
+        own, others = (side.model for side in columns)
+        has_histograms = own.table is not None or others.table is not None
         return CausalitySpec(
             self.condition.model(tick, heights=coordinates == 3), self.condition.space, coordinates,
             self.how, self.emit, self.options.threads or threads,
-            self.options.batch_pairs or batch_pairs, self.is_one_stream, self.backend,
+            self.options.batch_pairs or batch_pairs, self.is_one_stream,
+            "cpu" if has_histograms else self.backend, models=(own, others),
         )  # fmt: skip
 
 
@@ -208,12 +230,7 @@ def check_condition(condition: object) -> None:
 
 
 def check_time(side: str, time: GivenTimes, options: CorrelateOptions) -> None:
-    """Refuse timestamps that causality joins do not take, or of which too much is said."""
-    if isinstance(time, Histograms):
-        raise ConditionError(
-            "causality joins take exact instants and intervals, not histograms: name a time column, a (min,"
-            " max) pair, or say around(...) or resolution(...)"
-        )
+    """Refuse timestamps of which too much is said."""
     for name in ("left_longest", "right_longest"):
         if getattr(options, name) is not None and (name == "right_longest") == (side == "effect"):
             timestamp_names(side, time).check_longest(name)

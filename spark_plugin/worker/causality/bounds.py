@@ -10,6 +10,8 @@ from coincide.bands import INNER_HI, INNER_LO
 from coincide.cause_and_effect.condition import CausalityModel
 from coincide.shape_classes import ShapeClasses
 from coincide.sides import LEFT
+from coincide.templates.table import TemplateTable
+from coincide.timestamps.mixed import around_keys
 
 _FARTHEST = 2**63 - 1
 """Half ticks; no two midpoints are as far apart."""
@@ -29,6 +31,8 @@ class CausalBounds:
         Ticks by which effects are moved before any of this holds.
     model : CausalityModel or None
         The condition itself, for who asks what a pair can reach.
+    tables : (TemplateTable or None, TemplateTable or None)
+        What shapes of causes and of effects are numbers of; None of intervals.
     """
 
     lo: int
@@ -36,6 +40,7 @@ class CausalBounds:
     is_one_stream: bool = False
     shift: int = 0
     model: CausalityModel | None = None
+    tables: tuple[TemplateTable | None, TemplateTable | None] = (None, None)
 
     def bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:
         """Bounds on the difference of doubled midpoints; of intervals delta may be as far off as they last.
@@ -45,11 +50,13 @@ class CausalBounds:
         int64 array, shape (1, 1, 4)
             Half ticks.
         """
-        margin = int(own.highest.max(initial=0)) + int(other.highest.max(initial=0))
-        first, last = 2 * self.lo - margin, 2 * self.hi + margin
+        sides = (own, other) if base_side == LEFT else (other, own)
+        causes, effects = (_around(*each) for each in zip(self.tables, sides, strict=True))
+        first = 2 * self.lo - causes[0] - effects[1]
+        last = 2 * self.hi + causes[1] + effects[0]
         if self.is_one_stream:
             # The later end of the effect is not before that of the cause.
-            first = max(first, -margin)
+            first = max(first, -causes[0] - effects[1])
         first, last = first - 2 * self.shift, last - 2 * self.shift
         if base_side != LEFT:
             first, last = -last, -first
@@ -57,3 +64,9 @@ class CausalBounds:
         band = np.empty((1, 1, 4), np.int64)
         band[..., : INNER_LO + 1], band[..., INNER_HI:] = ends[0], ends[1]
         return band
+
+
+def _around(table: TemplateTable | None, classes: ShapeClasses) -> tuple[int, int]:
+    """How far supports reach before and after their keys at the most, half ticks."""
+    before, after = around_keys(table, classes)
+    return int(max(before, default=0)), int(max(after, default=0))

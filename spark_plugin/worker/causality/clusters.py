@@ -27,7 +27,7 @@ from spark_plugin.worker.causality.arguments import (
     resolved_columns,
 )
 from spark_plugin.worker.causality.events import placed_stream
-from spark_plugin.worker.causality.join import clocks, read_placed
+from spark_plugin.worker.causality.join import read_placed
 from spark_plugin.worker.causality.places import (
     Coordinate,
     check_coordinate_types,
@@ -35,7 +35,7 @@ from spark_plugin.worker.causality.places import (
 )
 from spark_plugin.worker.emission.spec import check_output_names
 from spark_plugin.worker.reports.reports import JoinSummary
-from spark_plugin.worker.timestamps.names import GivenTimes, timestamp_names
+from spark_plugin.worker.timestamps.names import GivenTimes, arrow_clocks, timestamp_names
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def cluster_table(table: pa.Table, arguments: ClusterArguments) -> tuple[pa.Tabl
     _check_keys(by, table.schema)
     check_coordinate_types(EVENT, place, table.schema)
     timestamps = timestamp_names(EVENT, arguments.time)
-    given = clocks(EVENT, timestamps.clocks, table.schema)
+    given = arrow_clocks(EVENT, timestamps, table.schema)
     (columns,) = resolved_columns(
         given, [timestamps], [place], arguments.condition, options, [options.left_longest]
     )

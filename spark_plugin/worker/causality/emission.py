@@ -14,6 +14,7 @@ import pyarrow as pa
 from coincide.cause_and_effect.condition import CausalityModel
 from coincide.cause_and_effect.points import PlacedEvents
 from coincide.cause_and_effect.spaces import Space
+from coincide.cause_and_effect.template_rule import deciding_rule
 from coincide.condition import Window
 from coincide.options import Emit, How
 from cpu_fallback.causality import Merits
@@ -29,6 +30,7 @@ from spark_plugin.worker.emission.pairs import Pairs
 from spark_plugin.worker.emission.rows import Counts, LeftRows
 from spark_plugin.worker.emission.spec import AnySpec
 from spark_plugin.worker.partial_results import sortable
+from spark_plugin.worker.timestamps.models import INTERVALS, SideModel
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class CausalitySpec(AnySpec):
         Ticks by which effects are moved, where accidental pairs are counted.
     merits : bool
         Whether a best pair tells by what it was chosen.
+    models : (SideModel, SideModel)
+        Of the timestamps of causes and of effects.
     how, emit, threads, batch_pairs, backend
         As `spark_plugin.worker.emission.spec.JoinSpec`.
     """
@@ -62,6 +66,7 @@ class CausalitySpec(AnySpec):
     backend: str = "auto"
     shift: int = 0
     merits: bool = False
+    models: tuple[SideModel, SideModel] = (INTERVALS, INTERVALS)
 
     prefixes: ClassVar[tuple[str, str]] = ("cause", "effect")
 
@@ -79,7 +84,10 @@ class CausalitySpec(AnySpec):
     @property
     def pairs(self) -> CausalBounds:
         """The condition on the timestamps of both sides."""
-        return CausalBounds(*self.model.window, self.is_one_stream, self.shift, self.model)
+        own, others = (model.table for model in self.models)
+        return CausalBounds(
+            *self.model.window, self.is_one_stream, self.shift, self.model, (own, others)
+        )
 
     def with_merits(self) -> CausalitySpec:  # noqa: D102
         return self.but(merits=True)
@@ -190,7 +198,8 @@ class _CausalBest(_Causal):
     @cached_property
     def _merits(self) -> Merits:
         spec: Any = self._spec
-        return Merits(*self._placed_events, spec.model.rule, spec.is_one_stream)
+        rule = deciding_rule(spec.model, *self._placed_events)
+        return Merits(*self._placed_events, rule, spec.is_one_stream)
 
     @cached_property
     def _ranks(self) -> np.ndarray:

@@ -67,7 +67,7 @@ def _(
     pairs: CausalBounds, left: Evidence, right: Evidence, window: Window
 ) -> tuple[float | None, list[tuple[bool, str]]]:
     """By the widest window of any pair: exact instants have a probability of 1 or none."""
-    if pairs.model is None:
+    if pairs.model is None or any(table is not None for table in pairs.tables):
         return None, []
     width = widest_window(pairs.model)
     if width < 0:

@@ -8,6 +8,7 @@ import numpy as np
 
 from coincide.cause_and_effect.points import PlacedEvents
 from coincide.cause_and_effect.spaces import Space
+from coincide.cause_and_effect.template_rule import with_templates
 from coincide.errors import ConditionError
 from coincide.units import TIME_LIMIT
 from spark_plugin.worker.arrow.sides import Side, grouped_events
@@ -38,16 +39,19 @@ def placed_events(
         PlacedEvents(
             side.max_time,
             points_of(side, space),
-            side.shapes if side.shapes.any() else None,
+            side.shapes if side.shapes.any() or side.model.table is not None else None,
             events.group,
             events.groups,
             rank,
+            side.model.table,
         )
         for side, events, rank in zip(
             (causes, effects), grouped, ranks or (None, None), strict=True
         )
     )
-    return own, others
+    if own.templates is None and others.templates is None:
+        return own, others
+    return with_templates(own), with_templates(others)
 
 
 def moved_sides(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pyarrow as pa
@@ -12,7 +12,6 @@ import pyarrow as pa
 from coincide.cause_and_effect.points import PlacedEvents
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.schemas import (
-    arrow_time_column,
     can_be_key,
     check_keys,
     type_of,
@@ -20,7 +19,6 @@ from spark_plugin.worker.arrow.schemas import (
 )
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.arrow.tables import read_side
-from spark_plugin.worker.arrow.time_columns import TimeColumn
 from spark_plugin.worker.causality.arguments import MATCHLESS, CausalityArguments
 from spark_plugin.worker.causality.emission import CausalitySpec, causal_emission
 from spark_plugin.worker.causality.emptiness import explain_no_effects
@@ -38,6 +36,7 @@ from spark_plugin.worker.reports.emptiness import NoPairs, evidence_of
 from spark_plugin.worker.reports.key_overlap import key_overlap
 from spark_plugin.worker.reports.reports import JoinSummary
 from spark_plugin.worker.shifts import ShiftPlan
+from spark_plugin.worker.timestamps.names import arrow_clocks
 
 _BATCH_PAIRS = 1_000_000
 
@@ -76,14 +75,14 @@ class TableCausality:
             [
                 clock
                 for side, names, schema in zip(
-                    arguments.sides, arguments.times, schemas, strict=True
+                    arguments.sides, arguments.timestamps, schemas, strict=True
                 )
-                for clock in clocks(side, names, schema)
+                for clock in arrow_clocks(side, names, schema)
             ]
         )
         self.tick = self._columns[0].scales[0].tick
         self._sides = arguments.sides
-        self._spec = arguments.spec(self.tick, len(os.sched_getaffinity(0)), _BATCH_PAIRS)
+        self._spec = arguments.spec(self._columns, len(os.sched_getaffinity(0)), _BATCH_PAIRS)
         self._shifts = ShiftPlan.of(arguments.shifts, self._spec, self.tick)
         fields = [
             [pa.field(f"{prefix}_{name}", type_of(schema, side, name)) for name in names]
@@ -160,11 +159,6 @@ class TableCausality:
         )
         causes = replace(events, payload=events.payload[: len(own)])
         return causes, replace(events, payload=events.payload[len(own) :]), (own_counts, None)
-
-
-def clocks(side: str, names: Sequence[str], schema: pa.Schema) -> list[TimeColumn]:
-    """What the time columns of a side mean."""
-    return [arrow_time_column(side, name, type_of(schema, side, name)) for name in names]
 
 
 def read_placed(

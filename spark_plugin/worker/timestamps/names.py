@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from spark_plugin.worker.arrow.time_columns import TimeScale, time_names
+import pyarrow as pa
+
+from spark_plugin.worker.arrow.schemas import (
+    arrow_time_column,
+    can_be_label,
+    check_label,
+    type_of,
+)
+from spark_plugin.worker.arrow.time_columns import TimeColumn, TimeScale, time_names
 from spark_plugin.worker.clocks import Around
 from spark_plugin.worker.histograms import Histograms
 from spark_plugin.worker.timestamps.around import AroundNames
@@ -69,3 +77,17 @@ def timestamp_names(side: str, given: GivenTimes) -> TimestampNames:
 def all_columns(names: TimestampNames) -> list[str]:
     """The columns that are needed, each once."""
     return list(dict.fromkeys((*names.clocks, *names.labels)))
+
+
+def arrow_clocks(side: str, names: TimestampNames, schema: pa.Schema) -> list[TimeColumn]:
+    """What the clocks of a side mean as times, in a table of this schema.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing, or of a type that cannot serve.
+    """
+    for name in names.labels:
+        kind = type_of(schema, side, name)
+        check_label(side, name, str(kind), can_be_label(kind))
+    return [arrow_time_column(side, name, type_of(schema, side, name)) for name in names.clocks]

@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 from coincide.causal_windows.state import CAUSE, EFFECT
 from coincide.errors import DataError, SchemaError
 from spark_plugin.worker.arrow.counts import SideCounts
-from spark_plugin.worker.arrow.schemas import type_of
+from spark_plugin.worker.arrow.schemas import arrow_time_column, type_of
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.arrow.ticks import Ticks
 from spark_plugin.worker.arrow.time_columns import TimeScale, resolve_tick, scale_of
 from spark_plugin.worker.causality.events import points_of
-from spark_plugin.worker.causality.join import clocks, read_placed
+from spark_plugin.worker.causality.join import read_placed
 from spark_plugin.worker.causality.places import PlacedColumns, check_coordinate_types
 from spark_plugin.worker.timestamps.columns import Faults
 from spark_plugin.worker.timestamps.intervals import IntervalColumns, ReadIntervals
@@ -103,7 +103,8 @@ class WindowColumns:
     def __init__(self, schema: pa.Schema, arguments: WindowArguments) -> None:
         self.arguments = arguments
         names = [arguments.time, *([arguments.arrival] if arguments.arrival else [])]
-        given, options = clocks(EVENT, names, schema), arguments.reading
+        given = [arrow_time_column(EVENT, name, type_of(schema, EVENT, name)) for name in names]
+        options = arguments.reading
         self.tick = resolve_tick(given, options)
         scales = [scale_of(each, self.tick, options) for each in given]
         times = ArrivingColumns(

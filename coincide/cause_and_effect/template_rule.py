@@ -1,0 +1,160 @@
+"""The decision on a pair of events whose timestamps are histograms, within a window that is the pair's own.
+
+A timing join decides templates once, by a table of integers. Here every distance leaves another window, so
+that pairs are decided one by one: by a walk along the buckets of both templates, and where that cannot
+tell, by a sum over pairs of buckets whose error is below the decision's slack, as of intervals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from coincide.array_types import Float64s
+from coincide.cause_and_effect.condition import CausalityModel
+from coincide.cause_and_effect.deciding import (
+    distance_between,
+    squared_distance,
+    told_apart,
+    window_between,
+)
+from coincide.cause_and_effect.points import PlacedEvents
+from coincide.cause_and_effect.rule import PairRule
+from coincide.compiled import compiled
+from coincide.probability import window_probability
+from coincide.rounding import product
+from coincide.templates.table import Buckets, TemplateTable
+from coincide.templates.tails import relative_error, window_tails
+
+
+class TemplateRule(NamedTuple):
+    """Decides pairs of histograms: methods as of `PairRule`, shapes being numbers of templates.
+
+    Parameters
+    ----------
+    pair : PairRule
+        Of exact instants, and the window of a distance.
+    left, right : Buckets
+        Of the templates of causes and of effects.
+    left_masses, right_masses : float64 arrays
+        As `TemplateTable.exact_masses`.
+    """
+
+    pair: PairRule
+    left: Buckets
+    right: Buckets
+    left_masses: Float64s
+    right_masses: Float64s
+
+    def meets(self, gap, dh, s, left, right):  # noqa: D102
+        return qualifies_within(self, gap, dh, s, left, right)
+
+    def chance(self, gap, dh, s, left, right):  # noqa: D102
+        return told_apart(probability_within(self, gap, dh, s, left, right))
+
+    def apart(self, s, left, right):  # noqa: D102
+        return 2 * s + length_of(self.left, left) - length_of(self.right, right)
+
+    def window_at(self, distance2):  # noqa: D102
+        return window_between(self.pair, distance2, distance2)
+
+    def distance2_of(self, gap, dh):  # noqa: D102
+        return squared_distance(self.pair.curvature, gap, dh)
+
+    def distance_of(self, gap, dh):  # noqa: D102
+        return distance_between(self.pair.curvature, gap, dh)
+
+
+def deciding_rule(
+    model: CausalityModel, causes: PlacedEvents, effects: PlacedEvents | None
+) -> PairRule | TemplateRule:
+    """What decides pairs of these events, of which both have templates, or none."""
+    effects = causes if effects is None else effects
+    if causes.templates is None or effects.templates is None:
+        return model.rule
+    own, others = causes.templates, effects.templates
+    return TemplateRule(
+        model.rule, own.buckets, others.buckets, own.exact_masses, others.exact_masses
+    )
+
+
+def with_templates(events: PlacedEvents) -> PlacedEvents:
+    """The same events as histograms: of intervals each length that occurs is a template of one bucket."""
+    if events.templates is not None:
+        return events
+    lengths = np.zeros(len(events), np.int64) if events.lengths is None else events.lengths
+    known, numbers = np.unique(lengths, return_inverse=True)
+    table = TemplateTable.of_lengths(known if known.size else np.zeros(1, np.int64))
+    return replace(events, lengths=numbers.astype(np.int64), templates=table)
+
+
+@compiled(forceinline=True)
+def length_of(buckets, template):
+    """Length of a template's support, ticks."""
+    return -buckets.edges[buckets.starts[template]]
+
+
+@compiled
+def _window_of(rule, gap, dh):
+    """The window on delta of a pair of places; lo > hi if there is none."""
+    if not gap <= rule.pair.near:
+        return 0, -1
+    distance2 = squared_distance(rule.pair.curvature, gap, dh)
+    if not distance2 <= rule.pair.bound:
+        return 0, -1
+    return window_between(rule.pair, distance2, distance2)
+
+
+@compiled
+def qualifies_within(rule, gap, dh, s, left, right):
+    """Whether a pair qualifies; parameters as of `PairRule.meets`."""
+    lo, hi = _window_of(rule, gap, dh)
+    # Most candidates are out of reach, or within the window wherever in their supports they lie.
+    first, last = s - length_of(rule.right, right), s + length_of(rule.left, left)
+    if lo > hi or last < lo or first > hi:
+        return False
+    if lo <= first and last <= hi:
+        return True
+    outside = window_tails(rule.left, left, rule.right, right, lo - s, hi - s)
+    error = relative_error(rule.left, left, rule.right, right)
+    error += relative_error(rule.right, right, rule.left, left) + 2.0**-50
+    if outside + error < 1.0 - rule.pair.threshold:
+        return True
+    if outside - error > 1.0 - rule.pair.threshold:
+        return False
+    return _sum_over_buckets(rule, s, left, right, lo, hi) >= rule.pair.threshold
+
+
+@compiled
+def probability_within(rule, gap, dh, s, left, right):
+    """The probability that a pair qualifies, good to 1e-13; parameters as of `PairRule.meets`."""
+    lo, hi = _window_of(rule, gap, dh)
+    if lo > hi:
+        return 0.0
+    return max(0.0, 1.0 - window_tails(rule.left, left, rule.right, right, lo - s, hi - s))
+
+
+@compiled
+def _sum_over_buckets(rule, s, left, right, lo, hi):
+    """The probability of a window by Lemma 1, added up with a carry: it errs by less than 2**-50.
+
+    Each term errs by a few units of 2**-53 of itself, and so does their sum.
+    """
+    own, others = rule.left, rule.right
+    total = carry = 0.0
+    for u in range(own.starts[left], own.starts[left + 1] - 1):
+        for v in range(others.starts[right], others.starts[right + 1] - 1):
+            mass = product(rule.left_masses[u], rule.right_masses[v])
+            if mass == 0.0:
+                continue
+            shifted = s + others.edges[v + 1] - own.edges[u + 1]
+            l1, l2 = own.edges[u + 1] - own.edges[u], others.edges[v + 1] - others.edges[v]
+            term = product(mass, window_probability(shifted, l1, l2, lo, hi))
+            # Two sums without loss (Knuth): what the sum cannot hold goes to the carry.
+            added = total + term
+            back = added - total
+            carry += (total - (added - back)) + (term - back)
+            total = added
+    return total + carry
