@@ -17,9 +17,9 @@ from spark_plugin.dataframes.columns import field_of, spark_time_column
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.statistics import _beyond_sample, measure, refuse_invalid
 from spark_plugin.worker.arrow.counts import SideCounts
+from spark_plugin.worker.arrow.schemas import arrow_time_column
 from spark_plugin.worker.arrow.tables import read_side
 from spark_plugin.worker.arrow.time_columns import resolve_tick, scale_of
-from spark_plugin.worker.join import arrow_time_column
 from spark_plugin.worker.timestamps.intervals import IntervalColumns
 from tests.helpers.spark_cases import frame, jobs
 
