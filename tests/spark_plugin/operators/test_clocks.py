@@ -21,6 +21,7 @@ from coincide import (
     CorrelateOptions,
     DataError,
     JoinReport,
+    SchemaError,
     Temporal,
     TimingCondition,
     around,
@@ -170,6 +171,12 @@ def test_a_time_beyond_the_limit_is_told() -> None:
 def test_what_makes_no_sense(make: Any, words: str) -> None:
     with pytest.raises(ConditionError, match=words):
         make()
+
+
+def test_a_column_is_named_once() -> None:
+    floats = pa.table({"id": [1], "t": [1.0]})
+    with pytest.raises(SchemaError, match=r"need a unit: left\.t, right\.t\. Say"):
+        correlate_tables(floats, floats, CONDITION, left_time=around("t", 1), right_time="t")
 
 
 def test_lengths_are_not_declared_twice() -> None:
