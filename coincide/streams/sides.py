@@ -56,7 +56,7 @@ class Side(NamedTuple):
             # What is pushed are max_times: where they come from is no longer asked.
             return without_offsets(self.templates)
         if isinstance(self.templates, Templates):
-            return without_offsets(self.templates.table(Tick()))
+            return without_offsets(_in_bare_ticks(self.name, self.templates))
         raise ConditionError(
             f"{self.name}_templates must be Templates or a TemplateTable; found"
             f" {type(self.templates).__name__}"
@@ -83,6 +83,20 @@ class Side(NamedTuple):
                 f" {self.name}_templates are known; leave them out"
             )
         return side_limits(self.name, self.delay, 0, len(table) - 1)
+
+
+def _in_bare_ticks(name: str, templates: Templates) -> TemplateTable:
+    try:
+        return templates.table(Tick())
+    except ConditionError as error:
+        if templates.unit is None and not any(
+            isinstance(edge, str) for each in templates.given.values() for edge in each.edges
+        ):
+            raise
+        raise ConditionError(
+            f"{name}_templates have edges with a unit, but a stream's times are bare ticks; say how long"
+            f" one is, as by {name}_templates=templates.table(Tick('us')); a fit has .templates"
+        ) from error
 
 
 def declared(

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational, Real
+from typing import Any
 
 import numpy as np
 
 from coincide.errors import ConditionError, DataError, brief
 from coincide.templates.table import TemplateTable, template_table
 from coincide.templates.template import Template
-from coincide.units import NANOSECONDS_PER_UNIT, Tick, parse_duration, unit_name
+from coincide.units import NANOSECONDS_PER_UNIT, Tick, parse_duration, plain, unit_name
 
 Edge = int | float | Decimal | str
 """A number counts `unit`; a string is a duration such as ``"40ms"``."""
@@ -27,7 +29,7 @@ class GivenTemplate:
     Parameters
     ----------
     edges : tuple of int, float, Decimal or str, length n + 1
-        Ends of the buckets, not falling.
+        Ends of the buckets, not falling. Timedeltas become strings.
     masses : tuple of float, length n
         Probabilities of the buckets, summing to 1.
     delays : bool
@@ -38,6 +40,12 @@ class GivenTemplate:
     edges: tuple[Edge, ...]
     masses: tuple[float, ...]
     delays: bool = False
+
+    def __post_init__(self) -> None:
+        edges: tuple[Any, ...] = self.edges
+        # NumPy's timedeltas call themselves integers.
+        if any(isinstance(edge, timedelta | np.timedelta64) for edge in edges):
+            object.__setattr__(self, "edges", tuple(map(_as_text, edges)))
 
 
 @dataclass(frozen=True)
@@ -120,6 +128,15 @@ class Templates:
         return round(nanoseconds / tick.nanoseconds)
 
 
+def _as_text(edge: Any) -> Edge:
+    return plain(edge) if isinstance(edge, timedelta | np.timedelta64) else edge
+
+
+def comparable(name: str, edge: Any) -> Any:
+    """An edge by which buckets are ordered: a duration in nanoseconds, a number as it is."""
+    return _duration(name, edge) if isinstance(edge, str) else edge
+
+
 def _duration(name: str, edge: str) -> Fraction:
     try:
         return parse_duration(edge)
@@ -129,7 +146,7 @@ def _duration(name: str, edge: str) -> Fraction:
 
 def _exact(edge: object) -> Fraction | None:
     """A number exactly; None for what is no finite number."""
-    if isinstance(edge, bool | np.timedelta64):  # both call themselves integers
+    if isinstance(edge, bool):
         return None
     if isinstance(edge, Rational):
         return Fraction(int(edge.numerator), int(edge.denominator))  # NumPy's would overflow

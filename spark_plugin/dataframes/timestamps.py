@@ -92,8 +92,7 @@ def _(columns: IntervalColumns) -> TimestampSql:
 
 @timestamp_sql.register
 def _(columns: HistogramColumns) -> TimestampSql:
-    # What is out of range says by its value what is wrong with it, so it stays as it is.
-    high = f"IF({in_range(_TIME)}, {_TIME} + coalesce({_OFFSET}, 0L), {_TIME})"
+    high = _moved(f"coalesce({_OFFSET}, 0L)")
     faults = (
         ("null", "high IS NULL"),
         (finiteness(columns), f"high = {literal(NOT_FINITE)}"),
@@ -107,15 +106,22 @@ def _(columns: HistogramColumns) -> TimestampSql:
 
 @timestamp_sql.register
 def _(columns: AroundColumns) -> TimestampSql:
-    low, high = (
-        f"IF({in_range(_TIME)}, {_TIME} + {literal(end)}, {_TIME})" for end in columns.beyond
-    )
+    low, high = (_moved(literal(end)) for end in columns.beyond)
     faults = (
         ("null", "high IS NULL"),
         (finiteness(columns), f"high = {literal(NOT_FINITE)}"),
         ("range", f"NOT ({in_range('low')} AND {in_range('high')})"),
     )
     return TimestampSql(low, high, (), "high - low", "low + high", faults)
+
+
+def _moved(ticks: str) -> str:
+    """SQL of a time that is so much later: out of range it says by its value what is wrong with it.
+
+    So it stays as it is there, and nothing else comes to lie at `NOT_FINITE`.
+    """
+    later = f"greatest({_TIME} + {ticks}, {literal(-TIME_LIMIT)})"
+    return f"IF({in_range(_TIME)}, {later}, {_TIME})"
 
 
 @singledispatch

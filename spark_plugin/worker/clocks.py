@@ -153,7 +153,7 @@ def instants(time: str) -> str:
 def _checked(found: Around) -> Around:
     """Refuse what ends before it begins, as far as that shows without a tick."""
     given = found.before, found.after
-    if type(given[0]) is type(given[1]) and sum(map(size_of, given)) < 0:
+    if (0 in given or type(given[0]) is type(given[1])) and sum(map(size_of, given)) < 0:
         found.margins(Tick("ns"))
     return found
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from coincide.errors import ConditionError, DataError, SchemaError, brief
 from coincide.templates.fitting import TemplateFit
-from coincide.templates.given import Edge, GivenTemplate, Templates
+from coincide.templates.given import Edge, GivenTemplate, Templates, comparable
 from coincide.units import NANOSECONDS_PER_UNIT, parse_duration, unit_name
 from spark_plugin.worker.arrow.frames import arrow_table, offers_arrow
 from spark_plugin.worker.arrow.schemas import can_be_label, check_name, plain_type
@@ -251,12 +251,11 @@ def _of_buckets(table: pa.Table, lower: str, delays: bool, unit: str | None) -> 
 
 def _joined(name: str, rows: list[tuple], delays: bool) -> GivenTemplate:
     """Buckets in their order as one template; what is between two of them is a bucket of mass 0."""
-    if not any(isinstance(end, str) for low, high, _ in rows for end in (low, high)):
-        rows = sorted(rows, key=lambda row: row[:2])
+    rows = sorted(rows, key=lambda row: [comparable(name, end) for end in row[:2]])
     edges, masses = [rows[0][0]], []
     for low, high, mass in rows:
         if low != edges[-1]:
-            if not isinstance(low, str) and low < edges[-1]:
+            if comparable(name, low) < comparable(name, edges[-1]):
                 raise DataError(
                     f"template {brief(name)}: two buckets overlap, at {low}; give buckets that follow one"
                     " another"

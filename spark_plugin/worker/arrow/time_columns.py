@@ -141,7 +141,7 @@ def _kind_of(columns: Sequence[TimeColumn]) -> str:
     """``"timestamp"`` or ``"number"``: the one kind of all columns."""
     kinds = {c.family if c.family.startswith("timestamp") else "number" for c in columns}
     if len(kinds) > 1:
-        listed = ", ".join(f"{c.side}.{c.name} is {c.family}" for c in columns)
+        listed = ", ".join(dict.fromkeys(f"{c.side}.{c.name} is {c.family}" for c in columns))
         raise SchemaError(
             f"time columns of one join must be of one kind (instants, wall-clock times, or numbers):"
             f" {listed}. {_remedy_for_kinds(columns)}"
@@ -193,7 +193,8 @@ def _units(columns: Sequence[TimeColumn], options: CorrelateOptions) -> list[str
     """What the numbers of each column count; all None or none."""
     units = [options.unit_of(column.side) for column in columns]
     unknown = [c for c, unit in zip(columns, units, strict=True) if unit is None]
-    floats = ", ".join(f"{c.side}.{c.name}" for c in unknown if c.family == "float")
+    named = dict.fromkeys(f"{c.side}.{c.name}" for c in unknown if c.family == "float")
+    floats = ", ".join(named)
     if floats:
         raise SchemaError(
             f"float time columns need a unit: {floats}. Say what 1.0 means, for example"

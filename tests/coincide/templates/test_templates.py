@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -241,7 +242,8 @@ def test_tables_that_are_refused(table: dict, error: Any, words: str) -> None:
         ({"a": ([0, 5], [10**400])}, DataError, "a mass must be a number"),
         ({"a": ([0, 10**400], [1.0])}, DataError, "reaches 2\\^60 ticks"),
         ({"a": ([0, Fraction(5, 2)], [1.0])}, ConditionError, "no whole number of ticks"),
-        ({"a": (np.array([0, 5], "m8[ns]"), [1.0])}, DataError, "an edge must be a finite number"),
+        ({"a": (np.array([0, 5], "m8[ns]"), [1.0])}, ConditionError, "its edges have a unit"),
+        ({"a": ([True, 5], [1.0])}, DataError, "an edge must be a finite number"),
         ([1, 2], SchemaError, "expected a mapping, the path of a file or a table"),
         (None, SchemaError, "expected a mapping, the path of a file or a table"),
     ],
@@ -255,6 +257,20 @@ def test_mappings_that_are_refused(source: Any, error: Any, words: str) -> None:
 def test_edges_of_any_numpy_type_have_units(kind: str) -> None:
     table = templates_of({"a": (np.array([0, 5], kind), [1.0])}, "ms").table(Tick("us"))
     assert table.lengths.tolist() == [5000]
+
+
+def test_edges_that_are_timedeltas() -> None:
+    microseconds = np.array([-5, 0], "m8[us]"), [1.0]
+    given = templates_of({"a": ([timedelta(0), timedelta(hours=1.5)], [1.0]), "b": microseconds})
+    assert sorted(given.table(Tick("us")).lengths) == [5, 5_400_000_000]
+
+
+def test_buckets_in_any_order() -> None:
+    rows = [("20ms", "30ms", 0.2), ("500us", "20ms", 0.7), ("0ms", "100us", 0.1)]
+    lower, upper, mass = zip(*rows, strict=True)
+    table = pa.table({"template": ["a"] * 3, "lower": lower, "upper": upper, "mass": mass})
+    edges, masses = ("0ms", "100us", "500us", "20ms", "30ms"), (0.1, 0.0, 0.7, 0.2)
+    assert templates_of(table).given == {"a": GivenTemplate(edges, masses)}
 
 
 @pytest.mark.parametrize("kind", [pa.string_view(), pa.large_string()])

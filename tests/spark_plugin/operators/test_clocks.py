@@ -21,6 +21,7 @@ from coincide import (
     CorrelateOptions,
     DataError,
     JoinReport,
+    SchemaError,
     Temporal,
     TimingCondition,
     around,
@@ -126,18 +127,21 @@ UNFIT = pa.table(
 def test_bad_rows(spark: SparkSession, engine: str) -> None:
     condition, report = TimingCondition(within(-10, 10), 0.01), JoinReport()
     asked: Any = {
-        "left_time": around("t", 1000), "right_time": "t", "report": report,
+        "left_time": around("t", 1000), "report": report,
+        "right_time": around("t", before=513, after=-513),
         "options": CorrelateOptions(unit="s", tick="s", invalid="drop"),
     }  # fmt: skip
-    right = UNFIT.slice(0, 1)
+    right = UNFIT.take([0, 4])  # of which the second ends up where Spark marks NaN
     if engine == "Spark":
         tables = map(spark.createDataFrame, (UNFIT, right))
         rows = correlate(*tables, condition, **asked).toArrow()  # type: ignore[misc]
     else:
         rows = correlate_tables(UNFIT, right, condition, **asked)
     assert sorted(rows["left_id"].to_pylist()) == [0, 5]  # 20 of 2,000 ticks: just as probable
-    left = report.summary().left
+    left, far = report.summary().left, report.summary().right
     assert left is not None
+    assert far is not None
+    assert dict(far.invalid) == {"range": 1}
     assert (left.rows, left.unmatchable) == (6, 1)
     assert left.dropped == 3
 
@@ -158,6 +162,7 @@ def test_a_time_beyond_the_limit_is_told() -> None:
         (lambda: around("t", "1ms", after="2ms"), "a width, or before and after; found both"),
         (lambda: around("t", "-1ms"), "width must not be negative"),
         (lambda: around("t", before="1ms", after="-2ms"), "end before they begin"),
+        (lambda: around("t", before="-2ms"), "end before they begin"),
         (lambda: around(("a", "b"), "1ms"), "must be the name of a column"),  # type: ignore[arg-type]
         (lambda: resolution("t", "-1s"), "step must not be negative"),
         (lambda: around("t", "1 fortnight"), "unknown unit 'fortnight'"),
@@ -166,6 +171,12 @@ def test_a_time_beyond_the_limit_is_told() -> None:
 def test_what_makes_no_sense(make: Any, words: str) -> None:
     with pytest.raises(ConditionError, match=words):
         make()
+
+
+def test_a_column_is_named_once() -> None:
+    floats = pa.table({"id": [1], "t": [1.0]})
+    with pytest.raises(SchemaError, match=r"need a unit: left\.t, right\.t\. Say"):
+        correlate_tables(floats, floats, CONDITION, left_time=around("t", 1), right_time="t")
 
 
 def test_lengths_are_not_declared_twice() -> None:
