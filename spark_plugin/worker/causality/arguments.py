@@ -19,6 +19,7 @@ from spark_plugin.worker.causality.places import (
     coordinates,
     names_of_coordinates,
 )
+from spark_plugin.worker.clocks import Around
 from spark_plugin.worker.emission.spec import check_emission, hands_out_partners
 from spark_plugin.worker.histograms import Histograms
 from spark_plugin.worker.shifts import Shifts, check_shifts
@@ -206,6 +207,11 @@ def check_time(time: object) -> None:
         raise ConditionError(
             "causality joins take exact instants and intervals, not histograms: name a time column, or a"
             " (min, max) pair"
+        )
+    if isinstance(time, Around):
+        raise ConditionError(
+            "causality joins take exact instants and intervals: make columns of the earliest and the"
+            f" latest time that {time.time!r} can mean, and name them as a (min, max) pair; found {time}"
         )
 
 

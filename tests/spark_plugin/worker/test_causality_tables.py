@@ -28,8 +28,10 @@ from coincide import (
     Sphere,
     Temporal,
     UnmatchableRowsWarning,
+    around,
     causality_tables,
     clusters,
+    resolution,
 )
 from gpu_kernels.device import usable
 from spark_plugin.worker.arrow.sides import Side
@@ -302,6 +304,19 @@ def test_backends() -> None:
         pytest.skip("there is a GPU")
     with pytest.raises(BackendError, match="backend='gpu' was asked for, but"):
         causality_tables(causes(), effects(), NEAR, **XY, backend="gpu")
+
+
+def test_times_that_causality_joins_do_not_take() -> None:
+    for time in (around("time", 2), resolution("time", 5)):
+        with pytest.raises(
+            ConditionError, match="the earliest and the latest time that 'time' can"
+        ):
+            causality_tables(causes(), effects(), NEAR, **XY, effect_time=time)  # type: ignore[arg-type]
+        with pytest.raises(ConditionError, match=r"name them as a \(min, max\) pair"):
+            clusters(causes(), NEAR, time=time, place=("x", "y"))  # type: ignore[arg-type]
+    seconds = [t.set_column(1, "time", [[1.0, 2.0, 3.0]]) for t in (causes(), effects())]
+    with pytest.raises(SchemaError, match=r"need a unit: cause\.time, effect\.time\. Say"):
+        causality_tables(*seconds, NEAR, **XY)
 
 
 @pytest.mark.parametrize(
