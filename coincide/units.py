@@ -30,7 +30,7 @@ NANOSECONDS_PER_UNIT = {
     "d": 86400 * 10**9,
 }
 
-_PART = r"(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-zµμ]+)"
+_PART = r"(\d+(?:\.\d*)?|\.\d+)\s*(?![eE]\d)([A-Za-zµμ]+)"
 _DURATION = re.compile(rf"\s*([+-]?)\s*((?:{_PART}\s*)+)")
 _ALIASES = {
     "µs": "us", "μs": "us", "m": "min", "hr": "h", "hrs": "h",

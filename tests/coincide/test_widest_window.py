@@ -51,6 +51,17 @@ def test_by_hand(predicates: Any, width: int) -> None:
     assert width <= widest(*predicates) <= width + 1
 
 
+def test_an_even_width_over_a_long_reach() -> None:
+    """As wide at every distance: stretches of distances that cannot be told apart do not pile up."""
+    predicates = [Propagation("3s", speed=0.5), Spatial(1e9), Temporal("-1h", None)]
+    assert 3000 <= widest(*predicates) <= 3001
+    assert widest(Propagation(0, speed=0.5), Temporal("7s", "7s")) == 0
+    apart = Propagation("1s", speed=2), Propagation("1s", speed=4), Temporal("5s", None)
+    assert (
+        widest(*apart, Spatial(20)) == -1
+    )  # they part at 4 km, when 2 s and then 3 s are the last
+
+
 @settings(max_examples=60)
 @given(plane_cases(most=0))
 def test_no_distance_has_a_wider_one(case: Case) -> None:

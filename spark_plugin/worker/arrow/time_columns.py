@@ -27,7 +27,7 @@ INVALID_REASONS = {
     "order": "min above max in",
     "length": "timestamps longer than the declared longest length in",
     "template": "unknown or missing ids of templates in",
-    "place": "infinite coordinates, or on a sphere |latitude| > 90 or |longitude| > 360, in",
+    "place": "infinite coordinates (above 1e100), or on a sphere |latitude| > 90 or |longitude| > 360, in",
 }
 """Why a row is invalid, in the order in which it is asked, with the words for it."""
 
@@ -193,8 +193,8 @@ def _units(columns: Sequence[TimeColumn], options: CorrelateOptions) -> list[str
     """What the numbers of each column count; all None or none."""
     units = [options.unit_of(column.side) for column in columns]
     unknown = [c for c, unit in zip(columns, units, strict=True) if unit is None]
-    named = dict.fromkeys(f"{c.side}.{c.name}" for c in unknown if c.family == "float")
-    floats = ", ".join(named)
+    # Of exact instants one column is the earlier and the later end: it is told once.
+    floats = ", ".join(dict.fromkeys(f"{c.side}.{c.name}" for c in unknown if c.family == "float"))
     if floats:
         raise SchemaError(
             f"float time columns need a unit: {floats}. Say what 1.0 means, for example"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from coincide.causal_windows.options import WindowOptions
 from coincide.causal_windows.policies import BY_DISTANCE, POLICIES
 from coincide.causal_windows.state import WindowTerms
 from coincide.cause_and_effect.condition import CausalityCondition, CausalityModel
-from coincide.errors import ConditionError, brief
+from coincide.errors import CoincideError, ConditionError, brief
 from coincide.options import CorrelateOptions
 from coincide.units import Tick
 from spark_plugin.worker.arguments import check_names, names_of
@@ -94,13 +95,15 @@ class WindowArguments:
 
     def model(self, tick: Tick) -> CausalityModel:
         """The condition in ticks."""
-        return self.condition.model(tick, heights=len(self.coordinates) == 3)
+        with told_of_windows():
+            return self.condition.model(tick, heights=len(self.coordinates) == 3)
 
     def terms(self, model: CausalityModel, tick: Tick) -> WindowTerms:
         """What kernels take."""
         options, (lo, hi) = self.options, model.window
         own = self.role is None
-        stay = options.window if options.max_stay is None else tick.count(options.max_stay)
+        with told_of_windows():
+            stay = options.window if options.max_stay is None else tick.count(options.max_stay)
         return WindowTerms(
             model.rule, max(lo, 0) if own else lo, hi, own, POLICIES.index(options.policy),
             options.window, stay, options.max_stay is None, self._side(model), self._home(),
@@ -139,6 +142,15 @@ class WindowArguments:
                 f"policy {self.options.policy!r} asks how far tuples are from the window: say where it"
                 " is, as by home=(0.5, 0.5), and name the coordinates in place"
             )
+
+
+@contextmanager
+def told_of_windows() -> Iterator[None]:
+    """Errors from within name the options of windows, not those of joins."""
+    try:
+        yield
+    except CoincideError as error:
+        raise type(error)(str(error).replace("CorrelateOptions", "WindowOptions")) from None
 
 
 def _numbers(given: object) -> tuple[float, ...]:

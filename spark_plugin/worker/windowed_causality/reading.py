@@ -22,7 +22,7 @@ from spark_plugin.worker.causality.join import read_placed
 from spark_plugin.worker.causality.places import PlacedColumns, check_coordinate_types
 from spark_plugin.worker.timestamps.columns import Faults
 from spark_plugin.worker.timestamps.intervals import IntervalColumns, ReadIntervals
-from spark_plugin.worker.windowed_causality.arguments import EVENT, WindowArguments
+from spark_plugin.worker.windowed_causality.arguments import EVENT, WindowArguments, told_of_windows
 
 _ROLES = ("cause", "effect")
 
@@ -105,7 +105,8 @@ class WindowColumns:
         names = [arguments.time, *([arguments.arrival] if arguments.arrival else [])]
         given = [arrow_time_column(EVENT, name, type_of(schema, EVENT, name)) for name in names]
         options = arguments.reading
-        self.tick = resolve_tick(given, options)
+        with told_of_windows():
+            self.tick = resolve_tick(given, options)
         scales = [scale_of(each, self.tick, options) for each in given]
         times = ArrivingColumns(
             (scales[0], scales[0]), None, (0, 0), scales[1] if scales[1:] else None

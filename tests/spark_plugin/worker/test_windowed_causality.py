@@ -256,6 +256,16 @@ def test_what_makes_no_sense_is_refused(make, error, match):
         make()
 
 
+def test_units_that_are_missing_are_options_of_windows():
+    stream = in_order("a", [1], [0.0])
+    given: Any = {"place": "x", "arrival": None, "home": ()}
+    with pytest.raises(ConditionError, match=r"options=WindowOptions\(unit='us'\)"):
+        window_of("fifo", condition=CausalityCondition(Temporal(0, "1s")), **given).push(stream)
+    seconds = stream.set_column(1, "time", [[1.5]])
+    with pytest.raises(SchemaError, match=r"unit: event\.time\. .*WindowOptions\(unit='s'\)"):
+        window_of("fifo", condition=NEAR, **given).push(seconds)
+
+
 def test_recall_is_found_estimated_and_bounded():
     stream = sensor_stream(4)
     later = CausalityCondition([Temporal(300_000, 600_000, strict=True), Spatial(0.3, strict=True)])
