@@ -463,3 +463,9 @@ def test_parts_of_one_stream_know_their_events() -> None:
     of_rank = dict(zip(ranks2.tolist(), identity.T[others.max_time].tolist(), strict=True))
     assert [of_rank[rank] for rank in ranks.tolist()] == identity.T[own.max_time].tolist()
     assert len(own) == kept.size
+
+
+def test_a_missing_unit_is_told_once_a_column() -> None:
+    seconds = [t.set_column(1, "time", [[1.0, 2.0, 3.0]]) for t in (causes(), effects())]
+    with pytest.raises(SchemaError, match=r"need a unit: cause\.time, effect\.time\. Say"):
+        causality_tables(*seconds, NEAR, **XY)
