@@ -89,15 +89,19 @@ def _pairs(
 
 def _longest(sides: Sides, statistics: Statistics) -> tuple[int, int]:
     """The longest timestamp of each side, as it was declared or seen."""
-    if statistics is not None:
-        return statistics[0].longest, statistics[1].longest
-    left, right = (_declared(side) for side in sides)
+    left, right = (
+        _longest_of(side, None if statistics is None else statistics[i].longest)
+        for i, side in enumerate(sides)
+    )
     return left, right
 
 
-def _declared(side: EventFrame) -> int:
+def _longest_of(side: EventFrame, seen: int | None) -> int:
+    """Of one side; of histograms what was seen is a template's number."""
     table, declared = side.times.model.table, side.times.declared
     if table is not None:
         return int(table.lengths.max(initial=0))
+    if seen is not None:
+        return seen
     assert declared is not None
     return declared[1]
