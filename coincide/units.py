@@ -108,7 +108,7 @@ class Tick:
 
 
 def plain(duration: Duration) -> int | str:
-    """A duration as an int, of ticks, or a string: of a timedelta its nanoseconds.
+    """A duration as an int, of ticks, or a string: of a timedelta in the largest unit that fits.
 
     Raises
     ------
@@ -119,7 +119,9 @@ def plain(duration: Duration) -> int | str:
         return duration
     nanoseconds = _nanoseconds(duration)
     if nanoseconds is not None:
-        return f"{nanoseconds}ns"
+        fitting = [u for u, size in NANOSECONDS_PER_UNIT.items() if nanoseconds % size == 0]
+        unit = fitting[-1] if nanoseconds else "ns"
+        return f"{nanoseconds // NANOSECONDS_PER_UNIT[unit]}{unit}"
     if isinstance(duration, bool) or not isinstance(duration, SupportsIndex):
         raise ConditionError(
             "a duration is an int (ticks), a string such as '500ms', or a timedelta; found"

@@ -72,7 +72,9 @@ class PlacedEvents:
     def longest(self) -> int:
         """The longest length of a timestamp, ticks."""
         if self.templates is not None:
-            return int(self.templates.lengths.max())
+            known = self.codes >= 0
+            assert self.lengths is not None
+            return int(self.templates.lengths[np.unique(self.lengths[known])].max(initial=0))
         return 0 if self.lengths is None else int(self.lengths.max(initial=0))
 
 

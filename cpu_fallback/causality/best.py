@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -78,19 +79,20 @@ def _columns(side: PlacedEvents) -> Sequence[np.ndarray]:
 
 @compiled
 def _merits(rule, one_stream, gap, dh, s, left, right):
-    """Probability, half ticks from the middle of the pair's window, and squared distance."""
+    """Probability, half ticks from the middle of the pair's window, and the distance that is handed out."""
     distance2 = rule.distance2_of(gap, dh)
+    distance = math.sqrt(distance2)
     lo, hi = rule.window_at(distance2)
     probability, apart = rule.chance(gap, dh, s, left, right), rule.apart(s, left, right)
     if lo <= -UNBOUNDED and hi >= UNBOUNDED:
-        return probability, np.uint64(0), distance2
+        return probability, np.uint64(0), distance
     if one_stream:
         lo = max(lo, 0)
     if lo <= -UNBOUNDED:
         lo = hi
     elif hi >= UNBOUNDED:
         hi = lo
-    return probability, distance_from_middle(apart, lo, hi), distance2
+    return probability, distance_from_middle(apart, lo, hi), distance
 
 
 @compiled(allocates=True)
@@ -117,7 +119,7 @@ def _best(
         best = np.int64(-1)
         most, least, nearest = 0.0, np.uint64(0), 0.0
         for k in range(offsets[cause], offsets[cause + 1]):
-            probability, apart, distance2 = _merits_of(
+            probability, apart, distance = _merits_of(
                 rule,
                 one_stream,
                 times,
@@ -134,13 +136,13 @@ def _best(
                     is_better = probability > most
                 elif apart != least:
                     is_better = apart < least
-                elif distance2 != nearest:
-                    is_better = distance2 < nearest
+                elif distance != nearest:
+                    is_better = distance < nearest
                 else:
                     is_better = ranks[others[k]] < ranks[others[best]]
                 if not is_better:
                     continue
-            best, most, least, nearest = np.int64(k), probability, apart, distance2
+            best, most, least, nearest = np.int64(k), probability, apart, distance
         out[cause] = best
 
 

@@ -36,7 +36,13 @@ CauseAround = Annotated[
         metavar="D", help="How far off the clock of CAUSES may be, such as 10ms, or BEFORE,AFTER."
     ),
 ]
-EffectAround = Annotated[str | None, _data(metavar="D", help="The same, of EFFECTS.")]
+EffectAround = Annotated[
+    str | None,
+    _data(
+        metavar="D",
+        help="The same, of EFFECTS. Default: as of CAUSES, where --effect-time is, too.",
+    ),
+]
 CauseResolution = Annotated[
     str | None,
     _data(

@@ -192,13 +192,9 @@ def _space(words: dict[str, Any]) -> Space:
 
 
 def _times(side: str, text: str, words: dict[str, Any]) -> GivenTimes:
-    """Names of columns, or what is known of the clock of one; of one stream it is said of causes."""
+    """Names of columns, or what is known of a clock; of effects as of causes, unless it is said."""
     known = words[f"{side}_around"], words[f"{side}_resolution"]
-    if (
-        side == "effect"
-        and words["effects"] is None
-        and (words["effect_time"], *known) == (None,) * 3
-    ):
+    if side == "effect" and (words["effect_time"], *known) == (None, None, None):
         return _times("cause", text, words)
     if known != (None, None):
         return clock(side, text, *known)

@@ -52,7 +52,8 @@ def plan_causality(
     shifts = plan_shifts(arguments.shifts, sides, spec)
     planned = planned_join(sides, spec, ResultColumns(sides, spec), options, spec.backend, observe)
     evidence = FrameEvidence(planned.sides, spec, planned.statistics)
-    counted = accidental_pairs(shifts, sides, spec, options, spec.backend, planned.statistics)
+    with planned.closed_on_failure():
+        counted = accidental_pairs(shifts, sides, spec, options, spec.backend, planned.statistics)
     return planned.correlation(evidence, matchless=MATCHLESS, accidental=counted)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
@@ -189,7 +191,10 @@ def plan_correlation(
     shifts = plan_shifts(arguments.shifts, sides, spec)
     planned = planned_join(sides, spec, result, options, arguments.backend, observe)
     evidence = FrameEvidence(planned.sides, spec, planned.statistics)
-    counted = accidental_pairs(shifts, sides, spec, options, arguments.backend, planned.statistics)
+    with planned.closed_on_failure():
+        counted = accidental_pairs(
+            shifts, sides, spec, options, arguments.backend, planned.statistics
+        )
     return planned.correlation(evidence, accidental=counted)
 
 
@@ -216,6 +221,16 @@ class PlannedJoin:
     observable: bool
     shipment: Shipment | None
     is_one_stream: bool
+
+    @contextmanager
+    def closed_on_failure(self) -> Iterator[None]:
+        """Let go of what was shipped, if what is planned besides fails."""
+        try:
+            yield
+        except BaseException:
+            if self.shipment is not None:
+                self.shipment.close()
+            raise
 
     def correlation(self, evidence: FrameEvidence, **more: Any) -> Correlation:
         """The result, and what is known of it; of one stream the rows are told of once."""

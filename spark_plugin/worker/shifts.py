@@ -31,7 +31,7 @@ def check_shifts(given: object) -> None:
         raise ConditionError(
             f"shifts must be a sequence of durations, such as {_EXAMPLE}; found {brief(given)}"
         )
-    if not given:
+    if len(given) == 0:
         raise ConditionError(f"shifts is empty; give some, such as {_EXAMPLE}, or leave it out")
     for each in given:
         size_of(each)
@@ -79,6 +79,7 @@ class ShiftPlan:
         """
         if given is None:
             return None
+        given = tuple(given)
         ticks = [tick.count(each) for each in given]
         if not _is_bounded(spec):
             raise ConditionError(
@@ -159,7 +160,7 @@ def _check_shift(words: Duration, size: int, spec: AnySpec, tick: Tick) -> None:
         )
     least, window = _least_shift(spec), spec.widest
     if abs(size) <= least:
-        limit = "twice the end of the window," if spec.is_one_stream else "the window, of"
+        limit = "twice the end of the window," if least > window.width else "the window, of"
         raise ConditionError(
             f"the shift {words!r} is not longer than {limit} {length_words(least, tick)}, so that pairs of"
             " the answer would count as accidental. Use a longer one"

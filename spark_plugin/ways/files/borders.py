@@ -25,7 +25,12 @@ from spark_plugin.ways.files.footers import (
 )
 from spark_plugin.ways.files.planning import NotDirect
 from spark_plugin.ways.files.stamps import FileStamps
-from spark_plugin.ways.files.stream_parts import StreamParts, aimed_rows, stream_parts
+from spark_plugin.ways.files.stream_parts import (
+    AIMED_ROWS,
+    StreamParts,
+    aimed_rows,
+    stream_parts,
+)
 from spark_plugin.ways.files.wire import spark_type
 from spark_plugin.ways.files.worker.crossings import PartTask, StreamFiles
 from spark_plugin.ways.files.worker.reading import PlannedFiles
@@ -140,7 +145,9 @@ def _check_order(parts: StreamParts, arguments: BorderArguments, tasks: int) -> 
     rows = int(parts.places.rows.sum())
     most = int(parts.rows.max(initial=0))
     aimed = aimed_rows(rows, tasks)
-    if parts.reads > _MOST_READS or most >= _TOO_LARGE * aimed:
+    # Of large row groups parts are few, and still sooner read than exchanged.
+    is_whole = len(parts) == 1 and rows >= _TOO_LARGE * aimed
+    if is_whole or parts.reads > _MOST_READS or most >= _TOO_LARGE * AIMED_ROWS:
         ordered = f'df.sort("{arguments.stream}", "{arguments.time}").write.parquet("ordered")'
         raise NotDirect(
             f"{READINGS}: the files are so little ordered by {arguments.stream}, or in so large row groups,"

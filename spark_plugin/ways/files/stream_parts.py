@@ -18,7 +18,7 @@ from spark_plugin.ways.files.bounds import ONLY_NULLS, Range, Value
 from spark_plugin.ways.files.footers import Footer
 from spark_plugin.ways.files.row_groups import Places, places_of
 
-_LEAST_ROWS, _AIMED_ROWS = 500_000, 2_000_000
+_LEAST_ROWS, AIMED_ROWS = 500_000, 2_000_000
 """Of a part: fewer do not pay a task, and more are read only where a stream has them."""
 
 
@@ -120,7 +120,7 @@ def stream_parts(footers: Sequence[Footer], stream: str, parallelism: int) -> St
 
 def aimed_rows(rows: int, parallelism: int) -> int:
     """How many rows a part should have, of files that have so many."""
-    return min(_AIMED_ROWS, max(_LEAST_ROWS, rows // parallelism))
+    return min(AIMED_ROWS, max(_LEAST_ROWS, rows // parallelism))
 
 
 def _known(one: Range | None) -> Range | None:

@@ -314,3 +314,17 @@ def test_of_one_stream_a_clock_is_said_once(place: Path, capsys: Any) -> None:
     words = ["-o", str(place / "out" / "pairs.parquet"), "--engine", "local", *OPTIONS]
     assert run(["causality", str(place / "causes.parquet"), *words, "--effect-around", "3"]) == 2
     assert "leave effect_time out" in capsys.readouterr().err
+
+
+def test_effects_are_stamped_as_causes_unless_it_is_said(place: Path, capsys: Any) -> None:
+    files = [str(place / "causes.parquet"), str(place / "effects.parquet")]
+    output = str(place / "out" / "pairs.parquet")
+    asked = ["-o", output, "--engine", "local", *OPTIONS, "--confidence", "0.3", "--overwrite"]
+    condition = CausalityCondition(NEAR.predicates, confidence=0.3)
+    known = around("time", before=3, after=3)
+    for words, effect_time in (([], known), (["--effect-time", "time"], "time")):
+        assert run(["causality", *files, *asked, "--cause-around", "3", *words]) == 0
+        want = causality_tables(
+            CAUSES, EFFECTS, condition, cause_time=known, effect_time=effect_time, **XY
+        )
+        assert answer(pq.read_table(output)) == answer(want)

@@ -164,3 +164,16 @@ def test_batches_threads_and_the_order_of_rows_do_not_matter(space: Any) -> None
             own.take(order), others.take(order[::-1]), condition, options=options, **arguments
         )
         assert found.sort_by("cause_id").equals(wanted.sort_by("cause_id"))
+
+
+def test_distances_are_compared_as_they_are_handed_out() -> None:
+    """Of squares that differ the roots may be one: by every way the same effect is chosen then."""
+    far = 2.0**30
+    causes = pa.table({"id": [1], "time": [0], "x": [0.0], "y": [0.0]})
+    effects = pa.table({"id": [2, 1], "time": [5, 5], "x": [far, far], "y": [0.0, 16.0]})
+    condition = CausalityCondition([Temporal(0, 10), Spatial(2 * far)])
+    places: Any = {"cause_place": ("x", "y"), "effect_place": ("x", "y")}
+    found = causality_tables(causes, effects, condition, emit="best", **places)
+    assert found.select(["effect_id", "distance"]).to_pylist() == [
+        {"effect_id": 1, "distance": far}
+    ]

@@ -331,3 +331,35 @@ def test_a_shift_by_which_true_pairs_may_still_match() -> None:
         above = TimingCondition(within(-5, 5), 0.55)
         correlate_tables(long, point, above, shifts=(11, 33), report=report)
     assert counts_of(report)[11] == 0
+
+
+@pytest.mark.parametrize(
+    "given", [np.array([100, -100]), [np.int64(100), -100], {100, -100}, (100, -100)]
+)
+def test_shifts_of_any_collection(given: Any) -> None:
+    left = pa.table({"id": range(40), "t": range(0, 400, 10)})
+    found = quiet_counts(
+        correlate_tables, left, left, TimingCondition(within(0, 5), 0.9),
+        left_time="t", right_time="t", shifts=given,
+    )  # fmt: skip
+    assert found == {100: 30, -100: 30}
+
+
+def test_no_shifts_in_an_array() -> None:
+    left = pa.table({"id": [1], "t": [1]})
+    with pytest.raises(ConditionError, match="shifts is empty"):
+        correlate_tables(
+            left, left, TimingCondition(within(0, 5), 0.9), left_time="t", right_time="t",
+            shifts=np.empty(0, np.int64), report=JoinReport(),
+        )  # fmt: skip
+
+
+def test_of_one_stream_the_larger_limit_is_told() -> None:
+    events = pa.table({"id": [1, 2], "time": [0, 1]})
+    condition = CausalityCondition([Temporal(-100, 1)])
+    with pytest.raises(ConditionError, match="not longer than the window, of 101 ticks"):
+        causality_tables(events, None, condition, shifts=[50], report=JoinReport())
+    with pytest.raises(ConditionError, match="twice the end of the window, 20 ticks"):
+        causality_tables(
+            events, None, CausalityCondition([Temporal(0, 10)]), shifts=[15], report=JoinReport()
+        )

@@ -65,7 +65,7 @@ def found_by_parts(
 def test_parts_of_any_layout_agree_with_the_oracle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in (("_LEAST_ROWS", 1), ("_AIMED_ROWS", 9)):
+    for name, value in (("_LEAST_ROWS", 1), ("AIMED_ROWS", 9)):
         monkeypatch.setattr(stream_parts, name, value)
     for name in ("_MOST_READS", "_TOO_LARGE"):
         monkeypatch.setattr(borders, name, np.inf)
