@@ -130,15 +130,21 @@ def probability_of(rule, gap, dh, s, l1, l2):
     """
     if l1 == 0 and l2 == 0:
         return 1.0 if accepts(rule, gap, dh, s) else 0.0
-    if not gap <= rule.near:
-        return 0.0
-    distance2 = squared_distance(rule.curvature, gap, dh)
-    if not distance2 <= rule.bound:
-        return 0.0
-    lo, hi = window_between(rule, distance2, distance2)
+    lo, hi = window_of(rule, gap, dh)
     if lo > hi:
         return 0.0
     return window_probability(s, l1, l2, lo, hi)
+
+
+@compiled
+def window_of(rule, gap, dh):
+    """The window on delta of a pair of places, ticks, inclusive; lo > hi if there is none."""
+    if not gap <= rule.near:
+        return 0, -1
+    distance2 = squared_distance(rule.curvature, gap, dh)
+    if not distance2 <= rule.bound:
+        return 0, -1
+    return window_between(rule, distance2, distance2)
 
 
 @compiled(forceinline=True)

@@ -19,6 +19,7 @@ from coincide.cause_and_effect.deciding import (
     squared_distance,
     told_apart,
     window_between,
+    window_of,
 )
 from coincide.cause_and_effect.points import PlacedEvents
 from coincide.cause_and_effect.rule import PairRule
@@ -97,20 +98,9 @@ def length_of(buckets, template):
 
 
 @compiled
-def _window_of(rule, gap, dh):
-    """The window on delta of a pair of places; lo > hi if there is none."""
-    if not gap <= rule.pair.near:
-        return 0, -1
-    distance2 = squared_distance(rule.pair.curvature, gap, dh)
-    if not distance2 <= rule.pair.bound:
-        return 0, -1
-    return window_between(rule.pair, distance2, distance2)
-
-
-@compiled
 def qualifies_within(rule, gap, dh, s, left, right):
     """Whether a pair qualifies; parameters as of `PairRule.meets`."""
-    lo, hi = _window_of(rule, gap, dh)
+    lo, hi = window_of(rule.pair, gap, dh)
     # Most candidates are out of reach, or within the window wherever in their supports they lie.
     first, last = s - length_of(rule.right, right), s + length_of(rule.left, left)
     if lo > hi or last < lo or first > hi:
@@ -130,7 +120,7 @@ def qualifies_within(rule, gap, dh, s, left, right):
 @compiled
 def probability_within(rule, gap, dh, s, left, right):
     """The probability that a pair qualifies, good to 1e-13; parameters as of `PairRule.meets`."""
-    lo, hi = _window_of(rule, gap, dh)
+    lo, hi = window_of(rule.pair, gap, dh)
     if lo > hi:
         return 0.0
     return max(0.0, 1.0 - window_tails(rule.left, left, rule.right, right, lo - s, hi - s))

@@ -231,9 +231,9 @@ def check_condition(condition: object) -> None:
 
 def check_time(side: str, time: GivenTimes, options: CorrelateOptions) -> None:
     """Refuse timestamps of which too much is said."""
-    for name in ("left_longest", "right_longest"):
-        if getattr(options, name) is not None and (name == "right_longest") == (side == "effect"):
-            timestamp_names(side, time).check_longest(name)
+    longest = "right_longest" if side == "effect" else "left_longest"
+    if getattr(options, longest) is not None:
+        timestamp_names(side, time).check_longest(longest)
 
 
 def check_options(options: object) -> None:
