@@ -231,3 +231,16 @@ def test_clusters() -> None:
     assert found.equals(clusters(ENDS[0], condition, time=("min_time", "max_time")))
     with pytest.raises(ConditionError, match="left_longest declares"):
         clusters(LEFT, condition, time=LEFT_TIME, options=CorrelateOptions(left_longest="1s"))
+
+
+def test_row_groups_reach_as_far_as_their_clock(tmp_path: Path, capsys: Any) -> None:
+    """By its stamps alone no row group of the right side is near any left event."""
+    for name, times in (("left", [0, 5000]), ("right", [1000, 6000])):
+        table = pa.table({"id": range(2), "t": times})
+        pq.write_table(table, tmp_path / f"{name}.parquet", row_group_size=1)
+    files = [str(tmp_path / f"{name}.parquet") for name in ("left", "right")]
+    words = ["--within=0", "10", "--confidence", "0.005", "--engine", "local", "--way", "direct"]
+    clocks = ["--left-time", "t", "--right-time", "t", "--right-around", "1000,0"]
+    assert run(["join", *files, "-o", str(tmp_path / "out.parquet"), *words, *clocks]) == 0
+    found = pq.read_table(tmp_path / "out.parquet")
+    assert found.to_pylist() == [{"left_id": 0, "right_id": 0}, {"left_id": 1, "right_id": 1}]

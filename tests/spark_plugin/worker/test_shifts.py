@@ -363,3 +363,12 @@ def test_of_one_stream_the_larger_limit_is_told() -> None:
         causality_tables(
             events, None, CausalityCondition([Temporal(0, 10)]), shifts=[15], report=JoinReport()
         )
+
+
+def test_a_shift_twice_in_a_set() -> None:
+    left = pa.table({"id": [1], "t": [1]})
+    with pytest.raises(ConditionError, match="twice"):
+        correlate_tables(
+            left, left, TimingCondition(within(0, 5), 0.9), left_time="t", right_time="t",
+            shifts={"1s", "1000ms"}, report=JoinReport(), options=CorrelateOptions(unit="ms"),
+        )  # fmt: skip
