@@ -56,5 +56,5 @@ clean: ## Remove what building and testing left; .venv stays
 $(STAMP): pyproject.toml requirements.lock
 	@scripts/make-venv.sh $(VENV)
 	@echo "Installing what requirements.lock names into $(VENV); the first time this takes minutes"
-	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[dev,bench]"
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[dev,bench,docs]"
 	@touch $@
