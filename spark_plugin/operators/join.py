@@ -56,7 +56,9 @@ def correlate(
     the other.
 
     One small Spark job runs at once, to measure both sides and refuse invalid rows. Where a side is
-    small it is collected at once, too. The join itself runs when the result is used.
+    small it is collected at once, too. The join itself runs when the result is used. DataFrames that are
+    nothing but reads of Parquet files on this machine, in order of time, are joined as by
+    `correlate_files`: no job runs at once, and invalid rows are an error when the result is used.
 
     Parameters
     ----------
@@ -120,6 +122,8 @@ def correlate(
     from pyspark.sql import DataFrame
 
     from spark_plugin.ways.correlation import plan_correlation
+    from spark_plugin.ways.files.join import direct_frame
+    from spark_plugin.ways.files.plain_frames import plan_plain_frames
 
     check_report(report)
     check_told(shifts, report)
@@ -128,15 +132,14 @@ def correlate(
         right_columns=right_columns, how=how, emit=emit, probability=probability, backend=backend,
         options=options, shifts=shifts,
     )  # fmt: skip
-    if options.way == "direct":
-        raise ConditionError(
-            "way='direct' reads files, and DataFrames were given: use correlate_files, or another way"
-        )
     for side, given in (("left", left), ("right", right)):
         if not isinstance(given, DataFrame):
             raise SchemaError(
                 f"{side} must be a Spark DataFrame; found {_kind(given)}. {_TO_SPARK}"
             )
+    direct = plan_plain_frames(left, right, arguments, counts=report is not None)
+    if direct is not None:
+        return direct_frame(left.sparkSession, direct, report)
     planned = plan_correlation(left, right, arguments, observe=report is not None)
     planned.tell(report)
     return planned.dataframe

@@ -66,7 +66,7 @@ class FilesJoin:
         """
         join, _ = self._direct()
         if join is not None:
-            return _frame(self.spark, join, report)
+            return direct_frame(self.spark, join, report)
         planned = self._by_dataframes(observe=report is not None)
         planned.tell(report)
         return planned.dataframe
@@ -147,7 +147,8 @@ def plan_direct(
     return replace(join, tables=replace(join.tables, spec=spec))
 
 
-def _frame(spark: SparkSession, join: DirectJoin, report: JoinReport | None) -> DataFrame:
+def direct_frame(spark: SparkSession, join: DirectJoin, report: JoinReport | None) -> DataFrame:
+    """The matches of a planned join, computed when they are asked for."""
     tables = join.tables
     observed_by = _observation(spark, join, report)
     by, left, right = (

@@ -29,6 +29,7 @@ from coincide.timestamps import IntervalPairs
 from spark_plugin.ways.broadcast.worker import task as broadcast_task
 from spark_plugin.ways.broadcast.worker.small_side import SmallSide, sorted_table
 from spark_plugin.ways.correlation import Correlation
+from spark_plugin.ways.files.planning import NotDirect
 from spark_plugin.worker.timestamps.models import INTERVALS
 from spark_plugin.worker.wire.columns import UNMATCHED, WireLayout
 from spark_plugin.worker.wire.shipment import Shipment
@@ -157,7 +158,9 @@ def test_the_result_is_the_same_by_any_way(spark: SparkSession) -> None:
 
 def test_dataframes_are_not_read_directly(spark: SparkSession) -> None:
     left = frame(spark, LEFT)
-    with pytest.raises(ConditionError, match=r"way='direct' reads files.*use correlate_files"):
+    with pytest.raises(
+        NotDirect, match="does more than read local Parquet files; take correlate_files"
+    ):
         correlate(left, left, CONDITION, options=CorrelateOptions(way="direct"))
 
 

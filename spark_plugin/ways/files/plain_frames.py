@@ -1,0 +1,85 @@
+"""The direct way for DataFrames that are nothing but reads of Parquet files."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from coincide.errors import CoincideError
+from spark_plugin.cluster.accelerator import is_accelerated
+from spark_plugin.dataframes.plain_reads import plain_read
+from spark_plugin.ways.files.join import plan_direct
+from spark_plugin.ways.files.planning import NotDirect
+from spark_plugin.ways.files.wire import spark_type
+from spark_plugin.ways.files.worker.slice_join import DirectJoin
+from spark_plugin.worker.arguments import JoinArguments
+
+_log = logging.getLogger("coincide")
+
+
+def plan_plain_frames(
+    left: DataFrame, right: DataFrame, arguments: JoinArguments, *, counts: bool
+) -> DirectJoin | None:
+    """The direct join of the files that two DataFrames read, or None where they do more, or it is closed.
+
+    Parameters
+    ----------
+    left, right : DataFrame
+    arguments : JoinArguments
+    counts : bool
+        Whether somebody learns what was dropped: without, a look at the data has to say it.
+
+    Raises
+    ------
+    NotDirect
+        If ``options.way`` is ``"direct"`` and it cannot be gone.
+    """
+    asked = arguments.options.way == "direct"
+    try:
+        return _planned(left, right, arguments, counts or asked)
+    except CoincideError as closed:
+        if asked:
+            raise
+        # What is wrong with the arguments is told by the way that is taken then.
+        _log.debug("correlate: not directly, since %s", closed)
+        return None
+
+
+def _planned(
+    left: DataFrame, right: DataFrame, arguments: JoinArguments, counts: bool
+) -> DirectJoin:
+    spark, options = left.sparkSession, arguments.options
+    if options.way not in ("auto", "direct") or options.time_range is not None:
+        raise NotDirect("another way was asked for")
+    if is_accelerated(spark) and options.way != "direct":
+        raise NotDirect("the RAPIDS Accelerator reads the files")
+    if options.invalid == "drop" and not counts:
+        raise NotDirect("without a report nobody would learn how many rows were dropped")
+    paths = []
+    for side, frame, needed in zip(
+        ("left", "right"), (left, right), arguments.columns, strict=True
+    ):
+        read = plain_read(frame)
+        if read is None or not set(needed) <= set(frame.columns):
+            raise NotDirect(
+                f"{side} is a DataFrame that does more than read local Parquet files; take"
+                " correlate_files, or another way"
+            )
+        paths.append(read)
+    join = plan_direct(spark, paths[0], paths[1], arguments)
+    for frame, schema, needed in zip((left, right), join.schemas, arguments.columns, strict=True):
+        _check_types(frame, schema, needed)
+    return join
+
+
+def _check_types(frame: DataFrame, schema: pa.Schema, needed: Sequence[str]) -> None:
+    """Refuse what Spark reads as something else than the file says: the reader was given a schema."""
+    for name in needed:
+        own, of_file = frame.schema[name].dataType, spark_type(name, schema.field(name).type)
+        if own != of_file:
+            raise NotDirect(
+                f"Spark reads the column {name!r} as {own.simpleString()}, not as stored"
+            )

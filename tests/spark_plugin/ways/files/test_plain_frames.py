@@ -1,0 +1,207 @@
+"""DataFrames that are nothing but reads of Parquet files go the direct way by themselves, others do not."""
+
+from __future__ import annotations
+
+import datetime as dt
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import PythonException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from coincide import CorrelateOptions, JoinReport, correlate
+from coincide.errors import SchemaError
+from spark_plugin.dataframes.plain_reads import plain_read
+from spark_plugin.ways.files.planning import NotDirect
+from tests.spark_plugin.ways.files.test_direct_join import stream
+from tests.spark_plugin.ways.files.test_direct_spark import CONDITION, expected, in_order
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def sides(tmp_path: Path) -> tuple[Path, Path]:
+    paths = tmp_path / "left 100%.parquet", tmp_path / "right.parquet"
+    for seed, path in enumerate(paths):
+        pq.write_table(stream(2000, seed), path, row_group_size=500)
+    return paths
+
+
+def read(spark: SparkSession, sides: tuple[Path, Path]) -> list[DataFrame]:
+    return [spark.read.parquet(str(path)) for path in sides]
+
+
+def way_of(left: DataFrame, right: DataFrame, **arguments: Any) -> str:
+    report = JoinReport()
+    correlate(left, right, CONDITION, report=report, **arguments).count()
+    return report.summary().way
+
+
+PLAIN: dict[str, Callable[[DataFrame], DataFrame]] = {
+    "the read itself": lambda frame: frame,
+    "columns": lambda frame: frame.select("max_time", "min_time", "id"),
+    "dropped columns": lambda frame: frame.drop("key"),
+    "a name": lambda frame: frame.alias("events").select("events.*"),
+}
+
+
+@pytest.mark.parametrize("make", PLAIN.values(), ids=PLAIN.keys())
+def test_a_plain_read_is_joined_directly(
+    spark: SparkSession, sides: tuple[Path, Path], make: Callable[[DataFrame], DataFrame]
+) -> None:
+    left, right = map(make, read(spark, sides))
+    assert plain_read(left) == (str(sides[0]),)
+    report = JoinReport()
+    found = correlate(left, right, CONDITION, report=report)
+    assert in_order(found.toArrow().cast(expected(sides).schema)) == in_order(expected(sides))
+    assert report.summary().way == "direct"
+    assert report.summary().left.rows == 2000
+
+
+def test_a_view_is_joined_directly(spark: SparkSession, sides: tuple[Path, Path]) -> None:
+    left, right = read(spark, sides)
+    left.createOrReplaceTempView("plainly_read")
+    assert way_of(spark.sql("SELECT id, min_time, max_time FROM plainly_read"), right) == "direct"
+
+
+MORE: dict[str, Callable[[DataFrame], DataFrame]] = {
+    "a filter": lambda frame: frame.where("id >= 0"),
+    "a limit": lambda frame: frame.limit(5000),
+    "a sample": lambda frame: frame.sample(0.99, 1),
+    "a hint": lambda frame: frame.hint("broadcast"),
+    "a cast": lambda frame: frame.withColumn("id", F.col("id").cast("string")),
+    "a new name": lambda frame: frame.withColumnsRenamed({"id": "min_time", "min_time": "id"}),
+    "a union": lambda frame: frame.unionAll(frame),
+    "no doubles": lambda frame: frame.distinct(),
+    "a new order": lambda frame: frame.orderBy("id"),
+    "a repartition": lambda frame: frame.repartition(2),
+    "a column twice": lambda frame: frame.select("*", "id"),
+    "metadata": lambda frame: frame.select("*", "_metadata.file_name"),
+    "memory": lambda frame: frame.sparkSession.createDataFrame(frame.toArrow()),
+}
+
+
+@pytest.mark.parametrize("make", MORE.values(), ids=MORE.keys())
+def test_anything_more_is_no_plain_read(
+    spark: SparkSession, sides: tuple[Path, Path], make: Callable[[DataFrame], DataFrame]
+) -> None:
+    assert plain_read(make(spark.read.parquet(str(sides[0])))) is None
+
+
+def test_what_is_cached_is_no_plain_read(spark: SparkSession, sides: tuple[Path, Path]) -> None:
+    frame = spark.read.parquet(str(sides[0])).cache()
+    try:
+        assert plain_read(spark.read.parquet(str(sides[0]))) is None
+    finally:
+        frame.unpersist()
+    assert plain_read(spark.read.parquet(str(sides[0]))) is not None
+
+
+def test_options_partitions_tables_and_doubles_are_no_plain_reads(
+    spark: SparkSession, sides: tuple[Path, Path], tmp_path: Path
+) -> None:
+    path = str(sides[0])
+    assert plain_read(spark.read.option("mergeSchema", "true").parquet(path)) is None
+    assert plain_read(spark.read.parquet(path, path)) is None
+    part = tmp_path / "parts" / "day=1"
+    part.mkdir(parents=True)
+    shutil.copy(path, part / "a.parquet")
+    assert plain_read(spark.read.parquet(str(part.parent))) is None
+    assert plain_read(spark.read.parquet(str(part))) == (str(part / "a.parquet"),)
+    assert plain_read(spark.read.format("json").load(path)) is None
+    spark.conf.set("spark.sql.files.ignoreCorruptFiles", "true")
+    try:
+        assert plain_read(spark.read.parquet(path)) is None
+    finally:
+        spark.conf.unset("spark.sql.files.ignoreCorruptFiles")
+
+
+def test_a_given_schema_is_read_by_spark(spark: SparkSession, tmp_path: Path) -> None:
+    """With a schema of another type Spark casts, or fills nulls: it alone knows how."""
+    path = tmp_path / "small.parquet"
+    rows = {"id": pa.array([1], pa.int32()), "min_time": [1], "max_time": [1]}
+    pq.write_table(pa.table(rows), path)
+    given = spark.read.schema("id BIGINT, min_time BIGINT, max_time BIGINT").parquet(str(path))
+    assert plain_read(given) is not None  # the plan does not tell
+    assert way_of(given, given) != "direct"
+    assert correlate(given, given, CONDITION).schema["left_id"].dataType.simpleString() == "bigint"
+
+
+def test_columns_left_out_are_not_found_in_the_files(
+    spark: SparkSession, sides: tuple[Path, Path]
+) -> None:
+    left, right = read(spark, sides)
+    with pytest.raises(SchemaError, match="left has no column 'id'"):
+        correlate(left.drop("id"), right, CONDITION)
+
+
+@pytest.mark.parametrize("way", ["exchange", "broadcast-right"])
+def test_a_named_way_is_gone(spark: SparkSession, sides: tuple[Path, Path], way: Any) -> None:
+    options = CorrelateOptions(way=way)
+    assert way_of(*read(spark, sides), options=options) == way.removesuffix("-right")
+
+
+def test_what_is_dropped_unseen_is_counted_by_a_look(
+    spark: SparkSession, sides: tuple[Path, Path]
+) -> None:
+    """Without a report nobody asks the direct way how many rows were invalid."""
+    left, right = read(spark, sides)
+    drop = CorrelateOptions(invalid="drop")
+    plan = correlate(left, right, CONDITION, options=drop)._jdf.queryExecution().toString()
+    assert "range" not in plan.lower()
+    assert way_of(left, right, options=drop) == "direct"
+
+
+def test_the_direct_way_can_be_asked_for(spark: SparkSession, sides: tuple[Path, Path]) -> None:
+    left, right = read(spark, sides)
+    direct = CorrelateOptions(way="direct")
+    assert way_of(left, right, options=direct) == "direct"
+    with pytest.raises(NotDirect, match="right is a DataFrame that does more than read"):
+        correlate(left, right.where("id > 3"), CONDITION, options=direct)
+
+
+def test_a_file_that_changes_is_an_error(spark: SparkSession, sides: tuple[Path, Path]) -> None:
+    left, right = read(spark, sides)
+    found = correlate(left, right, CONDITION)
+    pq.write_table(stream(2000, 7), sides[0], row_group_size=500)
+    with pytest.raises(PythonException, match="has changed since the join was planned"):
+        found.count()
+
+
+def test_invalid_rows_are_told_where_they_are_read(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "bad.parquet"
+    pq.write_table(pa.table({"id": [1], "min_time": [2], "max_time": [1]}), path)
+    frame = spark.read.parquet(str(path))
+    with pytest.raises(PythonException, match="min_time"):
+        correlate(frame, frame, CONDITION).count()
+
+
+def test_files_without_order_are_exchanged(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "shuffled.parquet"
+    table = stream(4000, 1)
+    order = [(i * 1237) % 4000 for i in range(4000)]
+    pq.write_table(table.take(order), path, row_group_size=50)
+    frame = spark.read.parquet(str(path))
+    options = CorrelateOptions(max_replication=1.5, slices=8)
+    assert plain_read(frame) is not None
+    assert way_of(frame, frame, options=options) != "direct"
+
+
+def test_wall_clocks_read_as_instants_are_read_by_spark(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = tmp_path / "walls.parquet"
+    wall = pa.array([dt.datetime(2020, 2, 29, 1)], pa.timestamp("us"))
+    pq.write_table(pa.table({"id": [1], "min_time": wall, "max_time": wall}), path)
+    spark.conf.set("spark.sql.parquet.inferTimestampNTZ.enabled", "false")
+    try:
+        frame = spark.read.parquet(str(path))
+        assert way_of(frame, frame) != "direct"
+    finally:
+        spark.conf.unset("spark.sql.parquet.inferTimestampNTZ.enabled")
