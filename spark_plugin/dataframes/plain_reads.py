@@ -51,7 +51,7 @@ def plain_read(frame: DataFrame) -> tuple[str, ...] | None:
         Absolute paths.
     """
     spark = frame.sparkSession
-    if context_of(spark) is None or not _reads_plainly(spark):
+    if context_of(spark) is None or frame.isStreaming or not _reads_plainly(spark):
         return None
     names = [name.lower() for name in frame.columns]
     if len(set(names)) < len(names):
