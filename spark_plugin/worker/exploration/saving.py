@@ -1,0 +1,93 @@
+"""Pages and pictures as files, which appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from coincide.errors import DataError
+from spark_plugin.worker.exploration.exploration import Exploration
+from spark_plugin.worker.files.finding import ParquetFiles
+from spark_plugin.worker.files.outputs import Output
+
+_SCALE = 2.0
+"""Pixels of a picture for each of a chart."""
+_PAGES = (".html", ".htm")
+
+
+def save(
+    found: Exploration,
+    path: str,
+    overwrite: bool,
+    command: str | None = None,
+    inputs: tuple[ParquetFiles, ...] = (),
+) -> list[str]:
+    """Write the page, one picture, or a folder of pictures: what the name says.
+
+    Returns
+    -------
+    list of str
+        The files.
+
+    Raises
+    ------
+    DataError
+        If something is there already, or cannot be written.
+    """
+    planned = _planned(found, path, command)
+    for file, content in planned:
+        with Output(file, overwrite, inputs, is_folder=False, replaces_files=True) as output:
+            with output.filesystem.open_output_stream(output.aside) as stream:
+                stream.write(content())
+            output.publish()
+    return [file for file, _ in planned]
+
+
+def is_page(path: str) -> bool:
+    """Whether a name is that of a page."""
+    return path.lower().endswith(_PAGES)
+
+
+def is_picture(path: str) -> bool:
+    """Whether a name is that of one picture."""
+    return path.lower().endswith(".png")
+
+
+def _planned(
+    found: Exploration, path: str, command: str | None
+) -> list[tuple[str, Callable[[], bytes]]]:
+    if is_page(path):
+        return [(path, lambda: found.to_html(command).encode())]
+    from spark_plugin.worker.exploration.charts import charts_of, together, with_style
+
+    charts = charts_of(found)
+    if not charts:
+        raise DataError(
+            f"there are no candidates, so no charts to write to {path}: {'; '.join(found.why_none)}"
+        )
+    if is_picture(path):
+        return [(path, lambda: _picture(together(charts)))]
+    _make_folder(path)
+    return [
+        (os.path.join(path, f"{name}.png"), lambda chart=chart: _picture(with_style(chart)))  # type: ignore[misc]
+        for name, chart in charts.items()
+    ]
+
+
+def _make_folder(path: str) -> None:
+    ending = os.path.splitext(path)[1]
+    if ending and not os.path.isdir(path):
+        raise DataError(
+            f"cannot tell what to write to {path}: name a page .html, a picture .png, or a folder for"
+            " pictures"
+        )
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"cannot make the folder {path}: {error.strerror}") from error
+
+
+def _picture(chart: object) -> bytes:
+    import vl_convert
+
+    return bytes(vl_convert.vegalite_to_png(chart.to_json(), scale=_SCALE))  # type: ignore[attr-defined]
