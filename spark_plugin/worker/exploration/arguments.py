@@ -78,5 +78,3 @@ def window_of(given: object) -> Within:
         "within takes the two ends of the window, such as ('-250ms', '250ms'), or what"
         f" mutual_deadline() makes; found {brief(given)}"
     )
-
-

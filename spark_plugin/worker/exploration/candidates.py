@@ -54,7 +54,9 @@ class Candidates(Emission):
         """How many there are."""
         return int(self.join.offsets[-1])
 
-    def tallied(self, tally: Callable[[Pairs], np.ndarray]) -> np.ndarray | None:
+    def tallied(
+        self, tally: Callable[[Pairs], np.ndarray], say: Callable[[int], None] = lambda pairs: None
+    ) -> np.ndarray | None:
         """What a function counts in each run of pairs, added up; None of no pair.
 
         Memory is taken for a few runs at a time.
@@ -63,12 +65,19 @@ class Candidates(Emission):
         ----------
         tally : callable
             From `Pairs` to an array of counts, as long for each run.
+        say : function of int
+            Told after each run how many pairs were looked at.
         """
-        total = None
-        for counts in in_order(
-            lambda run: [tally(self._pairs(*run))], self._filled(), self._spec.threads
-        ):
+        total, seen = None, 0
+
+        def tallied(run: tuple[int, int]) -> list[tuple[int, np.ndarray]]:
+            pairs = self._pairs(*run)
+            return [(pairs.left.size, tally(pairs))]
+
+        for size, counts in in_order(tallied, self._filled(), self._spec.threads):
             total = counts if total is None else total + counts
+            seen += size
+            say(seen)
         return total
 
     def _filled(self) -> Iterator[tuple[int, int]]:

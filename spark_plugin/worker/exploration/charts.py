@@ -1,4 +1,4 @@
-"""The charts of an exploration, by Altair: a few hundred rows each, readable in print and without colours."""
+"""The charts of an exploration, by Altair: a few hundred rows each, readable in print."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ BLUE, ORANGE = "#0072b2", "#d55e00"
 # Okabe and Ito's, told apart by all eyes, dark first.
 _COLOURS = ("#000000", "#0072b2", "#d55e00", "#009e73", "#e69f00", "#cc79a7")
 _COUNT = ",d"
+_TENTHS = alt.Axis(values=[i / 10 for i in range(11)], format=".1f")
+_LIGHT_TO_DARK = alt.SchemeParams("blues", extent=[0.15, 1.0])
 
 
 def charts_of(found: Exploration) -> dict[str, alt.Chart]:
@@ -42,10 +44,13 @@ def with_style(chart: Any) -> Any:
     return (
         chart.configure_view(stroke="#bbbbbb")
         .configure_axis(labelFontSize=12, titleFontSize=13, grid=True, gridColor="#e6e6e6")
-        .configure_title(fontSize=16, anchor="start", subtitleFontSize=13, subtitleColor="#333333")
         .configure_legend(labelFontSize=12, titleFontSize=13)
         .configure(padding=10, background="white")
     )
+
+
+def _title(words: str) -> alt.TitleParams:
+    return alt.TitleParams(words, fontSize=16, anchor="start")
 
 
 def _pairs_title(found: Exploration) -> str:
@@ -62,12 +67,13 @@ def _probabilities(found: Exploration) -> alt.Chart:
         for sure, low, high in zip(certain, rows["lower"], rows["upper"], strict=True)
     ]
     return (
-        alt.Chart(rows, width=WIDTH, height=HEIGHT, title="Candidates by probability")
+        alt.Chart(rows, width=WIDTH, height=HEIGHT, title=_title("Candidates by probability"))
         .mark_bar(stroke="white", strokeWidth=0.5)
         .encode(
-            x=alt.X("lower:Q", title="probability P of the pair", scale=_unit_scale(1.02)),
+            x=alt.X("lower:Q", title="probability P of the pair", scale=_unit_scale(1.02), axis=_TENTHS),
             x2="shown:Q",
             y=alt.Y("pairs:Q", title=_pairs_title(found), axis=alt.Axis(format="~s")),
+            y2=alt.datum(0),
             color=alt.Color(
                 "what:N",
                 title=None,
@@ -86,8 +92,8 @@ def _unit_scale(end: float = 1.0) -> alt.Scale:
 def _curve(found: Exploration) -> Any:
     rows = found.curve.to_pandas()
     rows["what"] = "found"
-    base = alt.Chart(rows, width=WIDTH, height=HEIGHT, title="Pairs by confidence").encode(
-        x=alt.X("confidence:Q", title="confidence asked for", scale=_unit_scale())
+    base = alt.Chart(rows, width=WIDTH, height=HEIGHT, title=_title("Pairs by confidence")).encode(
+        x=alt.X("confidence:Q", title="confidence asked for", scale=_unit_scale(), axis=_TENTHS)
     )
     lines = ["found"]
     tooltip = [alt.Tooltip("confidence:Q", format=".2f"), alt.Tooltip("pairs:Q", format=_COUNT)]
@@ -162,7 +168,7 @@ def _partners(found: Exploration) -> Any:
     return (
         chart.facet(row=alt.Row("of:N", title=None, header=alt.Header(labelFontSize=13)))
         .resolve_scale(y="independent")
-        .properties(title="Partners by event")
+        .properties(title=_title("Partners by event"))
     )
 
 
@@ -190,15 +196,15 @@ def _delays(found: Exploration) -> Any:
     title = found.parts.title(scale)
     return (
         alt.Chart(rows, width=WIDTH, height=HEIGHT * 1.2,
-                  title=f"Delays by time, of pairs at confidence {found.confidence:g}")
+                  title=_title(f"Delays by time, of pairs at confidence {found.confidence:g}"))
         .mark_rect(stroke="white", strokeWidth=0.3)
         .encode(
             x=alt.X("part:Q", title=title, axis=axis, scale=alt.Scale(domain=[0, 24], nice=False)),
             x2="next:Q",
             y=alt.Y("from:Q", title=f"delay Δ of the middles, {unit} (right after left: above 0)",
-                    scale=alt.Scale(zero=False)),
+                    scale=alt.Scale(zero=False, nice=False)),
             y2="to:Q",
-            color=alt.Color("pairs:Q", title="pairs", scale=alt.Scale(scheme="viridis", reverse=True),
+            color=alt.Color("pairs:Q", title="pairs", scale=alt.Scale(scheme=_LIGHT_TO_DARK),
                             legend=alt.Legend(format="~s")),
             tooltip=[
                 alt.Tooltip("begin:N", title="from"), alt.Tooltip("words:N", title="Δ about"),

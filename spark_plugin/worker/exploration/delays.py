@@ -61,13 +61,14 @@ class DayParts:
             return f"{part:02}:00"
         return time_words(self.origin + part * self.size, scale)
 
-
     def title(self, scale: TimeScale) -> str:
         """What the parts are, for an axis."""
         if not self.is_hours:
             return "time of the left event, in 24 equal parts"
         zone = {"timestamp": "UTC", "timestamp_ntz": "as its clock shows it"}
-        return f"hour of the day of the left event, {zone.get(scale.column.family, 'counted from 0')}"
+        return (
+            f"hour of the day of the left event, {zone.get(scale.column.family, 'counted from 0')}"
+        )
 
 
 @dataclass(frozen=True)
@@ -108,9 +109,10 @@ class DelayGrid:
             beyond = min(beyond, window.width) if window.width else beyond
         lo, hi = window.lo - beyond, window.hi + beyond
         step = _round_up(max(1, -((lo - hi) // (_MOST_BINS - 1))))
-        numbers = (_bin(2 * end, step) for end in (lo, hi))
-        return cls(step, *numbers, window.confidence - DECISION_SLACK, parts,
-                   *map(_doubled, (left, right)))  # fmt: skip
+        return cls(
+            step, _bin(2 * lo, step), _bin(2 * hi, step), window.confidence - DECISION_SLACK, parts,
+            _doubled(left), _doubled(right),
+        )  # fmt: skip
 
     @property
     def bins(self) -> int:

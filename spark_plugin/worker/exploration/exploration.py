@@ -20,6 +20,9 @@ from spark_plugin.worker.reports.key_overlap import KeyOverlap
 if TYPE_CHECKING:
     import altair as alt
 
+CHARTS = ("probabilities", "curve", "partners", "delays")
+"""Their names, in the order of the page."""
+
 
 @dataclass(frozen=True)
 class Exploration:
@@ -33,8 +36,8 @@ class Exploration:
         ``confidence``, ``pairs`` that qualify there; with shifts ``accidental_pairs`` and
         ``accidental_spread``. The first row, of confidence 0, are all candidates.
     partners : pa.Table
-        ``side``, ``confidence``, ``partners`` (a number, or a range of them) and ``events`` that have so many.
-        Of all events, also where the rest is a sample.
+        ``side``, ``confidence``, ``partners`` (a number, or a range of them), and ``events`` that have so
+        many. Of all events, also where the rest is a sample.
     delays : pa.Table
         Of pairs at `confidence`: ``part`` of the day, ``delay`` of the midpoints in ticks, ``pairs``.
     far_delays : int
@@ -100,12 +103,17 @@ class Exploration:
         KeyError
             If the curve has no such confidence.
         """
-        found = dict(zip(*(self.curve[n].to_pylist() for n in ("confidence", "pairs")), strict=True))
+        found = dict(
+            zip(*(self.curve[n].to_pylist() for n in ("confidence", "pairs")), strict=True)
+        )
         return int(found[confidence])
 
     @property
     def charts(self) -> Mapping[str, alt.Chart]:
-        """Altair charts by name: ``probabilities``, ``curve``, ``partners``, ``delays``. None of no candidate."""
+        """Altair charts by name: ``probabilities``, ``curve``, ``partners``, ``delays``.
+
+        None where there is no candidate.
+        """
         from spark_plugin.worker.exploration.charts import charts_of
 
         return charts_of(self)

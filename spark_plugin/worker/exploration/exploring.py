@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from spark_plugin.worker.exploration.candidates import (
     sampled,
 )
 from spark_plugin.worker.exploration.curve import STEPS, curve_table, histogram_table, steps_of
-from spark_plugin.worker.exploration.delays import DayParts, DelayGrid
+from spark_plugin.worker.exploration.delays import PARTS, DayParts, DelayGrid
 from spark_plugin.worker.exploration.exploration import Exploration
 from spark_plugin.worker.exploration.partners import partner_table
 from spark_plugin.worker.join import TablePlan, as_schema, check_shifted, plan_tables
@@ -74,10 +73,9 @@ class TableExploration:
         some, sample = sampled(left, number, self._arguments.most_pairs)
         if not sample.is_all:
             candidates = Candidates(some, right, plan.spec, backend)
-        say("looking at candidates")
-        seen = _looked_at(candidates, some, right, plan)
+        seen = _looked_at(candidates, some, right, plan, say)
         accidental = [
-            sample.scaled(_steps(Candidates(some, right, spec, backend)))
+            sample.scaled(_steps(Candidates(some, right, spec, backend), say))
             for spec in _moved(self._shifts, say)
         ]
         say("counting partners")
@@ -118,21 +116,25 @@ class _Seen:
     delays: np.ndarray
 
 
-def _looked_at(candidates: Candidates, left: Side, right: Side, plan: TablePlan) -> _Seen:
+def _looked_at(candidates: Candidates, left: Side, right: Side, plan: TablePlan, say: Say) -> _Seen:
     parts = DayParts.of(left, plan.tick)
     grid = DelayGrid.of(left, right, plan.spec, parts.parts(left))
 
     def tally(pairs: Pairs) -> np.ndarray:
         return np.concatenate([steps_of(pairs), grid.counts(pairs)])
 
-    counts = candidates.tallied(tally)
+    counts = candidates.tallied(tally, _telling(candidates, say))
     if counts is None:
-        counts = np.zeros(STEPS + 1 + 24 * grid.bins + 1, np.int64)
+        counts = np.zeros(STEPS + 1 + PARTS * grid.bins + 1, np.int64)
     return _Seen(parts, grid, counts[: STEPS + 1], counts[STEPS + 1 :])
 
 
-def _steps(candidates: Candidates) -> np.ndarray:
-    counts = candidates.tallied(steps_of)
+def _telling(candidates: Candidates, say: Say) -> Callable[[int], None]:
+    return lambda seen: say(f"looking at candidates: {seen:,} of {candidates.number:,}")
+
+
+def _steps(candidates: Candidates, say: Say) -> np.ndarray:
+    counts = candidates.tallied(steps_of, _telling(candidates, say))
     return np.zeros(STEPS + 1, np.int64) if counts is None else counts
 
 

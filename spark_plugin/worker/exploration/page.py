@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 
+import altair as alt
 import vl_convert
 
 from spark_plugin.worker.exploration.charts import charts_of, with_style
@@ -18,7 +19,8 @@ h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; }
 table { border-collapse: collapse; } th { text-align: left; padding-right: 1.5rem; vertical-align: top;
        white-space: nowrap; font-weight: 600; } td { padding-bottom: .2rem; }
 pre { background: #f4f4f4; padding: .8rem; white-space: pre-wrap; overflow-wrap: anywhere; }
-.chart { overflow-x: auto; min-height: 200px; } .note { border-left: 4px solid #d55e00; padding-left: .8rem; }
+.chart { overflow-x: auto; min-height: 200px; }
+.note { border-left: 4px solid #d55e00; padding-left: .8rem; }
 section { break-inside: avoid; }
 @media print { body { margin: 0; max-width: none; } details { display: none; } }
 """
@@ -47,7 +49,7 @@ def page_of(found: Exploration, command: str | None) -> str:
     charts = {name: with_style(chart).to_dict() for name, chart in charts_of(found).items()}
     readings = readings_of(found)
     sections = [
-        f'<section><h2>{html.escape(_TITLES[name])}</h2>\n<p>{html.escape(readings[name])}</p>\n'
+        f"<section><h2>{html.escape(_TITLES[name])}</h2>\n<p>{html.escape(readings[name])}</p>\n"
         f'<div class="chart" id="{name}"></div></section>'
         for name in charts
     ]
@@ -83,7 +85,9 @@ def _head(found: Exploration, command: str | None) -> str:
 def _scripts(charts: dict[str, object]) -> str:
     # A text of the data must not end the script.
     specs = json.dumps(charts).replace("<", "\\u003c")
-    library = vl_convert.javascript_bundle().replace("</script", "<\\/script")
+    version = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    library = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", version)
+    library = library.replace("</script", "<\\/script")
     return (
         f'<script type="module">{library}\n</script>\n'
         f'<script type="module">const charts = {specs};{_DRAW}</script>'

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from coincide.errors import DataError
-from spark_plugin.worker.exploration.exploration import Exploration
+from spark_plugin.worker.exploration.exploration import CHARTS, Exploration
 from spark_plugin.worker.files.finding import ParquetFiles
 from spark_plugin.worker.files.outputs import Output
 
-_SCALE = 2.0
+_SCALE = 1.5
 """Pixels of a picture for each of a chart."""
 _PAGES = (".html", ".htm")
 
@@ -43,6 +45,28 @@ def save(
     return [file for file, _ in planned]
 
 
+def check_places(
+    paths: Sequence[str], overwrite: bool, inputs: tuple[ParquetFiles, ...] = ()
+) -> None:
+    """Refuse, before anything is computed, what could not be written afterwards.
+
+    Raises
+    ------
+    DataError
+    """
+    for path in paths:
+        names = [path] if is_page(path) or is_picture(path) else pictures(path)
+        if names != [path]:
+            _make_folder(path)
+        for name in names:
+            Output(name, overwrite, inputs, is_folder=False, replaces_files=True)
+
+
+def pictures(folder: str) -> list[str]:
+    """The pictures of a folder."""
+    return [os.path.join(folder, f"{name}.png") for name in CHARTS]
+
+
 def is_page(path: str) -> bool:
     """Whether a name is that of a page."""
     return path.lower().endswith(_PAGES)
@@ -69,8 +93,8 @@ def _planned(
         return [(path, lambda: _picture(together(charts)))]
     _make_folder(path)
     return [
-        (os.path.join(path, f"{name}.png"), lambda chart=chart: _picture(with_style(chart)))  # type: ignore[misc]
-        for name, chart in charts.items()
+        (file, lambda chart=chart: _picture(with_style(chart)))  # type: ignore[misc]
+        for file, chart in zip(pictures(path), charts.values(), strict=True)
     ]
 
 
@@ -87,7 +111,7 @@ def _make_folder(path: str) -> None:
         raise DataError(f"cannot make the folder {path}: {error.strerror}") from error
 
 
-def _picture(chart: object) -> bytes:
-    import vl_convert
-
-    return bytes(vl_convert.vegalite_to_png(chart.to_json(), scale=_SCALE))  # type: ignore[attr-defined]
+def _picture(chart: Any) -> bytes:
+    pixels = io.BytesIO()
+    chart.save(pixels, format="png", scale_factor=_SCALE)
+    return pixels.getvalue()

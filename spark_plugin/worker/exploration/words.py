@@ -34,10 +34,11 @@ def head_of(found: Exploration) -> list[tuple[str, str]]:
 def _times(evidence: Evidence) -> str:
     first, last = evidence.words_of_times
     tick = evidence.scale.tick
-    lengths = length_words(evidence.shortest, tick)
+    lengths = f"{length_words(evidence.shortest, tick)} long"
     if evidence.typical is not None and evidence.typical != evidence.shortest:
-        lengths = f"{lengths} or more, half of them {length_words(evidence.typical, tick)} or more"
-    return f"{first} to {last}; timestamps are {lengths} long"
+        typical = length_words(evidence.typical, tick)
+        lengths = f"at least {lengths}, half of them {typical} or more"
+    return f"{first} to {last}; timestamps are {lengths}"
 
 
 def sample_words(found: Exploration) -> str:
