@@ -81,7 +81,7 @@ def explore_tables(
         by=by, left_columns=(), right_columns=(), probability=True, backend=backend, options=options,
         shifts=shifts,
     )  # fmt: skip
-    arguments = ExploreArguments(join, tuple(confidences), most_pairs)
+    arguments = ExploreArguments(join, confidences, most_pairs)
     tables = []
     for side, given, names in zip(SIDES, (left, right), join.columns, strict=True):
         check_table(side, given)

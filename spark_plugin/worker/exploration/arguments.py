@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from coincide.condition import TimingCondition
@@ -25,7 +25,7 @@ class ExploreArguments:
     ----------
     join : JoinArguments
         The join at the confidence of which delays are shown; it hands out no columns.
-    confidences : tuple of float
+    confidences : sequence of float
         At which partners are counted by event.
     most_pairs : int
         Where there are more candidates, those of a sample of left events are looked at.
@@ -37,7 +37,7 @@ class ExploreArguments:
     """
 
     join: JoinArguments
-    confidences: tuple[float, ...] = (0.1, 0.5, 0.9)
+    confidences: Sequence[float] = (0.1, 0.5, 0.9)
     most_pairs: int = 20_000_000
 
     def __post_init__(self) -> None:

@@ -86,7 +86,7 @@ class TableExploration:
             histogram_table(steps), curve_table(steps, accidental), partners,
             seen.grid.table(delays), int(delays[-1]), number, sample, (own, other),
             parts=seen.parts, delay_step=seen.grid.step, spec=plan.spec,
-            confidences=self._arguments.confidences,
+            confidences=tuple(self._arguments.confidences),
             shifts=() if self._shifts is None else tuple(map(str, self._shifts.given)),
             **self._evidence(left, right, number),
         )  # fmt: skip

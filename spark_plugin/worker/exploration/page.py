@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+from functools import cache
 
 import altair as alt
 import vl_convert
@@ -85,10 +86,15 @@ def _head(found: Exploration, command: str | None) -> str:
 def _scripts(charts: dict[str, object]) -> str:
     # A text of the data must not end the script.
     specs = json.dumps(charts).replace("<", "\\u003c")
-    version = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-    library = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", version)
-    library = library.replace("</script", "<\\/script")
     return (
-        f'<script type="module">{library}\n</script>\n'
+        f'<script type="module">{_library()}\n</script>\n'
         f'<script type="module">const charts = {specs};{_DRAW}</script>'
     )
+
+
+@cache
+def _library() -> str:
+    """Vega, Vega-Lite and Vega-Embed, as a script that needs no other; takes a second to make."""
+    version = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    library = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", version)
+    return str(library).replace("</script", "<\\/script")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from coincide.probability import highest_probability
 from spark_plugin.worker.arrow.time_words import length_words
 from spark_plugin.worker.exploration.exploration import Exploration
 from spark_plugin.worker.reports.emptiness import Evidence
@@ -21,14 +22,31 @@ def head_of(found: Exploration) -> list[tuple[str, str]]:
     if found.keys is not None:
         lines.append(("keys", found.keys.describe()))
     lines.append(("candidates", f"{found.candidates:,} pairs of a probability above 0"))
-    if found.highest_probability is not None and found.highest_probability < 1.0:
-        words = f"{found.highest_probability:.6g}, for timestamps so long and this window"
-        lines.append(("highest P", words))
+    if highest := _highest(found):
+        lines.append(("highest P", highest))
     if not found.sample.is_all:
         lines.append(("sample", sample_words(found)))
     if found.shifts:
         lines.append(("shifts", ", ".join(found.shifts)))
     return lines
+
+
+def _highest(found: Exploration) -> str:
+    """What confidence no pair can reach, or few can; nothing where all can be certain."""
+    best = found.highest_probability
+    if best is None:
+        return ""
+    words = f"{best:.4g}, which no pair exceeds"
+    if found.spec.has_histograms:
+        return words + ": the templates and the window allow no more" if best < 1.0 else ""
+    # The same length on both sides for all: the shortest are the typical ones.
+    lengths = [evidence.typical or 0 for evidence in found.evidence]
+    typical = highest_probability(lengths[0], lengths[1], found.spec.window.width)
+    if typical == 1.0:
+        return ""
+    if typical == best:
+        return words + ": the window is narrow for timestamps so long"
+    return f"{best:.4g}; of pairs of timestamps as long as half of them or more are, {typical:.4g}"
 
 
 def _times(evidence: Evidence) -> str:
