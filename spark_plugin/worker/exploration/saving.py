@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from coincide.errors import DataError
 from spark_plugin.worker.exploration.exploration import CHARTS, Exploration
+from spark_plugin.worker.exploration.pictures import picture_of
 from spark_plugin.worker.files.finding import ParquetFiles
 from spark_plugin.worker.files.outputs import Output
 
-_SCALE = 1.5
-"""Pixels of a picture for each of a chart."""
 _PAGES = (".html", ".htm")
 
 
@@ -90,10 +87,10 @@ def _planned(
             f"there are no candidates, so no charts to write to {path}: {'; '.join(found.why_none)}"
         )
     if is_picture(path):
-        return [(path, lambda: _picture(together(charts)))]
+        return [(path, lambda: picture_of(together(charts)))]
     _make_folder(path)
     return [
-        (file, lambda chart=chart: _picture(with_style(chart)))  # type: ignore[misc]
+        (file, lambda chart=chart: picture_of(with_style(chart)))  # type: ignore[misc]
         for file, chart in zip(pictures(path), charts.values(), strict=True)
     ]
 
@@ -109,9 +106,3 @@ def _make_folder(path: str) -> None:
         os.makedirs(path, exist_ok=True)
     except OSError as error:
         raise DataError(f"cannot make the folder {path}: {error.strerror}") from error
-
-
-def _picture(chart: Any) -> bytes:
-    pixels = io.BytesIO()
-    chart.save(pixels, format="png", scale_factor=_SCALE)
-    return pixels.getvalue()
