@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from coincide.warnings import CoincideWarning
 from spark_plugin.command_line.arrow_inputs import ArrowInput
 from spark_plugin.command_line.csv_keys import read_ahead, with_text_keys
 from spark_plugin.command_line.explore_request import ExploreRequest
@@ -89,7 +94,8 @@ def run_explore(request: ExploreRequest) -> Explored:
             raise_if_interrupted()
             progress.show(what)
 
-        found = job.explore(say)
+        with _warnings_as_lines():
+            found = job.explore(say)
         say("drawing")
         command = request.hide(request.command)
         files = [
@@ -100,6 +106,19 @@ def run_explore(request: ExploreRequest) -> Explored:
         ]
     found = replace(found, why_none=tuple(map(request.hide, found.why_none)))
     return Explored(found, [request.hide(file) for file in files], time.perf_counter() - started)
+
+
+@contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    """Tell warnings, of short shifts, as lines like all others."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CoincideWarning)
+        yield
+    for each in caught:
+        if issubclass(each.category, CoincideWarning):
+            print(f"coincide: {each.message}", file=sys.stderr)
+        else:
+            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
 
 
 def _tables(

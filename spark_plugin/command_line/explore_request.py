@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any
 
-from coincide.options import check_choice
 from spark_plugin.command_line.arguments import JoinRequest, join_request
 from spark_plugin.command_line.problems import Problem
 from spark_plugin.worker.exploration.arguments import ExploreArguments
@@ -45,7 +44,11 @@ def explore_request(**words: Any) -> ExploreRequest:
     CoincideError
         If an option makes no sense.
     """
-    check_choice("--engine", words["engine"], ("local",))
+    if words["engine"] != "local":
+        raise Problem(
+            "coincide explore runs in one process, and looks at a sample where there is too much; leave"
+            " --engine out"
+        )
     own = {name: words[name] for name in _OWN}
     _check_outputs(words["output"], own["png"])
     # What the join is told beyond, it is told nothing of here.

@@ -10,12 +10,16 @@ from coincide.options import Backend, CorrelateOptions
 from coincide.predicates import Within
 from coincide.sides import SIDES
 from coincide.units import Duration
+from coincide.warnings import NoPairsWarning
 from spark_plugin.operators.join import check_table
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.frames import arrow_table
 from spark_plugin.worker.exploration.arguments import ExploreArguments, window_of
 from spark_plugin.worker.exploration.exploration import Exploration
 from spark_plugin.worker.exploration.exploring import TableExploration
+from spark_plugin.worker.reports.losses import warn_of_losses
+from spark_plugin.worker.reports.reports import side_warnings
+from spark_plugin.worker.reports.warn import warn
 from spark_plugin.worker.timestamps.names import GivenTimes
 
 
@@ -70,7 +74,7 @@ def explore_tables(
 
     Warns
     -----
-    ShortShiftsWarning
+    DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning, NoPairsWarning, ShortShiftsWarning
 
     Examples
     --------
@@ -86,4 +90,14 @@ def explore_tables(
     for side, given, names in zip(SIDES, (left, right), join.columns, strict=True):
         check_table(side, given)
         tables.append(arrow_table(side, given, names))
-    return TableExploration(tables[0], tables[1], arguments).explore()
+    found = TableExploration(tables[0], tables[1], arguments).explore()
+    _warn_of(found)
+    return found
+
+
+def _warn_of(found: Exploration) -> None:
+    """Warn as a join of rows that were left out, and of no candidate."""
+    for side, counts, evidence in zip(SIDES, found.rows, found.evidence, strict=True):
+        warn_of_losses(side, counts.rows, side_warnings(counts, evidence.scale.tick))
+    if found.why_none and all(counts.rows for counts in found.rows):
+        warn(f"no pair could qualify: {'; '.join(found.why_none)}", NoPairsWarning)

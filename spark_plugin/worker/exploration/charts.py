@@ -72,7 +72,7 @@ def _probabilities(found: Exploration) -> alt.Chart:
         .encode(
             x=alt.X("lower:Q", title="probability P of the pair", scale=_unit_scale(1.02), axis=_TENTHS),
             x2="shown:Q",
-            y=alt.Y("pairs:Q", title=_pairs_title(found), axis=alt.Axis(format="~s")),
+            y=alt.Y("pairs:Q", title=_pairs_title(found), axis=alt.Axis(format=",")),
             y2=alt.datum(0),
             color=alt.Color(
                 "what:N",
@@ -114,7 +114,7 @@ def _curve(found: Exploration) -> Any:
                 y="accidental_pairs:Q", color=_line_colour("chance", lines)
             ),
         ]
-    pairs = alt.Y("pairs:Q", title=_pairs_title(found), axis=alt.Axis(format="~s"))
+    pairs = alt.Y("pairs:Q", title=_pairs_title(found), axis=alt.Axis(format=","))
     layers += [
         base.mark_line().encode(y=pairs, color=_line_colour("what", lines)),
         base.mark_circle(size=28, opacity=1).encode(
@@ -156,7 +156,7 @@ def _partners(found: Exploration) -> Any:
             x=alt.X("partners:N", title="partners of an event", sort=list(LABELS),
                     axis=alt.Axis(labelAngle=0)),
             xOffset=alt.XOffset("at:N", sort=confidences),
-            y=alt.Y("events:Q", title="events", axis=alt.Axis(format="~s")),
+            y=alt.Y("events:Q", title="events", axis=alt.Axis(format=",")),
             color=alt.Color("at:N", title="confidence", sort=confidences, scale=colours),
             tooltip=[
                 alt.Tooltip("of:N", title="of"), alt.Tooltip("at:N", title="confidence"),
@@ -191,7 +191,7 @@ def _delays(found: Exploration) -> Any:
     rows["next"] = rows["part"] + 1
     rows["begin"] = [begins[part] for part in rows["part"]]
     is_hours = found.parts.is_hours
-    axis = alt.Axis(values=list(range(0, 25, 3 if is_hours else 4)), labelAngle=0,
+    axis = alt.Axis(values=list(range(0, 25, 3 if is_hours else 8)), labelAngle=0,
                     labelExpr=_labels(begins, is_hours))  # fmt: skip
     title = found.parts.title(scale)
     return (
@@ -205,7 +205,7 @@ def _delays(found: Exploration) -> Any:
                     scale=alt.Scale(zero=False, nice=False)),
             y2="to:Q",
             color=alt.Color("pairs:Q", title="pairs", scale=alt.Scale(scheme=_LIGHT_TO_DARK),
-                            legend=alt.Legend(format="~s")),
+                            legend=alt.Legend(format=",")),
             tooltip=[
                 alt.Tooltip("begin:N", title="from"), alt.Tooltip("words:N", title="Δ about"),
                 alt.Tooltip("pairs:Q", format=_COUNT),

@@ -59,7 +59,12 @@ class DayParts:
         """Where a part begins, in words."""
         if self.is_hours:
             return f"{part:02}:00"
-        return time_words(self.origin + part * self.size, scale)
+        words = time_words(self.origin + part * self.size, scale)
+        is_date = scale.column.family.startswith("timestamp")
+        if is_date and self.size >= scale.tick.count("1s"):
+            whole, point, _ = words.partition(".")
+            return whole + "Z" * (bool(point) and words.endswith("Z"))
+        return words
 
     def title(self, scale: TimeScale) -> str:
         """What the parts are, for an axis."""

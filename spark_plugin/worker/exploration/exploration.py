@@ -24,7 +24,7 @@ CHARTS = ("probabilities", "curve", "partners", "delays")
 """Their names, in the order of the page."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Exploration:
     """What a join finds at any confidence. Made by `coincide.explore_tables`.
 
@@ -84,6 +84,9 @@ class Exploration:
     highest_probability: float | None = None
     why_none: tuple[str, ...] = ()
     shifts: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Exploration({self.candidates:,} candidates, {self.pairs_at(0.5):,} pairs at 0.5)"
 
     @property
     def confidence(self) -> float:

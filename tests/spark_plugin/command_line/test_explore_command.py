@@ -111,7 +111,7 @@ def test_what_is_there_is_replaced_on_request_only(explorer: Explorer) -> None:
         (("--by", "nobody"), "nobody"),
         (("--left-time", "tmin,max_time"), "tmin"),
         (("--shifts", "4"), "not longer than the window"),
-        (("--engine", "spark"), "--engine"),
+        (("--engine", "spark"), "leave --engine out"),
         (("--mutual-deadline", "4"), "found both"),
     ],
 )
@@ -130,6 +130,13 @@ def test_bad_rows_are_bad_data(explorer: Explorer) -> None:
     assert "min above max" in explorer.refused()
     code, out, _ = explorer.run("--invalid", "drop")
     assert (code, "1 whose min is above max" in out) == (0, True)
+
+
+def test_short_shifts_are_told_of_in_one_line(explorer: Explorer) -> None:
+    code, _, err = explorer.run("--shifts", "10,-90")
+    assert code == 0
+    assert err.startswith("coincide: shifts 10 are no longer than the window")
+    assert err.count("\n") == 1
 
 
 def test_help_names_it(capsys: pytest.CaptureFixture[str]) -> None:

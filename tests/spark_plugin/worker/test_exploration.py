@@ -15,9 +15,12 @@ from coincide import (
     ConditionError,
     CorrelateOptions,
     DataError,
+    DroppedRowsWarning,
     Exploration,
+    NoPairsWarning,
     SchemaError,
     TimingCondition,
+    UnmatchableRowsWarning,
     correlate_tables,
     explore_tables,
     mutual_deadline,
@@ -218,7 +221,9 @@ def test_empty_sides(rows: tuple[int, int], tmp_path: Any) -> None:
 
 def test_no_candidate_says_why() -> None:
     table = pa.table({"min_time": [0], "max_time": [5]})
-    found = explore_tables(table, pa.table({"min_time": [100], "max_time": [101]}), within=(-5, 5))
+    late = pa.table({"min_time": [100], "max_time": [101]})
+    with pytest.warns(NoPairsWarning, match="too late"):
+        found = explore_tables(table, late, within=(-5, 5))
     assert "too late for the window" in " ".join(found.why_none)
     assert "too late for the window" in found.to_html()
     assert partner_counts(found, "left", 0.5)["0"] == 1
@@ -228,6 +233,7 @@ def test_one_event_each() -> None:
     table = pa.table({"min_time": [0], "max_time": [10]})
     found = explore_tables(table, table, within=(0, 100))
     assert (found.candidates, found.pairs_at(0.5), found.pairs_at(0.51)) == (1, 1, 0)
+    assert repr(found) == "Exploration(1 candidates, 1 pairs at 0.5)"
     assert found.delays.to_pylist() == [{"part": 0, "delay": 0, "pairs": 1}]
     assert set(found.charts) == {"probabilities", "curve", "partners", "delays"}
     assert "window.vegaEmbed" in found.to_html()
@@ -256,6 +262,8 @@ def test_rows_that_match_nothing_are_told_of() -> None:
     assert (found.rows[0].rows, found.rows[0].unmatchable, found.rows[0].dropped) == (3, 1, 1)
     assert partner_counts(found, "left", 0.1) == {**dict.fromkeys(LABELS, 0), "0": 1, "1": 1}
     assert "1 without time or key" in dict(head_of(found))["left"]
+    with pytest.warns(UnmatchableRowsWarning), pytest.warns(DroppedRowsWarning):
+        explore_tables(table, table, within=(-5, 5), by="k", options=options)
     with pytest.raises(DataError, match="min above max"):
         explore_tables(table, table, within=(-5, 5), by="k")
 
