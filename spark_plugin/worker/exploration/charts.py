@@ -72,7 +72,7 @@ def _probabilities(found: Exploration) -> alt.Chart:
         .encode(
             x=alt.X("lower:Q", title="probability P of the pair", scale=_unit_scale(1.02), axis=_TENTHS),
             x2="shown:Q",
-            y=alt.Y("pairs:Q", title=_pairs_title(found), axis=alt.Axis(format=",")),
+            y=alt.Y("pairs:Q", title=_pairs_title(found), axis=alt.Axis(format=",~r")),
             y2=alt.datum(0),
             color=alt.Color(
                 "what:N",
@@ -114,7 +114,7 @@ def _curve(found: Exploration) -> Any:
                 y="accidental_pairs:Q", color=_line_colour("chance", lines)
             ),
         ]
-    pairs = alt.Y("pairs:Q", title=_pairs_title(found), axis=alt.Axis(format=","))
+    pairs = alt.Y("pairs:Q", title=_pairs_title(found), axis=alt.Axis(format=",~r"))
     layers += [
         base.mark_line().encode(y=pairs, color=_line_colour("what", lines)),
         base.mark_circle(size=28, opacity=1).encode(
@@ -156,7 +156,7 @@ def _partners(found: Exploration) -> Any:
             x=alt.X("partners:N", title="partners of an event", sort=list(LABELS),
                     axis=alt.Axis(labelAngle=0)),
             xOffset=alt.XOffset("at:N", sort=confidences),
-            y=alt.Y("events:Q", title="events", axis=alt.Axis(format=",")),
+            y=alt.Y("events:Q", title="events", axis=alt.Axis(format=",~r")),
             color=alt.Color("at:N", title="confidence", sort=confidences, scale=colours),
             tooltip=[
                 alt.Tooltip("of:N", title="of"), alt.Tooltip("at:N", title="confidence"),
@@ -205,7 +205,7 @@ def _delays(found: Exploration) -> Any:
                     scale=alt.Scale(zero=False, nice=False)),
             y2="to:Q",
             color=alt.Color("pairs:Q", title="pairs", scale=alt.Scale(scheme=_LIGHT_TO_DARK),
-                            legend=alt.Legend(format=",")),
+                            legend=alt.Legend(format=",~r")),
             tooltip=[
                 alt.Tooltip("begin:N", title="from"), alt.Tooltip("words:N", title="Δ about"),
                 alt.Tooltip("pairs:Q", format=_COUNT),
