@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from coincide.errors import ConditionError, brief
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.emission.spec import JoinSpec
 from spark_plugin.worker.exploration.candidates import Sample
@@ -103,13 +104,16 @@ class Exploration:
 
         Raises
         ------
-        KeyError
+        ConditionError
             If the curve has no such confidence.
         """
-        found = dict(
-            zip(*(self.curve[n].to_pylist() for n in ("confidence", "pairs")), strict=True)
-        )
-        return int(found[confidence])
+        steps = self.curve["confidence"].to_pylist()
+        if confidence not in steps:
+            raise ConditionError(
+                f"the curve has the confidences 0.01, 0.02, ... 1, and 0 for all candidates; found"
+                f" {brief(confidence)}"
+            )
+        return int(self.curve["pairs"][steps.index(confidence)].as_py())
 
     @property
     def charts(self) -> Mapping[str, alt.Chart]:

@@ -52,10 +52,8 @@ def check_places(
     DataError
     """
     for path in paths:
-        names = [path] if is_page(path) or is_picture(path) else pictures(path)
-        if names != [path]:
-            _make_folder(path)
-        for name in names:
+        is_folder = os.path.isdir(path) and not is_page(path) and not is_picture(path)
+        for name in pictures(path) if is_folder else [path]:
             Output(name, overwrite, inputs, is_folder=False, replaces_files=True)
 
 

@@ -116,6 +116,8 @@ def test_what_is_there_is_replaced_on_request_only(explorer: Explorer) -> None:
     ],
 )
 def test_bad_usage_is_one_line(explorer: Explorer, options: tuple[str, ...], words: str) -> None:
+    if "--png" not in options:
+        options = (*options, "--png", str(explorer.page.with_name("charts")))
     assert words in explorer.refused(*options)
 
 
@@ -123,6 +125,17 @@ def test_an_input_is_not_written_over(explorer: Explorer) -> None:
     explorer.work.left = explorer.work.left.rename(explorer.page)
     said = explorer.refused("--format", "parquet", "--overwrite")
     assert "is the left input" in said
+
+
+def test_pictures_need_a_place(explorer: Explorer) -> None:
+    assert "does not exist" in explorer.refused(
+        "--png", str(explorer.page.parent / "no" / "charts")
+    )
+    charts = explorer.page.with_name("charts")
+    charts.mkdir()
+    (charts / "curve.png").touch()
+    assert "curve.png exists already" in explorer.refused("--png", str(charts))
+    assert explorer.run("--png", str(charts), "--overwrite")[0] == 0
 
 
 def test_bad_rows_are_bad_data(explorer: Explorer) -> None:

@@ -136,6 +136,21 @@ def test_histograms() -> None:
     assert "highest P" not in dict(head_of(found)) or found.highest_probability < 1
 
 
+def test_intervals_beside_histograms() -> None:
+    left, right = events(1, 150), events(2, 150)
+    right = right.append_column("low", pa.array(right["seen_at"].to_numpy() - 17))
+    times: dict[str, Any] = {
+        "left_time": by_device(random_templates(3)),
+        "right_time": ("low", "seen_at"),
+    }
+    found = explore_tables(left, right, within=(-30, 50), confidences=[0.6], **times)
+    condition = TimingCondition(within(-30, 50), 0.6)
+    joined = correlate_tables(left, right, condition, **times)
+    assert found.pairs_at(0.6) == joined.num_rows > 20
+    counts = partner_counts(found, "right", 0.6)
+    assert counts["0"] == 150 - len(set(joined["right_id"].to_pylist()))
+
+
 def test_shifts_are_counted_at_each_confidence() -> None:
     rng = np.random.default_rng(3)
     left, right = (
@@ -393,6 +408,11 @@ def test_bad_arguments(arguments: dict[str, Any], error: type[Exception], words:
     with pytest.raises(error, match=words) as caught:
         explore_tables(table, table, **{"within": (-5, 5), **arguments})
     assert "\n" not in str(caught.value)
+
+
+def test_the_curve_has_hundredths() -> None:
+    with pytest.raises(ConditionError, match=r"found 0\.555"):
+        small().pairs_at(0.555)
 
 
 def test_what_is_no_table() -> None:
