@@ -20,7 +20,7 @@ PYTEST = $(WITH_JAVA) $(PYTHON) -m pytest -n auto --maxprocesses 4 --dist loadfi
 test: $(STAMP) ## Run the tests, those of test-slow apart; ARGS="-k name" goes to pytest
 	@$(PYTEST) -m "not slow" $(ARGS)
 
-test-slow: $(STAMP) ## Run the tests of clusters, of Spark Connect, beside RAPIDS (after make rapids-jar), of all experiments
+test-slow: $(STAMP) ## Run the tests of clusters, of Spark Connect, beside RAPIDS (after make rapids-jar), of pages, of all experiments
 	@$(PYTEST) -m slow $(ARGS)
 
 test-rapids: rapids-jar ## Run the tests beside the RAPIDS Accelerator, which need its jar but no GPU

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         inside_tables,
     )
     from spark_plugin.operators.causality import causality, causality_tables, clusters
+    from spark_plugin.operators.explore import explore_tables
     from spark_plugin.operators.join import correlate, correlate_files, correlate_tables
     from spark_plugin.operators.streams import stream_correlator
     from spark_plugin.operators.transitions import transition_tables, transitions
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from spark_plugin.worker.borders.reports import BorderReport, BorderSummary
     from spark_plugin.worker.clocks import Around, around, instants, intervals, resolution
     from spark_plugin.worker.delays import templates_from_delays
+    from spark_plugin.worker.exploration.exploration import Exploration
     from spark_plugin.worker.histograms import Histograms, histograms
     from spark_plugin.worker.reports.accidental import AccidentalPairs
     from spark_plugin.worker.reports.reports import JoinReport, JoinSummary
@@ -98,6 +100,7 @@ _HOMES = {
     "coincide.causal_windows.options": ("WindowOptions",),
     "spark_plugin.operators.causality": ("causality", "causality_tables", "clusters"),
     "spark_plugin.operators.borders": ("border_crossing_tables", "border_crossings", "inside_tables"),
+    "spark_plugin.operators.explore": ("explore_tables",),
     "spark_plugin.operators.join": ("correlate", "correlate_files", "correlate_tables"),
     "spark_plugin.operators.streams": ("stream_correlator",),
     "spark_plugin.operators.transitions": ("transition_tables", "transitions"),
@@ -107,6 +110,7 @@ _HOMES = {
     "spark_plugin.worker.borders.reports": ("BorderReport", "BorderSummary"),
     "spark_plugin.worker.clocks": ("Around", "around", "instants", "intervals", "resolution"),
     "spark_plugin.worker.delays": ("templates_from_delays",),
+    "spark_plugin.worker.exploration.exploration": ("Exploration",),
     "spark_plugin.worker.histograms": ("Histograms", "histograms"),
     "spark_plugin.worker.reports.accidental": ("AccidentalPairs",),
     "spark_plugin.worker.reports.reports": ("JoinReport", "JoinSummary"),
@@ -135,6 +139,7 @@ __all__ = [
     "DataError",
     "DroppedRowsWarning",
     "Ellipsoidal",
+    "Exploration",
     "GivenTemplate",
     "HistogramEvents",
     "Histograms",
@@ -178,6 +183,7 @@ __all__ = [
     "correlate_tables",
     "deadline",
     "delay",
+    "explore_tables",
     "histograms",
     "inside_tables",
     "instants",

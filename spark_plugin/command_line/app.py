@@ -9,6 +9,7 @@ import typer
 
 from spark_plugin.command_line import border_options as b
 from spark_plugin.command_line import causality_options as c
+from spark_plugin.command_line import explore_options as e
 from spark_plugin.command_line import options as o
 from spark_plugin.command_line import transition_options as t
 from spark_plugin.command_line.help_texts import (
@@ -18,6 +19,8 @@ from spark_plugin.command_line.help_texts import (
     CAUSALITY_HELP,
     DEMO_HELP,
     DOCTOR_HELP,
+    EXPLORE_EXAMPLES,
+    EXPLORE_HELP,
     JOIN_EXAMPLES,
     JOIN_HELP,
     TRANSITIONS_EXAMPLES,
@@ -125,6 +128,50 @@ def join(
     from spark_plugin.command_line.join import run_join
 
     _answer(join_request, run_join, words)
+
+
+@app.command(help=EXPLORE_HELP, epilog=EXPLORE_EXAMPLES)
+def explore(
+    left: o.Left,
+    right: o.Right,
+    output: e.Page = "explore.html",
+    png: e.Pictures = None,
+    overwrite: e.Overwrite = False,
+    file_format: o.FileFormat = None,
+    left_time: o.LeftTime = "min_time,max_time",
+    right_time: o.RightTime = "min_time,max_time",
+    left_around: o.LeftAround = None,
+    right_around: o.RightAround = None,
+    left_resolution: o.LeftResolution = None,
+    right_resolution: o.RightResolution = None,
+    left_template: o.LeftTemplate = None,
+    right_template: o.RightTemplate = None,
+    left_templates: o.LeftTemplates = None,
+    right_templates: o.RightTemplates = None,
+    unit: o.Unit = None,
+    left_unit: o.LeftUnit = None,
+    right_unit: o.RightUnit = None,
+    tick: o.TickUnit = None,
+    invalid: o.Invalid = "raise",
+    within: o.WithinBounds = None,
+    mutual_deadline: o.MutualDeadline = None,
+    by: o.By = None,
+    confidence: e.Confidence = 0.5,
+    confidences: e.Confidences = None,
+    shifts: e.Shifts = None,
+    most_pairs: e.MostPairs = 20_000_000,
+    engine: e.Engine = "local",
+    backend: o.Backend = "auto",
+    threads: o.Threads = None,
+    as_json: o.AsJson = False,
+    debug: o.Debug = False,
+) -> None:
+    """Choose a confidence."""
+    words = dict(locals())
+    from spark_plugin.command_line.explore import run_explore
+    from spark_plugin.command_line.explore_request import explore_request
+
+    _answer(explore_request, run_explore, words)
 
 
 @app.command(help=BORDERS_HELP, epilog=BORDERS_EXAMPLES)

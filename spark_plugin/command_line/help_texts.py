@@ -39,6 +39,31 @@ How many alarms follow each reading; times are integers in milliseconds:
 """
     + _EXIT_CODES
 )
+EXPLORE_HELP = (
+    "Choose a confidence: make a page that shows what a join of two files finds at any.\n\n"
+    "All pairs that could qualify are looked at once: how probable they are, how many qualify at each"
+    " confidence, how many partners events have, and how their delays change with the time of day. The"
+    " page needs no network and no other file.\n\n"
+    "It takes the inputs of [b]coincide join[/b], of which no id is needed, and runs in one process, in the"
+    " memory of which times and keys of both inputs must fit. Where there are more than --most-pairs, it"
+    " looks at those of a random sample of the events of LEFT, and says so."
+)
+EXPLORE_EXAMPLES = (
+    """
+[b]Examples[/b]
+
+Picks of two seismic detectors, and how many pairs chance alone makes:
+
+    [cyan]coincide explore stalta.parquet phasenet.parquet \\
+      --by station,phase --within -250ms 250ms --shifts 30s,-30s,47s,-47s[/cyan]
+
+The same with a PNG of each chart in a folder, from clocks of ± 10 ms:
+
+    [cyan]coincide explore a.csv b.csv -o page.html --png charts --within 0s 1s \\
+      --left-time t --left-around 10ms --right-time t --right-around 10ms[/cyan]
+"""
+    + _EXIT_CODES
+)
 BORDERS_HELP = (
     "Find when streams of readings cross the borders of queries.\n\n"
     "A query is a range: lower ≤ value < upper, in each of its dimensions. Where one reading of a stream"

@@ -221,11 +221,7 @@ def correlate_tables(
     )  # fmt: skip
     tables = []
     for side, given, names in zip(SIDES, (left, right), arguments.columns, strict=True):
-        if not offers_arrow(given):
-            raise SchemaError(
-                f"{side} must be a table that offers Arrow's C stream, such as those of pyarrow, pandas,"
-                f" Polars and DuckDB; found {_kind(given)}. {_TO_ARROW}"
-            )
+        check_table(side, given)
         tables.append(arrow_table(side, given, names))
     job = TableJoin(tables[0], tables[1], arguments)
     found = pa.Table.from_batches(job.batches(), schema=job.schema)
@@ -296,6 +292,20 @@ def correlate_files(
         raise ConditionError("overwrite=True needs an output to replace; leave it out")
     job = FilesJoin(spark, left, right, JoinArguments(condition, **arguments))
     return job.dataframe(report) if output is None else job.written(output, overwrite, report)
+
+
+def check_table(side: str, given: object) -> None:
+    """Refuse what offers no Arrow table.
+
+    Raises
+    ------
+    SchemaError
+    """
+    if not offers_arrow(given):
+        raise SchemaError(
+            f"{side} must be a table that offers Arrow's C stream, such as those of pyarrow, pandas,"
+            f" Polars and DuckDB; found {_kind(given)}. {_TO_ARROW}"
+        )
 
 
 def _kind(given: object) -> str:

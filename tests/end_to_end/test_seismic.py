@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from coincide import CorrelateOptions, TimingCondition, correlate_tables, within
+from coincide import CorrelateOptions, TimingCondition, correlate_tables, explore_tables, within
 from tests.conftest import SeismicPicks
+from tests.helpers.places import ROOT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -63,6 +67,30 @@ def test_classes_and_batches_do_not_matter(seismic: SeismicPicks, classes: int) 
     plain = correlate_tables(*seismic, condition, by=KEYS)
     ids = pair_keys(found["left_id"], found["right_id"])
     assert np.array_equal(ids, pair_keys(plain["left_id"], plain["right_id"]))
+
+
+def test_the_page_about_exploring_shows_what_the_command_prints(
+    seismic: SeismicPicks, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    from bench.gpu.picks import FOLDER
+    from spark_plugin.command_line import run
+
+    page = (ROOT / "docs" / "explore.md").read_text(encoding="utf-8")
+    shown = re.search(r"```console\n\$ coincide (.*?)\n(window.*?)```", page, re.DOTALL)
+    assert shown
+    monkeypatch.chdir(tmp_path)
+    for picker in seismic._fields:
+        (tmp_path / f"{picker}_picks.parquet").symlink_to(FOLDER / f"{picker}_picks.parquet")
+    assert run(shlex.split(shown[1].replace("\\\n", " "))) == 0
+    assert capsys.readouterr().out.startswith(shown[2])
+    pictures = [tmp_path / path.name for path in (ROOT / "docs/images/explore").iterdir()]
+    assert sorted(p.name for p in (tmp_path / "charts").iterdir()) == sorted(
+        p.name for p in pictures
+    )
+    found = explore_tables(*seismic, within=("-250ms", "250ms"), by=KEYS)
+    wanted = [(ct, n) for lo, _, ct, n in COUNTS if lo == "-250ms"]
+    assert [(ct, found.pairs_at(ct)) for ct, _ in wanted] == wanted
 
 
 # On Spark

@@ -19,6 +19,7 @@ EXAMPLE = re.compile(r"```python\n((?:(?!```).)*)```\n\n```text\n((?:(?!```).)*)
             *(
                 "borders",
                 "causality",
+                "explore",
                 "gpu-cluster",
                 "histograms",
                 "pipeline",

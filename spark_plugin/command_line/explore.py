@@ -1,0 +1,147 @@
+"""`coincide explore`, in this process."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from coincide.warnings import CoincideWarning
+from spark_plugin.command_line.arrow_inputs import ArrowInput
+from spark_plugin.command_line.csv_keys import read_ahead, with_text_keys
+from spark_plugin.command_line.explore_request import ExploreRequest
+from spark_plugin.command_line.input_checks import check_complete, check_zones
+from spark_plugin.command_line.inputs import Source
+from spark_plugin.command_line.interruption import raise_if_interrupted
+from spark_plugin.command_line.progress import Progress
+from spark_plugin.command_line.unknown_types import types_of_unknown
+from spark_plugin.worker.exploration.exploration import Exploration
+from spark_plugin.worker.exploration.exploring import TableExploration
+from spark_plugin.worker.exploration.saving import check_places, save
+from spark_plugin.worker.exploration.words import flat_words, head_of
+
+
+@dataclass(frozen=True)
+class Explored:
+    """What a finished exploration says of itself.
+
+    Parameters
+    ----------
+    found : Exploration
+    files : list of str
+        That were written.
+    seconds : float
+    """
+
+    found: Exploration
+    files: list[str]
+    seconds: float
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain values, for JSON."""
+        found = self.found
+        return {
+            "output": self.files,
+            "engine": "local",
+            "left": found.rows[0].rows,
+            "right": found.rows[1].rows,
+            "candidates": found.candidates,
+            "sample": None if found.sample.is_all else found.sample.events,
+            "curve": found.curve.to_pylist(),
+            "flat": found.flat,
+            "why_none": list(found.why_none),
+            "seconds": round(self.seconds, 3),
+        }
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Names and what there is to say, for people."""
+        found = self.found
+        named = [("no pairs:" if not i else "", words) for i, words in enumerate(found.why_none)]
+        if found.candidates:
+            named.append(("pairs", _some_of_curve(found)))
+            named.append(("", flat_words(found)))
+        files = [("output" if not i else "", file) for i, file in enumerate(self.files)]
+        return [*head_of(found), *named, ("seconds", f"{self.seconds:.2f}"), *files]
+
+
+def _some_of_curve(found: Exploration) -> str:
+    return ", ".join(f"{found.pairs_at(at):,} at {at:g}" for at in (0.1, 0.5, 0.9, 1.0))
+
+
+def run_explore(request: ExploreRequest) -> Explored:
+    """Explore and write the page, and pictures.
+
+    Raises
+    ------
+    CoincideError
+        For bad usage or bad data; no output is left then.
+    """
+    sources = request.sources()
+    places = [place for place in (request.output, request.png) if place is not None]
+    inputs = tuple(source.found for source in sources)
+    check_places(places, request.overwrite, inputs)
+    started = time.perf_counter()
+    with Progress(request.hide) as progress:
+        left, right = _tables(request, sources, progress)
+        job = TableExploration(left, right, request.explore)
+
+        def say(what: str) -> None:
+            raise_if_interrupted()
+            progress.show(what)
+
+        with _warnings_as_lines():
+            found = job.explore(say)
+        say("drawing")
+        command = request.hide(request.command)
+        files = [
+            file
+            for place in places
+            if found.candidates or place == request.output
+            for file in save(found, place, request.overwrite, command, inputs)
+        ]
+    found = replace(found, why_none=tuple(map(request.hide, found.why_none)))
+    return Explored(found, [request.hide(file) for file in files], time.perf_counter() - started)
+
+
+@contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    """Tell warnings, of short shifts, as lines like all others."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CoincideWarning)
+        yield
+    for each in caught:
+        if issubclass(each.category, CoincideWarning):
+            print(f"coincide: {each.message}", file=sys.stderr)
+        else:
+            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+
+
+def _tables(
+    request: ExploreRequest, sources: list[Source], progress: Progress
+) -> tuple[pa.Table, pa.Table]:
+    options = request.options
+    inputs = [
+        ArrowInput(source, "ns" in (options.unit_of(source.side), options.tick), tuple(times))
+        for source, times in zip(sources, request.arguments.time_columns, strict=True)
+    ]
+    for given, columns in zip(inputs, request.columns, strict=True):
+        check_complete(given, columns)
+        check_zones(given, columns)
+    types = types_of_unknown(request, inputs)
+    needed = zip(inputs, request.columns, types, strict=True)
+    # First without rows: what is wrong with columns shows before anything is read.
+    empty = [given.typed(columns, kinds).empty_table() for given, columns, kinds in needed]
+    left, right = with_text_keys(inputs, empty, request.keys)
+    TableExploration(left, right, request.explore)
+    inputs = read_ahead(request, inputs, types, progress.show)
+    tables = []
+    for given, columns, kinds in zip(inputs, request.columns, types, strict=True):
+        progress.show(f"reading {given.source.text}")
+        tables.append(given.table(columns, kinds))
+        raise_if_interrupted()
+    return tables[0], tables[1]

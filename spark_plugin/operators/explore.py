@@ -1,0 +1,103 @@
+"""Exploring two tables: what a join would find at any confidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from coincide.condition import TimingCondition
+from coincide.options import Backend, CorrelateOptions
+from coincide.predicates import Within
+from coincide.sides import SIDES
+from coincide.units import Duration
+from coincide.warnings import NoPairsWarning
+from spark_plugin.operators.join import check_table
+from spark_plugin.worker.arguments import JoinArguments
+from spark_plugin.worker.arrow.frames import arrow_table
+from spark_plugin.worker.exploration.arguments import ExploreArguments, window_of
+from spark_plugin.worker.exploration.exploration import Exploration
+from spark_plugin.worker.exploration.exploring import TableExploration
+from spark_plugin.worker.reports.losses import warn_of_losses
+from spark_plugin.worker.reports.reports import side_warnings
+from spark_plugin.worker.reports.warn import warn
+from spark_plugin.worker.timestamps.names import GivenTimes
+
+
+def explore_tables(
+    left: Any,
+    right: Any,
+    *,
+    within: tuple[Duration, Duration] | Within,
+    left_time: GivenTimes = ("min_time", "max_time"),
+    right_time: GivenTimes = ("min_time", "max_time"),
+    by: str | Sequence[str] = (),
+    confidence: float = 0.5,
+    confidences: Sequence[float] = (0.1, 0.5, 0.9),
+    shifts: Sequence[int | str] | None = None,
+    backend: Backend = "auto",
+    options: CorrelateOptions = CorrelateOptions(),
+    most_pairs: int = 20_000_000,
+) -> Exploration:
+    """Show what a join would find at any confidence, to choose one by.
+
+    Looks at all candidates, the pairs of a probability of at least 1e-9, run by run: memory is taken for
+    the rows and for a few runs of pairs, however many candidates there are.
+
+    Parameters
+    ----------
+    left, right : pa.Table, or whatever offers Arrow's C stream (``__arrow_c_stream__``)
+        As of `coincide.correlate_tables`; ids are not needed.
+    within : (lo, hi), or what `coincide.within` and `coincide.mutual_deadline` make
+        The window on T_right - T_left: durations.
+    left_time, right_time, by, backend, options
+        As of `coincide.correlate_tables`.
+    confidence : float
+        At which delays are shown.
+    confidences : sequence of float
+        At which partners are counted by event; at most six.
+    shifts : sequence of int and str, optional
+        Durations by which right times are moved to learn how many pairs chance alone makes, at each
+        confidence: as of `coincide.correlate_tables`.
+    most_pairs : int
+        Where there are more candidates, those of so many left events are looked at, drawn at random, as
+        have about `most_pairs` of them, and numbers of pairs are scaled up. `Exploration.sample` tells.
+
+    Returns
+    -------
+    Exploration
+        Tables of counts, `Exploration.charts`, and `Exploration.save` for a page or pictures.
+
+    Raises
+    ------
+    SchemaError, ConditionError, DataError, BackendError
+        As `coincide.correlate_tables`.
+
+    Warns
+    -----
+    DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning, NoPairsWarning, ShortShiftsWarning
+
+    Examples
+    --------
+    >>> explore_tables(picks, others, within=("-250ms", "250ms"), by="station").save("picks.html")
+    """
+    join = JoinArguments(
+        TimingCondition(window_of(within), confidence), left_time=left_time, right_time=right_time,
+        by=by, left_columns=(), right_columns=(), probability=True, backend=backend, options=options,
+        shifts=shifts,
+    )  # fmt: skip
+    arguments = ExploreArguments(join, confidences, most_pairs)
+    tables = []
+    for side, given, names in zip(SIDES, (left, right), join.columns, strict=True):
+        check_table(side, given)
+        tables.append(arrow_table(side, given, names))
+    found = TableExploration(tables[0], tables[1], arguments).explore()
+    _warn_of(found)
+    return found
+
+
+def _warn_of(found: Exploration) -> None:
+    """Warn as a join of rows that were left out, and of no candidate."""
+    for side, counts, evidence in zip(SIDES, found.rows, found.evidence, strict=True):
+        warn_of_losses(side, counts.rows, side_warnings(counts, evidence.scale.tick))
+    if found.why_none and all(counts.rows for counts in found.rows):
+        warn(f"no pair could qualify: {'; '.join(found.why_none)}", NoPairsWarning)
