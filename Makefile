@@ -7,7 +7,7 @@ PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.coincide-installed
 WITH_JAVA = JAVA_HOME=$$(scripts/find-java.sh) && export JAVA_HOME &&
 
-.PHONY: help demo test test-slow test-rapids lint bench venv java rapids-jar lock clean
+.PHONY: help demo test test-slow test-rapids lint docs notebooks dist bench venv java rapids-jar lock clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,18 @@ lint: $(STAMP) ## Check style, types and which package imports which
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
+
+docs: $(STAMP) ## Build the site of documentation into build/site, and check its links
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --quiet --strict
+	@$(PYTHON) scripts/check_site.py build/site
+
+notebooks: $(STAMP) ## Run the notebooks of examples/; the site shows what they print and draw
+	@$(WITH_JAVA) $(PYTHON) scripts/run_notebooks.py examples/notebooks build/notebooks
+
+dist: $(STAMP) ## Build the wheel and the source archive into dist/, and check what they say of themselves
+	@rm -rf build/lib build/bdist.* dist
+	@$(PYTHON) -m build --no-isolation
+	@$(VENV)/bin/twine check --strict dist/*
 
 bench: $(STAMP) ## Run the benchmarks; ARGS go to them
 	@$(WITH_JAVA) $(PYTHON) -m bench $(ARGS)
