@@ -66,13 +66,11 @@ def check(site: Path) -> tuple[list[str], set[str]]:
     external: set[str] = set()
     for path, page in pages.items():
         name = path.relative_to(site.resolve())
-        for link in page.fetched:
-            if _is_external(link):
-                problems.append(f"{name}: fetches {link} from elsewhere")
-        for link in dict.fromkeys(page.links + page.fetched):
-            if _is_external(link):
-                external.add(link)
-            elif wrong := _wrong(link, path, site.resolve(), pages):
+        fetched, offered = (set(filter(_is_external, each)) for each in (page.fetched, page.links))
+        problems += [f"{name}: fetches {link} from elsewhere" for link in sorted(fetched)]
+        external |= offered
+        for link in dict.fromkeys(page.fetched + page.links):
+            if not _is_external(link) and (wrong := _wrong(link, path, site.resolve(), pages)):
                 problems.append(f"{name}: {link} {wrong}")
     return problems, external
 

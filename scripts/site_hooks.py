@@ -5,6 +5,7 @@ MkDocs calls these functions; `mkdocs.yml` names this file.
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ PAGES = {
 """Pages of the repository's root, and what they are called on the site."""
 NAMED = re.compile(r"(?<![\[\w/`])`((?:docs/)?[\w/-]+\.md)`(?!\])")
 """A page that the text names as code, as readers of the repository want it."""
+CLAIMS = re.compile(r"^<!-- claims: ([\w -]+) -->$", re.MULTILINE)
+"""Where a page wants what papers say beside what experiments have found."""
 
 
 @event_priority(100)  # before mkdocs-jupyter looks for notebooks
@@ -51,6 +54,7 @@ def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
         markdown = re.sub(rf"\]\((?:\.\./)+{source}(#[\w-]+)?\)", rf"]({ups}{name}\1)", markdown)
     markdown = markdown.replace("../bench/results/", f"{ups}results/")
     markdown = markdown.replace("[bench/results](../bench/results)", "`bench/results`")
+    markdown = CLAIMS.sub(lambda found: claims(found[1].split(), ups), markdown)
     if here == PAGES["CHANGELOG.md"]:
         return markdown  # speaks of pages as they were
 
@@ -62,6 +66,19 @@ def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
         return f"[`{name}`]({ups}{target})"
 
     return NAMED.sub(linked, markdown)
+
+
+def claims(experiments: list[str], ups: str) -> str:
+    """A table of what the paper says, what was seen and whether the two agree, from bench/results."""
+    words = {None: "open", True: "yes", False: "**no**"}
+    lines = ["| the paper says | seen here | agrees |", "|---|---|---|"]
+    for name in experiments:
+        result = json.loads((ROOT / "bench" / "results" / f"{name}.json").read_text("utf-8"))
+        for claim in result["claims"]:
+            cells = (claim["claim"], claim["seen"], words[claim["agrees"]])
+            lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
+    runs = ", ".join(f"[`run {name}`]({ups}results/{name}.json)" for name in experiments)
+    return "\n".join([*lines, "", f"Measured by {runs}."])
 
 
 def _executed(notebook: Path) -> Path:
