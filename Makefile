@@ -56,7 +56,7 @@ rapids-jar: $(STAMP) ## Fetch the RAPIDS Accelerator (1 GB), once, and print whe
 	@scripts/get-rapids-jar.sh $(PYTHON)
 
 lock: $(STAMP) ## Write the versions installed in .venv to requirements.lock
-	{ sed '/^[^#]/,$$d' requirements.lock; $(PYTHON) -m pip freeze --exclude-editable; } > $(STAMP).lock
+	{ sed '/^[^#]/,$$d' requirements.lock; $(PYTHON) -m pip freeze --all --exclude pip --exclude-editable; } > $(STAMP).lock
 	mv $(STAMP).lock requirements.lock
 	touch $(STAMP)
 

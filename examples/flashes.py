@@ -17,7 +17,7 @@ sources = pa.table(
 )
 flashes = clusters(
     sources,
-    CausalityCondition([Temporal("0s", "100ms"), Spatial(3)]),
+    CausalityCondition((Temporal("0s", "100ms"), Spatial(3))),
     place=("x", "y"),
     options=CorrelateOptions(unit="s", tick="ms"),
 )

@@ -26,6 +26,7 @@ pairs = correlate(
     probability=True,
     report=report,
 )
-print(pairs.count(), "pairs of probability", pairs.agg(F.round(F.max("probability"), 3)).first()[0])
+((count, highest),) = pairs.agg(F.count("*"), F.round(F.max("probability"), 3)).collect()
+print(count, "pairs of probability", highest)
 print("way:", report.summary().way.split(":")[0].split(",")[0])
 spark.stop()

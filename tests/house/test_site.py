@@ -1,4 +1,4 @@
-"""The site of documentation: every public name has a place, links lead somewhere, pages can be looked at."""
+"""The site of documentation: each public name has a place, links lead somewhere, pages look like pages."""
 
 from __future__ import annotations
 
