@@ -32,8 +32,9 @@ lint: $(STAMP) ## Check style, types and which package imports which
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 
+# Not --quiet, which hides warnings from --strict as well.
 docs: $(STAMP) ## Build the site of documentation into build/site, and check its links
-	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --quiet --strict
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
 	@$(PYTHON) scripts/check_site.py build/site
 
 notebooks: $(STAMP) ## Run the notebooks of examples/; the site shows what they print and draw

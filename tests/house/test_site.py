@@ -86,7 +86,7 @@ def test_no_site_is_no_good_site(tmp_path: Path) -> None:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built as `make docs` does."""
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(folder)]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(folder)]
     built = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=250, check=False
     )
