@@ -7,7 +7,7 @@ PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.coincide-installed
 WITH_JAVA = JAVA_HOME=$$(scripts/find-java.sh) && export JAVA_HOME &&
 
-.PHONY: help demo test test-slow test-rapids lint bench venv java rapids-jar lock clean
+.PHONY: help demo test test-slow test-rapids lint docs notebooks dist bench venv java rapids-jar lock clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,19 @@ lint: $(STAMP) ## Check style, types and which package imports which
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 
+# Not --quiet, which hides warnings from --strict as well.
+docs: $(STAMP) ## Build the site of documentation into build/site, and check its links
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
+	@$(PYTHON) scripts/check_site.py build/site
+
+notebooks: $(STAMP) ## Run the notebooks of examples/; the site shows what they print and draw
+	@$(WITH_JAVA) $(PYTHON) scripts/run_notebooks.py examples/notebooks build/notebooks
+
+dist: $(STAMP) ## Build the wheel and the source archive into dist/, and check what they say of themselves
+	@rm -rf build/lib build/bdist.* dist
+	@$(PYTHON) -m build --no-isolation
+	@$(VENV)/bin/twine check --strict dist/*
+
 bench: $(STAMP) ## Run the benchmarks; ARGS go to them
 	@$(WITH_JAVA) $(PYTHON) -m bench $(ARGS)
 
@@ -44,7 +57,7 @@ rapids-jar: $(STAMP) ## Fetch the RAPIDS Accelerator (1 GB), once, and print whe
 	@scripts/get-rapids-jar.sh $(PYTHON)
 
 lock: $(STAMP) ## Write the versions installed in .venv to requirements.lock
-	{ sed '/^[^#]/,$$d' requirements.lock; $(PYTHON) -m pip freeze --exclude-editable; } > $(STAMP).lock
+	{ sed '/^[^#]/,$$d' requirements.lock; $(PYTHON) -m pip freeze --all --exclude pip --exclude-editable; } > $(STAMP).lock
 	mv $(STAMP).lock requirements.lock
 	touch $(STAMP)
 

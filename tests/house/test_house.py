@@ -19,7 +19,7 @@ from tests.helpers.places import ROOT
 TOP_LEVEL = (
     *("coincide", "cpu_fallback", "spark_plugin", "bench", "tests", "docs", "scripts"),
     *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", ".ci/run"),
-    *("pyproject.toml", "requirements.lock", "environment.yml"),
+    *("pyproject.toml", "requirements.lock", "environment.yml", "mkdocs.yml", "conda", "examples"),
 )
 EXECUTABLE = (
     *(".ci/run", "scripts/apt-install.sh", "scripts/discover-gpus.sh", "scripts/find-java.sh"),
@@ -110,7 +110,7 @@ def test_script_is_executable(script):
     assert os.access(ROOT / script, os.X_OK)
 
 
-@pytest.mark.parametrize("requirement", requirements("dev", "bench"), ids=str)
+@pytest.mark.parametrize("requirement", requirements("dev", "bench", "docs"), ids=str)
 def test_range_admits_the_locked_version(requirement):
     pins = lock_pins()
     name = canonicalize_name(requirement.name)

@@ -1,0 +1,85 @@
+"""Coincide as others get it: built from its sources, installed into an environment without them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import venv
+from pathlib import Path
+from typing import NamedTuple
+from zipfile import ZipFile
+
+from tests.helpers.places import ROOT
+
+PACKAGES = ("coincide", "cpu_fallback", "gpu_kernels", "spark_plugin")
+BESIDE = (
+    "pyproject.toml",
+    "MANIFEST.in",
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "LICENSE",
+)
+
+
+class Built(NamedTuple):
+    """Paths of the two archives, and the names of the files in them."""
+
+    wheel: Path
+    archive: Path
+    in_wheel: set[str]
+    in_archive: set[str]
+
+
+def build(folder: Path) -> Built:
+    """Build both archives in a copy of the sources, the wheel from the source archive."""
+    sources = folder / "sources"
+    for name in (*PACKAGES, "bench", "tests"):
+        shutil.copytree(ROOT / name, sources / name, ignore=_ignored)
+    for name in BESIDE:
+        shutil.copy(ROOT / name, sources)
+    run(sys.executable, "-m", "build", "--no-isolation", "-o", str(folder), str(sources))
+    (wheel,), (archive,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
+    with ZipFile(wheel) as opened:
+        in_wheel = {name for name in opened.namelist() if not name.endswith("/")}
+    with tarfile.open(archive) as opened_archive:
+        members = [each.name for each in opened_archive.getmembers() if each.isfile()]
+    return Built(wheel, archive, in_wheel, {name.partition("/")[2] for name in members})
+
+
+def empty_environment(folder: Path, wheel: Path) -> Path:
+    """The commands of an environment with the wheel, and all that is here but this checkout."""
+    venv.create(folder, with_pip=False)
+    commands = folder / "bin"
+    run(
+        *(sys.executable, "-m", "pip", "--python", str(commands / "python")),
+        *("install", "--quiet", "--no-deps", "--no-index", str(wheel)),
+    )
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    # A folder that is only on the path has none of its own .pth files read, so not that of an editable
+    # installation of this checkout.
+    here = folder / "lib" / version / "site-packages"
+    (here / "beside.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    return commands
+
+
+def run(*words: str, **options: object) -> str:
+    """What a command prints; fails with that if it fails."""
+    ran = subprocess.run(
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=280,
+        check=False,
+        **options,  # type: ignore[call-overload]
+    )
+    assert ran.returncode == 0, ran.stdout
+    return str(ran.stdout)
+
+
+def _ignored(folder: str, names: list[str]) -> list[str]:
+    return [name for name in names if name == "__pycache__" or name == "results"]

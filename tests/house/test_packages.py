@@ -1,0 +1,151 @@
+"""What is built of Coincide: what lies in the wheel, what it says of itself, and that it runs alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.helpers.places import ROOT
+from tests.helpers.wheels import PACKAGES, Built, build, empty_environment, run
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+CONDA_NAMES = {"cupy-cuda13x": "cupy"}
+RECIPE = ROOT / "conda" / "recipe.yaml"
+CSV = "id,t\n{0},2026-03-02T09:00:00.{1}\n"
+SCRIPT = (
+    "import coincide, sys; print(coincide.__file__, coincide.__version__, 'pyspark' in sys.modules)"
+)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    return build(tmp_path_factory.mktemp("built"))
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_the_packages_and_nothing_else(built: Built) -> None:
+    modules = {
+        path.relative_to(ROOT).as_posix()
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+    }
+    marks = {f"{package}/py.typed" for package in PACKAGES}
+    ours = {name for name in built.in_wheel if ".dist-info/" not in name}
+    assert ours == modules | marks
+    about = {name.partition(".dist-info/")[2] for name in built.in_wheel - ours}
+    assert about >= {"METADATA", "RECORD", "entry_points.txt", "licenses/LICENSE"}
+
+
+@pytest.mark.slow
+def test_the_source_archive_holds_the_sources(built: Built) -> None:
+    assert built.in_archive >= {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md"}
+    assert {name for name in built.in_wheel if ".dist-info/" not in name} <= built.in_archive
+    assert not {name for name in built.in_archive if name.startswith(("tests/", "bench/"))}
+
+
+@pytest.mark.slow
+def test_the_page_of_an_index_renders(built: Built) -> None:
+    archives = (str(built.wheel), str(built.archive))
+    said = run(sys.executable, "-m", "twine", "--no-color", "check", "--strict", *archives)
+    assert said.count("PASSED") == 2
+
+
+@pytest.mark.slow
+def test_the_wheel_runs_away_from_its_sources(built: Built, tmp_path: Path) -> None:
+    commands = empty_environment(tmp_path / "env", built.wheel)
+    work = tmp_path / "work"
+    work.mkdir()
+    clean = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYTHON", "COINCIDE"))
+    }
+    where, version, spark = run(str(commands / "python"), "-c", SCRIPT, cwd=work, env=clean).split()
+    assert Path(where).is_relative_to(tmp_path)
+    assert (version, spark) == (PROJECT["version"], "False")
+
+    (work / "left.csv").write_text(CSV.format("a", "000Z"), "utf-8")
+    (work / "right.csv").write_text(CSV.format("b", "400Z"), "utf-8")
+    words = (
+        *("join", "left.csv", "right.csv", "-o", "pairs.parquet", "--engine", "local"),
+        *("--within", "0s", "1s", "--confidence", "0.9", "--left-time", "t", "--right-time", "t"),
+    )
+    said = run(str(commands / "coincide"), *words, cwd=work, env=clean)
+    assert "pairs       1\n" in said
+    assert "backend cpu     joined two events" in run(
+        str(commands / "coincide"), "doctor", cwd=work, env=clean
+    )
+
+
+def test_the_recipe_renders() -> None:
+    """In a process of its own: the renderer is a library of another language, with threads."""
+    code = (
+        "import sys; from rattler_build import Stage0Recipe, VariantConfig, RenderConfig;"
+        "made = Stage0Recipe.from_file(sys.argv[1]).render(VariantConfig(), RenderConfig());"
+        "print(len(made), made[0].recipe.to_dict()['package'])"
+    )
+    rendered = subprocess.run(
+        [sys.executable, "-c", code, str(RECIPE)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    package = {"name": PROJECT["name"], "version": PROJECT["version"]}
+    assert rendered.stdout == f"1 {package}\n", rendered.stderr
+
+
+def conda_requirements(*names: str) -> dict[str, str]:
+    """Name and range of what the recipe lists under these headings."""
+    recipe = yaml.safe_load(RECIPE.read_text("utf-8"))["requirements"]
+    lines = [line for name in names for line in recipe[name]]
+    return {line.partition(" ")[0]: line.partition(" ")[2] for line in lines}
+
+
+def of_project(lines: list[str]) -> dict[str, Requirement]:
+    found = [Requirement(line) for line in lines]
+    return {CONDA_NAMES.get(each.name, canonicalize_name(each.name)): each for each in found}
+
+
+def test_the_recipe_requires_what_the_project_does() -> None:
+    ours = conda_requirements("run")
+    theirs = of_project([*PROJECT["dependencies"], f"python{PROJECT['requires-python']}"])
+    assert {name: set(filter(None, text.split(","))) for name, text in ours.items()} == {
+        name: {str(each) for each in requirement.specifier} for name, requirement in theirs.items()
+    }
+    limits = conda_requirements("run_constraints")
+    extra = of_project(PROJECT["optional-dependencies"]["gpu"])
+    for name in limits.keys() - {"openjdk"}:
+        assert set(limits[name].split(",")) == {str(each) for each in extra[name].specifier}
+
+
+def test_the_recipe_and_the_environment_name_the_same_packages() -> None:
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text("utf-8"))["dependencies"]
+    named = {line.partition("=")[0].rstrip("<>") for line in environment if isinstance(line, str)}
+    assert conda_requirements("run", "run_constraints").keys() <= named
+    assert {line for line in environment if isinstance(line, str) and line.startswith("openjdk=")}
+
+
+def test_the_recipe_builds_with_what_the_project_builds_with() -> None:
+    system = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["build-system"]
+    host = conda_requirements("host")
+    assert [f"{name}{host[name]}" for name in ("setuptools",)] == system["requires"]
+    assert host["python"] == PROJECT["requires-python"]
+
+
+def test_the_recipe_says_of_itself_what_the_project_does() -> None:
+    recipe = yaml.safe_load(RECIPE.read_text("utf-8"))
+    (entry,) = recipe["build"]["python"]["entry_points"]
+    (name,) = PROJECT["scripts"]
+    assert entry == f"{name} = {PROJECT['scripts'][name]}"
+    assert recipe["about"]["license"] == PROJECT["license"]
+    assert recipe["about"]["summary"] == PROJECT["description"]
+    assert recipe["context"]["version"] == PROJECT["version"]
