@@ -1,7 +1,8 @@
-"""Streams of tables for the tests: rows in an order of arrival, cut into pushes, and what should come of them."""
+"""Streams of tables for the tests: rows in an order of arrival, cut into pushes."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ def cut(rows: list[Row], rng: np.random.Generator) -> list[list[Row]]:
     """Pushes of any size, also of none."""
     edges = np.sort(rng.integers(0, len(rows), rng.integers(0, len(rows) + 2), endpoint=True))
     ends = [0, *edges.tolist(), len(rows)]
-    return [rows[a:b] for a, b in zip(ends, ends[1:], strict=False)]
+    return [rows[a:b] for a, b in pairwise(ends)]
 
 
 def pushed(stream: StreamJoin, sides: list[list[Row]], rng: np.random.Generator) -> pa.Table:

@@ -32,6 +32,7 @@ class StreamJoin:
 
     def __init__(self, arguments: StreamArguments, schemas: tuple[Any, Any]) -> None:
         self._arguments = arguments
+        self._columns = arguments.join.columns
         self._schemas: list[pa.Schema | None] = [None, None]
         self._held: list[list[pa.Table]] = [[], []]
         self._running: Running | None = None
@@ -82,7 +83,7 @@ class StreamJoin:
                 f" pandas, Polars and DuckDB; found {type(events).__name__}. pa.Table.from_pylist makes one"
                 " of a list of dicts"
             )
-        table = arrow_table(side, events, self._arguments.join.columns[number])
+        table = arrow_table(side, events, self._columns[number])
         with self._lock:
             self._check_open()
             return self._take(number, table)
@@ -170,8 +171,7 @@ class StreamJoin:
     def _take(self, number: int, table: pa.Table) -> pa.Table:
         schema, side = self._schemas[number], SIDES[number]
         if schema is None:
-            names = self._arguments.join.columns[number]
-            schema = needed_schema(side, table.schema, names)
+            schema = needed_schema(side, table.schema, self._columns[number])
         table = in_schema(side, table, schema)
         if self._running is not None:
             self._running, rows = self._running.pushed(number, table)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from coincide import TimingCondition, correlate_tables, stream_tables, within
 from spark_plugin.worker.streams import live
+from tests.helpers.strategies import JoinCase, random_cases
 from tests.helpers.stream_tables import (
     in_order,
     late_ids,
@@ -17,7 +17,6 @@ from tests.helpers.stream_tables import (
     stream_sides,
     table_of,
 )
-from tests.helpers.strategies import JoinCase, random_cases
 
 SHAPES: list[dict[str, Any]] = [
     {"probability": True},
@@ -59,6 +58,6 @@ def test_the_rows_of_the_join(asked: dict[str, Any], monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(live, "_LEAST_DEAD", 1)
     monkeypatch.setattr(live, "_MOST_DEAD", 10**9)
     rows = 0
-    for i, case in enumerate(random_cases(18, 60, max_size=12)):
+    for i, case in enumerate(random_cases(18, 300, max_size=20)):
         rows += check(case, [5, i], asked)
     assert rows > 50
