@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from coincide.errors import DataError, SchemaError
+from coincide.errors import ConditionError, DataError, SchemaError
 from coincide.sides import SIDES
 from spark_plugin.worker.arrow.schemas import check_name, plain_type, type_of
 from spark_plugin.worker.arrow.tables import read_side
@@ -68,15 +68,19 @@ def _is_alike(found: pa.DataType, first: pa.DataType) -> bool:
 def check_alone(number: int, table: pa.Table, arguments: StreamArguments) -> None:
     """Refuse the rows of a side whose partner's columns nobody knows yet, where they are invalid.
 
+    The tick of both together may be finer: what this side's own would round is looked at once it is known.
+
     Raises
     ------
-    SchemaError, ConditionError, DataError
+    SchemaError, DataError
     """
     side, join = SIDES[number], arguments.join
     names = join.times[number]
     clocks = arrow_clocks(side, names, table.schema)
     tick = resolve_tick(clocks, join.options)
-    arguments.delays(tick)
     scales = [scale_of(clock, tick, join.options) for clock in clocks]
-    columns = names.resolved((scales[0], scales[1]), join.longest(tick)[number])
+    try:
+        columns = names.resolved((scales[0], scales[1]), join.longest(tick)[number])
+    except ConditionError:
+        return
     read_side(table, columns, join.keys, join.payload[number], join.options.invalid)
