@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from spark_plugin.worker.arrow.counts import SideCounts
-from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.arrow.tables import read_side
 from spark_plugin.worker.join import TablePlan
-from spark_plugin.worker.streams.live import parted
+from spark_plugin.worker.streams.live import Part
+from spark_plugin.worker.streams.marks import marks_of
 
 _ROW = "\0row"
 """A column beside those of the user: the row of the push, to find late ones by."""
@@ -23,9 +23,9 @@ class Arrivals:
 
     Parameters
     ----------
-    events : Side
+    events : Part
         In time; they can match.
-    matchless : Side
+    matchless : Part
         With a null time or key.
     late : pa.Table
         Rows that came later than the delay permits, as they were pushed.
@@ -35,8 +35,8 @@ class Arrivals:
         Of all rows.
     """
 
-    events: Side
-    matchless: Side
+    events: Part
+    matchless: Part
     late: pa.Table
     clock: int
     counts: SideCounts
@@ -70,14 +70,15 @@ def read_arrivals(
     side, counts = read_side(numbered, plan.times[number], plan.by, payload, plan.invalid)
     rows = side.payload[-1].to_numpy()
     side = replace(side, payload=side.payload[:-1])
-    matchless = side.rows(np.empty(0, np.int64))
+    null = np.zeros(0, np.int64) if side.matchable is None else np.flatnonzero(~side.matchable)
+    matchless = Part(side.rows(null), np.zeros(null.size, np.uint16))
     if side.matchable is not None:
         rows = rows[side.matchable]
-        side, matchless = parted(side, side.matchable)
-        side = replace(side, matchable=None)
+        side = replace(side.rows(np.flatnonzero(side.matchable)), matchable=None)
     clocks = np.maximum.accumulate(np.maximum(side.max_time, clock))
     is_late = side.max_time < clocks - delay
     late = table.take(pa.array(rows[is_late]))
     if is_late.any():
         side = side.rows(np.flatnonzero(~is_late))
-    return Arrivals(side, matchless, late, int(clocks[-1]) if clocks.size else clock, counts)
+    events = Part(side, marks_of(side.keys, len(side)))
+    return Arrivals(events, matchless, late, int(clocks[-1]) if clocks.size else clock, counts)

@@ -16,18 +16,16 @@ from coincide.sides import LEFT, RIGHT
 from coincide.streams.shared import NEVER
 from coincide.units import TIME_LIMIT
 from spark_plugin.worker.arrow.counts import SideCounts
-from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.join import TablePlan
 from spark_plugin.worker.streams.arguments import StreamArguments
 from spark_plugin.worker.streams.blocks import join_block
 from spark_plugin.worker.streams.horizon import Horizon, horizon_of
-from spark_plugin.worker.streams.live import joined, nbytes, parted, since
+from spark_plugin.worker.streams.live import Live, Part, joined
 from spark_plugin.worker.streams.reading import Arrivals, read_arrivals
 from spark_plugin.worker.streams.reports import StreamSummary
 
 _END = 8 * TIME_LIMIT
 """After whatever may come."""
-_LAST = 2**63 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +34,7 @@ class Stream:
 
     Parameters
     ----------
-    live : Side
+    live : Live
         Events that are kept.
     clock : int
         Its largest max_time so far, or the time to which it was advanced, ticks.
@@ -46,23 +44,33 @@ class Stream:
     late_count : int
     """
 
-    live: Side
+    live: Live
     clock: int
     late: tuple[pa.Table, ...]
     counts: SideCounts = field(default_factory=SideCounts)
     late_count: int = 0
 
+    @classmethod
+    def of(cls, plan: TablePlan, number: int, schema: pa.Schema) -> Stream:
+        """Before the first event."""
+        none = schema.empty_table()
+        arrivals = read_arrivals(plan, number, none, NEVER, 0)
+        return cls(Live(arrivals.events), NEVER, (none,))
+
     def after(self, arrivals: Arrivals) -> Stream:
-        """The same after a push."""
+        """The same after a push, whose events are yet to be kept."""
         late = (*self.late, arrivals.late) if arrivals.late.num_rows else self.late
         return replace(
             self,
-            live=joined(self.live, arrivals.events),
             clock=arrivals.clock,
             late=late,
             counts=self.counts + arrivals.counts,
             late_count=self.late_count + arrivals.late.num_rows,
         )
+
+    def with_live(self, live: Live) -> Stream:
+        """The same with other events."""
+        return replace(self, live=live)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,10 +106,7 @@ class Running:
         ConditionError
             If delays and units do not go together.
         """
-        left, right = (
-            Stream(plan.read(number, schema.empty_table())[0], NEVER, (schema.empty_table(),))
-            for number, schema in enumerate(schemas)
-        )
+        left, right = (Stream.of(plan, n, schema) for n, schema in enumerate(schemas))
         return cls(
             plan,
             arguments.delays(plan.tick),
@@ -126,12 +131,17 @@ class Running:
         clock, delay = self.clocks[number], self.delays[number]
         arrivals = read_arrivals(self.plan, number, table, clock, delay)
         after = self._with(number, self.streams[number].after(arrivals))
-        if not self.at_once:
-            return after._settled(arrivals.matchless if number == LEFT else None)
-        sides = [stream.live for stream in self.streams]
-        sides[number] = arrivals.events
-        found, counters = join_block(self.plan, self.horizon, sides[LEFT], sides[RIGHT])
-        return after._counted(counters)._trimmed(), found
+        if self.at_once:
+            found, counters = self._pairs(number, arrivals.events)
+            return after._keeping(number, arrivals.events)._counted(counters), found
+        if number == RIGHT:
+            return after._keeping(number, arrivals.events)._settled(self._until[LEFT], [])
+        # Some come when their partners can come no more: they are final already.
+        is_final = arrivals.events.side.max_time < self._until[LEFT]
+        final, waiting = (arrivals.events.where(mask) for mask in (is_final, ~is_final))
+        return after._keeping(number, waiting)._settled(
+            self._until[LEFT], [final, arrivals.matchless]
+        )
 
     def advanced(self, clocks: tuple[int, int]) -> tuple[Running, pa.Table]:
         """After time has passed, and what that makes final."""
@@ -139,7 +149,7 @@ class Running:
         after = replace(self, streams=(streams[LEFT], streams[RIGHT]))
         if self.at_once:
             return after._trimmed(), self.plan.schema.empty_table()
-        return after._settled(None)
+        return after._settled(self._until[LEFT], [])
 
     def finished(self) -> tuple[Running, pa.Table]:
         """After the last event, and what had to wait for that."""
@@ -159,30 +169,52 @@ class Running:
             right.counts,
             (left.late_count, right.late_count),
             (len(left.live), len(right.live)),
-            nbytes(left.live) + nbytes(right.live),
+            left.live.nbytes + right.live.nbytes,
             self.counters,
             self.plan.tick,
         )
 
-    def _settled(self, matchless: Side | None) -> tuple[Running, pa.Table]:
-        """Give out what is final of left events, those that match nothing among them."""
-        left, right = self.streams
-        final, waiting = parted(left.live, left.live.max_time < self._until[LEFT])
-        if matchless is not None:
-            final = joined(matchless, final)
-        found, counters = join_block(self.plan, self.horizon, final, right.live)
-        earliest = min(self._to_come[LEFT], int(waiting.max_time.min(initial=_LAST)))
-        live = since(right.live, self.horizon.right_until(earliest))
-        streams = replace(left, live=waiting), replace(right, live=live)
-        return replace(self, streams=streams)._counted(counters), found
+    def _pairs(self, number: int, events: Part) -> tuple[pa.Table, JoinCounters]:
+        """Those of new events with the live ones of the other side."""
+        horizon, others = self.horizon, self.streams[1 - number].live
+        if number == LEFT:
+            near = others.near(events, (horizon.first, horizon.last))
+            return join_block(self.plan, events.side, near.side)
+        near = others.near(events, (-horizon.last, -horizon.first))
+        return join_block(self.plan, near.side, events.side)
+
+    def _settled(self, settled: int, final: list[Part]) -> tuple[Running, pa.Table]:
+        """Give out left events that have become final, besides others that are.
+
+        Parameters
+        ----------
+        settled : int
+            Those before this max_time have been given out.
+        final : list of Part
+        """
+        left, right = (stream.live for stream in self.streams)
+        rows = joined([left.between(settled, self._until[LEFT]), *final])
+        near = right.near(rows, (self.horizon.first, self.horizon.last))
+        found, counters = join_block(self.plan, rows.side, near.side)
+        return self._trimmed()._counted(counters), found
+
+    def _keeping(self, number: int, events: Part) -> Running:
+        stream = self.streams[number]
+        kept = self._with(number, stream.with_live(stream.live.with_more(events)))
+        return kept._trimmed() if self.at_once else kept
 
     def _trimmed(self) -> Running:
-        """Without events that nothing to come can be a partner of."""
-        left, right = (
-            replace(stream, live=since(stream.live, until))
-            for stream, until in zip(self.streams, self._until, strict=True)
+        """Without events that nothing to come, or that waits, can be a partner of."""
+        left, right = self.streams
+        until = self._until
+        if not self.at_once:
+            earliest = min(self._to_come[LEFT], until[LEFT])
+            until = until[LEFT], self.horizon.right_until(earliest)
+        streams = (
+            left.with_live(left.live.since(until[LEFT])),
+            right.with_live(right.live.since(until[RIGHT])),
         )
-        return replace(self, streams=(left, right))
+        return replace(self, streams=streams)
 
     @property
     def _to_come(self) -> tuple[int, int]:
