@@ -159,7 +159,7 @@ class Running:
         """The late rows of a side, taken."""
         stream = self.streams[number]
         late = pa.concat_tables(stream.late)
-        return self._with(number, replace(stream, late=(late.slice(0, 0),))), late
+        return self._with(number, replace(stream, late=(late.schema.empty_table(),))), late
 
     def summary(self) -> StreamSummary:
         """What was taken and found so far."""
