@@ -179,9 +179,9 @@ class Running:
         horizon, others = self.horizon, self.streams[1 - number].live
         if number == LEFT:
             near = others.near(events, (horizon.first, horizon.last))
-            return join_block(self.plan, events.side, near.side)
+            return join_block(self.plan, events, near)
         near = others.near(events, (-horizon.last, -horizon.first))
-        return join_block(self.plan, near.side, events.side)
+        return join_block(self.plan, near, events)
 
     def _settled(self, settled: int, final: list[Part]) -> tuple[Running, pa.Table]:
         """Give out left events that have become final, besides others that are.
@@ -195,7 +195,7 @@ class Running:
         left, right = (stream.live for stream in self.streams)
         rows = joined([left.between(settled, self._until[LEFT]), *final])
         near = right.near(rows, (self.horizon.first, self.horizon.last))
-        found, counters = join_block(self.plan, rows.side, near.side)
+        found, counters = join_block(self.plan, rows, near)
         return self._trimmed()._counted(counters), found
 
     def _keeping(self, number: int, events: Part) -> Running:
