@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from spark_plugin.operators.causality import causality, causality_tables, clusters
     from spark_plugin.operators.explore import explore_tables
     from spark_plugin.operators.join import correlate, correlate_files, correlate_tables
-    from spark_plugin.operators.streams import stream_correlator
+    from spark_plugin.operators.streams import stream_correlator, stream_tables
     from spark_plugin.operators.transitions import transition_tables, transitions
     from spark_plugin.operators.window_recall import window_recall
     from spark_plugin.operators.windowed_causality import windowed_causality
@@ -68,6 +68,8 @@ if TYPE_CHECKING:
     from spark_plugin.worker.histograms import Histograms, histograms
     from spark_plugin.worker.reports.accidental import AccidentalPairs
     from spark_plugin.worker.reports.reports import JoinReport, JoinSummary
+    from spark_plugin.worker.streams.reports import StreamSummary
+    from spark_plugin.worker.streams.stream_join import StreamJoin
     from spark_plugin.worker.transitions.monitor import TransitionMonitor
     from spark_plugin.worker.transitions.reports import TransitionReport, TransitionSummary
     from spark_plugin.worker.windowed_causality.reports import WindowReport, WindowSummary
@@ -102,7 +104,7 @@ _HOMES = {
     "spark_plugin.operators.borders": ("border_crossing_tables", "border_crossings", "inside_tables"),
     "spark_plugin.operators.explore": ("explore_tables",),
     "spark_plugin.operators.join": ("correlate", "correlate_files", "correlate_tables"),
-    "spark_plugin.operators.streams": ("stream_correlator",),
+    "spark_plugin.operators.streams": ("stream_correlator", "stream_tables"),
     "spark_plugin.operators.transitions": ("transition_tables", "transitions"),
     "spark_plugin.ways.files.source": ("register_source",),
     "spark_plugin.worker.arrow.template_frames": ("template_rows",),
@@ -114,6 +116,8 @@ _HOMES = {
     "spark_plugin.worker.histograms": ("Histograms", "histograms"),
     "spark_plugin.worker.reports.accidental": ("AccidentalPairs",),
     "spark_plugin.worker.reports.reports": ("JoinReport", "JoinSummary"),
+    "spark_plugin.worker.streams.reports": ("StreamSummary",),
+    "spark_plugin.worker.streams.stream_join": ("StreamJoin",),
     "spark_plugin.worker.transitions.monitor": ("TransitionMonitor",),
     "spark_plugin.worker.transitions.reports": ("TransitionReport", "TransitionSummary"),
     "spark_plugin.operators.window_recall": ("window_recall",),
@@ -156,6 +160,8 @@ __all__ = [
     "Spatial",
     "SpeedRange",
     "Sphere",
+    "StreamJoin",
+    "StreamSummary",
     "TemplateFit",
     "Templates",
     "Temporal",
@@ -192,6 +198,7 @@ __all__ = [
     "register_source",
     "resolution",
     "stream_correlator",
+    "stream_tables",
     "template_rows",
     "templates_from_delays",
     "templates_from_densities",

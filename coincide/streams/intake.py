@@ -196,9 +196,16 @@ def refuse_groups(group: object) -> None:
     """
     if group is not None:
         raise DataError(
-            "a stream correlator knows no groups; use one correlator for each key, and push"
-            " events without group"
+            "a stream correlator knows no groups; coincide.stream_tables joins tables by keys. Push events"
+            " without group"
         )
+
+
+def where_tables_go(events: object) -> str:
+    """For messages: what takes tables, if it is one that was given."""
+    if hasattr(events, "__arrow_c_stream__") or hasattr(events, "__arrow_c_array__"):
+        return ". coincide.stream_tables takes tables"
+    return ""
 
 
 def _untimely(

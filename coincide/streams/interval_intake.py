@@ -11,7 +11,7 @@ from coincide.errors import SchemaError
 from coincide.sides import SIDES
 from coincide.streams.arrays import Column
 from coincide.streams.checks import OUT_OF_RANGE, REVERSED, TOO_LONG, first_interval_trouble
-from coincide.streams.intake import Batch, OneKindIntake, refuse_groups
+from coincide.streams.intake import Batch, OneKindIntake, refuse_groups, where_tables_go
 from coincide.streams.results import LateEvents
 from coincide.timestamps import IntervalEvents
 from coincide.units import TIME_LIMIT
@@ -47,7 +47,7 @@ class IntervalIntake(OneKindIntake):
             return events
         raise SchemaError(
             "events must be IntervalEvents or a pair of arrays (min_time, max_time); found"
-            f" {type(events).__name__}"
+            f" {type(events).__name__}{where_tables_go(events)}"
         )
 
     def _first_trouble(

@@ -11,7 +11,7 @@ from coincide.errors import DataError, SchemaError, brief
 from coincide.sides import SIDES
 from coincide.streams.arrays import Column, is_null
 from coincide.streams.checks import OUT_OF_RANGE, first_template_trouble
-from coincide.streams.intake import Batch, OneKindIntake, refuse_groups
+from coincide.streams.intake import Batch, OneKindIntake, refuse_groups, where_tables_go
 from coincide.streams.results import LateHistogramEvents
 from coincide.templates.table import TemplateTable, without_offsets
 from coincide.timestamps.histograms import HistogramEvents
@@ -57,7 +57,7 @@ class TemplateIntake(OneKindIntake):
             return events[0], self._numbered(events[1], sides)
         raise SchemaError(
             "events must be HistogramEvents or a pair of arrays (max_time, template); found"
-            f" {type(events).__name__}"
+            f" {type(events).__name__}{where_tables_go(events)}"
         )
 
     def _numbered(self, template: npt.ArrayLike, sides: tuple[int, ...]) -> npt.ArrayLike:

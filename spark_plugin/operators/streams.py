@@ -1,22 +1,30 @@
-"""Stream correlators on the CPU or on a GPU. Needs no Spark."""
+"""Streams: correlators of arrays, and joins of tables by keys, on the CPU or on a GPU. Needs no Spark."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import cpu_fallback.streams
 import gpu_kernels.streams
 from coincide.condition import TimingCondition, Window
-from coincide.options import Backend, check_choice
+from coincide.options import Backend, CorrelateOptions, How, check_choice
+from coincide.options import Emit as JoinEmit
 from coincide.streams.live_blocks import Deferred, LiveBlockStep
 from coincide.streams.options import Emit
 from coincide.streams.sides import MOST_LENGTHS
 from coincide.templates.given import Templates
 from coincide.templates.table import TemplateTable
+from coincide.units import Duration
 from cpu_fallback.streams.live_blocks import LiveBlocks
+from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.template_frames import templates_of
 from spark_plugin.worker.backends.choice import check_backend
 from spark_plugin.worker.backends.live_blocks import ResilientLiveBlocks
+from spark_plugin.worker.streams.arguments import StreamArguments
+from spark_plugin.worker.streams.stream_join import StreamJoin
+from spark_plugin.worker.timestamps.names import GivenTimes
 
 LEAST_BLOCK = 1 << 14
 """Events of a block from which on ``"auto"`` takes a GPU. Estimated, not measured: a block costs a GPU 1 to
@@ -116,3 +124,72 @@ def _may_use_gpu(backend: Backend, block: int | None) -> bool:
     if backend == "auto":
         return block is not None and block >= LEAST_BLOCK
     return backend == "gpu"
+
+
+def stream_tables(
+    condition: TimingCondition,
+    *,
+    left_delay: Duration,
+    right_delay: Duration,
+    left_time: GivenTimes = ("min_time", "max_time"),
+    right_time: GivenTimes = ("min_time", "max_time"),
+    by: str | Sequence[str] = (),
+    left_columns: str | Sequence[str] = ("id",),
+    right_columns: str | Sequence[str] = ("id",),
+    how: How = "inner",
+    emit: JoinEmit = "pairs",
+    probability: bool = False,
+    left_schema: Any = None,
+    right_schema: Any = None,
+    backend: Backend = "auto",
+    options: CorrelateOptions = CorrelateOptions(),
+) -> StreamJoin:
+    """Join two streams of tables as their rows arrive, by any number of keys.
+
+    What it gives out, all in all, is what `coincide.correlate_tables` gives of all rows that were pushed,
+    but for late ones. Events are kept for as long as something may come that they can be a partner of.
+
+    Parameters
+    ----------
+    condition : TimingCondition
+    left_delay, right_delay : int, str or timedelta
+        How long after its max_time an event of the side may arrive, such as ``"250ms"``; an int counts
+        ticks. An event arrives at the largest max_time that its side has seen, over all keys, and one
+        that comes later than this is left out, counted, and kept for `StreamJoin.take_late`.
+    left_time, right_time, by, left_columns, right_columns
+        As of `coincide.correlate_tables`.
+    how, emit
+        As of `coincide.correlate_tables`. Pairs (``how="inner"``, ``emit="pairs"``) are given out when the
+        second of the two events comes. All else tells of left events, and is given out when no event
+        may come any more that could be a partner: ``how="anti"`` tells of deadlines that were missed.
+    probability : bool
+        Add the satisfaction probability (float64).
+    left_schema, right_schema : pa.Schema, optional
+        Of the tables to come. Without it the first table of a side says of which types its columns are,
+        and until that is known of both, events wait.
+    backend : {"auto", "cpu", "gpu"}
+        ``"auto"`` takes a GPU, where there is one, for blocks of many events.
+    options : CorrelateOptions
+        ``left_longest`` and ``right_longest`` let events go sooner. Of intervals without it those are
+        reckoned with that are not too long for the window and the confidence.
+
+    Returns
+    -------
+    StreamJoin
+        Events go into its `push`.
+
+    Raises
+    ------
+    ConditionError
+        If the condition or an argument makes no sense.
+    SchemaError
+        If a schema is none, or lacks a column.
+    BackendError
+        If the backend is unknown.
+    """
+    join = JoinArguments(
+        condition, left_time=left_time, right_time=right_time, by=by, left_columns=left_columns,
+        right_columns=right_columns, how=how, emit=emit, probability=probability, backend=backend,
+        options=options,
+    )  # fmt: skip
+    return StreamJoin(StreamArguments(join, left_delay, right_delay), (left_schema, right_schema))

@@ -94,6 +94,9 @@ class Pairs(Bounds, Protocol):
     def for_events(self, left: Events, right: Events) -> tuple[PairModel, Events, Events]:
         """The model for given events, and the events in the shapes that it knows."""
 
+    def reach(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> tuple[int, int]:
+        """Least and largest max_time of a target less that of a base event, if a pair can qualify."""
+
 
 @lru_cache(maxsize=1)  # a solved table may be large
 def pair_model(window: Window, left: SideModel, right: SideModel) -> Pairs:

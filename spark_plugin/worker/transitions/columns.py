@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from coincide.errors import ConditionError, DataError, SchemaError, brief
+from coincide.errors import SchemaError
 from coincide.region_transitions.decision import DwellRule
 from coincide.units import Tick
 from spark_plugin.worker.arrow.schemas import (
@@ -16,8 +16,7 @@ from spark_plugin.worker.arrow.schemas import (
     result_time,
     type_of,
 )
-from spark_plugin.worker.arrow.ticks import Ticks
-from spark_plugin.worker.arrow.time_columns import TimeColumn, scale_of
+from spark_plugin.worker.timestamps.instants import instant_of
 from spark_plugin.worker.timestamps.intervals import IntervalColumns
 from spark_plugin.worker.transitions.arguments import SIDE, TransitionArguments
 
@@ -95,45 +94,7 @@ class EventColumns:
         ConditionError
             If it is no time like those of the columns.
         """
-        asked, options = self.times.scales[1].column, self.arguments.options
-        try:
-            one = _one_value(value)
-            column = arrow_time_column(SIDE, argument, one.type)
-        except (pa.ArrowException, OverflowError, SchemaError):
-            raise self._no_instant(argument, value) from None
-        if not _goes_with(column, asked):
-            raise self._no_instant(argument, value)
-        try:
-            ticks = Ticks(one, scale_of(column, self.tick, options))
-            wrong = ticks.null.any() or ticks.not_finite.any() or ticks.out_of_range.any()
-            instant = int(ticks.ticks[0])
-        except DataError:  # finer than a tick
-            raise self._no_instant(argument, value) from None
-        if wrong:
-            raise self._no_instant(argument, value)
-        return instant
-
-    def _no_instant(self, argument: str, value: object) -> ConditionError:
-        family = self.times.scales[1].column.family
-        wanted = {
-            "timestamp": "a datetime with a time zone",
-            "timestamp_ntz": "a datetime without a time zone",
-        }.get(family, "a number")
-        return ConditionError(
-            f"{argument} must be a time as {SIDE}.{self.arguments.clocks[1]} holds them: {wanted}, below"
-            f" 2^61 ticks; found {brief(value)}"
-        )
-
-
-def _one_value(value: Any) -> pa.ChunkedArray:
-    if hasattr(value, "nanosecond"):  # of pandas, whose nanoseconds PyArrow would leave out
-        value = pa.scalar(value, pa.timestamp("ns", None if value.tz is None else str(value.tz)))
-    scalar = value if isinstance(value, pa.Scalar) else pa.scalar(value)
-    return pa.chunked_array([pa.repeat(scalar, 1)])
-
-
-def _goes_with(given: TimeColumn, asked: TimeColumn) -> bool:
-    return given.family == asked.family or (given.family, asked.family) == ("integer", "float")
+        return instant_of(argument, value, self.times.scales[1], self.arguments.options)
 
 
 def _check_id(name: str, kind: pa.DataType) -> None:

@@ -1,0 +1,156 @@
+"""The events of a side that are kept for partners to come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from spark_plugin.worker.arrow.sides import Side
+from spark_plugin.worker.arrow.wide_columns import of_one_type, one_array
+from spark_plugin.worker.streams.marks import are_marked
+
+_LEAST_DEAD = 256
+"""Fewer are not worth a copy."""
+_MOST_DEAD = 4
+"""Dead ones are let go of where they are more than one in so many."""
+_MUCH = 4
+"""So many times more events than look for partners among them are looked through by keys first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Events of a side, with the marks of their keys.
+
+    Parameters
+    ----------
+    side : Side
+        Of events that can match, ``matchable`` is None.
+    marks : uint16 array, shape (n,)
+    """
+
+    side: Side
+    marks: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.side)
+
+    def where(self, mask: np.ndarray) -> Part:
+        """Those in a mask; the same if all are."""
+        return self if mask.all() else self.rows(np.flatnonzero(mask))
+
+    def rows(self, index: np.ndarray) -> Part:
+        """Some of them, in memory of their own."""
+        return Part(self.side.rows(index), self.marks[index])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the events with their columns."""
+        columns = sum(column.nbytes for column in (*self.side.keys, *self.side.payload))
+        return int(
+            columns + self.side.max_time.nbytes + self.side.shapes.nbytes + self.marks.nbytes
+        )
+
+
+def joined(parts: Sequence[Part]) -> Part:
+    """The events of parts of one side, of which there is at least one."""
+    some = [part for part in parts if len(part)] or [parts[0]]
+    if len(some) == 1:
+        return some[0]
+    sides = [part.side for part in some]
+    masks = None
+    if any(side.matchable is not None for side in sides):
+        masks = np.concatenate(
+            [np.ones(len(s), bool) if s.matchable is None else s.matchable for s in sides]
+        )
+    side = Side(
+        np.concatenate([side.max_time for side in sides]),
+        np.concatenate([side.shapes for side in sides]),
+        sides[0].model,
+        masks,
+        _columns([side.keys for side in sides]),
+        _columns([side.payload for side in sides]),
+    )
+    return Part(side, np.concatenate([part.marks for part in some]))
+
+
+def _columns(columns: list[list[pa.Array]]) -> list[pa.Array]:
+    return [one_array(of_one_type(each)) for each in zip(*columns, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class Live:
+    """Events in parts, the larger ones first: an event is copied as often as the parts have doubled.
+
+    Parameters
+    ----------
+    none : Part
+        Without events.
+    parts : tuple of Part
+    """
+
+    none: Part
+    parts: tuple[Part, ...] = ()
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the events with their columns."""
+        return sum(part.nbytes for part in self.parts)
+
+    def with_more(self, part: Part) -> Live:
+        """These and more."""
+        if not len(part):
+            return self
+        # A copy: what was pushed may be a slice of much more.
+        parts = [*self.parts, part.rows(np.arange(len(part)))]
+        while len(parts) > 1 and len(parts[-2]) <= 2 * len(parts[-1]):
+            parts[-2:] = [joined(parts[-2:])]
+        return Live(self.none, tuple(parts))
+
+    def since(self, bound: int) -> Live:
+        """Those from a max_time on, and some of the others where these are few."""
+        kept = (_since(part, bound) for part in self.parts)
+        return Live(self.none, tuple(part for part in kept if len(part)))
+
+    def between(self, first: int, stop: int) -> Part:
+        """Those whose max_time is at least `first` and below `stop`."""
+        found = [
+            part.where((part.side.max_time >= first) & (part.side.max_time < stop))
+            for part in self.parts
+        ]
+        return joined([*found, self.none])
+
+    def near(self, others: Part, reach: tuple[int, int]) -> Part:
+        """Those that may have a partner among others of the other side: the rest need not be sorted.
+
+        Parameters
+        ----------
+        others : Part
+        reach : (int, int)
+            Least and largest difference between a max_time of these and one of the others, ticks.
+        """
+        mask = others.side.matchable
+        times = others.side.max_time if mask is None else others.side.max_time[mask]
+        if not times.size:
+            return self.none
+        first, last = int(times.min()) + reach[0], int(times.max()) + reach[1]
+        found, by_keys = [self.none], _MUCH * len(others) < len(self)
+        for part in self.parts:
+            is_near = (part.side.max_time >= first) & (part.side.max_time <= last)
+            if by_keys:
+                is_near &= are_marked(part.marks, others.marks)
+            found.append(part.where(is_near))
+        return joined(found)
+
+
+def _since(part: Part, bound: int) -> Part:
+    keep = part.side.max_time >= bound
+    dead = len(part) - int(keep.sum())
+    if dead == len(part) or (dead >= _LEAST_DEAD and dead * _MOST_DEAD >= len(part)):
+        return part.where(keep)
+    return part

@@ -1,0 +1,236 @@
+"""The state of a join of streams, and what each call makes of it: nothing here is written into.
+
+A call makes a new state beside the old one, which stands if it fails. New events are joined with the live
+ones of the other side by the batch join, so that each pair is found by the later of its two arrivals; or,
+where a row tells of all partners of a left event, left events once they are final.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from coincide.results import JoinCounters
+from coincide.sides import LEFT, RIGHT
+from coincide.streams.shared import NEVER
+from coincide.units import TIME_LIMIT
+from spark_plugin.worker.arrow.counts import SideCounts
+from spark_plugin.worker.join import TablePlan
+from spark_plugin.worker.streams.arguments import StreamArguments
+from spark_plugin.worker.streams.blocks import join_block
+from spark_plugin.worker.streams.horizon import Horizon, horizon_of
+from spark_plugin.worker.streams.live import Live, Part, joined
+from spark_plugin.worker.streams.reading import Arrivals, read_arrivals
+from spark_plugin.worker.streams.reports import StreamSummary
+
+_END = 8 * TIME_LIMIT
+"""After whatever may come."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """One side so far.
+
+    Parameters
+    ----------
+    live : Live
+        Events that are kept.
+    clock : int
+        Its largest max_time so far, or the time to which it was advanced, ticks.
+    late : tuple of pa.Table
+        Late rows that were not taken yet.
+    counts : SideCounts
+    late_count : int
+    """
+
+    live: Live
+    clock: int
+    late: tuple[pa.Table, ...]
+    counts: SideCounts = field(default_factory=SideCounts)
+    late_count: int = 0
+
+    @classmethod
+    def of(cls, plan: TablePlan, number: int, schema: pa.Schema) -> Stream:
+        """Before the first event."""
+        none = schema.empty_table()
+        arrivals = read_arrivals(plan, number, none, NEVER, 0)
+        return cls(Live(arrivals.events), NEVER, (none,))
+
+    def after(self, arrivals: Arrivals) -> Stream:
+        """The same after a push, whose events are yet to be kept."""
+        late = (*self.late, arrivals.late) if arrivals.late.num_rows else self.late
+        return replace(
+            self,
+            clock=arrivals.clock,
+            late=late,
+            counts=self.counts + arrivals.counts,
+            late_count=self.late_count + arrivals.late.num_rows,
+        )
+
+    def with_live(self, live: Live) -> Stream:
+        """The same with other events."""
+        return replace(self, live=live)
+
+
+@dataclass(frozen=True, eq=False)
+class Running:
+    """Two streams whose columns are known.
+
+    Parameters
+    ----------
+    plan : TablePlan
+    delays : (int, int)
+        Ticks.
+    horizon : Horizon
+    at_once : bool
+        Whether rows are pairs, given out when the second event comes; else rows tell of left events,
+        and are given out when no partner can come any more.
+    streams : (Stream, Stream)
+    counters : JoinCounters
+    """
+
+    plan: TablePlan
+    delays: tuple[int, int]
+    horizon: Horizon
+    at_once: bool
+    streams: tuple[Stream, Stream]
+    counters: JoinCounters = field(default_factory=JoinCounters)
+
+    @classmethod
+    def of(cls, plan: TablePlan, schemas: list[pa.Schema], arguments: StreamArguments) -> Running:
+        """Before the first event.
+
+        Raises
+        ------
+        ConditionError
+            If delays and units do not go together.
+        """
+        left, right = (Stream.of(plan, n, schema) for n, schema in enumerate(schemas))
+        return cls(
+            plan,
+            arguments.delays(plan.tick),
+            horizon_of(plan),
+            arguments.gives_pairs_at_once,
+            (left, right),
+        )
+
+    @property
+    def clocks(self) -> tuple[int, int]:
+        """Of both sides, ticks."""
+        return self.streams[LEFT].clock, self.streams[RIGHT].clock
+
+    def pushed(self, number: int, table: pa.Table) -> tuple[Running, pa.Table]:
+        """After a push of one side, and what it makes final.
+
+        Raises
+        ------
+        DataError
+            If rows are invalid and are to be refused.
+        """
+        clock, delay = self.clocks[number], self.delays[number]
+        arrivals = read_arrivals(self.plan, number, table, clock, delay)
+        after = self._with(number, self.streams[number].after(arrivals))
+        if self.at_once:
+            found, counters = self._pairs(number, arrivals.events)
+            return after._keeping(number, arrivals.events)._counted(counters), found
+        if number == RIGHT:
+            return after._keeping(number, arrivals.events)._settled(self._until[LEFT], [])
+        # Some come when their partners can come no more: they are final already.
+        is_final = arrivals.events.side.max_time < self._until[LEFT]
+        final, waiting = (arrivals.events.where(mask) for mask in (is_final, ~is_final))
+        return after._keeping(number, waiting)._settled(
+            self._until[LEFT], [final, arrivals.matchless]
+        )
+
+    def advanced(self, clocks: tuple[int, int]) -> tuple[Running, pa.Table]:
+        """After time has passed, and what that makes final."""
+        streams = [replace(s, clock=c) for s, c in zip(self.streams, clocks, strict=True)]
+        after = replace(self, streams=(streams[LEFT], streams[RIGHT]))
+        if self.at_once:
+            return after._trimmed(), self.plan.schema.empty_table()
+        return after._settled(self._until[LEFT], [])
+
+    def finished(self) -> tuple[Running, pa.Table]:
+        """After the last event, and what had to wait for that."""
+        return self.advanced((_END, _END))
+
+    def without_late(self, number: int) -> tuple[Running, pa.Table]:
+        """The late rows of a side, taken."""
+        stream = self.streams[number]
+        late = pa.concat_tables(stream.late)
+        return self._with(number, replace(stream, late=(late.schema.empty_table(),))), late
+
+    def summary(self) -> StreamSummary:
+        """What was taken and found so far."""
+        left, right = self.streams
+        return StreamSummary(
+            left.counts,
+            right.counts,
+            (left.late_count, right.late_count),
+            (len(left.live), len(right.live)),
+            left.live.nbytes + right.live.nbytes,
+            self.counters,
+            self.plan.tick,
+        )
+
+    def _pairs(self, number: int, events: Part) -> tuple[pa.Table, JoinCounters]:
+        """Those of new events with the live ones of the other side."""
+        horizon, others = self.horizon, self.streams[1 - number].live
+        if number == LEFT:
+            near = others.near(events, (horizon.first, horizon.last))
+            return join_block(self.plan, events, near)
+        near = others.near(events, (-horizon.last, -horizon.first))
+        return join_block(self.plan, near, events)
+
+    def _settled(self, settled: int, final: list[Part]) -> tuple[Running, pa.Table]:
+        """Give out left events that have become final, besides others that are.
+
+        Parameters
+        ----------
+        settled : int
+            Those before this max_time have been given out.
+        final : list of Part
+        """
+        left, right = (stream.live for stream in self.streams)
+        rows = joined([left.between(settled, self._until[LEFT]), *final])
+        near = right.near(rows, (self.horizon.first, self.horizon.last))
+        found, counters = join_block(self.plan, rows, near)
+        return self._trimmed()._counted(counters), found
+
+    def _keeping(self, number: int, events: Part) -> Running:
+        stream = self.streams[number]
+        kept = self._with(number, stream.with_live(stream.live.with_more(events)))
+        return kept._trimmed() if self.at_once else kept
+
+    def _trimmed(self) -> Running:
+        """Without events that nothing to come, or that waits, can be a partner of."""
+        left, right = self.streams
+        until = self._until
+        if not self.at_once:
+            earliest = min(self._to_come[LEFT], until[LEFT])
+            until = until[LEFT], self.horizon.right_until(earliest)
+        streams = (
+            left.with_live(left.live.since(until[LEFT])),
+            right.with_live(right.live.since(until[RIGHT])),
+        )
+        return replace(self, streams=streams)
+
+    @property
+    def _to_come(self) -> tuple[int, int]:
+        """The least max_time that can still come on either side."""
+        (left, right), delays = self.clocks, self.delays
+        return left - delays[LEFT], right - delays[RIGHT]
+
+    @property
+    def _until(self) -> tuple[int, int]:
+        """The least max_time of either side that something to come can be a partner of."""
+        left, right = self._to_come
+        return self.horizon.left_until(right), self.horizon.right_until(left)
+
+    def _with(self, number: int, stream: Stream) -> Running:
+        left, right = self.streams
+        return replace(self, streams=(stream, right) if number == LEFT else (left, stream))
+
+    def _counted(self, counters: JoinCounters) -> Running:
+        return replace(self, counters=self.counters + counters)

@@ -1,0 +1,210 @@
+"""A join of two streams of tables: events come in push by push, and rows go out when they are final."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pyarrow as pa
+
+from coincide.errors import ConditionError, DataError, SchemaError
+from coincide.sides import SIDES, side_index
+from spark_plugin.worker.arrow.frames import arrow_table, offers_arrow
+from spark_plugin.worker.arrow.schemas import with_like_keys
+from spark_plugin.worker.join import plan_tables
+from spark_plugin.worker.streams.arguments import StreamArguments, given_schema
+from spark_plugin.worker.streams.reports import StreamSummary
+from spark_plugin.worker.streams.running import Running
+from spark_plugin.worker.streams.schemas import check_alone, in_schema, needed_schema
+from spark_plugin.worker.timestamps.instants import instant_of
+
+
+class StreamJoin:
+    """Takes tables of two streams in as they come, and gives rows out when they are final.
+
+    Made by `coincide.stream_tables`. All rows that it gives out, together, are those of
+    `coincide.correlate_tables` of all rows that were pushed and not late, each once. Calls from several
+    threads are taken one after the other. It pickles, and can be copied.
+
+    A refused push takes nothing, and so does a call that is ended by Ctrl-C or for want of memory: it
+    can be made again.
+    """
+
+    def __init__(self, arguments: StreamArguments, schemas: tuple[Any, Any]) -> None:
+        self._arguments = arguments
+        self._columns = arguments.join.columns
+        self._schemas: list[pa.Schema | None] = [None, None]
+        self._held: list[list[pa.Table]] = [[], []]
+        self._running: Running | None = None
+        self._closed = False
+        self._lock = threading.Lock()
+        given = [given_schema(*each) for each in zip(SIDES, schemas, strict=True)]
+        for number, schema in enumerate(given):
+            if schema is not None:
+                self._take(number, schema.empty_table())
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            return {k: v for k, v in vars(self).items() if k != "_lock"}  # none is written into
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._lock = threading.Lock()
+
+    def push(self, side: str, events: Any) -> pa.Table:
+        """Take events of one side, and give out what they make final.
+
+        Parameters
+        ----------
+        side : {"left", "right"}
+        events : pa.Table, or whatever offers Arrow's C stream or C array
+            In order of arrival. The first table of a side, which may be empty, says of which types its
+            columns are. Until that is known of both sides, by a table or by ``left_schema`` and
+            ``right_schema``, events are kept, and what is given out has no columns.
+
+        Returns
+        -------
+        pa.Table
+            As of `coincide.correlate_tables`, in no particular order.
+
+        Raises
+        ------
+        ConditionError
+            If the side is unknown, or durations and units do not go together.
+        SchemaError
+            If a column is missing, of a type that cannot serve, or of another than in the first table.
+        DataError
+            If rows are invalid and ``options.invalid`` is ``"raise"``; after `flush`.
+        """
+        number = side_index(side)
+        if not offers_arrow(events):
+            raise SchemaError(
+                f"{side} events must be a table that offers Arrow's C stream, such as those of pyarrow,"
+                f" pandas, Polars and DuckDB; found {type(events).__name__}. pa.Table.from_pylist makes one"
+                " of a list of dicts"
+            )
+        table = arrow_table(side, events, self._columns[number])
+        with self._lock:
+            self._check_open()
+            return self._take(number, table)
+
+    def advance(self, time: Any, side: str | None = None) -> pa.Table:
+        """Let time pass without events, as for streams that fall silent.
+
+        Parameters
+        ----------
+        time : int, float, datetime, numpy.datetime64 or pa.Scalar
+            As the time columns hold it. Events that are more than the delay before it are late from now
+            on. A clock that is later already stays.
+        side : {"left", "right"}, optional
+            Whose clock moves; None: both.
+
+        Returns
+        -------
+        pa.Table
+            What this makes final.
+
+        Raises
+        ------
+        ConditionError
+            If it is no such time, the side is unknown, or the columns of a side are not known yet.
+        DataError
+            After `flush`.
+        """
+        numbers = (0, 1) if side is None else (side_index(side),)
+        with self._lock:
+            self._check_open()
+            running = self._resolved("advance")
+            options, join = self._arguments.join.options, running.plan
+            clocks = list(running.clocks)
+            for number in numbers:
+                scale = join.times[number].scales[1]
+                clocks[number] = max(clocks[number], instant_of("time", time, scale, options))
+            self._running, found = running.advanced((clocks[0], clocks[1]))
+            return found
+
+    def flush(self) -> pa.Table:
+        """End of both streams: what was not final. After this nothing more can be pushed.
+
+        Raises
+        ------
+        ConditionError
+            If events were pushed, and the columns of the other side are not known.
+        DataError
+            After `flush`.
+        """
+        with self._lock:
+            self._check_open()
+            if self._running is None and not any(self._held):
+                self._closed = True
+                return pa.table({})
+            self._running, found = self._resolved("flush").finished()
+            self._closed = True
+            return found
+
+    def take_late(self, side: str) -> pa.Table:
+        """The late rows of a side since they were last taken, as they were pushed."""
+        number = side_index(side)
+        with self._lock:
+            if self._running is None:
+                schema = self._schemas[number]
+                return pa.table({}) if schema is None else schema.empty_table()
+            self._running, late = self._running.without_late(number)
+            return late
+
+    def summary(self) -> StreamSummary:
+        """What became of all rows so far, and what was found."""
+        with self._lock:
+            return StreamSummary() if self._running is None else self._running.summary()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of what is given out.
+
+        Raises
+        ------
+        ConditionError
+            If the columns of a side are not known yet.
+        """
+        return self._resolved("schema").plan.schema
+
+    def _take(self, number: int, table: pa.Table) -> pa.Table:
+        schema, side = self._schemas[number], SIDES[number]
+        if schema is None:
+            schema = needed_schema(side, table.schema, self._columns[number])
+        table = in_schema(side, table, schema)
+        if self._running is not None:
+            self._running, rows = self._running.pushed(number, table)
+            return rows
+        check_alone(number, table, self._arguments)
+        schemas, held = list(self._schemas), [list(each) for each in self._held]
+        schemas[number] = schema
+        held[number].append(table)
+        if None in schemas:
+            self._schemas, self._held = schemas, held
+            return pa.table({})
+        known = with_like_keys([s for s in schemas if s is not None], self._arguments.join.keys)
+        plan = plan_tables(known[0], known[1], self._arguments.join)
+        running = Running.of(plan, known, self._arguments)
+        parts = []
+        for each, tables in enumerate(held):
+            for waiting in tables:
+                running, found = running.pushed(each, in_schema(SIDES[each], waiting, known[each]))
+                parts.append(found)
+        self._schemas, self._held, self._running = [*known], [[], []], running
+        return pa.concat_tables(parts)
+
+    def _resolved(self, method: str) -> Running:
+        if self._running is None:
+            missing = [side for side, s in zip(SIDES, self._schemas, strict=True) if s is None]
+            raise ConditionError(
+                f"{method} needs the columns of both sides, and those of {' and '.join(missing)} are not"
+                f" known: push a table, which may be empty, or give {missing[0]}_schema="
+            )
+        return self._running
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise DataError(
+                "this stream has been flushed and takes no more events; make a new one with stream_tables"
+            )
