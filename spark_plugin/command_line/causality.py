@@ -10,6 +10,7 @@ import pyarrow as pa
 from spark_plugin.command_line.arrow_inputs import ArrowInput
 from spark_plugin.command_line.causality_request import CausalityRequest
 from spark_plugin.command_line.csv_keys import read_ahead, with_text_keys
+from spark_plugin.command_line.engines import settled
 from spark_plugin.command_line.input_checks import (
     check_complete,
     check_for_spark,
@@ -36,10 +37,11 @@ def run_causality(request: CausalityRequest) -> Summary:
         For bad usage or bad data; no output is left then, nor after any other failure.
     """
     sources = request.sources()
+    request = settled(request, sources)
     run = _run_local if request.engine == "local" else _run_spark
     with Progress(request.hide) as progress:
         done = run(request, sources, progress)
-    return replace(done, output=request.hide(request.output))
+    return replace(done, output=request.hide(request.output), engine_why=request.engine_why)
 
 
 def _run_local(request: CausalityRequest, sources: list[Source], progress: Progress) -> Summary:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from spark_plugin.command_line.arguments import JoinRequest
 from spark_plugin.command_line.arrow_inputs import ArrowInput
 from spark_plugin.command_line.csv_keys import read_ahead, with_text_keys
+from spark_plugin.command_line.engines import settled
 from spark_plugin.command_line.input_checks import (
     check_complete,
     check_for_spark,
@@ -50,11 +51,13 @@ def run_join(request: JoinRequest) -> Summary:
         For bad usage or bad data; no output is left then, nor after any other failure.
     """
     sources = request.sources()
+    request = settled(request, sources)
     run = _run_local if request.engine == "local" else _run_spark
     with Progress(request.hide) as progress:
         done = run(request, sources, progress)
     join = replace(done.join, why=request.hide(done.join.why))
-    return replace(done, join=join, output=request.hide(request.output))
+    output, why = request.hide(request.output), request.engine_why
+    return replace(done, join=join, output=output, engine_why=why)
 
 
 def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) -> Summary:

@@ -82,4 +82,6 @@ def finished(
     """
     values, about = counted or ({}, [(what, "not counted")])
     output = request.hide(request.output)
-    return Finished(values, about, rows, seconds, output, request.engine, start_seconds)
+    return Finished(
+        values, about, rows, seconds, output, request.engine, start_seconds, request.engine_why
+    )

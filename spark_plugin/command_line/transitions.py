@@ -14,6 +14,7 @@ import pyarrow as pa
 from coincide.errors import ConditionError
 from coincide.options import CorrelateOptions
 from spark_plugin.command_line.arrow_inputs import ArrowInput
+from spark_plugin.command_line.engines import settled
 from spark_plugin.command_line.input_checks import (
     check_complete,
     check_for_spark,
@@ -57,6 +58,10 @@ class TransitionRequest(Request):
     def inputs(self) -> dict[str, str]:  # noqa: D102
         return {SIDE: self.events}
 
+    @property
+    def read_columns(self) -> list[list[str]]:  # noqa: D102
+        return [self.arguments.columns]
+
 
 def transition_request(**words: Any) -> TransitionRequest:
     """Check what was typed and make a request of it. Keywords are the options of `coincide transitions`.
@@ -98,7 +103,8 @@ def run_transitions(request: TransitionRequest) -> Finished:
     CoincideError
         For bad usage or bad data; no output is left then, nor after any other failure.
     """
-    (source,) = request.sources()
+    (source,) = sources = request.sources()
+    request = settled(request, sources)
     options = request.arguments.options
     fine = request.engine == "local" and "ns" in (options.unit, options.tick)
     given = ArrowInput(source, fine, request.arguments.clocks)

@@ -154,7 +154,9 @@ class Client:
         from spark_plugin.command_line import run
 
         out = str(self.folder / "command")
-        code = run(["join", *self.files, "-o", out, *WINDOW, "--way", "exchange"])
+        code = run(
+            ["join", *self.files, "-o", out, *WINDOW, "--way", "exchange", "--engine", "spark"]
+        )
         return code, rows_of(pq.read_table(out))
 
     def a_side_by_itself(self) -> Any:

@@ -136,7 +136,7 @@ def test_finer_than_a_microsecond_is_refused(tmp_path, command_spark, capsys, na
         write_ipc(path, table, stream=False)
     words = ["join", str(path), str(path), "-o", str(tmp_path / "out"), "--left-time", "time"]
     words += ["--right-time", "time", "--mutual-deadline", "1us", "--confidence", "1"]
-    for more in ([], ["--engine", "local"]):
+    for more in (["--engine", "spark"], ["--engine", "local"]):
         assert run([*words, *more]) == 2
         said = capsys.readouterr().err
         assert "finer than 1 us" in said
@@ -326,7 +326,7 @@ def test_what_only_spark_takes_is_not_refused(tmp_path, command_spark):
         )
     words = ["join", str(tmp_path / "a.arrow"), str(tmp_path / "b.arrow"), "--by", "key"]
     words += ["-o", str(tmp_path / "out"), "--within", "0", "0", "--confidence", "1"]
-    assert run(words) == 0
+    assert run([*words, "--engine", "spark"]) == 0
     assert ds.dataset(tmp_path / "out").to_table().num_rows == 2
 
 
@@ -346,6 +346,7 @@ def test_arrow_that_spark_cannot_take_over(tmp_path, command_spark, capsys, kind
     path = tmp_path / "a.arrow"
     write_ipc(path, TABLE.append_column("x", pa.nulls(3, kind)), stream=False)
     words = ["join", str(path), str(path), "-o", str(tmp_path / "out"), "--left-columns", "id,x"]
+    words += ["--engine", "spark"]
     said = refusal(capsys, [*words, "--within", "0", "1", "--confidence", "1"])
     assert f"left.x is {kind}, which Spark cannot take over; cast it, or use --engine local" in said
 
