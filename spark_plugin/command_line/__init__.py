@@ -6,7 +6,7 @@ import signal
 import sys
 from typing import NoReturn
 
-from spark_plugin.command_line.exit_codes import DONE, INTERRUPTED, TERMINATED
+from spark_plugin.command_line.exit_codes import DONE, INTERRUPTED, READER_GONE, TERMINATED
 from spark_plugin.command_line.interruption import interruptible, received
 
 __all__ = ["main", "run"]
@@ -32,7 +32,7 @@ def run(arguments: list[str]) -> int:
     Returns
     -------
     int
-        0 done; 2 bad usage or bad data; 1 a failure of ours; 130 and 143 interrupted.
+        0 done; 2 bad usage or bad data; 1 a failure of ours; 130 and 143 interrupted; 141 nobody read on.
     """
     with interruptible():
         try:
@@ -54,6 +54,11 @@ def _ended(error: BaseException, arguments: list[str]) -> int:
         return TERMINATED
     if number is None and isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else DONE
+    if type(error).__name__ == "ReaderGone":
+        from spark_plugin.command_line.standard_output import let_go
+
+        let_go()
+        return READER_GONE
     from spark_plugin.command_line.problems import report, wants_debug
 
     if number is not None and not isinstance(error, KeyboardInterrupt):

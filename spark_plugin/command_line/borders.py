@@ -105,7 +105,7 @@ def run_borders(request: BorderRequest) -> Finished:
 
 
 def _run_local(request: BorderRequest, inputs: BorderInputs, progress: Progress) -> Finished:
-    with local_output(request.output, request.overwrite, inputs.sources) as output:
+    with local_output(request, inputs.sources) as output:
         started = time.perf_counter()
         schema = inputs.checked_schema()
         progress.show(f"reading {inputs.queries.source.text}")
@@ -127,7 +127,7 @@ def _run_local(request: BorderRequest, inputs: BorderInputs, progress: Progress)
 
 
 def _run_spark(request: BorderRequest, inputs: BorderInputs, progress: Progress) -> Finished:
-    with spark_output(request.output, request.overwrite, inputs.sources) as output:
+    with spark_output(request, inputs.sources) as output:
         queries = _checked_before_spark(request, inputs)
         with spark_at_work(request, progress) as (spark, started, start_seconds):
             with progress.following(spark, "planning"):

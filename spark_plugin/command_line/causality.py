@@ -45,7 +45,7 @@ def run_causality(request: CausalityRequest) -> Summary:
 
 
 def _run_local(request: CausalityRequest, sources: list[Source], progress: Progress) -> Summary:
-    with local_output(request.output, request.overwrite, sources) as output:
+    with local_output(request, sources) as output:
         started = time.perf_counter()
         inputs = _inputs(request, sources)
         for given, columns in zip(inputs, request.columns, strict=True):
@@ -79,7 +79,7 @@ def _run_spark(request: CausalityRequest, sources: list[Source], progress: Progr
     from spark_plugin.command_line.spark_inputs import spark_frame
     from spark_plugin.ways.causality import plan_causality
 
-    with spark_output(request.output, request.overwrite, sources) as output:
+    with spark_output(request, sources) as output:
         inputs = _inputs(request, sources)
         types = _checked_before_spark(request, inputs)
         with spark_at_work(request, progress) as (spark, started, start_seconds):

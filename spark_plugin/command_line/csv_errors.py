@@ -75,9 +75,10 @@ def _words(file: _File, convert: csv.ConvertOptions) -> str | None:
     if found := _LINE.match(said):
         row, expected, got = map(int, found.groups())
         wanted = f"{expected} columns are named" if rules.names else f"the header has {expected}"
+        cells = f"{got} cell" if got == 1 else f"{got} cells"
         return (
-            f"line {line_of(file, row):,} has {got} cells where {wanted}; mend it, quote cells that hold"
-            " the delimiter, or say --csv-delimiter, --csv-quote"
+            f"line {line_of(file, row):,} has {cells} where {wanted}; mend it, quote cells"
+            " that hold the delimiter, or say --csv-delimiter, --csv-quote"
         )
     if found := _CELL.match(said):
         index, at, kind, why = found.groups()

@@ -19,7 +19,20 @@ Right = Annotated[str, typer.Argument(metavar="RIGHT", help="The other events.")
 
 Output = Annotated[
     str,
-    _data("-o", "--output", metavar="OUT", help="Parquet: a folder (Spark) or a file (local)."),
+    _data(
+        "-o",
+        "--output",
+        metavar="OUT",
+        help="Parquet, a file, or on Spark a folder; or a file of CSV or Arrow IPC, if its name ends so;"
+        " or [cyan]-[/cyan] for standard output.",
+    ),
+]
+OutputFormat = Annotated[
+    str | None,
+    _data(
+        metavar="parquet|csv|arrow",
+        help="What OUT is, where its name does not say. Default: Parquet; CSV on standard output.",
+    ),
 ]
 Overwrite = Annotated[bool, _data("--overwrite", help="Replace OUT, once the new one stands.")]
 FileFormat = Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -53,4 +54,6 @@ def answer(
     from spark_plugin.command_line.summary import print_summary
 
     as_json = words.pop("as_json")
-    print_summary(run(request(**words)), as_json)
+    # Standard output is for the rows then.
+    to = sys.stderr if words["output"] == "-" else sys.stdout
+    print_summary(run(request(**words)), as_json, to)

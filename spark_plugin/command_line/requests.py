@@ -13,6 +13,7 @@ from coincide.units import Tick
 from spark_plugin.command_line.csv_files import check_said
 from spark_plugin.command_line.csv_rules import PLAIN, CsvRules, csv_rules
 from spark_plugin.command_line.inputs import FORMATS, Source, find_source
+from spark_plugin.command_line.output_formats import format_of_output
 from spark_plugin.command_line.problems import Problem
 from spark_plugin.worker.files.credentials import Redactor
 from spark_plugin.worker.words import UNSET
@@ -39,6 +40,7 @@ class Request(ABC):
         Why it is this one, where nobody asked for it.
     csv : CsvRules
         How inputs of CSV are written.
+    output_format : {"parquet", "csv", "arrow"}
     """
 
     output: str
@@ -50,6 +52,7 @@ class Request(ABC):
     debug: bool = False
     engine_why: str = ""
     csv: CsvRules = PLAIN
+    output_format: str = "parquet"
 
     @property
     @abstractmethod
@@ -151,7 +154,18 @@ def checked(words: Mapping[str, Any], spark_only: Mapping[str, Any]) -> dict[str
         "engine_why": why,
         "conf": _settings(words["conf"]),
         "csv": csv_rules(words),
+        "output_format": _written(words),
     }
+
+
+def _written(words: Mapping[str, Any]) -> str:
+    found = format_of_output(words["output"], words["output_format"])
+    if found == "csv" and words.get("emit") == "lists":
+        raise Problem(
+            "--emit lists makes arrays, which CSV cannot hold; end -o in .parquet or .arrow, or say"
+            " --emit pairs"
+        )
+    return found
 
 
 def _engine(engine: str, options: Mapping[str, Any]) -> tuple[str, str]:

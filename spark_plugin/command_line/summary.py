@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Protocol
+from typing import Protocol, TextIO
 
 from coincide.sides import SIDES
 from spark_plugin.worker.arrow.counts import SideCounts
@@ -126,15 +126,15 @@ def _plain(counts: SideCounts | None) -> dict[str, object] | None:
     return {name: value for name, value in asdict(counts).items() if value or name != "rounded"}
 
 
-def print_summary(summary: Told, as_json: bool) -> None:
-    """Print a summary to stdout: aligned lines, or one JSON object."""
+def print_summary(summary: Told, as_json: bool, to: TextIO | None = None) -> None:
+    """Print a summary, to stdout if nothing else is said: aligned lines, or one JSON object."""
     if as_json:
-        print(without_credentials(json.dumps(summary.as_dict())))
+        print(without_credentials(json.dumps(summary.as_dict())), file=to)
         return
     lines = summary.lines()
     width = max(len(name) for name, _ in lines)
     for name, value in lines:
-        print(f"{name:<{width}}  {without_credentials(value)}")
+        print(f"{name:<{width}}  {without_credentials(value)}", file=to)
 
 
 def _lines(summary: Summary) -> list[tuple[str, str]]:

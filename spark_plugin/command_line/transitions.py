@@ -115,7 +115,7 @@ def run_transitions(request: TransitionRequest) -> Finished:
 
 def _run_local(request: TransitionRequest, given: ArrowInput, progress: Progress) -> Finished:
     columns, types = request.arguments.columns, _types(request)
-    with local_output(request.output, request.overwrite, [given.source]) as output:
+    with local_output(request, [given.source]) as output:
         started = time.perf_counter()
         check_complete(given, columns)
         check_zones(given, columns)
@@ -140,7 +140,7 @@ def _run_spark(request: TransitionRequest, given: ArrowInput, progress: Progress
     from spark_plugin.dataframes.transitions.plan import plan_transitions
 
     columns, types = request.arguments.columns, _types(request)
-    with spark_output(request.output, request.overwrite, [given.source]) as output:
+    with spark_output(request, [given.source]) as output:
         check_for_spark(given, columns)
         if _tells_types(given.source, columns):
             _check(given.typed(columns, types), request)
