@@ -13,7 +13,7 @@ from typing import TypeVar
 import pyarrow.parquet as pq
 
 from coincide.errors import DataError
-from spark_plugin.command_line.inputs import COMPRESSED, Source
+from spark_plugin.command_line.inputs import COMPRESSED, Source, reading
 from spark_plugin.command_line.requests import Request
 from spark_plugin.worker.files.finding import place_of
 
@@ -88,7 +88,7 @@ def _size(source: Source, columns: Collection[str] | None) -> tuple[int, int]:
         return stored, BYTES_OF_A_BYTE * (stored + (_UNPACKED - 1) * packed)
 
     def told(path: str) -> tuple[int, int]:
-        with files.reading(path), files.filesystem.open_input_file(path) as opened:
+        with reading(source), files.filesystem.open_input_file(path) as opened:
             return _rows_and_bytes(pq.read_metadata(opened), columns)
 
     with ThreadPoolExecutor(_THREADS) as pool:

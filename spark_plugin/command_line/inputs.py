@@ -131,8 +131,10 @@ def reading(source: Source) -> Iterator[None]:
             f" hold more than 2 GiB of text; write it in smaller row groups ({first_line(error)})"
         ) from error
     except (pa.ArrowException, OSError, UnicodeError) as error:
+        is_other = isinstance(error, pa.ArrowInvalid)
+        other = "; say --format, if it is something else" if is_other else ""
         raise Problem(
-            f"{source.side}: cannot read {source.text} as {source.file_format}: {first_line(error)}"
+            f"{source.side}: cannot read {source.text} as {source.file_format}: {first_line(error)}{other}"
         ) from error
 
 
