@@ -428,7 +428,7 @@ def test_columns_that_parquet_cannot_hold(work):
     [
         ("left.parquet", "is the left input"),
         ("nowhere/out.parquet", "does not exist"),
-        ("out.csv", "is Parquet"),
+        ("out.tsv", "end it in .parquet, .csv or .arrow"),
     ],
 )
 def test_impossible_output(work, output, words):
