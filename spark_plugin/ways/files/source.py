@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,6 +35,11 @@ _log = logging.getLogger(__name__)
 R = TypeVar("R")
 _PARQUET_MAGIC = b"PAR1"
 _FLAG = re.compile(r"--([a-z][a-z-]*)")
+_TABLE = re.compile(r"`?\w+`?(\.`?\w+`?){0,2}")
+_NO_TABLES = (
+    "it names no file, and of tables and views Spark tells a data source nothing. In Python,"
+    " correlate(spark.table('{}'), ...).createOrReplaceTempView('pairs') joins one for SQL"
+)
 _OWN = ("left", "right", "parallelism")
 _TEXTS = (
     "left_time", "right_time", "left_around", "right_around", "left_resolution", "right_resolution",
@@ -84,9 +90,19 @@ def _in_few_words(method: Callable[..., R]) -> Callable[..., R]:
         try:
             return method(*given, **named)
         except CoincideError as error:
+            _hide_trace()
             raise type(error)(for_sql(str(error))) from None
 
     return brief
+
+
+def _hide_trace() -> None:
+    """Let Spark tell an error by its words alone, as its own setting would have it.
+
+    In its workers only: one in which something failed ends, and its environment with it.
+    """
+    if "SPARK_BUFFER_SIZE" in os.environ:
+        os.environ["SPARK_HIDE_TRACEBACK"] = "1"
 
 
 class CoincideSource(DataSource):
@@ -140,6 +156,7 @@ class CoincideReader(DataSourceReader):
             for batch in join_slice(join, read_slice(join, partition.value)):
                 yield batch.cast(wanted)
         except CoincideError as error:
+            _hide_trace()
             raise type(error)(for_sql(str(error))) from None
         finally:
             release_gpu()
@@ -224,11 +241,14 @@ def _hidden(given: dict[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _told_of_other_formats(left: list[str], right: list[str]) -> Iterator[None]:
-    """A file that never was Parquet is not corrupt: say what takes it."""
+    """A file that never was Parquet is not corrupt, and a table is no file: say what takes it."""
     try:
         yield
     except DataError as error:
         for side, given in zip(SIDES, (left, right), strict=True):
+            for word in filter(_TABLE.fullmatch, given):
+                if str(error) == f"{side}: {word} does not exist":
+                    raise DataError(f"{error}; {_NO_TABLES.format(word)}") from None
             if (path := _no_parquet(side, given, str(error))) is not None:
                 raise DataError(
                     f"{side}: {path} is no Parquet, which is all that the data source takes; make it"
