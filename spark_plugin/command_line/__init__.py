@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+from contextlib import suppress
 from typing import NoReturn
 
 from spark_plugin.command_line.exit_codes import DONE, INTERRUPTED, READER_GONE, TERMINATED
@@ -15,6 +17,10 @@ __all__ = ["main", "run"]
 def main() -> NoReturn:
     """Run the command line of this process and exit."""
     code = run(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = _unread()
     # Python kills itself, whatever the code, if SIGINT has ever left an `exec` by its exception, as of
     # a dataclass that was being made; the next `exec` makes it forget that.
     exec("")
@@ -47,6 +53,15 @@ def run(arguments: list[str]) -> int:
             return _ended(error, arguments)
 
 
+def _unread() -> int:
+    """Keep Python from telling at its end that nobody reads standard output; the exit code."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+    return READER_GONE
+
+
 def _ended(error: BaseException, arguments: list[str]) -> int:
     """Say what ended a command; its exit code."""
     number = received()
@@ -55,10 +70,7 @@ def _ended(error: BaseException, arguments: list[str]) -> int:
     if number is None and isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else DONE
     if type(error).__name__ == "ReaderGone":
-        from spark_plugin.command_line.standard_output import let_go
-
-        let_go()
-        return READER_GONE
+        return _unread()
     from spark_plugin.command_line.problems import report, wants_debug
 
     if number is not None and not isinstance(error, KeyboardInterrupt):

@@ -9,12 +9,8 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from spark_plugin.command_line.csv_files import (
-    CsvFile,
-    check_separator,
-    with_numbers,
-    with_texts,
-)
+from spark_plugin.command_line.csv_files import CsvFile, check_separator
+from spark_plugin.command_line.csv_numbers import with_numbers, with_texts
 from spark_plugin.command_line.inputs import Source, reading
 from spark_plugin.command_line.old_timestamps import check_calendar, exact_instants, int96_times
 from spark_plugin.command_line.problems import Problem

@@ -51,9 +51,15 @@ def answer(
     request: Callable[..., _Request], run: Callable[[_Request], Told], words: dict[str, Any]
 ) -> None:
     """Do what the words of a command ask for, and tell of it."""
+    from spark_plugin.command_line.standard_output import ReaderGone
     from spark_plugin.command_line.summary import print_summary
 
     as_json = words.pop("as_json")
     # Standard output is for the rows then.
     to = sys.stderr if words["output"] == "-" else sys.stdout
-    print_summary(run(request(**words)), as_json, to)
+    done = run(request(**words))
+    try:
+        print_summary(done, as_json, to)
+        to.flush()
+    except BrokenPipeError:
+        raise ReaderGone from None

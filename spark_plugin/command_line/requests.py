@@ -159,7 +159,7 @@ def checked(words: Mapping[str, Any], spark_only: Mapping[str, Any]) -> dict[str
 
 
 def _written(words: Mapping[str, Any]) -> str:
-    found = format_of_output(words["output"], words["output_format"])
+    found = format_of_output(words["output"], words.get("output_format"))
     if found == "csv" and words.get("emit") == "lists":
         raise Problem(
             "--emit lists makes arrays, which CSV cannot hold; end -o in .parquet or .arrow, or say"

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
 from collections.abc import Collection
-from contextlib import suppress
 from typing import Any, Self
 
 import pyarrow as pa
@@ -80,11 +78,3 @@ class _Pipe(io.RawIOBase):
         if not self.closed:
             self.flush()
             super().close()
-
-
-def let_go() -> None:
-    """Keep Python from telling at its end that nobody reads standard output."""
-    with suppress(OSError, ValueError, AttributeError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -166,3 +167,15 @@ def test_a_reader_that_stops_is_no_failure(work):
     assert process.stderr.read() == b""
     process.stderr.close()
     assert process.wait(100) == 141
+
+
+def test_a_reader_of_the_summary_that_stops(work):
+    words = ["join", str(work.left), str(work.right), "-o", str(work.output), *WINDOW]
+    reads, writes = os.pipe()
+    os.close(reads)
+    done = subprocess.run(
+        [sys.executable, "-m", "spark_plugin.command_line", *words], cwd=ROOT,
+        stdout=writes, stderr=subprocess.PIPE, timeout=100, check=False,
+    )  # fmt: skip
+    os.close(writes)
+    assert (done.returncode, done.stderr) == (141, b"")
