@@ -73,8 +73,8 @@ class ArrowInput:
         SchemaError
         """
         names = self.schema.names
-        if self.source.file_format == "csv" and not set(columns) <= set(names):
-            check_separator(self.source, ",".join(names))
+        if self.source.file_format == "csv" and len(names) == 1 and set(columns) - {*names}:
+            check_separator(self.source, names[0])
         for name in columns:
             check_name(self.source.side, name, names)
 

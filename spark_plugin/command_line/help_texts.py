@@ -4,7 +4,7 @@ from __future__ import annotations
 
 _EXIT_CODES = """
 [b]Exit codes[/b]: 0 done; 2 bad usage or bad data, one line says what;
-1 a failure of ours; 130 interrupted. No failure leaves output behind.
+1 a failure of ours; 130 interrupted. No failure leaves a file behind.
 """
 
 JOIN_HELP = (
@@ -31,6 +31,13 @@ days; from CSV:
     [cyan]coincide join orders.csv parcels.csv -o late.parquet --how anti \\
       --by order --left-time placed --right-time seen_first,seen_last \\
       --within 0h 48h --confidence 0.9[/cyan]
+
+Which request each log line answers, of CSV with semicolons and clocks that
+are off by up to 10 ms; to the screen:
+
+    [cyan]coincide join requests.csv answers.csv -o - --csv-delimiter ';' \\
+      --by session --left-time at --left-around 10ms --right-time at \\
+      --right-around 10ms --within 0s 2s --confidence 0.5 | head[/cyan]
 
 How many alarms follow each reading; times are integers in milliseconds:
 

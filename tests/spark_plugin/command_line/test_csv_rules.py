@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from coincide import SchemaError
 from spark_plugin.command_line import run
 from spark_plugin.command_line.arrow_inputs import ArrowInput
 from spark_plugin.command_line.csv_rules import csv_rules
@@ -75,6 +76,8 @@ def test_tabs_go_by_the_name(tmp_path):
     (tmp_path / "a.tsv").write_text("id\tt\n1\t2\n")
     found = ArrowInput(find_source("left", str(tmp_path / "a.tsv")))
     assert found.table(["t", "id"]).to_pylist() == [{"t": 2, "id": 1}]
+    with pytest.raises(SchemaError, match="left has no column 'x'; it has 'id', 't'"):
+        found.table(["x"])
 
 
 @pytest.mark.parametrize(
