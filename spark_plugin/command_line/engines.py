@@ -26,6 +26,7 @@ BYTES_OF_A_BYTE = 8
 """Memory for each byte of a file without a footer, whose rows may be short."""
 _UNPACKED = 5
 _THREADS = 16
+CONTROL_GROUP = Path("/sys/fs/cgroup")
 _SHARE = 2
 """One part in this many of what is free may be taken."""
 
@@ -121,15 +122,21 @@ def bytes_words(size: float) -> str:
 
 def free_memory() -> int:
     """Bytes that this process may still take, by the machine and by its control group."""
-    pages = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    found = [pages]
-    with suppress(OSError, ValueError, IndexError):
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        told = next(line for line in lines if line.startswith("MemAvailable:"))
-        found.append(int(told.split()[1]) << 10)
-    with suppress(OSError, ValueError):  # "max" is no number
-        group = Path("/sys/fs/cgroup")
-        limit = int((group / "memory.max").read_text(encoding="ascii"))
-        used = int((group / "memory.current").read_text(encoding="ascii"))
-        found.append(max(0, limit - used))
+    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    with suppress(OSError, ValueError, KeyError):
+        found.append(_numbers(Path("/proc/meminfo"))["MemAvailable:"] << 10)
+    with suppress(OSError, ValueError, KeyError):  # "max" is no number
+        limit, used = (
+            int((CONTROL_GROUP / name).read_text(encoding="ascii"))
+            for name in ("memory.max", "memory.current")
+        )
+        # Files that were read count as used, and give way.
+        given_way = _numbers(CONTROL_GROUP / "memory.stat")["inactive_file"]
+        found.append(max(0, limit - used + given_way))
     return min(found)
+
+
+def _numbers(file: Path) -> dict[str, int]:
+    """The numbers of a file of names and numbers."""
+    lines = map(str.split, file.read_text(encoding="ascii").splitlines())
+    return {words[0]: int(words[1]) for words in lines}
