@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from numbers import Real
 
-from coincide.errors import ConditionError, brief
+from coincide.errors import ConditionError, brief, percent
 from coincide.predicates import Within
 from coincide.units import Tick, as_float
 
@@ -63,12 +63,14 @@ class TimingCondition:
                 f"the predicate must be made by within() or mutual_deadline(); found {self.predicate!r}"
             )
         if isinstance(self.confidence, bool) or not isinstance(self.confidence, Real):
-            raise ConditionError(f"the confidence must be a number; found {brief(self.confidence)}")
+            raise ConditionError(
+                f"the confidence must be a number, such as 0.9; found {brief(self.confidence)}"
+            )
         confidence = as_float(self.confidence)
         if math.isnan(confidence) or not 0.0 < confidence <= 1.0:
             raise ConditionError(
                 f"the confidence threshold must lie in (0, 1]; found {confidence}. 0.5 asks for pairs"
-                " that are more likely than not"
+                f" that are more likely than not{percent(confidence)}"
             )
         if confidence <= SMALLEST_CONFIDENCE:
             raise ConditionError(

@@ -40,3 +40,17 @@ def brief(value: object) -> str:
     except ValueError:  # of a number that holds such an int
         text = f"a {type(value).__name__} of too many digits"
     return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 3]}..."
+
+
+def percent(confidence: float) -> str:
+    """What else to say of a confidence that is too large to be one."""
+    return f", and {confidence:g} % is {confidence / 100:g}" if 1 < confidence <= 100 else ""
+
+
+def found_instead(value: object) -> str:
+    """What stands where something else should, in one short line: its `repr`, or its type."""
+    text = brief(value)
+    if "\n" not in text and "..." not in text:
+        return text
+    package, name = type(value).__module__.split(".")[0], type(value).__name__
+    return name if package == "builtins" else f"{package}.{name}"

@@ -12,7 +12,7 @@ from coincide.cause_and_effect.predicates import PREDICATES, Predicate, Propagat
 from coincide.cause_and_effect.rule import PairRule, pair_rule
 from coincide.cause_and_effect.spaces import Plane, Space, Sphere
 from coincide.condition import SMALLEST_CONFIDENCE
-from coincide.errors import ConditionError, brief
+from coincide.errors import ConditionError, brief, percent
 from coincide.units import Tick, as_float
 
 
@@ -113,11 +113,11 @@ class CausalityModel:
 
 def _checked_confidence(given: object) -> float:
     if isinstance(given, bool) or not isinstance(given, Real):
-        raise ConditionError(f"the confidence must be a number; found {brief(given)}")
+        raise ConditionError(f"the confidence must be a number, such as 0.9; found {brief(given)}")
     confidence = as_float(given)
     if math.isnan(confidence) or not SMALLEST_CONFIDENCE < confidence <= 1.0:
         raise ConditionError(
             f"the confidence must lie in (0, 1], above 2^-49; found {confidence}. 0.5 asks for pairs that"
-            " are more likely than not"
+            f" are more likely than not{percent(confidence)}"
         )
     return confidence

@@ -93,12 +93,11 @@ def spark_errors_as_ours() -> Iterator[None]:
     ------
     CoincideError
     """
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-    from pyspark.errors import PySparkException
+    from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
 
     try:
         yield
-    except (PySparkException, Py4JError) as error:
+    except SPARK_ERRORS as error:
         ours = as_ours(error)
         if ours is None:
             raise

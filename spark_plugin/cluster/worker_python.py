@@ -112,14 +112,13 @@ def _is_installed() -> bool:
 
 def _fault(spark: SparkSession) -> str | None:
     """What keeps a session's workers from running our tasks; None: nothing that we know."""
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-    from pyspark.errors import PySparkException
+    from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
 
     try:
         look = _look(_WORKER_HALF, _DISTRIBUTION, _COLUMNS)
         schema = ", ".join(f"{name} string" for name in _COLUMNS)
         (told,) = spark.range(0, 1, 1, 1).mapInArrow(look, schema).collect()
-    except (PySparkException, Py4JError) as error:
+    except SPARK_ERRORS as error:
         fault = _known(str(error))
         if fault is None:  # no news of the Python: whatever it is, the join will tell
             _log.warning("the Python of Spark's workers could not be looked at: %s", error)

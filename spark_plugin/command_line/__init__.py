@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+from contextlib import suppress
 from typing import NoReturn
 
-from spark_plugin.command_line.exit_codes import DONE, INTERRUPTED, TERMINATED
+from spark_plugin.command_line.exit_codes import DONE, INTERRUPTED, READER_GONE, TERMINATED
 from spark_plugin.command_line.interruption import interruptible, received
 
 __all__ = ["main", "run"]
@@ -15,6 +17,10 @@ __all__ = ["main", "run"]
 def main() -> NoReturn:
     """Run the command line of this process and exit."""
     code = run(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = _unread()
     # Python kills itself, whatever the code, if SIGINT has ever left an `exec` by its exception, as of
     # a dataclass that was being made; the next `exec` makes it forget that.
     exec("")
@@ -32,7 +38,7 @@ def run(arguments: list[str]) -> int:
     Returns
     -------
     int
-        0 done; 2 bad usage or bad data; 1 a failure of ours; 130 and 143 interrupted.
+        0 done; 2 bad usage or bad data; 1 a failure of ours; 130 and 143 interrupted; 141 nobody read on.
     """
     with interruptible():
         try:
@@ -47,6 +53,15 @@ def run(arguments: list[str]) -> int:
             return _ended(error, arguments)
 
 
+def _unread() -> int:
+    """Keep Python from telling at its end that nobody reads standard output; the exit code."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+    return READER_GONE
+
+
 def _ended(error: BaseException, arguments: list[str]) -> int:
     """Say what ended a command; its exit code."""
     number = received()
@@ -54,6 +69,8 @@ def _ended(error: BaseException, arguments: list[str]) -> int:
         return TERMINATED
     if number is None and isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else DONE
+    if type(error).__name__ == "ReaderGone":
+        return _unread()
     from spark_plugin.command_line.problems import report, wants_debug
 
     if number is not None and not isinstance(error, KeyboardInterrupt):

@@ -1,9 +1,8 @@
-"""What the command line looks like: its commands and their help."""
+"""The commands of the command line and their options."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated
 
 import typer
 
@@ -26,54 +25,9 @@ from spark_plugin.command_line.help_texts import (
     TRANSITIONS_EXAMPLES,
     TRANSITIONS_HELP,
 )
+from spark_plugin.command_line.program import answer, app
 
-if TYPE_CHECKING:
-    from spark_plugin.command_line.summary import Told
-
-_Request = TypeVar("_Request")
-
-app = typer.Typer(
-    name="coincide",
-    add_completion=False,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    help="Join event streams whose timestamps are uncertain.\n\n"
-    "A pair of events qualifies when the [b]probability[/b] that it meets a timing condition,"
-    ' such as "within 250 ms of each other", reaches a confidence threshold.',
-    epilog="Start with [b]coincide demo[/b], then [b]coincide join --help[/b]."
-    " If something is missing, [b]coincide doctor[/b] says what to do.",
-)
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        from importlib.metadata import PackageNotFoundError, version
-
-        try:
-            typer.echo(f"coincide {version('coincide')}")
-        except PackageNotFoundError:
-            typer.echo("coincide, not installed: running from its sources")
-        raise typer.Exit
-
-
-@app.callback()
-def coincide(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
-    ] = False,
-) -> None:
-    """Options of the program itself."""
-
-
-def _answer(
-    request: Callable[..., _Request], run: Callable[[_Request], Told], words: dict[str, Any]
-) -> None:
-    """Do what the words of a command ask for, and tell of it."""
-    from spark_plugin.command_line.summary import print_summary
-
-    as_json = words.pop("as_json")
-    print_summary(run(request(**words)), as_json)
+__all__ = ["app"]
 
 
 @app.command(help=JOIN_HELP, epilog=JOIN_EXAMPLES)
@@ -81,8 +35,17 @@ def join(
     left: o.Left,
     right: o.Right,
     output: o.Output,
+    output_format: o.OutputFormat = None,
     overwrite: o.Overwrite = False,
     file_format: o.FileFormat = None,
+    csv_delimiter: o.CsvDelimiter = None,
+    csv_quote: o.CsvQuote = None,
+    csv_decimal: o.CsvDecimal = None,
+    csv_null: o.CsvNull = None,
+    csv_type: o.CsvType = None,
+    csv_names: o.CsvNames = None,
+    csv_skip: o.CsvSkip = 0,
+    csv_encoding: o.CsvEncoding = None,
     left_time: o.LeftTime = "min_time,max_time",
     right_time: o.RightTime = "min_time,max_time",
     left_around: o.LeftAround = None,
@@ -108,7 +71,7 @@ def join(
     left_columns: o.LeftColumns = None,
     right_columns: o.RightColumns = None,
     shifts: o.Shifts = None,
-    engine: o.Engine = "spark",
+    engine: o.Engine = "auto",
     way: o.Way = "auto",
     master: o.Master = None,
     conf: o.Conf = None,
@@ -127,7 +90,7 @@ def join(
     from spark_plugin.command_line.arguments import join_request
     from spark_plugin.command_line.join import run_join
 
-    _answer(join_request, run_join, words)
+    answer(join_request, run_join, words)
 
 
 @app.command(help=EXPLORE_HELP, epilog=EXPLORE_EXAMPLES)
@@ -179,8 +142,17 @@ def borders(
     readings: b.Readings,
     queries: b.Queries,
     output: o.Output,
+    output_format: o.OutputFormat = None,
     overwrite: o.Overwrite = False,
     file_format: o.FileFormat = None,
+    csv_delimiter: o.CsvDelimiter = None,
+    csv_quote: o.CsvQuote = None,
+    csv_decimal: o.CsvDecimal = None,
+    csv_null: o.CsvNull = None,
+    csv_type: o.CsvType = None,
+    csv_names: o.CsvNames = None,
+    csv_skip: o.CsvSkip = 0,
+    csv_encoding: o.CsvEncoding = None,
     stream: b.Stream = "stream_id",
     time: b.Time = "time",
     values: b.Values = None,
@@ -192,7 +164,7 @@ def borders(
     pass_through: b.PassThrough = False,
     interpolate: b.Interpolate = False,
     hysteresis: b.Hysteresis = "0",
-    engine: b.Engine = "spark",
+    engine: b.Engine = "auto",
     way: b.Way = "auto",
     master: o.Master = None,
     conf: o.Conf = None,
@@ -207,7 +179,7 @@ def borders(
     words = dict(locals())
     from spark_plugin.command_line.borders import border_request, run_borders
 
-    _answer(border_request, run_borders, words)
+    answer(border_request, run_borders, words)
 
 
 @app.command(help=CAUSALITY_HELP, epilog=CAUSALITY_EXAMPLES)
@@ -215,8 +187,17 @@ def causality(
     causes: c.Causes,
     output: o.Output,
     effects: c.Effects = None,
+    output_format: o.OutputFormat = None,
     overwrite: o.Overwrite = False,
     file_format: o.FileFormat = None,
+    csv_delimiter: o.CsvDelimiter = None,
+    csv_quote: o.CsvQuote = None,
+    csv_decimal: o.CsvDecimal = None,
+    csv_null: o.CsvNull = None,
+    csv_type: o.CsvType = None,
+    csv_names: o.CsvNames = None,
+    csv_skip: o.CsvSkip = 0,
+    csv_encoding: o.CsvEncoding = None,
     cause_time: c.CauseTime = "time",
     effect_time: c.EffectTime = None,
     cause_around: c.CauseAround = None,
@@ -250,7 +231,7 @@ def causality(
     cause_columns: c.CauseColumns = None,
     effect_columns: c.EffectColumns = None,
     shifts: c.Shifts = None,
-    engine: c.Engine = "spark",
+    engine: c.Engine = "auto",
     way: c.Way = "auto",
     master: o.Master = None,
     conf: o.Conf = None,
@@ -268,7 +249,7 @@ def causality(
     from spark_plugin.command_line.causality import run_causality
     from spark_plugin.command_line.causality_request import causality_request
 
-    _answer(causality_request, run_causality, words)
+    answer(causality_request, run_causality, words)
 
 
 @app.command(help=TRANSITIONS_HELP, epilog=TRANSITIONS_EXAMPLES)
@@ -276,8 +257,17 @@ def transitions(
     events: t.Events,
     output: o.Output,
     within: t.Within,
+    output_format: o.OutputFormat = None,
     overwrite: o.Overwrite = False,
     file_format: o.FileFormat = None,
+    csv_delimiter: o.CsvDelimiter = None,
+    csv_quote: o.CsvQuote = None,
+    csv_decimal: o.CsvDecimal = None,
+    csv_null: o.CsvNull = None,
+    csv_type: o.CsvType = None,
+    csv_names: o.CsvNames = None,
+    csv_skip: o.CsvSkip = 0,
+    csv_encoding: o.CsvEncoding = None,
     query: t.Query = "query_id",
     stream: b.Stream = "stream_id",
     event: t.Event = "event",
@@ -288,7 +278,7 @@ def transitions(
     confidence: t.Confidence = None,
     until: t.Until = None,
     repeated: t.Repeated = "raise",
-    engine: t.Engine = "spark",
+    engine: t.Engine = "auto",
     master: o.Master = None,
     conf: o.Conf = None,
     as_json: o.AsJson = False,
@@ -296,12 +286,9 @@ def transitions(
 ) -> None:
     """Find region transitions."""
     words = dict(locals())
-    as_json = words.pop("as_json")
-
-    from spark_plugin.command_line.summary import print_summary
     from spark_plugin.command_line.transitions import run_transitions, transition_request
 
-    print_summary(run_transitions(transition_request(**words)), as_json)
+    answer(transition_request, run_transitions, words)
 
 
 @app.command(help=DEMO_HELP)
@@ -309,7 +296,7 @@ def demo(
     rows: Annotated[int, typer.Option(min=100, help="Events a side.")] = 200_000,
     seed: Annotated[int, typer.Option(help="Another seed, another sample.")] = 1,
     keep: Annotated[bool, typer.Option("--keep", help="Leave the sample on disk.")] = False,
-    engine: Annotated[str, typer.Option(metavar="spark|local", help="As of join.")] = "spark",
+    engine: Annotated[str, typer.Option(metavar="auto|spark|local", help="As of join.")] = "spark",
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
 ) -> None:
     """Join a sample."""

@@ -9,16 +9,11 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from spark_plugin.command_line.csv_files import (
-    check_separator,
-    csv_header,
-    csv_schema,
-    csv_table,
-    with_numbers,
-    with_texts,
-)
+from spark_plugin.command_line.csv_files import CsvFile, check_separator
+from spark_plugin.command_line.csv_numbers import with_numbers, with_texts
 from spark_plugin.command_line.inputs import Source, reading
 from spark_plugin.command_line.old_timestamps import check_calendar, exact_instants, int96_times
+from spark_plugin.command_line.problems import Problem
 from spark_plugin.ways.files.footers import holds_dates, int96_columns, with_instants
 from spark_plugin.worker.arrow.schemas import check_name
 
@@ -78,8 +73,8 @@ class ArrowInput:
         SchemaError
         """
         names = self.schema.names
-        if self.source.file_format == "csv" and not set(columns) <= set(names):
-            check_separator(self.source, ",".join(names))
+        if self.source.file_format == "csv" and len(names) == 1 and set(columns) - {*names}:
+            check_separator(self.source, names[0])
         for name in columns:
             check_name(self.source.side, name, names)
 
@@ -176,22 +171,9 @@ class ArrowInput:
 
     def _file_schema(self, file: str) -> pa.Schema:
         if self.source.file_format == "csv":
-            try:
-                with self._open(file) as stream:
-                    schema = csv_schema(stream, self.nanoseconds)
-            except pa.ArrowInvalid:
-                with self._open(file) as stream:
-                    check_separator(self.source, csv_header(stream))
-                raise
-            # A column may begin with whole numbers.
-            numbers = (pa.int64(), pa.null())
-            floats = [f.name for f in schema if f.name in self.floats and f.type in numbers]
-            return _with_types(schema, dict.fromkeys(floats, pa.float64()))
+            return self._csv_schema(self._csv_file(file))
         with self._open_ipc(file) as reader:
             return reader.schema
-
-    def _open(self, file: str) -> pa.NativeFile:
-        return self.source.found.filesystem.open_input_stream(file, compression="detect")
 
     def _open_ipc(self, file: str) -> pa.RecordBatchFileReader | pa.RecordBatchStreamReader:
         handle = self.source.found.filesystem.open_input_file(file)
@@ -231,12 +213,33 @@ class ArrowInput:
         }
         return _with_types(schema, widest)
 
+    def _csv_file(self, file: str) -> CsvFile:
+        return CsvFile.of(self.source, file, (*self.times, *self.floats))
+
+    def _csv_schema(self, file: CsvFile) -> pa.Schema:
+        try:
+            schema = file.schema(self.nanoseconds)
+        except (pa.ArrowInvalid, Problem):
+            check_separator(self.source, file.header())
+            raise
+        own = {f.name: f.type for f in schema if f.name not in self.source.csv.types}
+        # A column may begin with whole numbers, and times with days.
+        changed = {
+            name: pa.float64() for name in self.floats if own.get(name) in (pa.int64(), pa.null())
+        }
+        stamps = pa.timestamp("ns" if self.nanoseconds else "us")
+        changed |= {name: stamps for name in self.times if own.get(name) == pa.date32()}
+        for name in (*self.times, *self.floats):
+            if own.get(name) == pa.string():
+                file.refuse_texts(name, name in self.times)
+        return _with_types(schema, changed)
+
     def _csv_table(self, schema: pa.Schema) -> pa.Table:
-        tables = []
-        for file in self.source.found.paths:
-            with self._open(file) as stream:
-                tables.append(csv_table(stream, with_texts(schema, (*self.times, *self.floats))))
-        return with_numbers(pa.concat_tables(tables), schema)
+        rules = self.source.csv
+        as_told = {*self.times, *self.floats, *rules.types}
+        read = with_texts(schema, as_told)
+        tables = [self._csv_file(file).table(read) for file in self.source.found.paths]
+        return with_numbers(pa.concat_tables(tables), schema, rules.decimal)
 
     def _ipc_table(self, file: str, schema: pa.Schema) -> pa.Table:
         with self._open_ipc(file) as reader:

@@ -73,9 +73,11 @@ Hysteresis = Annotated[
 Engine = Annotated[
     str,
     _running(
-        metavar="spark|local",
-        help="On Spark, or in this process, without Java; there readings must fit its memory, unless they"
-        " are Parquet files in time order.",
+        metavar="auto|spark|local",
+        help="[cyan]local[/cyan]: in this process, without Java; readings must fit its memory, unless"
+        " they are Parquet files in time order. [cyan]spark[/cyan]: on Spark. [cyan]auto[/cyan]:"
+        " in this process, if the inputs would take no more than half of the memory that is free,"
+        " and no option is of Spark.",
     ),
 ]
 Way = Annotated[

@@ -12,6 +12,7 @@ import pyarrow as pa
 from coincide.borders.options import BorderOptions
 from coincide.options import check_choice
 from spark_plugin.command_line.border_inputs import BorderInputs
+from spark_plugin.command_line.engines import settled
 from spark_plugin.command_line.input_checks import check_for_spark, path_columns
 from spark_plugin.command_line.outputs import local_output, spark_output, write_frame
 from spark_plugin.command_line.problems import Problem
@@ -59,6 +60,10 @@ class BorderRequest(Request):
     def inputs(self) -> dict[str, str]:  # noqa: D102
         return {READINGS: self.readings, QUERIES: self.queries}
 
+    @property
+    def read_columns(self) -> list[list[str] | None]:  # noqa: D102
+        return [self.arguments.columns, None]
+
 
 def border_request(**words: Any) -> BorderRequest:
     """Check what was typed and make a request of it. Keywords are the options of `coincide borders`.
@@ -90,7 +95,8 @@ def run_borders(request: BorderRequest) -> Finished:
     CoincideError
         For bad usage or bad data; no output is left then, nor after any other failure.
     """
-    readings, queries = request.sources()
+    readings, queries = sources = request.sources()
+    request = settled(request, sources)
     run = _run_local if request.engine == "local" else _run_spark
     with Progress(request.hide) as progress:
         return run(
@@ -99,7 +105,7 @@ def run_borders(request: BorderRequest) -> Finished:
 
 
 def _run_local(request: BorderRequest, inputs: BorderInputs, progress: Progress) -> Finished:
-    with local_output(request.output, request.overwrite, inputs.sources) as output:
+    with local_output(request, inputs.sources) as output:
         started = time.perf_counter()
         schema = inputs.checked_schema()
         progress.show(f"reading {inputs.queries.source.text}")
@@ -121,7 +127,7 @@ def _run_local(request: BorderRequest, inputs: BorderInputs, progress: Progress)
 
 
 def _run_spark(request: BorderRequest, inputs: BorderInputs, progress: Progress) -> Finished:
-    with spark_output(request.output, request.overwrite, inputs.sources) as output:
+    with spark_output(request, inputs.sources) as output:
         queries = _checked_before_spark(request, inputs)
         with spark_at_work(request, progress) as (spark, started, start_seconds):
             with progress.following(spark, "planning"):

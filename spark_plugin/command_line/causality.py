@@ -10,6 +10,7 @@ import pyarrow as pa
 from spark_plugin.command_line.arrow_inputs import ArrowInput
 from spark_plugin.command_line.causality_request import CausalityRequest
 from spark_plugin.command_line.csv_keys import read_ahead, with_text_keys
+from spark_plugin.command_line.engines import settled
 from spark_plugin.command_line.input_checks import (
     check_complete,
     check_for_spark,
@@ -36,14 +37,15 @@ def run_causality(request: CausalityRequest) -> Summary:
         For bad usage or bad data; no output is left then, nor after any other failure.
     """
     sources = request.sources()
+    request = settled(request, sources)
     run = _run_local if request.engine == "local" else _run_spark
     with Progress(request.hide) as progress:
         done = run(request, sources, progress)
-    return replace(done, output=request.hide(request.output))
+    return replace(done, output=request.hide(request.output), engine_why=request.engine_why)
 
 
 def _run_local(request: CausalityRequest, sources: list[Source], progress: Progress) -> Summary:
-    with local_output(request.output, request.overwrite, sources) as output:
+    with local_output(request, sources) as output:
         started = time.perf_counter()
         inputs = _inputs(request, sources)
         for given, columns in zip(inputs, request.columns, strict=True):
@@ -77,7 +79,7 @@ def _run_spark(request: CausalityRequest, sources: list[Source], progress: Progr
     from spark_plugin.command_line.spark_inputs import spark_frame
     from spark_plugin.ways.causality import plan_causality
 
-    with spark_output(request.output, request.overwrite, sources) as output:
+    with spark_output(request, sources) as output:
         inputs = _inputs(request, sources)
         types = _checked_before_spark(request, inputs)
         with spark_at_work(request, progress) as (spark, started, start_seconds):

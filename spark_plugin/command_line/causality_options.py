@@ -198,8 +198,10 @@ Shifts = Annotated[
 Engine = Annotated[
     str,
     _running(
-        metavar="spark|local",
-        help="On Spark, or in this process, without Java; there inputs must fit its memory.",
+        metavar="auto|spark|local",
+        help="[cyan]local[/cyan]: in this process, without Java; inputs must fit its memory."
+        " [cyan]spark[/cyan]: on Spark. [cyan]auto[/cyan]: in this process, if the inputs would"
+        " take no more than half of the memory that is free, and no option is of Spark.",
     ),
 ]
 Way = Annotated[

@@ -2,149 +2,224 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as csv
 
-from spark_plugin.command_line.inputs import Source
+from spark_plugin.command_line.csv_errors import line_of, located
+from spark_plugin.command_line.csv_numbers import BLANKS
+from spark_plugin.command_line.csv_rules import CsvRules
+from spark_plugin.command_line.inputs import Source, reading
 from spark_plugin.command_line.problems import Problem
 
-# Without it a line break in quotes is an error, but only where a block happens to end.
-_PARSING = csv.ParseOptions(newlines_in_values=True)
-_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _HEADER_BYTES = 1 << 16
 _FIRST_BLOCK_BYTES = 16 << 20
 """The types of the columns come from this much of the first file, but numbers may turn out to be text."""
-_BLANKS = " \t"
-"""What the reader allows around numbers."""
+_SHOWN = 40
 
 
-def csv_schema(stream: pa.NativeFile, nanoseconds: bool) -> pa.Schema:
-    """Names and types of the columns, from the beginning of a file; null where nothing stands.
+@dataclass(frozen=True)
+class CsvFile:
+    """One file.
 
     Parameters
     ----------
-    stream : pa.NativeFile
-        A file, decompressed.
-    nanoseconds : bool
-        Keep timestamps in nanoseconds; otherwise they are microseconds, like Spark's.
+    side, path : str
+        For messages.
+    open : callable
+        The file, decompressed.
+    rules : CsvRules
+    fixed : tuple of str
+        Columns that must not be text.
     """
-    options = csv.ReadOptions(block_size=_FIRST_BLOCK_BYTES)
-    reader = csv.open_csv(
-        stream, read_options=options, parse_options=_PARSING, convert_options=_convert()
-    )
-    return pa.schema([field.with_type(_plain(field.type, nanoseconds)) for field in reader.schema])
 
+    side: str
+    path: str
+    open: Callable[[], pa.NativeFile]
+    rules: CsvRules
+    fixed: tuple[str, ...] = ()
 
-def csv_header(stream: pa.NativeFile) -> str:
-    """The first line of a file, or the beginning of it."""
-    begin = stream.read(_HEADER_BYTES) or b""
-    return next(iter(bytes(begin).decode(errors="replace").splitlines()), "")
+    @classmethod
+    def of(cls, source: Source, path: str, fixed: tuple[str, ...] = ()) -> CsvFile:
+        """One file of an input."""
+        opened = partial(source.found.filesystem.open_input_stream, path, compression="detect")
+        return cls(source.side, path, opened, source.csv, fixed)
+
+    def names(self) -> list[str]:
+        """Of the columns."""
+        if self.rules.names:
+            return list(self.rules.names)
+        with self.open() as stream:
+            reader = csv.open_csv(
+                stream, read_options=self.rules.read_options(),
+                parse_options=self.rules.parse_options(),
+                convert_options=self.rules.convert_options(),
+            )  # fmt: skip
+            return list(reader.schema.names)
+
+    def schema(self, nanoseconds: bool) -> pa.Schema:
+        """Names and types of the columns, from the beginning; null where nothing stands.
+
+        Parameters
+        ----------
+        nanoseconds : bool
+            Keep timestamps in nanoseconds; otherwise they are microseconds, like Spark's.
+
+        Raises
+        ------
+        Problem
+            If a line there has more or fewer cells than the header.
+        """
+        said = self.rules.of_words(nanoseconds)
+        with located(self, self.rules.convert_options(column_types=said)), self.open() as stream:
+            reader = csv.open_csv(
+                stream,
+                read_options=self.rules.read_options(block_size=_FIRST_BLOCK_BYTES),
+                parse_options=self.rules.parse_options(),
+                convert_options=self.rules.convert_options(column_types=said),
+            )
+            found = reader.schema
+        return pa.schema([f.with_type(_plain(f.type, nanoseconds)) for f in found])
+
+    def header(self) -> str:
+        """The first line, or the beginning of it."""
+        with self.open() as stream:
+            begin = bytes(stream.read(_HEADER_BYTES) or b"")
+        lines = begin.decode(self.rules.encoding, errors="replace").splitlines()[self.rules.skip :]
+        return next(iter(lines), "")
+
+    def table(self, schema: pa.Schema) -> pa.Table:
+        """The columns of a schema.
+
+        Raises
+        ------
+        Problem
+            If a value does not fit its type, or a line the header.
+        """
+        convert = self.rules.convert_options(include_columns=schema.names, column_types=schema)
+        with located(self, convert), self.open() as stream:
+            return csv.read_csv(
+                stream,
+                read_options=self.rules.read_options(),
+                parse_options=self.rules.parse_options(),
+                convert_options=convert,
+            )
+
+    def refuse_texts(self, name: str, is_time: bool) -> None:
+        """Refuse a column of times or numbers that looks like text, by the cell that makes it so.
+
+        Parameters
+        ----------
+        name : str
+        is_time : bool
+
+        Raises
+        ------
+        Problem
+        """
+        row, text = self._first(name)
+        kinds = [
+            pa.float64(),
+            *((pa.timestamp("us"), pa.timestamp("us", "UTC")) if is_time else ()),
+        ]
+        kind = next((kind for kind in kinds if self._fits(text, kind)), None)
+        if kind is not None:
+            self.table(pa.schema([(name, kind)]))
+            return
+        what = (
+            "time; write ISO 8601, such as 2024-05-01T08:00:00Z, or numbers and --unit"
+            if is_time
+            else "number; name a column of numbers"
+        )
+        shown = repr(text[:_SHOWN])
+        raise Problem(
+            f"{self.side}: {self.path}, line {line_of(self, row):,}, column {name!r}: {shown} is no {what};"
+            f" say --csv-null {shown} if it stands for nothing"
+        )
+
+    def _first(self, name: str) -> tuple[int, str]:
+        """The first text of a column, and its row, the header and lines above it counted with the rows."""
+        row = self.rules.skip + (not self.rules.names)
+        convert = self.rules.convert_options(
+            include_columns=[name], column_types={name: pa.string()}
+        )
+        with self.open() as stream:
+            reader = csv.open_csv(
+                stream, read_options=self.rules.read_options(),
+                parse_options=self.rules.parse_options(), convert_options=convert,
+            )  # fmt: skip
+            for batch in reader:
+                texts = batch.column(0)
+                if texts.null_count < len(texts):
+                    at = pc.index(texts.is_valid(), True).as_py()
+                    return row + at + 1, str(texts[at])
+                row += len(texts)
+        return row, ""
+
+    def _fits(self, text: str, kind: pa.DataType) -> bool:
+        if pa.types.is_floating(kind):
+            text = text.replace(self.rules.decimal, ".")
+        try:
+            pa.array([text.strip(BLANKS)]).cast(kind)
+        except pa.ArrowInvalid:
+            return False
+        return True
 
 
 def check_separator(source: Source, header: str) -> None:
-    """Refuse a file whose names are separated, but not by commas.
+    """Refuse a file whose names are separated, but not by its delimiter.
 
     Raises
     ------
     Problem
-        That says how to convert it.
+        That says which option tells it.
     """
+    delimiter = source.csv.delimiter
     found = [mark for mark in _SEPARATORS if mark in header]
-    if "," not in header and found:
+    if delimiter not in header and found:
+        mark = "tab" if found[0] == "\t" else repr(found[0])
         raise Problem(
-            f"{source.side}: the columns of {source.text} are separated by {_SEPARATORS[found[0]]}, and CSV"
-            ' is read with commas; make it Parquet once, for example with python -c "import pyarrow.csv as'
-            " c, pyarrow.parquet as p; p.write_table(c.read_csv('in.csv',"
-            f" parse_options=c.ParseOptions(delimiter={found[0]!r})), 'out.parquet')\""
+            f"{source.side}: the columns of {source.text} are separated by {_SEPARATORS[found[0]]}, and are"
+            f" read as by {_SEPARATORS.get(delimiter, repr(delimiter))}; say --csv-delimiter {mark}"
         )
 
 
-def csv_table(stream: pa.NativeFile, schema: pa.Schema) -> pa.Table:
-    """The columns of a schema of one file. A value that does not fit its type is an error."""
-    convert = _convert(include_columns=schema.names, column_types=schema)
-    return csv.read_csv(stream, parse_options=_PARSING, convert_options=convert)
-
-
-def with_texts(schema: pa.Schema, times: Collection[str]) -> pa.Schema:
-    """A schema to read by, so that nothing is lost: text for all that may be numbers, but for times."""
-    return pa.schema(
-        [
-            field.with_type(pa.string())
-            if _is_number(field.type) and field.name not in times
-            else field
-            for field in schema
-        ]
-    )
-
-
-def with_numbers(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """All rows of an input as numbers again, in columns where each number prints as it was written.
-
-    Others stay text: ``007``, ``+7`` and ``1e3`` may be names, and as numbers would be those of others.
+def check_said(rules: CsvRules, sources: Sequence[Source]) -> None:
+    """Refuse what is said of CSV and is of no input.
 
     Parameters
     ----------
-    table : pa.Table
-        As read by `with_texts`.
-    schema : pa.Schema
-        The types that the beginning of the first file suggests.
+    rules : CsvRules
+    sources : sequence of Source
+
+    Raises
+    ------
+    Problem
     """
-    for i, field in enumerate(schema):
-        if field.type != table.schema.field(i).type:
-            numbers = _numbers(table.column(i), field.type)
-            if numbers is not None:
-                table = table.set_column(i, field, numbers)
-    return table
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return pa.types.is_integer(kind) or pa.types.is_floating(kind)
-
-
-def _numbers(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
-    texts = pc.utf8_trim(texts, characters=_BLANKS)
-    try:
-        numbers = texts.cast(kind)
-    except pa.ArrowInvalid:
-        return None
-    if pa.types.is_integer(kind):
-        return numbers if _equal(numbers.cast(pa.string()), texts) else None
-    return numbers if _print_back(numbers, texts) else None
-
-
-def _print_back(numbers: pa.ChunkedArray, texts: pa.ChunkedArray) -> bool:
-    """Whether the texts are plain decimals, with zeros at their ends by one habit."""
-    digits = pc.fill_null(pc.invert(pc.is_nan(numbers)), False)
-    numbers, texts = numbers.filter(digits), texts.filter(digits)
-    bare = pc.replace_substring_regex(texts, r"^(-?\d+)\.0+$", r"\1")
-    bare = pc.replace_substring_regex(bare, r"(\.\d*[1-9])0+$", r"\1")
-    return _equal(numbers.cast(pa.string()), bare) and _has_one_habit(texts)
-
-
-def _has_one_habit(texts: pa.ChunkedArray) -> bool:
-    """No zeros at the ends; or only those of ``1.0``; or always as many places. Not 1.1 beside 1.10."""
-    places = pc.utf8_length(pc.replace_substring_regex(texts, r"^[^.]*\.?", ""))
-    fewest, most = pc.min_max(places).as_py().values()
-    ends = pc.match_substring_regex
-    return (
-        fewest == most
-        or not pc.any(ends(texts, r"\.\d*0$")).as_py()
-        or (fewest > 0 and not pc.any(ends(texts, r"\.\d+0$")).as_py())
-    )
-
-
-def _equal(printed: pa.ChunkedArray, texts: pa.ChunkedArray) -> bool:
-    return bool(pc.all(pc.equal(printed, texts), min_count=0).as_py())
-
-
-def _convert(**more: object) -> csv.ConvertOptions:
-    return csv.ConvertOptions(
-        null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=True,
-        true_values=["true", "True", "TRUE"], false_values=["false", "False", "FALSE"], **more,
-    )  # fmt: skip
+    files = [source for source in sources if source.file_format == "csv" and not source.is_uri]
+    if rules.said and not files:
+        is_one = len(rules.said) == 1
+        raise Problem(
+            f"{' and '.join(rules.said)} {'means' if is_one else 'mean'} nothing, as no input is CSV;"
+            f" leave {'it' if is_one else 'them'} out, or say --format csv"
+        )
+    if not rules.types:
+        return
+    found = set()
+    for source in files:
+        with reading(source):
+            found.update(CsvFile.of(source, source.found.paths[0]).names())
+    missing = [name for name in rules.types if name not in found]
+    if missing:
+        raise Problem(
+            f"--csv-type {missing[0]}: no input has such a column; they have"
+            f" {', '.join(map(repr, sorted(found)))}"
+        )
 
 
 def _plain(kind: pa.DataType, nanoseconds: bool) -> pa.DataType:

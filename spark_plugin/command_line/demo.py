@@ -24,6 +24,7 @@ from coincide.predicates import within
 from spark_plugin.command_line.arguments import JoinRequest
 from spark_plugin.command_line.join import run_join
 from spark_plugin.command_line.problems import Problem
+from spark_plugin.command_line.requests import ENGINES
 from spark_plugin.command_line.sample import WINDOW_SECONDS, Sample, make_sample
 from spark_plugin.command_line.summary import Summary
 from spark_plugin.operators.join import correlate_tables
@@ -69,10 +70,10 @@ def run_demo(rows: int, seed: int, keep: bool, engine: str, debug: bool) -> None
     seed : int
     keep : bool
         Leave the sample and the result on disk.
-    engine : {"spark", "local"}
+    engine : {"auto", "spark", "local"}
     debug : bool
     """
-    check_choice("--engine", engine, ("spark", "local"))
+    check_choice("--engine", engine, ENGINES)
     if seed < 0:
         raise Problem(f"--seed must not be negative; found {brief(seed)}")
     console = Console(highlight=False)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 _EXIT_CODES = """
 [b]Exit codes[/b]: 0 done; 2 bad usage or bad data, one line says what;
-1 a failure of ours; 130 interrupted. No failure leaves output behind.
+1 a failure of ours; 130 interrupted. No failure leaves a file behind.
 """
 
 JOIN_HELP = (
     "Join two files of events by the probability of a timing condition.\n\n"
-    "Inputs are Parquet, CSV with a header, or Arrow IPC. LEFT and RIGHT each need an id and the"
+    "Inputs are Parquet, CSV, or Arrow IPC. LEFT and RIGHT each need an id and the"
     " two ends of their timestamps; --left-time, --left-columns and so on say what these columns"
     " are called. A column of CSV is numbers where all of them print as they were written; else,"
     " as with 007 or 1e3, it is text, unless it is a time. On Spark, CSV and Arrow IPC pass through"
@@ -26,11 +26,18 @@ within 250 ms of each other:
       --by station,phase --within -250ms 250ms --confidence 0.5[/cyan]
 
 Orders without a parcel that was, with 90 % probability, packed within two
-days; from CSV, without Java:
+days; from CSV:
 
     [cyan]coincide join orders.csv parcels.csv -o late.parquet --how anti \\
       --by order --left-time placed --right-time seen_first,seen_last \\
-      --within 0h 48h --confidence 0.9 --engine local[/cyan]
+      --within 0h 48h --confidence 0.9[/cyan]
+
+Which request each log line answers, of CSV with semicolons and clocks that
+are off by up to 10 ms; to the screen:
+
+    [cyan]coincide join requests.csv answers.csv -o - --csv-delimiter ';' \\
+      --by session --left-time at --left-around 10ms --right-time at \\
+      --right-around 10ms --within 0s 2s --confidence 0.5 | head[/cyan]
 
 How many alarms follow each reading; times are integers in milliseconds:
 
@@ -70,7 +77,7 @@ BORDERS_HELP = (
     " lies in it and the one before does not, the stream has entered (event I), and where it is the other"
     " way round it has left (O): somewhere between the times of the two, min_time and max_time."
     " So the answer is events with interval timestamps, for [b]coincide join[/b].\n\n"
-    "Inputs are Parquet, CSV with a header, or Arrow IPC. READINGS need the columns stream_id, time and"
+    "Inputs are Parquet, CSV, or Arrow IPC. READINGS need the columns stream_id, time and"
     " value, QUERIES query_id, lower and upper; --stream, --time, --values and --query say what these are"
     " called. For --values x,y the borders are lower_x, upper_x, lower_y and upper_y. A range without a"
     " border on one side is open there. A reading without a value is a gap, and the stream is taken to be"
@@ -86,11 +93,11 @@ When machines became too hot, or cold, and when that was over:
       --stream machine --values temperature[/cyan]
 
 Ships that come into areas of the sea, or leave them by more than 0.01
-degrees; without Java:
+degrees:
 
     [cyan]coincide borders 'ais/*.parquet' areas.parquet -o visits.parquet \\
       --stream mmsi --time seen --values lon,lat --query area \\
-      --hysteresis 0.01 --first outside --engine local[/cyan]
+      --hysteresis 0.01 --first outside[/cyan]
 """
     + _EXIT_CODES
 )
@@ -101,7 +108,7 @@ TRANSITIONS_HELP = (
     " between them is at most --within, and else the first one begins a stay, I>!O or O>!I, which came true"
     " when that time had passed. Timestamps are intervals, and the time between two of them is uncertain: a"
     " row is given out when its probability reaches --confidence.\n\n"
-    "Inputs are Parquet, CSV with a header, or Arrow IPC, with the columns query_id, stream_id, event and"
+    "Inputs are Parquet, CSV, or Arrow IPC, with the columns query_id, stream_id, event and"
     " the two ends of the timestamps, min_time and max_time; --query, --stream, --event and --time say what"
     " these are called."
 )
@@ -114,11 +121,11 @@ Cars that left the garage within three minutes, and those that stayed:
     [cyan]coincide transitions crossings -o parked --within 3min \\
       --confidence 0.9[/cyan]
 
-The same of exact times, in one file, without Java; what nobody saw by
+The same of exact times, in one file; what nobody saw by
 noon had not happened by then:
 
     [cyan]coincide transitions log.csv -o parked.parquet --within 3min \\
-      --time at --until 2024-05-01T12:00:00Z --engine local[/cyan]
+      --time at --until 2024-05-01T12:00:00Z[/cyan]
 """
     + _EXIT_CODES
 )
@@ -129,7 +136,7 @@ CAUSALITY_HELP = (
     " travels from the cause at such a speed arrives there: distance/MAX − slack ≤ T_effect − T_cause ≤"
     " distance/MIN + slack. Bounds are inclusive. Each pair is told once, with delta in ticks and its"
     " distance.\n\n"
-    "Inputs are Parquet, CSV with a header, or Arrow IPC. Each needs an id and a time, and where distances"
+    "Inputs are Parquet, CSV, or Arrow IPC. Each needs an id and a time, and where distances"
     " count a place; --cause-time, --cause-place and so on say what these columns are called. A row without"
     " a place matches nothing and is counted. With one input, an event is the cause of later ones."
 )
@@ -145,10 +152,10 @@ depth of stations is 0:
       --radius 80 --speed 4.5 7.0 --slack 500ms[/cyan]
 
 How many alarms a switching can have set off within 5 s, in the same
-building; from CSV, without Java:
+building; from CSV:
 
     [cyan]coincide causality switched.csv alarms.csv -o counts.parquet \\
-      --by building --delta 0s 5s --emit counts --engine local[/cyan]
+      --by building --delta 0s 5s --emit counts[/cyan]
 
 Lightning sources of one stream that belong together:
 

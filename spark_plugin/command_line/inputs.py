@@ -5,23 +5,24 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pyarrow as pa
 
 from spark_plugin.cluster.spark_errors import first_line
+from spark_plugin.command_line.csv_rules import BY_COMMAS, COMMA, PLAIN, TAB, CsvRules
 from spark_plugin.command_line.problems import Problem
 from spark_plugin.worker.files.credentials import check_encoded, shown
 from spark_plugin.worker.files.finding import PARQUET_ENDINGS, ParquetFiles, find_files, local_path
 
 FORMATS = {
     "parquet": PARQUET_ENDINGS,
-    "csv": (".csv",),
+    "csv": (".csv", ".tsv"),
     "arrow": (".arrow", ".arrows", ".feather", ".ipc"),
 }
 """Endings of file names, by format."""
-_COMPRESSED = (".gz", ".bz2", ".zst")
+COMPRESSED = (".gz", ".bz2", ".zst")
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,15 @@ class Source:
         A key of `FORMATS`.
     looked_up : ParquetFiles or None
         The files; None of a URI, where perhaps only Spark can look.
+    csv : CsvRules
+        How it is written, if it is CSV.
     """
 
     side: str
     text: str
     file_format: str
     looked_up: ParquetFiles | None = None
+    csv: CsvRules = BY_COMMAS
 
     @property
     def is_uri(self) -> bool:
@@ -67,7 +71,9 @@ class Source:
         return list(self.found.paths) if self.found.folder is None else [self.found.folder]
 
 
-def find_source(side: str, text: str, file_format: str | None = None) -> Source:
+def find_source(
+    side: str, text: str, file_format: str | None = None, csv: CsvRules = PLAIN
+) -> Source:
     """Look up what an input word names.
 
     Parameters
@@ -77,6 +83,7 @@ def find_source(side: str, text: str, file_format: str | None = None) -> Source:
         A path, a glob, or a URI with a scheme.
     file_format : str or None
         A key of `FORMATS`; None: from the names of the files.
+    csv : CsvRules
 
     Raises
     ------
@@ -89,7 +96,9 @@ def find_source(side: str, text: str, file_format: str | None = None) -> Source:
         check_encoded(f"the {side} input", text)
         return Source(side, text, file_format or _guess(side, text, [shown(text).rstrip("/*")]))
     found = find_files(side, text)
-    return Source(side, text, file_format or _guess(side, text, found.paths), found)
+    if not csv.delimiter:
+        csv = replace(csv, delimiter=TAB if all(map(_has_tabs, found.paths)) else COMMA)
+    return Source(side, text, file_format or _guess(side, text, found.paths), found, csv)
 
 
 def path_keys(source: Source) -> dict[str, tuple[str, ...]]:
@@ -122,8 +131,10 @@ def reading(source: Source) -> Iterator[None]:
             f" hold more than 2 GiB of text; write it in smaller row groups ({first_line(error)})"
         ) from error
     except (pa.ArrowException, OSError, UnicodeError) as error:
+        is_other = isinstance(error, pa.ArrowInvalid)
+        other = "; say --format, if it is something else" if is_other else ""
         raise Problem(
-            f"{source.side}: cannot read {source.text} as {source.file_format}: {first_line(error)}"
+            f"{source.side}: cannot read {source.text} as {source.file_format}: {first_line(error)}{other}"
         ) from error
 
 
@@ -140,8 +151,16 @@ def _guess(side: str, text: str, files: Sequence[str]) -> str:
 
 
 def _format_of(file: str) -> str | None:
+    name = _plain_name(file)
+    found = next((name_ for name_, endings in FORMATS.items() if name.endswith(endings)), None)
+    return found if found == "csv" or name == file.lower() else None
+
+
+def _has_tabs(file: str) -> bool:
+    return _plain_name(file).endswith(".tsv")
+
+
+def _plain_name(file: str) -> str:
+    """Without the ending of what compressed it."""
     name = file.lower()
-    for ending in _COMPRESSED:
-        if name.endswith(".csv" + ending):
-            return "csv"
-    return next((name_ for name_, endings in FORMATS.items() if name.endswith(endings)), None)
+    return next((name.removesuffix(end) for end in COMPRESSED if name.endswith(end)), name)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from spark_plugin.command_line.arguments import JoinRequest
 from spark_plugin.command_line.arrow_inputs import ArrowInput
 from spark_plugin.command_line.csv_keys import read_ahead, with_text_keys
+from spark_plugin.command_line.engines import settled
 from spark_plugin.command_line.input_checks import (
     check_complete,
     check_for_spark,
@@ -19,7 +20,13 @@ from spark_plugin.command_line.input_checks import (
     path_columns,
 )
 from spark_plugin.command_line.inputs import Source
-from spark_plugin.command_line.outputs import SparkUri, local_output, spark_output, write_frame
+from spark_plugin.command_line.outputs import (
+    SparkOutput,
+    SparkUri,
+    local_output,
+    spark_output,
+    write_frame,
+)
 from spark_plugin.command_line.progress import Progress
 from spark_plugin.command_line.runs import spark_at_work, written
 from spark_plugin.command_line.summary import Summary
@@ -27,7 +34,6 @@ from spark_plugin.command_line.unknown_types import Types, types_of_unknown
 from spark_plugin.command_line.ways import planned_directly, refuse_if_asked
 from spark_plugin.ways.files.local import LocalFilesJoin
 from spark_plugin.worker.arrow.schemas import plain_type
-from spark_plugin.worker.files.outputs import Output
 from spark_plugin.worker.join import TableJoin
 from spark_plugin.worker.reports.reports import JoinSummary
 
@@ -50,15 +56,17 @@ def run_join(request: JoinRequest) -> Summary:
         For bad usage or bad data; no output is left then, nor after any other failure.
     """
     sources = request.sources()
+    request = settled(request, sources)
     run = _run_local if request.engine == "local" else _run_spark
     with Progress(request.hide) as progress:
         done = run(request, sources, progress)
     join = replace(done.join, why=request.hide(done.join.why))
-    return replace(done, join=join, output=request.hide(request.output))
+    output, why = request.hide(request.output), request.engine_why
+    return replace(done, join=join, output=output, engine_why=why)
 
 
 def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) -> Summary:
-    with local_output(request.output, request.overwrite, sources) as output:
+    with local_output(request, sources) as output:
         started = time.perf_counter()
         options = request.arguments.options
         inputs = [
@@ -115,7 +123,7 @@ class _Place:
 
 
 def _run_spark(request: JoinRequest, sources: list[Source], progress: Progress) -> Summary:
-    with spark_output(request.output, request.overwrite, sources) as output:
+    with spark_output(request, sources) as output:
         inputs = [
             ArrowInput(source, times=tuple(times))
             for source, times in zip(sources, request.arguments.time_columns, strict=True)
@@ -137,7 +145,7 @@ def _written_directly(
     types: tuple[Types, Types],
     spark: SparkSession,
     progress: Progress,
-    output: Output | SparkUri,
+    output: SparkOutput,
 ) -> _Written | str:
     """Let workers read and write files; why not, where that way is closed."""
     from spark_plugin.ways.files.join import plan_direct, summary_of, written_slices
@@ -160,7 +168,7 @@ def _written_by_spark(
     types: tuple[Types, Types],
     spark: SparkSession,
     progress: Progress,
-    output: Output | SparkUri,
+    output: SparkOutput,
     why: str,
 ) -> _Written:
     plan = _spark_join(request, inputs, types, spark, progress)

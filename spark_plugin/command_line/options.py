@@ -19,7 +19,20 @@ Right = Annotated[str, typer.Argument(metavar="RIGHT", help="The other events.")
 
 Output = Annotated[
     str,
-    _data("-o", "--output", metavar="OUT", help="Parquet: a folder (Spark) or a file (local)."),
+    _data(
+        "-o",
+        "--output",
+        metavar="OUT",
+        help="Parquet, a file, or on Spark a folder; or a file of CSV or Arrow IPC, if its name ends so;"
+        " or [cyan]-[/cyan] for standard output.",
+    ),
+]
+OutputFormat = Annotated[
+    str | None,
+    _data(
+        metavar="parquet|csv|arrow",
+        help="What OUT is, where its name does not say. Default: Parquet; CSV on standard output.",
+    ),
 ]
 Overwrite = Annotated[bool, _data("--overwrite", help="Replace OUT, once the new one stands.")]
 FileFormat = Annotated[
@@ -30,6 +43,44 @@ FileFormat = Annotated[
         metavar="parquet|csv|arrow",
         help="What the inputs are, where their names do not say.",
     ),
+]
+_csv = partial(typer.Option, rich_help_panel="CSV")
+CsvDelimiter = Annotated[
+    str | None,
+    _csv(
+        metavar="CHARACTER",
+        help="Between cells: ; or tab, and so on. Default: a comma; of .tsv a tab.",
+    ),
+]
+CsvQuote = Annotated[
+    str | None,
+    _csv(metavar="CHARACTER", help='Around cells that hold the delimiter. Default: "; or none.'),
+]
+CsvDecimal = Annotated[
+    str | None, _csv(metavar="CHARACTER", help="Before decimals. Default: a point.")
+]
+CsvNull = Annotated[
+    list[str] | None,
+    _csv(
+        metavar="TEXT", help="A cell that means nothing, such as NA, as empty cells do; repeatable."
+    ),
+]
+CsvType = Annotated[
+    list[str] | None,
+    _csv(
+        metavar="COLUMN=TYPE",
+        help="What a column holds: text, integer, float, boolean, date, timestamp (with offsets) or"
+        " timestamp_ntz (without); repeatable. Default: from the cells, and numbers that do not print as"
+        " they were written, such as 007, are text.",
+    ),
+]
+CsvNames = Annotated[
+    list[str] | None,
+    _csv(metavar="A,B,…", help="The columns' names, of files without a header."),
+]
+CsvSkip = Annotated[int, _csv(metavar="LINES", help="How many lines stand above the header.")]
+CsvEncoding = Annotated[
+    str | None, _csv(metavar="NAME", help="Such as latin-1, cp1252 or utf-16. Default: utf-8.")
 ]
 LeftTime = Annotated[
     str,
@@ -165,9 +216,11 @@ Shifts = Annotated[
 Engine = Annotated[
     str,
     _running(
-        metavar="spark|local",
-        help="On Spark, or in this process, without Java; there inputs must fit its memory, unless they"
-        " are Parquet files in time order.",
+        metavar="auto|spark|local",
+        help="[cyan]local[/cyan]: in this process, without Java; inputs must fit its memory, unless"
+        " they are Parquet files in time order. [cyan]spark[/cyan]: on Spark. [cyan]auto[/cyan]:"
+        " in this process, if the inputs would take no more than half of the memory that is free,"
+        " and no option is of Spark.",
     ),
 ]
 Way = Annotated[

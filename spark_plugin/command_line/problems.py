@@ -16,6 +16,17 @@ from spark_plugin.worker.reports.wording import for_command_line
 DEBUG_VARIABLE = "COINCIDE_DEBUG"
 
 
+_CURES = {
+    "unexpected extra argument": "--within takes two bounds, LO HI, and a glob stands in quotes, such as"
+    " 'events/*.parquet'",
+    "Missing option '-o'": "say where to write, such as -o out.parquet, or -o - for standard output",
+    "Missing argument 'RIGHT'": "a join takes two inputs, LEFT and RIGHT, such as a.parquet b.parquet",
+    "valid number": "write it as 0.9",
+    "valid integer": "write it as 8",
+}
+"""What to add to what the argument parser says, by a part of it."""
+
+
 class Problem(CoincideError):
     """A file or an argument that the command cannot work with."""
 
@@ -39,7 +50,7 @@ def explain(error: BaseException) -> tuple[int, str]:
     if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":
         return INTERRUPTED, "interrupted; no output was left"
     if hasattr(error, "format_message"):  # the argument parser's own errors
-        return BAD_USE, str(error.format_message())
+        return BAD_USE, _with_cure(str(error.format_message()))
     if isinstance(error, CoincideError):
         return BAD_USE, str(error)
     if isinstance(error, PermissionError):
@@ -50,6 +61,12 @@ def explain(error: BaseException) -> tuple[int, str]:
     if isinstance(error, OSError) and error.strerror:
         return OUR_FAILURE, f"{error.strerror}: {error.filename or 'an input or the output'}"
     return OUR_FAILURE, f"{type(error).__name__}: {first_line(error)}"
+
+
+def _with_cure(said: str) -> str:
+    """What the argument parser says, and what to do about it."""
+    cure = next((cure for sign, cure in _CURES.items() if sign in said), "")
+    return f"{said.rstrip('.')}; {cure}" if cure else said
 
 
 def wants_debug(arguments: list[str]) -> bool:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from coincide.options import CorrelateOptions, check_choice
 from coincide.units import Tick
+from spark_plugin.command_line.csv_files import check_said
+from spark_plugin.command_line.csv_rules import PLAIN, CsvRules, csv_rules
 from spark_plugin.command_line.inputs import FORMATS, Source, find_source
+from spark_plugin.command_line.output_formats import format_of_output
 from spark_plugin.command_line.problems import Problem
 from spark_plugin.worker.files.credentials import Redactor
 from spark_plugin.worker.words import UNSET
+
+ENGINES = ("auto", "spark", "local")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,25 +31,38 @@ class Request(ABC):
         A path or URI.
     overwrite : bool
     file_format : str or None
-    engine : {"spark", "local"}
+    engine : {"auto", "spark", "local"}
     master : str or None
     conf : dict of str to str
         Spark settings.
     debug : bool
+    engine_why : str
+        Why it is this one, where nobody asked for it.
+    csv : CsvRules
+        How inputs of CSV are written.
+    output_format : {"parquet", "csv", "arrow"}
     """
 
     output: str
     overwrite: bool = False
     file_format: str | None = None
-    engine: str = "spark"
+    engine: str = "auto"
     master: str | None = None
     conf: dict[str, str] = field(default_factory=dict)
     debug: bool = False
+    engine_why: str = ""
+    csv: CsvRules = PLAIN
+    output_format: str = "parquet"
 
     @property
     @abstractmethod
     def inputs(self) -> dict[str, str]:
         """Paths, globs or URIs, by what messages call the input."""
+
+    @property
+    def read_columns(self) -> Sequence[Collection[str] | None] | None:
+        """What is read of each input; None: all columns, or of all inputs all of them."""
+        return None
 
     def sources(self) -> list[Source]:
         """The inputs, looked up.
@@ -52,9 +70,14 @@ class Request(ABC):
         Raises
         ------
         Problem, DataError
-            If nothing is there, or a format cannot be told.
+            If nothing is there, a format cannot be told, or what is said of CSV is of no input.
         """
-        return [find_source(side, text, self.file_format) for side, text in self.inputs.items()]
+        found = [
+            find_source(side, text, self.file_format, self.csv)
+            for side, text in self.inputs.items()
+        ]
+        check_said(self.csv, found)
+        return found
 
     @cached_property
     def hide(self) -> Redactor:
@@ -71,6 +94,10 @@ class EventRequest(Request):
     @abstractmethod
     def columns(self) -> tuple[list[str], list[str]]:
         """The columns that are needed, of both sides."""
+
+    @property
+    def read_columns(self) -> Sequence[Collection[str] | None]:  # noqa: D102
+        return self.columns
 
     @property
     @abstractmethod
@@ -112,23 +139,44 @@ def checked(words: Mapping[str, Any], spark_only: Mapping[str, Any]) -> dict[str
     CoincideError
         If an option makes no sense.
     """
-    check_choice("--engine", words["engine"], ("spark", "local"))
+    check_choice("--engine", words["engine"], ENGINES)
     if words["file_format"] is not None:
         check_choice("--format", words["file_format"], tuple(FORMATS))
-    _check_spark_only(
+    engine, why = _engine(
         words["engine"], {"--master": words["master"], "--conf": words["conf"], **spark_only}
     )
     if words["master"] is not None and not words["master"].strip():
         raise Problem(f"--master is empty; {UNSET}")
-    plain = ("output", "overwrite", "file_format", "engine", "master", "debug")
-    return {**{name: words[name] for name in plain}, "conf": _settings(words["conf"])}
+    plain = ("output", "overwrite", "file_format", "master", "debug")
+    return {
+        **{name: words[name] for name in plain},
+        "engine": engine,
+        "engine_why": why,
+        "conf": _settings(words["conf"]),
+        "csv": csv_rules(words),
+        "output_format": _written(words),
+    }
 
 
-def _check_spark_only(engine: str, options: Mapping[str, Any]) -> None:
+def _written(words: Mapping[str, Any]) -> str:
+    found = format_of_output(words["output"], words.get("output_format"))
+    if found == "csv" and words.get("emit") == "lists":
+        raise Problem(
+            "--emit lists makes arrays, which CSV cannot hold; end -o in .parquet or .arrow, or say"
+            " --emit pairs"
+        )
+    return found
+
+
+def _engine(engine: str, options: Mapping[str, Any]) -> tuple[str, str]:
+    """The engine, and why it is this one: Spark where an option of Spark's is given."""
     given = [option for option, value in options.items() if value]
+    if engine == "auto" and given:
+        return "spark", f"for {' and '.join(given)}"
     if engine == "local" and given:
         verb, them = ("means", "it") if len(given) == 1 else ("mean", "them")
         raise Problem(f"{' and '.join(given)} {verb} nothing with --engine local; leave {them} out")
+    return engine, ""
 
 
 def _settings(words: Sequence[str] | None) -> dict[str, str]:

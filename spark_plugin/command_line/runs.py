@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from spark_plugin.command_line.interruption import raise_if_interrupted
+from spark_plugin.command_line.outputs import LocalOutput
 from spark_plugin.command_line.progress import Progress
 from spark_plugin.command_line.requests import Request
 from spark_plugin.command_line.spark_session import session
 from spark_plugin.command_line.summary import Finished
-from spark_plugin.worker.files.outputs import Output
-from spark_plugin.worker.files.parquet_rows import ParquetRows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 def written(
     batches: Iterable[pa.RecordBatch],
     schema: pa.Schema,
-    output: Output,
+    output: LocalOutput,
     say: Callable[[int], None],
 ) -> int:
     """Write batches to the file that becomes the output, and tell how many rows they had.
@@ -33,11 +32,11 @@ def written(
     ----------
     batches : iterable of pa.RecordBatch
     schema : pa.Schema
-    output : Output
+    output : OneFile or StandardOutput
     say : function of int
         Told after each batch how many rows are written.
     """
-    with ParquetRows(output.filesystem, output.aside, schema) as groups:
+    with output.rows_writer(schema) as groups:
         for batch in batches:
             raise_if_interrupted()
             groups.write(batch)
@@ -82,4 +81,6 @@ def finished(
     """
     values, about = counted or ({}, [(what, "not counted")])
     output = request.hide(request.output)
-    return Finished(values, about, rows, seconds, output, request.engine, start_seconds)
+    return Finished(
+        values, about, rows, seconds, output, request.engine, start_seconds, request.engine_why
+    )

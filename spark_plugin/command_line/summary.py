@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Protocol
+from typing import Protocol, TextIO
 
 from coincide.sides import SIDES
 from spark_plugin.worker.arrow.counts import SideCounts
@@ -34,12 +34,15 @@ class Summary:
     engine : str
     start_seconds : float or None
         Starting Spark.
+    engine_why : str
+        Why it was this engine, where nobody asked for it.
     """
 
     join: JoinSummary
     output: str
     engine: str
     start_seconds: float | None = None
+    engine_why: str = ""
 
     def as_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
@@ -47,6 +50,7 @@ class Summary:
         values = {
             "output": self.output,
             "engine": self.engine,
+            "engine_why": self.engine_why or None,
             **{name: _plain(counts) for name, counts in _sides(join)},
             **({} if join.counters is None else asdict(join.counters)),
             "rows": join.rows,
@@ -83,6 +87,8 @@ class Finished:
     output, engine : str
     start_seconds : float or None
         Starting Spark.
+    engine_why : str
+        Why it was this engine, where nobody asked for it.
     """
 
     values: dict[str, object]
@@ -92,13 +98,15 @@ class Finished:
     output: str
     engine: str
     start_seconds: float | None = None
+    engine_why: str = ""
 
     def as_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
         start = None if self.start_seconds is None else round(self.start_seconds, 3)
         values = {
-            "output": self.output, "engine": self.engine, **self.values, "rows": self.rows,
-            "seconds": round(self.seconds, 3), "start_seconds": start,
+            "output": self.output, "engine": self.engine, "engine_why": self.engine_why or None,
+            **self.values, "rows": self.rows, "seconds": round(self.seconds, 3),
+            "start_seconds": start,
         }  # fmt: skip
         return {name: value for name, value in values.items() if value is not None}
 
@@ -107,7 +115,8 @@ class Finished:
         rows = [] if self.rows is None else [("rows", f"{self.rows:,}")]
         about = [(name, for_command_line(words)) for name, words in self.about]
         seconds = seconds_words(self.seconds, self.start_seconds)
-        return [*about, *rows, ("seconds", seconds), ("output", self.output)]
+        engine = engine_lines(self.engine, self.engine_why)
+        return [*about, *rows, *engine, ("seconds", seconds), ("output", self.output)]
 
 
 def _plain(counts: SideCounts | None) -> dict[str, object] | None:
@@ -117,15 +126,15 @@ def _plain(counts: SideCounts | None) -> dict[str, object] | None:
     return {name: value for name, value in asdict(counts).items() if value or name != "rounded"}
 
 
-def print_summary(summary: Told, as_json: bool) -> None:
-    """Print a summary to stdout: aligned lines, or one JSON object."""
+def print_summary(summary: Told, as_json: bool, to: TextIO | None = None) -> None:
+    """Print a summary, to stdout if nothing else is said: aligned lines, or one JSON object."""
     if as_json:
-        print(without_credentials(json.dumps(summary.as_dict())))
+        print(without_credentials(json.dumps(summary.as_dict())), file=to)
         return
     lines = summary.lines()
     width = max(len(name) for name, _ in lines)
     for name, value in lines:
-        print(f"{name:<{width}}  {without_credentials(value)}")
+        print(f"{name:<{width}}  {without_credentials(value)}", file=to)
 
 
 def _lines(summary: Summary) -> list[tuple[str, str]]:
@@ -154,10 +163,16 @@ def _lines(summary: Summary) -> list[tuple[str, str]]:
     if join.way:
         lines.append(("way", f"{join.way}: {join.why}"))
     lines += [
+        *engine_lines(summary.engine, summary.engine_why),
         ("seconds", seconds_words(join.seconds or 0.0, summary.start_seconds)),
         ("output", summary.output),
     ]
     return lines
+
+
+def engine_lines(engine: str, why: str) -> list[tuple[str, str]]:
+    """The engine, where it was chosen."""
+    return [("engine", f"{engine}: {why}")] if why else []
 
 
 def seconds_words(seconds: float, start_seconds: float | None) -> str:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from coincide.errors import ConditionError
 from coincide.options import CorrelateOptions
 from spark_plugin.command_line.arrow_inputs import ArrowInput
+from spark_plugin.command_line.engines import settled
 from spark_plugin.command_line.input_checks import (
     check_complete,
     check_for_spark,
@@ -57,6 +58,10 @@ class TransitionRequest(Request):
     def inputs(self) -> dict[str, str]:  # noqa: D102
         return {SIDE: self.events}
 
+    @property
+    def read_columns(self) -> list[list[str]]:  # noqa: D102
+        return [self.arguments.columns]
+
 
 def transition_request(**words: Any) -> TransitionRequest:
     """Check what was typed and make a request of it. Keywords are the options of `coincide transitions`.
@@ -98,7 +103,8 @@ def run_transitions(request: TransitionRequest) -> Finished:
     CoincideError
         For bad usage or bad data; no output is left then, nor after any other failure.
     """
-    (source,) = request.sources()
+    (source,) = sources = request.sources()
+    request = settled(request, sources)
     options = request.arguments.options
     fine = request.engine == "local" and "ns" in (options.unit, options.tick)
     given = ArrowInput(source, fine, request.arguments.clocks)
@@ -109,7 +115,7 @@ def run_transitions(request: TransitionRequest) -> Finished:
 
 def _run_local(request: TransitionRequest, given: ArrowInput, progress: Progress) -> Finished:
     columns, types = request.arguments.columns, _types(request)
-    with local_output(request.output, request.overwrite, [given.source]) as output:
+    with local_output(request, [given.source]) as output:
         started = time.perf_counter()
         check_complete(given, columns)
         check_zones(given, columns)
@@ -134,7 +140,7 @@ def _run_spark(request: TransitionRequest, given: ArrowInput, progress: Progress
     from spark_plugin.dataframes.transitions.plan import plan_transitions
 
     columns, types = request.arguments.columns, _types(request)
-    with spark_output(request.output, request.overwrite, [given.source]) as output:
+    with spark_output(request, [given.source]) as output:
         check_for_spark(given, columns)
         if _tells_types(given.source, columns):
             _check(given.typed(columns, types), request)

@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from spark_plugin.worker.reports.reports import JoinSummary
 
 _TO_SPARK = (
-    "spark.createDataFrame(...) makes one of a pandas or an Arrow table, spark.read of files"
+    "spark.createDataFrame(...) makes one of a table; correlate_tables takes tables as they are"
 )
-_TO_ARROW = ".collect() makes one of a Polars LazyFrame, .toArrow() of a Spark DataFrame"
+_TO_ARROW = (
+    ".collect() makes one of a LazyFrame, .toArrow() of a Spark DataFrame, pyarrow.table of a dict"
+)
 
 
 def correlate(

@@ -8,14 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation
 
 from coincide.options import CorrelateOptions, SideName
 from coincide.results import JoinCounters
 from coincide.sides import SIDES
 from spark_plugin.cluster.accelerator import is_accelerated
+from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.events import EventFrame
@@ -127,7 +126,7 @@ class Correlation:
     def _no_pairs(self) -> NoPairs | None:
         try:
             return self.evidence.no_pairs()
-        except (PySparkException, Py4JError) as error:  # the join itself has been done
+        except SPARK_ERRORS as error:  # the join itself has been done
             _log.warning("nothing was found, and cannot be looked at again to say why: %s", error)
             return None
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from coincide.condition import TimingCondition
-from coincide.errors import ConditionError, SchemaError
+from coincide.errors import ConditionError, SchemaError, found_instead
 from coincide.options import Backend, CorrelateOptions, Emit, How, check_choice
 from coincide.sides import SIDES
 from coincide.units import Tick
@@ -55,8 +55,8 @@ class JoinArguments:
     def __post_init__(self) -> None:
         if not isinstance(self.condition, TimingCondition):
             raise SchemaError(
-                "condition must be a TimingCondition(predicate, confidence); found"
-                f" {self.condition!r}"
+                "condition, the third argument, must be a TimingCondition(predicate, confidence), such as"
+                f" TimingCondition(within('0s', '3s'), 0.9); found {found_instead(self.condition)}"
             )
         check_choice("how", self.how, ("inner", "left", "semi", "anti"))
         check_choice("emit", self.emit, ("pairs", "lists", "counts", "best"))

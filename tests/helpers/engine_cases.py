@@ -34,8 +34,16 @@ def assert_same(spark, path: Path) -> None:
 
 
 def join_words(tmp_path: Path, left: Path, right: Path | None = None, *more: str) -> list[str]:
-    words = ["join", str(left), str(right or left), "-o", str(tmp_path / "out"), *more]
-    return [*words, "--mutual-deadline", "1us", "--confidence", "1"]
+    words = [
+        "join",
+        str(left),
+        str(right or left),
+        "-o",
+        str(tmp_path / "out"),
+        "--engine",
+        "spark",
+    ]
+    return [*words, *more, "--mutual-deadline", "1us", "--confidence", "1"]
 
 
 def refusal(capsys: pytest.CaptureFixture[str], words: list[str]) -> str:

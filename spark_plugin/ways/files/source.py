@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,28 +12,26 @@ from functools import cached_property, wraps
 from typing import Any, TypeVar
 
 import pyarrow as pa
-from pyarrow import fs
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from coincide.errors import CoincideError, ConditionError, DataError, brief
+from coincide.errors import CoincideError, ConditionError, brief
 from coincide.sides import SIDES
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.dataframes.arrow_types import arrow_schema
+from spark_plugin.ways.files.other_inputs import told_of_other_inputs
 from spark_plugin.ways.files.planning import plan_files
 from spark_plugin.ways.files.wire import spark_type
 from spark_plugin.ways.files.worker.slice_join import DirectJoin, join_slice, read_slice
 from spark_plugin.worker.arrow.wide_columns import narrow_type
 from spark_plugin.worker.backends.devices import release_gpu
 from spark_plugin.worker.files.credentials import Redactor
-from spark_plugin.worker.files.finding import PARQUET_ENDINGS, find_files
 from spark_plugin.worker.reports.wording import for_sql
 from spark_plugin.worker.words import names, worded_join
 
 _log = logging.getLogger(__name__)
 R = TypeVar("R")
-_PARQUET_MAGIC = b"PAR1"
 _FLAG = re.compile(r"--([a-z][a-z-]*)")
 _OWN = ("left", "right", "parallelism")
 _TEXTS = (
@@ -84,9 +83,19 @@ def _in_few_words(method: Callable[..., R]) -> Callable[..., R]:
         try:
             return method(*given, **named)
         except CoincideError as error:
+            _hide_trace()
             raise type(error)(for_sql(str(error))) from None
 
     return brief
+
+
+def _hide_trace() -> None:
+    """Let Spark tell an error by its words alone, as its own setting would have it.
+
+    In its workers only: one in which something failed ends, and its environment with it.
+    """
+    if "SPARK_BUFFER_SIZE" in os.environ:
+        os.environ["SPARK_HIDE_TRACEBACK"] = "1"
 
 
 class CoincideSource(DataSource):
@@ -140,6 +149,7 @@ class CoincideReader(DataSourceReader):
             for batch in join_slice(join, read_slice(join, partition.value)):
                 yield batch.cast(wanted)
         except CoincideError as error:
+            _hide_trace()
             raise type(error)(for_sql(str(error))) from None
         finally:
             release_gpu()
@@ -166,7 +176,7 @@ def _planned(options: dict[str, str]) -> DirectJoin:
             arguments = worded_join(_words(given))
         parallelism = _number("parallelism", given, int) or 8
         left, right = (names(f"the option {side}", [given[side]]) for side in SIDES)
-        with _told_of_other_formats(left, right):
+        with told_of_other_inputs(left, right):
             join = plan_files(left, right, arguments, parallelism=parallelism)
     if join.tables.invalid == "drop":
         _log.warning(
@@ -220,42 +230,6 @@ def _hidden(given: dict[str, str]) -> Iterator[None]:
         yield
     except CoincideError as error:
         raise type(error)(hide(str(error))) from None
-
-
-@contextmanager
-def _told_of_other_formats(left: list[str], right: list[str]) -> Iterator[None]:
-    """A file that never was Parquet is not corrupt: say what takes it."""
-    try:
-        yield
-    except DataError as error:
-        for side, given in zip(SIDES, (left, right), strict=True):
-            if (path := _no_parquet(side, given, str(error))) is not None:
-                raise DataError(
-                    f"{side}: {path} is no Parquet, which is all that the data source takes; make it"
-                    " Parquet, or use coincide join, which takes CSV and Arrow IPC too"
-                ) from None
-        raise
-
-
-def _no_parquet(side: str, given: list[str], told: str) -> str | None:
-    """The file that could not be read, if it does not even look like Parquet."""
-    begin = f"{side}: cannot read "
-    if not told.startswith(begin):
-        return None
-    files = find_files(side, given)
-    failed = (path for path in files.paths if told.startswith(f"{begin}{path} as Parquet"))
-    return next((path for path in failed if not _is_parquet(files.filesystem, path)), None)
-
-
-def _is_parquet(filesystem: fs.FileSystem, path: str) -> bool:
-    """By its name, or else by its first bytes."""
-    if path.lower().endswith(PARQUET_ENDINGS):
-        return True
-    try:
-        with filesystem.open_input_file(path) as file:
-            return bytes(file.read(len(_PARQUET_MAGIC))) == _PARQUET_MAGIC
-    except (pa.ArrowException, OSError):
-        return True
 
 
 def _number(name: str, given: dict[str, str], kind: type[int] | type[float]) -> Any:

@@ -12,6 +12,12 @@ from spark_plugin.worker.arrow.time_columns import (
     TimeColumn,
 )
 
+_TIMES = ("min_time", "max_time", "time")
+_ARGUMENTS = {
+    **{"query_id": "query", "stream_id": "stream", "event": "event", "value": "values"},
+    **dict.fromkeys(_TIMES, "time"),
+}
+"""Of operators that join no two sides: the arguments whose default a column's name is."""
 _TEXTS = {pa.string(), pa.large_string()}
 
 
@@ -50,9 +56,18 @@ def check_name(side: str, name: str, names: Sequence[str]) -> None:
     if found == 0:
         # Quoted, so that blanks show, and headers that were split at the wrong character.
         has = ", ".join(map(repr, names)) or "none"
-        raise SchemaError(f"{side} has no column {name!r}; it has {has}")
+        raise SchemaError(f"{side} has no column {name!r}; it has {has}{_hint(side, name)}")
     if found > 1:
         raise SchemaError(f"{side} has {found} columns called {name!r}; rename all but one")
+
+
+def _hint(side: str, name: str) -> str:
+    """Which argument names another column than the one that is looked for if nothing is said."""
+    if side in ("left", "right", "cause", "effect"):
+        own = {"id": f"{side}_columns", **dict.fromkeys(_TIMES, f"{side}_time")}
+    else:
+        own = _ARGUMENTS
+    return f". Name another one with {own[name]}" if name in own else ""
 
 
 def arrow_time_column(side: str, name: str, kind: pa.DataType) -> TimeColumn:
@@ -72,7 +87,7 @@ def arrow_time_column(side: str, name: str, kind: pa.DataType) -> TimeColumn:
         return TimeColumn(side, name, "float", is_single=pa.types.is_float32(kind))
     raise SchemaError(
         f"{side}.{name} is {kind}; a time column must be a timestamp, an integer or a float. Cast it"
-        " where the data are written, or with pyarrow.compute (strptime for texts)"
+        " where the data are written, or with pandas.to_datetime or pyarrow.compute (strptime) for texts"
     )
 
 

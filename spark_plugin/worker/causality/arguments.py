@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coincide.cause_and_effect.condition import CausalityCondition
-from coincide.errors import ConditionError, SchemaError
+from coincide.errors import ConditionError, SchemaError, found_instead
 from coincide.options import Backend, CorrelateOptions, Emit, How, check_choice
 from coincide.units import Duration
 from spark_plugin.worker.arguments import check_names, names_of
@@ -225,7 +225,8 @@ def check_condition(condition: object) -> None:
     """Refuse what is no causality condition."""
     if not isinstance(condition, CausalityCondition):
         raise SchemaError(
-            f"condition must be a CausalityCondition(predicates, space); found {condition!r}"
+            "condition must be a CausalityCondition(predicates, space), such as"
+            f" CausalityCondition([Temporal(0, '5s')]); found {found_instead(condition)}"
         )
 
 

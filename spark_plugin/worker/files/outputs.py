@@ -72,12 +72,22 @@ class Output(Publication):
     @property
     def uri(self) -> str:
         """`aside` as Spark names it."""
+        return self.uri_of(self.aside)
+
+    def uri_of(self, path: str) -> str:
+        """A path of this run as Spark names it.
+
+        Raises
+        ------
+        DataError
+            If the output's URI holds what Spark would not understand.
+        """
         if is_local(self.filesystem):
-            return f"file://{self.aside}"
+            return f"file://{path}"
         if holds_settings(self._given):
             raise DataError(f"{self.name} {NOT_FOR_SPARK}")
         parent = self._given.rstrip("/").rpartition("/")[0]
-        return "/".join([parent, *PurePosixPath(self.aside).parts[-2:]])
+        return "/".join([parent, *PurePosixPath(path).parts[-2:]])
 
     def _check_parent(self, filesystem: fs.FileSystem, path: str) -> None:
         real = _real(filesystem, path)

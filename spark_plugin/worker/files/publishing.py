@@ -102,6 +102,10 @@ class Publication:
         """Where to write the file, or the files."""
         return f"{self._run}/new"
 
+    def beside(self, name: str) -> str:
+        """A further place to write, which goes when the run ends."""
+        return f"{self._run}/{name}"
+
     def results(self) -> list[fs.FileInfo]:
         """The file that is aside, or the Parquet files."""
         if not self._is_folder:

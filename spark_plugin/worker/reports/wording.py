@@ -17,7 +17,12 @@ _ARGUMENT = re.compile(
 
 def for_command_line(text: str) -> str:
     """A message with arguments as options of the command line: ``--unit us``, ``--probability``."""
+    text = re.sub(r"another one with (\w+)", _named, text)
     return _ARGUMENT.sub(lambda m: f"--{m[1].replace('_', '-')}{_given(m)}{_rest(m)}", text)
+
+
+def _named(match: re.Match[str]) -> str:
+    return f"another one with --{match[1].replace('_', '-')}"
 
 
 def for_sql(text: str) -> str:

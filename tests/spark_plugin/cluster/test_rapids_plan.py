@@ -171,6 +171,7 @@ def run(folder: str) -> None:
     events_file = f"{folder}/events.parquet"
     arguments = [
         "join", events_file, events_file, "-o", f"{folder}/pairs.parquet", "--unit", "us",
+        "--engine", "spark",
         "--within", "-40us", "60us", "--confidence", "0.5", "--left-time", "low,high",
         "--right-time", "low,high",
     ]  # fmt: skip

@@ -154,7 +154,9 @@ class Client:
         from spark_plugin.command_line import run
 
         out = str(self.folder / "command")
-        code = run(["join", *self.files, "-o", out, *WINDOW, "--way", "exchange"])
+        code = run(
+            ["join", *self.files, "-o", out, *WINDOW, "--way", "exchange", "--engine", "spark"]
+        )
         return code, rows_of(pq.read_table(out))
 
     def a_side_by_itself(self) -> Any:
@@ -244,7 +246,10 @@ REFUSALS = {
 
 def main(url: str, folder: str) -> None:
     client = Client(url, Path(folder))
-    print("answers", json.dumps(client.run()))
+    found = client.run()
+    found["client"] = str(pyspark.__file__)
+    found["py4j"] = "py4j" in sys.modules
+    print("answers", json.dumps(found))
     client.spark.stop()
 
 
@@ -319,10 +324,28 @@ def environment_of(java_home: str) -> dict[str, str]:
     return {**os.environ, **ours}
 
 
-@pytest.fixture(scope="module")
-def answered(java_home: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def thin_client(folder: Path) -> str:
+    """A folder with pyspark-client, which has no JVM and no Py4J, for the beginning of the path."""
+    thin = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder)]
+    done = subprocess.run(
+        [*thin, f"pyspark-client=={pyspark.__version__}"],
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        pytest.skip(f"pyspark-client cannot be installed: {done.stderr.strip()[-200:]}")
+    (folder / "py4j.py").write_text("raise ModuleNotFoundError('py4j', name='py4j')\n")
+    return str(folder)
+
+
+@pytest.fixture(scope="module", params=["pyspark", "pyspark-client"])
+def answered(
+    java_home: str, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> dict[str, Any]:
     """What the client has found."""
     folder = tmp_path_factory.mktemp("connect")
+    path = [str(ROOT)]
+    if request.param == "pyspark-client":
+        path.insert(0, thin_client(folder / "thin"))
     for name, table in zip(("left", "right"), SIDES, strict=True):
         pq.write_table(table, folder / f"{name}.parquet", row_group_size=100)
     code = "import sys; from tests.spark_plugin.cluster.test_spark_connect import main; main(*sys.argv[1:])"
@@ -330,12 +353,19 @@ def answered(java_home: str, tmp_path_factory: pytest.TempPathFactory) -> dict[s
         done = subprocess.run(
             [sys.executable, "-c", code, url, str(folder)],
             # No Java: nothing of the client may need one.
-            env={**environment_of(""), "PYSPARK_PYTHON": "no-such-python"},
+            env={
+                **environment_of(""),
+                "PYSPARK_PYTHON": "no-such-python",
+                "PYTHONPATH": os.pathsep.join(path),
+            },
             cwd=folder, capture_output=True, text=True, timeout=400, check=False,
         )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     (line,) = (line for line in done.stdout.splitlines() if line.startswith("answers "))
-    return json.loads(line.removeprefix("answers "))
+    found = json.loads(line.removeprefix("answers "))
+    is_thin = request.param == "pyspark-client"
+    assert ("thin" in found.pop("client"), found.pop("py4j")) == (is_thin, not is_thin)
+    return found
 
 
 def expected(**arguments: Any) -> list[str]:

@@ -147,7 +147,7 @@ def test_a_session_takes_the_python_of_its_settings(monkeypatch):
 def test_the_command_says_so_in_one_line(work, bare, java_home):
     done = subprocess.run(
         [sys.executable, "-m", "spark_plugin.command_line", "join", str(work.left), str(work.right),
-         "-o", str(work.folder / "out"), *WINDOW],
+         "-o", str(work.folder / "out"), "--engine", "spark", *WINDOW],
         env={**os.environ, VARIABLE: bare, "JAVA_HOME": java_home, "PYTHONPATH": str(ROOT)},
         capture_output=True, text=True, timeout=200, check=False,
     )  # fmt: skip

@@ -150,7 +150,7 @@ MANY_DIGITS = "9" * 5000
         ([*WINDOW, "--confidence", "half"], "--confidence"),
         ([*WINDOW, "--how", "outer"], "how must be one of inner, left, semi, anti; found 'outer'"),
         ([*WINDOW, "--emit", "rows"], "emit must be one of"),
-        ([*WINDOW, "--engine", "dask"], "--engine must be one of spark, local"),
+        ([*WINDOW, "--engine", "dask"], "--engine must be one of auto, spark, local"),
         ([*WINDOW, "--backend", "tpu"], "backend must be one of"),
         ([*WINDOW, "--invalid", "keep"], "invalid must be one of"),
         ([*WINDOW, "--unit", "week"], "unknown unit 'week'"),
@@ -303,15 +303,23 @@ def test_keys_of_unlike_text_types_are_the_same(work):
         ("text.parquet", b"id,min_time,max_time\n1,2,3\n", "as parquet"),
         ("corrupt.arrow", b"ARROW1 this is no Arrow", "as arrow"),
         ("corrupt.ipc", b"nor is this", "as arrow"),
-        ("ragged.csv", b"id,min_time,max_time\n1,2,3\n1,2\n", "as csv"),
-        ("late.csv", b"id,min_time,max_time\n" + b"1,2,3\n" * 4_000_000 + b"1,x,3\n", "as csv"),
+        (
+            "ragged.csv",
+            b"id,min_time,max_time\n1,2,3\n1,2\n",
+            "line 3 has 2 cells where the header has 3",
+        ),
+        (
+            "late.csv",
+            b"id,min_time,max_time\n" + b"1,2,3\n" * 4_000_000 + b"1,x,3\n",
+            "line 4,000,002, column 'min_time': 'x' is no whole",
+        ),
         ("headless.csv", b"1,2,3\n", "left has no column 'min_time'"),
         (
             "semicolons.csv",
             b"id;min_time;max_time\n",
-            "separated by semicolons, and CSV is read with",
+            "say --csv-delimiter ';'",
         ),
-        ("decimals.csv", b"id;min_time;max_time\n1;0,5;1,5\n", "delimiter=';'"),
+        ("decimals.csv", b"id;min_time;max_time\n1;0,5;1,5\n", "separated by semicolons"),
         ("tabs.csv", b"id\tmin_time\tmax_time\n1\t2\t3\n", "separated by tabs"),
         ("bars.csv", b"id|min_time|max_time\n", "separated by bars"),
         ("one.csv", b"number\n1\n", "it has 'number'"),
@@ -420,7 +428,7 @@ def test_columns_that_parquet_cannot_hold(work):
     [
         ("left.parquet", "is the left input"),
         ("nowhere/out.parquet", "does not exist"),
-        ("out.csv", "is Parquet"),
+        ("out.tsv", "end it in .parquet, .csv or .arrow"),
     ],
 )
 def test_impossible_output(work, output, words):

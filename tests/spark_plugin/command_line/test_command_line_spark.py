@@ -172,7 +172,9 @@ def test_spark_drops_invalid_rows(work, command_spark):
 @pytest.mark.spark
 def test_spark_as_a_process_says_nothing_but_the_summary(work):
     words = [str(work.left), str(work.right), "-o", str(work.output), *WINDOW]
-    answer = coincide("join", *words, "--master", "local[1]", TMPDIR=str(work.folder))
+    answer = coincide(
+        "join", *words, "--engine", "spark", "--master", "local[1]", TMPDIR=str(work.folder)
+    )
     assert answer.returncode == 0, answer.stderr
     assert answer.stderr == ""
     assert [line.split()[0] for line in answer.stdout.splitlines()] == [
@@ -220,6 +222,7 @@ def test_spark_without_a_java_that_it_runs_on(work, version):
         java.write_text(f"#!/bin/sh\ncat >&2 <<END\n{answer}END\n")
         java.chmod(0o755)
     words = [str(work.left), str(work.right), "-o", str(work.output), *WINDOW]
+    words += ["--engine", "spark"]
     answer = coincide("join", *words, JAVA_HOME=str(home), COINCIDE_JVM_ROOT=str(work.folder))
     assert answer.returncode == 2
     assert len(answer.stderr.splitlines()) == 1

@@ -136,7 +136,7 @@ def test_finer_than_a_microsecond_is_refused(tmp_path, command_spark, capsys, na
         write_ipc(path, table, stream=False)
     words = ["join", str(path), str(path), "-o", str(tmp_path / "out"), "--left-time", "time"]
     words += ["--right-time", "time", "--mutual-deadline", "1us", "--confidence", "1"]
-    for more in ([], ["--engine", "local"]):
+    for more in (["--engine", "spark"], ["--engine", "local"]):
         assert run([*words, *more]) == 2
         said = capsys.readouterr().err
         assert "finer than 1 us" in said
@@ -171,20 +171,20 @@ def test_arrow_on_spark(tmp_path, command_spark):
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    "content",
+    ("content", "said"),
     [
-        b"id,name\n1,\xff\n",
-        b"id,name\n1,2,3\n",
-        b"id,name\n1\n",
-        b"",
+        (b"id,name\n1,\xff\n", "line 2, column 'name': the text is not UTF-8; say --csv-encoding"),
+        (b"id,name\n1,2,3\n", "line 2 has 3 cells where the header has 2"),
+        (b"id,name\n1\n", "line 2 has 1 cell where the header has 2"),
+        (b"", "left: cannot read .* as csv: Empty CSV file"),
     ],
     ids=["undecodable", "long row", "short row", "empty"],
 )
-def test_csv_that_cannot_be_read_is_refused_by_both_engines(tmp_path, command_spark, content):
+def test_csv_that_cannot_be_read_is_refused_by_both_engines(tmp_path, command_spark, content, said):
     path = tmp_path / "a.csv"
     path.write_bytes(content)
     for one in (read, partial(spark_read, command_spark)):
-        with pytest.raises(Problem, match="left: cannot read"):
+        with pytest.raises(Problem, match=said):
             one(path, ["id", "name"])
 
 
@@ -326,7 +326,7 @@ def test_what_only_spark_takes_is_not_refused(tmp_path, command_spark):
         )
     words = ["join", str(tmp_path / "a.arrow"), str(tmp_path / "b.arrow"), "--by", "key"]
     words += ["-o", str(tmp_path / "out"), "--within", "0", "0", "--confidence", "1"]
-    assert run(words) == 0
+    assert run([*words, "--engine", "spark"]) == 0
     assert ds.dataset(tmp_path / "out").to_table().num_rows == 2
 
 
@@ -346,6 +346,7 @@ def test_arrow_that_spark_cannot_take_over(tmp_path, command_spark, capsys, kind
     path = tmp_path / "a.arrow"
     write_ipc(path, TABLE.append_column("x", pa.nulls(3, kind)), stream=False)
     words = ["join", str(path), str(path), "-o", str(tmp_path / "out"), "--left-columns", "id,x"]
+    words += ["--engine", "spark"]
     said = refusal(capsys, [*words, "--within", "0", "1", "--confidence", "1"])
     assert f"left.x is {kind}, which Spark cannot take over; cast it, or use --engine local" in said
 

@@ -211,10 +211,10 @@ def test_the_command_goes_directly(command_spark: Any, tmp_path: Path, capsys: A
     queries = pa.table({"query_id": pa.array([7], pa.int16()), "lower": [4.0], "upper": [6.0]})
     pq.write_table(queries, tmp_path / "queries.parquet")
     files = [str(tmp_path / f"{name}.parquet") for name in ("readings", "queries")]
-    tables = []
+    tables, spark = [], ["--engine", "spark"]
     for way in ("direct", "exchange"):
         out = tmp_path / way
-        assert run(["borders", *files, "-o", str(out), "--way", way, "--json"]) == 0
+        assert run(["borders", *files, "-o", str(out), "--way", way, "--json", *spark]) == 0
         told = json.loads(capsys.readouterr().out)
         assert told.get("way") == ("direct" if way == "direct" else None)
         assert (told["readings"], told["entered"], told["left"]) == (5, 2, 1)

@@ -1,0 +1,140 @@
+"""What is wrong in a file of CSV: where, and what to do about it."""
+
+from __future__ import annotations
+
+import csv as plain
+import io
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.csv as csv
+
+from spark_plugin.command_line.csv_rules import CsvRules
+from spark_plugin.command_line.problems import Problem
+
+_CELL = re.compile(
+    r"In CSV column #(\d+): Row #(\d+): CSV conversion error to ([^:]+): (.*)", re.DOTALL
+)
+_LINE = re.compile(r"CSV parse error: Row #(\d+): Expected (\d+) columns, got (\d+)", re.DOTALL)
+_QUOTED = re.compile(r"'(.*)'", re.DOTALL)
+_SHOWN = 40
+
+
+class _File(Protocol):
+    """What `CsvFile` is."""
+
+    @property
+    def side(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def open(self) -> Callable[[], pa.NativeFile]: ...
+    @property
+    def rules(self) -> CsvRules: ...
+    @property
+    def fixed(self) -> tuple[str, ...]: ...
+    def names(self) -> list[str]: ...
+
+
+@contextmanager
+def located(file: _File, convert: csv.ConvertOptions) -> Iterator[None]:
+    """Turn what PyArrow says of a file into a `Problem` that names line and column.
+
+    Parameters
+    ----------
+    file : CsvFile
+    convert : csv.ConvertOptions
+        By which it was read: it is read so again, in one thread, which counts lines.
+    """
+    try:
+        yield
+    except pa.ArrowInvalid as error:
+        words = _words(file, convert)
+        if words is None:
+            raise
+        raise Problem(f"{file.side}: {file.path}, {words}") from error
+
+
+def _words(file: _File, convert: csv.ConvertOptions) -> str | None:
+    """Where a file is wrong, and the cure; None if it is otherwise wrong."""
+    rules = file.rules
+    try:
+        with file.open() as stream:
+            csv.read_csv(
+                stream, read_options=rules.read_options(use_threads=False),
+                parse_options=rules.parse_options(), convert_options=convert,
+            )  # fmt: skip
+    except pa.ArrowInvalid as error:
+        said = str(error)
+    else:
+        return None
+    if found := _LINE.match(said):
+        row, expected, got = map(int, found.groups())
+        wanted = f"{expected} columns are named" if rules.names else f"the header has {expected}"
+        cells = f"{got} cell" if got == 1 else f"{got} cells"
+        return (
+            f"line {line_of(file, row):,} has {cells} where {wanted}; mend it, quote cells"
+            " that hold the delimiter, or say --csv-delimiter, --csv-quote"
+        )
+    if found := _CELL.match(said):
+        index, at, kind, why = found.groups()
+        name = file.names()[int(index)]
+        return f"line {line_of(file, int(at)):,}, column {name!r}: {_cure(file, name, kind, why)}"
+    return None
+
+
+def _cure(file: _File, name: str, kind: str, why: str) -> str:
+    if "UTF8" in why:
+        return "the text is not UTF-8; say --csv-encoding, such as latin-1 or cp1252"
+    text = found[1] if (found := _QUOTED.search(why)) else ""
+    shown = repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
+    if "expected a zone offset" in why:
+        return (
+            f"{shown} has no zone offset, and other times here have one; give all of them one, or say"
+            f" --csv-type {name}=timestamp_ntz where none has"
+        )
+    if "expected no zone offset" in why:
+        return (
+            f"{shown} has a zone offset, and other times here have none; give all of them one, or say"
+            f" --csv-type {name}=timestamp where all have"
+        )
+    is_text = f", or --csv-type {name}=text if the column is text"
+    return (
+        f"{shown} is no {_kind(kind)}; mend it, or say --csv-null {text!r} if it stands for nothing"
+        f"{'' if name in file.fixed else is_text}"
+    )
+
+
+def _kind(kind: str) -> str:
+    names = {"int64": "whole number", "double": "number", "bool": "boolean", "date32[day]": "date"}
+    fine = "" if "ns" in kind else " of at most six decimals"
+    return names.get(kind, f"ISO 8601 time{fine}, such as 2024-05-01T08:00:00Z")
+
+
+def line_of(file: _File, row: int) -> int:
+    """The line at which a row begins: quotes may hold line breaks, and empty lines are no rows.
+
+    Parameters
+    ----------
+    file : CsvFile
+    row : int
+        Counted from 1, the header and lines above it with them.
+    """
+    rules = file.rules
+    marks = {"quotechar": rules.quote} if rules.quote else {"quoting": plain.QUOTE_NONE}
+    plain.field_size_limit(1 << 30)
+    with file.open() as stream, io.TextIOWrapper(
+        io.BufferedReader(stream), encoding=rules.encoding, errors="replace", newline=""
+    ) as text:  # fmt: skip
+        for _ in range(rules.skip):
+            text.readline()
+        reader = plain.reader(text, delimiter=rules.delimiter, **marks)
+        before = row - rules.skip - 1
+        next(islice(filter(None, reader), before - 1, before), None) if before else None
+        begun = reader.line_num
+        cells = next(filter(None, reader), [])
+        return rules.skip + max(begun + 1, reader.line_num - "".join(cells).count("\n"))

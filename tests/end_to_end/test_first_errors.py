@@ -1,0 +1,263 @@
+"""What a new user does wrong first, and the one line that says how to mend it: 60 tries.
+
+Each is a call or a command, and the words of its cure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import coincide as c
+from coincide import TimingCondition, correlate_tables, within
+from spark_plugin.command_line import run
+
+LEFT = pa.table(
+    {"id": [1, 2], "t": [0, 10], "min_time": [0, 10], "max_time": [4, 14], "key": ["a", "b"]}
+)
+CONDITION = TimingCondition(within(-5, 5), 0.5)
+SECONDS = TimingCondition(within("-5s", "5s"), 0.5)
+
+
+def with_times(zone: str | None = None) -> pa.Table:
+    return LEFT.set_column(1, "t", LEFT["t"].cast(pa.timestamp("us", zone)))
+
+
+def with_floats() -> pa.Table:
+    return LEFT.set_column(1, "t", pa.array([0.5, 1.5]))
+
+
+def joined(left: Any = LEFT, right: Any = LEFT, condition: Any = CONDITION, **more: Any) -> Any:
+    return correlate_tables(left, right, condition, **more)
+
+
+EXACT = {"left_time": "t", "right_time": "t"}
+
+CALLS: dict[str, tuple[Callable[[], Any], str]] = {
+    "condition first": (lambda: joined(CONDITION, LEFT, LEFT), "condition, the third argument"),
+    "a predicate for a condition": (
+        lambda: joined(condition=within(-5, 5)),
+        r"such as TimingCondition\(within\('0s', '3s'\), 0.9\)",
+    ),
+    "a tuple for a condition": (lambda: joined(condition=(-5, 5)), "must be a TimingCondition"),
+    "percent": (lambda: TimingCondition(within(-5, 5), 90), "90 % is 0.9"),
+    "confidence 0": (lambda: TimingCondition(within(-5, 5), 0), r"must lie in \(0, 1\]"),
+    "confidence as text": (lambda: TimingCondition(within(0, 5), "0.9"), "a number, such as 0.9"),
+    "lo above hi": (lambda: within(5, -5), "Swap the two"),
+    "half a tick": (lambda: within(-0.5, 0.5), r"a string such as '500ms', or a timedelta"),
+    "unknown unit": (lambda: within(0, "5 sekunden"), "use one of ns, us, ms, s, min, h, d"),
+    "a text without a unit": (lambda: within("-5", "5"), "write a number and a unit, such as"),
+    "a negative deadline": (lambda: c.mutual_deadline("-5s"), "Leave out the minus"),
+    "one-sided": (
+        lambda: joined(condition=TimingCondition(c.deadline("5s"), 0.5)),
+        r"Use within\(lo, hi\), for example within\(0, '5s'\)",
+    ),
+    "a time column misspelt": (
+        lambda: joined(left_time="time"),
+        "it has 'id', 't', .*Name another one with left_time",
+    ),
+    "no columns min_time, max_time": (
+        lambda: joined(LEFT.drop_columns(["min_time"])),
+        "no column 'min_time'.*Name another one with left_time",
+    ),
+    "no column id": (
+        lambda: joined(right=LEFT.drop_columns(["id"])),
+        "right has no column 'id'.*Name another one with right_columns",
+    ),
+    "a column to hand out misspelt": (lambda: joined(left_columns=["nam"]), "it has 'id', 't'"),
+    "a key misspelt": (lambda: joined(by="kee"), "no column 'kee'; it has .*'key'"),
+    "a key that is no name": (lambda: joined(by=3), "by must be a column name or a sequence"),
+    "keys of two types": (
+        lambda: joined(right=LEFT.set_column(4, "key", pa.array([1, 2])), by="key"),
+        "cast one so that both are the same",
+    ),
+    "texts as times": (lambda: joined(left_time="key"), "Cast it .*pandas.to_datetime"),
+    "seconds of bare numbers": (
+        lambda: joined(condition=SECONDS),
+        r"Give the unit of the columns, as by options=CorrelateOptions\(unit='us'\)",
+    ),
+    "floats without a unit": (
+        lambda: joined(with_floats(), with_floats(), **EXACT),
+        r"Say what 1.0 means, for example options=CorrelateOptions\(unit='s'\)",
+    ),
+    "instants and wall clocks": (
+        lambda: joined(with_times("UTC"), with_times(), SECONDS, **EXACT),
+        "Say in which zone the clocks of right.t ran, for example",
+    ),
+    "timestamps and numbers": (
+        lambda: joined(with_times(), LEFT, SECONDS, **EXACT),
+        "Make numbers of left.t, for example",
+    ),
+    "min above max": (
+        lambda: joined(left_time=("max_time", "min_time")),
+        r"Mend the data, or leave such rows out with options=CorrelateOptions\(invalid='drop'\)",
+    ),
+    "three time columns": (lambda: joined(left_time=("a", "b", "c")), r"a \(min, max\) pair of"),
+    "emit misspelt": (lambda: joined(emit="pair"), "must be one of pairs, lists, counts, best"),
+    "an outer join": (lambda: joined(how="outer"), "must be one of inner, left, semi, anti"),
+    "an unknown backend": (lambda: joined(backend="cuda"), "must be one of auto, cpu, gpu"),
+    "probabilities of counts": (
+        lambda: joined(emit="counts", probability=True),
+        "leave out probability=True",
+    ),
+    "options as a dict": (lambda: joined(options={"unit": "us"}), "must be CorrelateOptions"),
+    "invalid rows ignored": (lambda: c.CorrelateOptions(invalid="ignore"), "one of raise, drop"),
+    "an array for a table": (lambda: joined(np.zeros(3)), "such as those of pyarrow, pandas"),
+    "a dict for a table": (lambda: joined({"id": [1]}), "pyarrow.table of a dict"),
+    "names of files for tables": (lambda: joined("a.parquet"), "must be a table"),
+    "tables for Spark DataFrames": (
+        lambda: c.correlate(LEFT, LEFT, CONDITION),
+        "correlate_tables takes tables as they are",
+    ),
+    "around nothing": (lambda: c.around("t"), r"such as around\('t', '10ms'\)"),
+    "templates that are none": (
+        lambda: joined(left_time=c.histograms("t", template="key", templates=pa.table({"a": [1]}))),
+        r"expected a row per bucket \(template, lower, upper, mass\)",
+    ),
+    "shifts without a report": (lambda: joined(shifts=("1s",)), r"add report=JoinReport\(\)"),
+    "a distance without places": (
+        lambda: c.causality_tables(LEFT, LEFT, c.CausalityCondition([c.Spatial(5)]), **{
+            "cause_time": "t", "effect_time": "t"}),
+        "name the coordinates in cause_place and effect_place",
+    ),
+}  # fmt: skip
+
+WINDOW = ("--within", "-5", "5", "--confidence", "0.5")
+BOTH = ("join", "left.parquet", "right.parquet", "-o", "out.parquet")
+
+COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
+    "no such command": (("jion",), "Did you mean 'join'"),
+    "one input": (("join", "left.parquet", "-o", "out", *WINDOW), "two inputs, LEFT and RIGHT"),
+    "no output": (BOTH[:3] + WINDOW, "say where to write, such as -o out.parquet"),
+    "no window": (BOTH, "with one of --within LO HI and --mutual-deadline D"),
+    "no confidence": (BOTH + WINDOW[:3], "say how probable a pair must be, with --confidence"),
+    "one bound": ((*BOTH, "--within", "5", "--confidence", "1"), "takes two bounds, LO HI"),
+    "90 %": ((*BOTH, *WINDOW[:3], "--confidence", "90%"), "write it as 0.9"),
+    "an option misspelt": ((*BOTH, *WINDOW, "--bye", "key"), "--by"),
+    "a file that is not there": (("join", "lft.parquet", *BOTH[2:], *WINDOW), "does not exist"),
+    "an empty folder": (("join", "empty", *BOTH[2:], *WINDOW), "the folder empty holds no files"),
+    "a file of unknown kind": (("join", "a.xlsx", *BOTH[2:], *WINDOW), "Say --format"),
+    "CSV called Parquet": (("join", "a.parquet", *BOTH[2:], *WINDOW), "say --format, if it is"),
+    "a bad cell": (
+        ("join", "bad.csv", *BOTH[2:], *WINDOW),
+        "bad.csv, line 3, column 'min_time': 'x' is no number; mend it, or say --csv-null 'x'",
+    ),
+    "semicolons": (("join", "semi.csv", *BOTH[2:], *WINDOW), "say --csv-delimiter ';'"),
+    "a date that is not ISO": (
+        ("join", "dates.csv", *BOTH[2:], *WINDOW),
+        "line 2, column 'min_time': '1/2/2026' is no time; write ISO 8601, such as",
+    ),
+    "the output is there": (
+        ("join", *BOTH[1:3], "-o", "right.csv", *WINDOW),
+        "write elsewhere, or pass --overwrite to replace it",
+    ),
+    "the output is an input": (
+        ("join", *BOTH[1:3], "-o", "left.parquet", "--overwrite", *WINDOW),
+        "is the left input; write elsewhere",
+    ),
+    "a folder that is not there": (
+        ("join", *BOTH[1:3], "-o", "no/out.parquet", *WINDOW),
+        "does not exist; make it first",
+    ),
+    "an output of unknown kind": (
+        ("join", *BOTH[1:3], "-o", "out.json", *WINDOW),
+        "end it in .parquet, .csv or .arrow",
+    ),
+    "a time column misspelt": (
+        (*BOTH, *WINDOW, "--left-time", "time"),
+        "it has 'id', .*Name another one with --left-time",
+    ),
+    "seconds of bare numbers": (
+        (*BOTH, "--within", "0s", "3s", "--confidence", "0.5"),
+        "Give the unit of the columns, as by --unit us",
+    ),
+    "a clock of two columns": (
+        (*BOTH, *WINDOW, "--left-around", "10ms"),
+        "--left-time takes the one column",
+    ),
+    "half of a template": (
+        (*BOTH, *WINDOW, "--left-template", "key"),
+        "--left-templates is missing",
+    ),
+    "Spark's master in one process": (
+        (*BOTH, *WINDOW, "--engine", "local", "--master", "local"),
+        "leave it out",
+    ),
+    "lists in CSV": (
+        ("join", *BOTH[1:3], "-o", "out.csv", "--emit", "lists", *WINDOW),
+        "end -o in .parquet or .arrow",
+    ),
+    "crossings of other columns": (
+        ("borders", *BOTH[1:]),
+        "readings has no column 'stream_id'.*Name another one with --stream",
+    ),
+    "causes of nothing": (("causality", *BOTH[1:]), "with --delta LO HI, --radius R"),
+}
+
+
+@pytest.mark.parametrize("case", CALLS)
+def test_a_call(case: str) -> None:
+    call, cure = CALLS[case]
+    with pytest.raises(c.CoincideError) as refused:
+        call()
+    said = str(refused.value)
+    assert "\n" not in said
+    assert re.search(cure, said), said
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("left", "right"):
+        pq.write_table(LEFT, f"{name}.parquet")
+    header, row = "id,min_time,max_time\n", "1,0,5\n"
+    texts = {
+        "a.xlsx": "", "a.parquet": header, "right.csv": header, "bad.csv": header + row + "2,x,7\n",
+        "semi.csv": (header + row).replace(",", ";"), "dates.csv": header + "1,1/2/2026,1/2/2026\n",
+    }  # fmt: skip
+    for name, text in texts.items():
+        Path(name).write_text(text)
+    Path("empty").mkdir()
+    return tmp_path
+
+
+@pytest.mark.parametrize("case", COMMANDS)
+def test_a_command(place: Path, case: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words, cure = COMMANDS[case]
+    before = sorted(place.iterdir())
+    assert run(list(words)) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    (line,) = said.err.splitlines()
+    assert line.startswith("coincide: ")
+    assert re.search(cure, line), line
+    assert sorted(place.iterdir()) == before
+
+
+@pytest.mark.spark
+def test_spark_dataframes_and_what_they_lack(spark: Any) -> None:
+    frame = spark.createDataFrame(LEFT)
+    tries = {
+        r"\.toArrow\(\) of a Spark DataFrame": lambda: joined(frame, frame),
+        "Name another one with left_time": lambda: c.correlate(
+            frame.drop("min_time"), frame, CONDITION
+        ),
+        "a time column must be a timestamp": lambda: c.correlate(
+            frame, frame, CONDITION, left_time="key"
+        ),
+    }
+    for cure, call in tries.items():
+        with pytest.raises(c.CoincideError, match=cure) as refused:
+            call()
+        assert "\n" not in str(refused.value)
+
+
+def test_they_are_enough() -> None:
+    assert len(CALLS) + len(COMMANDS) + 3 >= 60
