@@ -101,6 +101,14 @@ def explore(
     png: e.Pictures = None,
     overwrite: e.Overwrite = False,
     file_format: o.FileFormat = None,
+    csv_delimiter: o.CsvDelimiter = None,
+    csv_quote: o.CsvQuote = None,
+    csv_decimal: o.CsvDecimal = None,
+    csv_null: o.CsvNull = None,
+    csv_type: o.CsvType = None,
+    csv_names: o.CsvNames = None,
+    csv_skip: o.CsvSkip = 0,
+    csv_encoding: o.CsvEncoding = None,
     left_time: o.LeftTime = "min_time,max_time",
     right_time: o.RightTime = "min_time,max_time",
     left_around: o.LeftAround = None,
@@ -134,7 +142,7 @@ def explore(
     from spark_plugin.command_line.explore import run_explore
     from spark_plugin.command_line.explore_request import explore_request
 
-    _answer(explore_request, run_explore, words)
+    answer(explore_request, run_explore, words)
 
 
 @app.command(help=BORDERS_HELP, epilog=BORDERS_EXAMPLES)
