@@ -103,7 +103,6 @@ class Client:
     """Does each thing that is to work, or is to be refused, on a session of Spark Connect."""
 
     def __init__(self, url: str, folder: Path) -> None:
-
         self.spark, self.folder = local_session(url), folder
         self.frames = [self.spark.createDataFrame(table) for table in SIDES]
         self.files = [str(folder / f"{side}.parquet") for side in ("left", "right")]
