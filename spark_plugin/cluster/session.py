@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shutil
@@ -175,6 +176,11 @@ def local_session(
                 "a client of Spark Connect needs packages that are not here: pip install"
                 f" 'pyspark[connect]' ({str(error).splitlines()[0]})"
             ) from error
+    if importlib.util.find_spec("pyspark.core") is None:
+        raise _backend_error(
+            "pyspark-client is installed here, which has no Spark of its own: say where a server of Spark"
+            " Connect is, as master 'sc://HOST' or in SPARK_REMOTE, or pip install 'pyspark>=4.0.1,<4.3'"
+        )
     if master:
         builder = builder.master(master)
     settings = {**_session_settings(), **conf}

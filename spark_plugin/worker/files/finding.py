@@ -138,7 +138,7 @@ def place_of(what: str, word: str) -> tuple[fs.FileSystem, str]:
     check_encoded(f"{what}:", word)
     try:
         filesystem, path = fs.FileSystem.from_uri(word)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeError) as error:
         hide = Redactor.of([word])
         said = hide(f"{what}: cannot open {shown(word)}: {error}")
         raise DataError(said) from hide.cause(error)

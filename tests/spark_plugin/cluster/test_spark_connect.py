@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import socket
@@ -20,6 +21,7 @@ import pyspark
 import pytest
 
 from coincide import (
+    BackendError,
     CoincideError,
     CorrelateOptions,
     TimingCondition,
@@ -28,6 +30,7 @@ from coincide import (
     transition_tables,
     within,
 )
+from spark_plugin.cluster.session import local_session
 from tests.helpers.border_tables import NAMES, random_queries, random_readings
 from tests.helpers.histogram_tables import by_device, random_templates
 from tests.helpers.histogram_tables import events as histogram_events
@@ -100,8 +103,6 @@ class Client:
     """Does each thing that is to work, or is to be refused, on a session of Spark Connect."""
 
     def __init__(self, url: str, folder: Path) -> None:
-        from spark_plugin.cluster.session import local_session
-
         self.spark, self.folder = local_session(url), folder
         self.frames = [self.spark.createDataFrame(table) for table in SIDES]
         self.files = [str(folder / f"{side}.parquet") for side in ("left", "right")]
@@ -267,6 +268,18 @@ def test_a_client_without_its_packages() -> None:
     *_, last = done.stderr.splitlines()
     assert last.startswith("coincide.errors.BackendError: a client of Spark Connect needs")
     assert "pip install 'pyspark[connect]'" in last
+
+
+def test_a_thin_client_without_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "pyspark.core" else find(name)
+    )
+    monkeypatch.delenv("SPARK_REMOTE", raising=False)
+    with pytest.raises(
+        BackendError, match="say where a server of Spark Connect is, as master 'sc://HOST'"
+    ):
+        local_session()
 
 
 # The server
