@@ -97,6 +97,7 @@ def join(
     invalid: o.Invalid = "raise",
     within: o.WithinBounds = None,
     mutual_deadline: o.MutualDeadline = None,
+    closed: o.Closed = "both",
     confidence: o.Confidence = None,
     by: o.By = None,
     how: o.How = "inner",

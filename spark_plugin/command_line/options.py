@@ -112,6 +112,14 @@ WithinBounds = Annotated[
 MutualDeadline = Annotated[
     str | None, _meaning(metavar="D", help="Short for [cyan]--within -D D[/cyan].")
 ]
+Closed = Annotated[
+    str,
+    _meaning(
+        metavar="both|left|right|neither",
+        help="Which ends belong to the window. Time is whole ticks: an end that does not is moved in by"
+        " one.",
+    ),
+]
 Confidence = Annotated[
     float | None,
     _meaning(

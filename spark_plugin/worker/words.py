@@ -8,7 +8,7 @@ from typing import Any
 from coincide.condition import TimingCondition
 from coincide.errors import ConditionError
 from coincide.options import CorrelateOptions
-from coincide.predicates import Within, mutual_deadline, within
+from coincide.predicates import Closed, Within, mutual_deadline, within
 from coincide.units import Duration
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.clocks import Around, around, resolution
@@ -31,7 +31,7 @@ def worded_join(words: dict[str, Any]) -> JoinArguments:
     CoincideError
         If an option makes no sense.
     """
-    predicate = _predicate(words["within"], words["mutual_deadline"])
+    predicate = _predicate(words["within"], words["mutual_deadline"], words.get("closed", "both"))
     return JoinArguments(
         TimingCondition(predicate, _confidence(words["confidence"])),
         left_time=_timestamps("left", words),
@@ -160,7 +160,7 @@ def _times(option: str, text: str) -> tuple[str, str]:
     return columns[0], columns[-1]
 
 
-def _predicate(window: tuple[str, str] | None, deadline: str | None) -> Within:
+def _predicate(window: tuple[str, str] | None, deadline: str | None, closed: Closed) -> Within:
     if (window is None) == (deadline is None):
         found = "neither" if window is None else "both"
         raise ConditionError(
@@ -169,8 +169,8 @@ def _predicate(window: tuple[str, str] | None, deadline: str | None) -> Within:
         )
     if window is None:
         assert deadline is not None
-        return mutual_deadline(duration(deadline))
-    return within(*map(duration, window))
+        return mutual_deadline(duration(deadline), closed=closed)
+    return within(*map(duration, window), closed=closed)
 
 
 def _confidence(confidence: float | None) -> float:
