@@ -52,7 +52,8 @@ if TYPE_CHECKING:
         inside_tables,
     )
     from spark_plugin.operators.causality import causality, causality_tables, clusters
-    from spark_plugin.operators.join import correlate, correlate_files, correlate_tables
+    from spark_plugin.operators.join import correlate, correlate_tables
+    from spark_plugin.operators.join_of_files import correlate_files
     from spark_plugin.operators.streams import stream_correlator
     from spark_plugin.operators.transitions import transition_tables, transitions
     from spark_plugin.operators.window_recall import window_recall
@@ -98,7 +99,8 @@ _HOMES = {
     "coincide.causal_windows.options": ("WindowOptions",),
     "spark_plugin.operators.causality": ("causality", "causality_tables", "clusters"),
     "spark_plugin.operators.borders": ("border_crossing_tables", "border_crossings", "inside_tables"),
-    "spark_plugin.operators.join": ("correlate", "correlate_files", "correlate_tables"),
+    "spark_plugin.operators.join": ("correlate", "correlate_tables"),
+    "spark_plugin.operators.join_of_files": ("correlate_files",),
     "spark_plugin.operators.streams": ("stream_correlator",),
     "spark_plugin.operators.transitions": ("transition_tables", "transitions"),
     "spark_plugin.ways.files.source": ("register_source",),

@@ -1,8 +1,7 @@
-"""The probability join: of DataFrames, of Arrow tables in one process, of Parquet files."""
+"""The probability join: of DataFrames, and of Arrow tables in one process."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,16 +13,14 @@ from coincide.options import Backend, CorrelateOptions, Emit, How
 from coincide.sides import SIDES
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.frames import arrow_table, offers_arrow
+from spark_plugin.worker.conditions import GivenWindow, check_second, condition_of
 from spark_plugin.worker.join import TableJoin
 from spark_plugin.worker.reports.reports import JoinReport, check_report, tell
 from spark_plugin.worker.shifts import check_told
 from spark_plugin.worker.timestamps.names import GivenTimes
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from spark_plugin.worker.files.finding import Given
-    from spark_plugin.worker.reports.reports import JoinSummary
+    from pyspark.sql import DataFrame
 
 _TO_SPARK = (
     "spark.createDataFrame(...) makes one of a pandas or an Arrow table, spark.read of files"
@@ -33,9 +30,11 @@ _TO_ARROW = ".collect() makes one of a Polars LazyFrame, .toArrow() of a Spark D
 
 def correlate(
     left: DataFrame,
-    right: DataFrame,
-    condition: TimingCondition,
+    right: DataFrame | None = None,
+    condition: TimingCondition | None = None,
     *,
+    within: GivenWindow | None = None,
+    confidence: float | None = None,
     left_time: GivenTimes = ("min_time", "max_time"),
     right_time: GivenTimes = ("min_time", "max_time"),
     by: str | Sequence[str] = (),
@@ -63,8 +62,14 @@ def correlate(
     left, right : DataFrame
         Events: time columns (timestamp, timestamp_ntz, integers or floats), key columns, columns to
         hand out. One side may be streaming, if the other one is broadcast and lengths are declared.
+        Without `right` the stream `left` is joined with itself: the earlier of two events, by the later
+        ends of their timestamps, is left, each pair is found once, and no event meets itself. Which of
+        two simultaneous ones is left is open: rows of a DataFrame have no order.
     condition : TimingCondition
         The window on T_right - T_left and the confidence that it must reach.
+    within, confidence
+        The same in place of `condition`: ``within=("0s", "30s"), confidence=0.9``. One duration,
+        ``within="250ms"``, is the window from -250 ms to 250 ms.
     left_time, right_time : str, (str, str), Around or Histograms
         The min and max column of the interval timestamps; one name for exact instants;
         ``around("t", "10ms")``, ``resolution("t", "1ms")``; or
@@ -123,17 +128,19 @@ def correlate(
 
     check_report(report)
     check_told(shifts, report)
+    check_second(right)
     arguments = JoinArguments(
-        condition, left_time=left_time, right_time=right_time, by=by, left_columns=left_columns,
-        right_columns=right_columns, how=how, emit=emit, probability=probability, backend=backend,
-        options=options, shifts=shifts,
+        condition_of(condition, within, confidence), left_time=left_time, right_time=right_time,
+        by=by, left_columns=left_columns, right_columns=right_columns, how=how, emit=emit,
+        probability=probability, backend=backend, options=options, shifts=shifts,
+        is_one_stream=right is None,
     )  # fmt: skip
     if options.way == "direct":
         raise ConditionError(
             "way='direct' reads files, and DataFrames were given: use correlate_files, or another way"
         )
     for side, given in (("left", left), ("right", right)):
-        if not isinstance(given, DataFrame):
+        if not isinstance(given, DataFrame) and (side, given) != ("right", None):
             raise SchemaError(
                 f"{side} must be a Spark DataFrame; found {_kind(given)}. {_TO_SPARK}"
             )
@@ -144,9 +151,11 @@ def correlate(
 
 def correlate_tables(
     left: Any,
-    right: Any,
-    condition: TimingCondition,
+    right: Any = None,
+    condition: TimingCondition | None = None,
     *,
+    within: GivenWindow | None = None,
+    confidence: float | None = None,
     left_time: GivenTimes = ("min_time", "max_time"),
     right_time: GivenTimes = ("min_time", "max_time"),
     by: str | Sequence[str] = (),
@@ -168,8 +177,12 @@ def correlate_tables(
     ----------
     left, right : pa.Table, or whatever offers Arrow's C stream (``__arrow_c_stream__``)
         Tables of pandas, Polars, DuckDB and others; a stream that can be read but once is read once.
-        Events: time columns (timestamps, integers or floats), key columns, columns to hand out.
+        Events: time columns (timestamps, integers or floats), key columns, columns to hand out. Without
+        `right` the stream `left` is joined with itself, as by `coincide.correlate`; of simultaneous events
+        the one in the lower row is left.
     condition : TimingCondition
+    within, confidence
+        In place of `condition`, as of `coincide.correlate`.
     left_time, right_time : str, (str, str), Around or Histograms
         As of `coincide.correlate`.
     by : str or sequence of str
@@ -211,88 +224,27 @@ def correlate_tables(
     """
     check_report(report)
     check_told(shifts, report)
+    check_second(right)
     arguments = JoinArguments(
-        condition, left_time=left_time, right_time=right_time, by=by, left_columns=left_columns,
-        right_columns=right_columns, how=how, emit=emit, probability=probability, backend=backend,
-        options=options, shifts=shifts,
+        condition_of(condition, within, confidence), left_time=left_time, right_time=right_time,
+        by=by, left_columns=left_columns, right_columns=right_columns, how=how, emit=emit,
+        probability=probability, backend=backend, options=options, shifts=shifts,
+        is_one_stream=right is None,
     )  # fmt: skip
     tables = []
-    for side, given, names in zip(SIDES, (left, right), arguments.columns, strict=True):
+    inputs = (left,) if right is None else (left, right)
+    for side, given, names in zip(SIDES, inputs, arguments.columns, strict=False):
         if not offers_arrow(given):
             raise SchemaError(
                 f"{side} must be a table that offers Arrow's C stream, such as those of pyarrow, pandas,"
                 f" Polars and DuckDB; found {_kind(given)}. {_TO_ARROW}"
             )
         tables.append(arrow_table(side, given, names))
-    job = TableJoin(tables[0], tables[1], arguments)
+    job = TableJoin(tables[0], None if right is None else tables[1], arguments)
     found = pa.Table.from_batches(job.batches(), schema=job.schema)
     assert job.summary is not None
     tell(job.summary, report)
     return found
-
-
-def correlate_files(
-    spark: SparkSession,
-    left: Given,
-    right: Given,
-    condition: TimingCondition,
-    *,
-    output: str | os.PathLike[str] | None = None,
-    overwrite: bool = False,
-    report: JoinReport | None = None,
-    **arguments: Any,
-) -> DataFrame | JoinSummary:
-    """Join two sets of Parquet files by satisfaction probability.
-
-    Where the files lie in time order, or nearly so, each task reads the row groups of its slice itself:
-    no exchange, and no row passes through the JVM before it is a match. Else the files are read by
-    Spark and joined as by `coincide.correlate`: by broadcast or by exchange.
-
-    Parameters
-    ----------
-    spark : SparkSession
-    left, right : str, path or sequence of them
-        Files, folders (with all below) or globs; paths or URIs that PyArrow understands. Workers must
-        see them under the same names.
-    condition : TimingCondition
-        The window on T_right - T_left and the confidence that it must reach.
-    output : str or path, optional
-        A folder to write Parquet files to, which appears whole or not at all.
-    overwrite : bool
-        Whether an older folder of results may be replaced.
-    report : JoinReport, optional
-        Is told what the rows were and what was found; of a DataFrame once that was computed.
-    **arguments
-        ``left_time``, ``right_time``, ``by``, ``left_columns``, ``right_columns``, ``how``, ``emit``,
-        ``probability``, ``backend``, ``options``, ``shifts``: as `coincide.correlate` takes them.
-
-    Returns
-    -------
-    DataFrame or JoinSummary
-        The matches, computed when they are asked for; or, with `output`, what was written.
-
-    Raises
-    ------
-    SchemaError, ConditionError, DataError, BackendError
-        As `coincide.correlate`; for a file that lacks a column which others have, or that cannot be
-        read. Invalid rows are found when slices are read: without `output` such an error comes from
-        Spark when the DataFrame is computed.
-
-    Warns
-    -----
-    DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning, NoPairsWarning
-        With `output`. A DataFrame's by the direct way are not known before it was computed: the
-        report's summary gives them then.
-    """
-    from spark_plugin.ways.files.join import FilesJoin
-
-    check_report(report)
-    if output is None:
-        check_told(arguments.get("shifts"), report)
-    if output is None and overwrite:
-        raise ConditionError("overwrite=True needs an output to replace; leave it out")
-    job = FilesJoin(spark, left, right, JoinArguments(condition, **arguments))
-    return job.dataframe(report) if output is None else job.written(output, overwrite, report)
 
 
 def _kind(given: object) -> str:

@@ -6,15 +6,14 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import Any
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation
 
-from coincide.options import CorrelateOptions, SideName
+from coincide.options import CorrelateOptions
 from coincide.results import JoinCounters
-from coincide.sides import SIDES
 from spark_plugin.cluster.accelerator import is_accelerated
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.dataframes import columns as frames
@@ -24,15 +23,14 @@ from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.dataframes.stage import Stage, observed_numbers
 from spark_plugin.dataframes.stage_resources import gpu_profile
 from spark_plugin.dataframes.statistics import SideStatistics
-from spark_plugin.dataframes.timestamps import spark_clocks, with_timestamps
 from spark_plugin.ways.broadcast.plan import BroadcastPlan
 from spark_plugin.ways.broadcast.streaming_sides import check_streaming
 from spark_plugin.ways.choice import JOINS, plan_ways
 from spark_plugin.ways.exchange.plan import SlicePlan
+from spark_plugin.ways.join_sides import check_one_stream, event_frames
 from spark_plugin.ways.shifts import accidental_pairs, plan_shifts
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.counts import SideCounts
-from spark_plugin.worker.arrow.schemas import check_keys
 from spark_plugin.worker.emission.spec import AnySpec
 from spark_plugin.worker.reports.accidental import AccidentalPairs
 from spark_plugin.worker.reports.emptiness import NoPairs
@@ -165,13 +163,15 @@ class Correlation:
 
 
 def plan_correlation(
-    left: DataFrame, right: DataFrame, arguments: JoinArguments, *, observe: bool = False
+    left: DataFrame, right: DataFrame | None, arguments: JoinArguments, *, observe: bool = False
 ) -> Correlation:
-    """Plan a join of two DataFrames.
+    """Plan a join of two DataFrames, or of one with itself.
 
     Parameters
     ----------
-    left, right : DataFrame
+    left : DataFrame
+    right : DataFrame or None
+        None where the arguments say that there is one stream.
     arguments : JoinArguments
     observe : bool
         Whether workers count what they look at and find.
@@ -182,7 +182,9 @@ def plan_correlation(
         As `coincide.correlate`.
     """
     options = arguments.options
-    sides = _event_frames((left, right), arguments)
+    if arguments.is_one_stream:
+        check_one_stream(left, options.way, "right", "partners")
+    sides = event_frames((left, left if right is None else right), arguments)
     spec = arguments.spec([side.times for side in sides], 1, BATCH_PAIRS)
     for side in sides:
         for name in side.payload:
@@ -280,22 +282,3 @@ def planned_join(
 
 def _observed_side(side: EventFrame) -> EventFrame:
     return replace(side, observation=Observation(f"coincide_{side.side}"))
-
-
-def _event_frames(
-    sources: tuple[DataFrame, DataFrame], arguments: JoinArguments
-) -> tuple[EventFrame, EventFrame]:
-    keys, payload = arguments.keys, arguments.payload
-    kinds = [frames.key_kinds(*each, keys) for each in zip(sources, SIDES, strict=True)]
-    check_keys(keys, kinds[0], kinds[1])
-    clocks = [
-        clock
-        for side, source, names in zip(SIDES, sources, arguments.times, strict=True)
-        for clock in spark_clocks(side, names, source)
-    ]
-    times = arguments.resolved_times(clocks)
-    left, right = (
-        EventFrame(side, with_timestamps(times[i], sources[i]), times[i], keys, payload[i])
-        for i, side in enumerate(get_args(SideName))
-    )
-    return left, right

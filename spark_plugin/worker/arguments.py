@@ -23,6 +23,9 @@ from spark_plugin.worker.timestamps.names import (
 )
 
 Names = str | Sequence[str]
+EVENT = "event"
+"""What messages call the rows of one stream."""
+_TIMES = ("min_time", "max_time")
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ class JoinArguments:
     backend: Backend = "auto"
     options: CorrelateOptions = CorrelateOptions()
     shifts: Shifts = None
+    is_one_stream: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.condition, TimingCondition):
@@ -67,10 +71,32 @@ class JoinArguments:
         if not isinstance(self.options, CorrelateOptions):
             raise ConditionError(f"options must be CorrelateOptions(...); found {self.options!r}")
         check_shifts(self.shifts)
+        if self.is_one_stream:
+            self._take_from_left()
         given = self.options.left_longest, self.options.right_longest
         for side, names, longest in zip(SIDES, self.times, given, strict=True):
             if longest is not None:
                 names.check_longest(f"{side}_longest")
+
+    def _take_from_left(self) -> None:
+        """Of one stream it is said once what its times are."""
+        for name in ("right_unit", "right_longest"):
+            if getattr(self.options, name) is not None:
+                raise ConditionError(
+                    f"{name} is of a second stream, and there is one: say {name.replace('right', 'left')}"
+                )
+        given = timestamp_names("right", self.right_time)
+        if given not in (timestamp_names("right", _TIMES), timestamp_names("left", self.left_time)):
+            raise ConditionError(
+                "of one stream both sides have the same times: leave right_time out, or give the events a"
+                " second time as right"
+            )
+        object.__setattr__(self, "right_time", self.left_time)
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """What messages call the sides."""
+        return (EVENT, EVENT) if self.is_one_stream else SIDES
 
     @property
     def times(self) -> tuple[TimestampNames, TimestampNames]:
@@ -111,6 +137,8 @@ class JoinArguments:
             list(dict.fromkeys([*all_columns(times), *self.keys, *handed_out]))
             for times, handed_out in zip(self.times, self.payload, strict=True)
         )
+        if self.is_one_stream:
+            left = right = list(dict.fromkeys([*left, *right]))
         return left, right
 
     def resolved_times(
@@ -145,6 +173,8 @@ class JoinArguments:
             If one is negative.
         """
         given = self.options.left_longest, self.options.right_longest
+        if self.is_one_stream:
+            given = given[:1] * 2
         left, right = (None if length is None else tick.count(length) for length in given)
         for side, length in zip(SIDES, (left, right), strict=True):
             if length is not None and length < 0:
@@ -160,7 +190,7 @@ class JoinArguments:
         return JoinSpec(
             self.condition.window(tick), self.how, self.emit, self.probability, self.backend,
             self.options.classes, self.options.threads or threads,
-            self.options.batch_pairs or batch_pairs, (left.model, right.model),
+            self.options.batch_pairs or batch_pairs, (left.model, right.model), self.is_one_stream,
         )  # fmt: skip
 
 

@@ -28,28 +28,38 @@ from spark_plugin.worker.backends.devices import load_task_backend
 from spark_plugin.worker.emission import emission_of
 from spark_plugin.worker.emission.emission import Emission
 from spark_plugin.worker.emission.spec import AnySpec, JoinSpec, output_schema
+from spark_plugin.worker.one_stream import ROW_NUMBERS
 from spark_plugin.worker.reports.accidental import AccidentalPairs
 from spark_plugin.worker.reports.emptiness import NoPairs, evidence_of, explain_emptiness
 from spark_plugin.worker.reports.key_overlap import key_overlap
 from spark_plugin.worker.reports.reports import JoinSummary
 from spark_plugin.worker.shifts import ShiftPlan
 from spark_plugin.worker.timestamps.columns import TimestampColumns
-from spark_plugin.worker.timestamps.names import TimestampNames, arrow_clocks
+from spark_plugin.worker.timestamps.names import arrow_clocks
 
 _BATCH_PAIRS = 1_000_000
 
 
 class TableJoin:
-    """A join of two tables, batch by batch.
+    """A join of two tables, or of one with itself, batch by batch.
 
     Everything that can be known without the rows is checked when it is made.
+
+    Parameters
+    ----------
+    left : pa.Table
+    right : pa.Table or None
+        None where the arguments say that there is one stream.
+    arguments : JoinArguments
     """
 
-    def __init__(self, left: pa.Table, right: pa.Table, arguments: JoinArguments) -> None:
-        schemas = with_like_keys([left.schema, right.schema], arguments.keys)
-        tables = zip((left, right), schemas, strict=True)
+    def __init__(self, left: pa.Table, right: pa.Table | None, arguments: JoinArguments) -> None:
+        given = [left] if right is None else [left, right]
+        schemas = with_like_keys([table.schema for table in given], arguments.keys)
+        tables = zip(given, schemas, strict=True)
         self._tables = [as_schema(*each, arguments.keys) for each in tables]
-        self._plan = plan_tables(schemas[0], schemas[1], arguments)
+        self._plan = plan_tables(schemas[0], schemas[-1], arguments)
+        self._sides = arguments.sides
         self._shifts = ShiftPlan.of(arguments.shifts, self._plan.spec, self._plan.tick)
         self.schema = self._plan.schema
         self.summary: JoinSummary | None = None
@@ -63,9 +73,7 @@ class TableJoin:
             If rows are invalid and ``options.invalid`` is ``"raise"``.
         """
         started, plan = time.perf_counter(), self._plan
-        (left, left_counts), (right, right_counts) = (
-            plan.read(side, table) for side, table in enumerate(self._tables)
-        )
+        left, right, counts = self._read()
         emission = plan.join(left, right)
         yield from emission
         accidental = plan.accidental(self._shifts, left, right)
@@ -73,9 +81,19 @@ class TableJoin:
         counters = emission.counters
         no_pairs = None if counters.pairs else plan.no_pairs(left, right)
         self.summary = JoinSummary(
-            left_counts, right_counts, counters, seconds, "in memory", plan.tick, no_pairs,
-            accidental=accidental,
+            counts[0], counts[1], counters, seconds, "in memory", plan.tick, no_pairs,
+            sides=self._sides, accidental=accidental,
         )  # fmt: skip
+
+    def _read(self) -> tuple[Side, Side, tuple[SideCounts, SideCounts | None]]:
+        """Both sides, and what their rows were; of one stream no one counts the second."""
+        if self._plan.spec.is_one_stream:
+            left, right, counts = self._plan.read_stream(self._tables[0])
+            return left, right, (counts, None)
+        (left, own), (right, others) = (
+            self._plan.read(side, table) for side, table in enumerate(self._tables)
+        )
+        return left, right, (own, others)
 
 
 @dataclass(frozen=True)
@@ -114,7 +132,7 @@ class TablePlan:
             evidence_of(left, self.times[0].scales[0]),
             evidence_of(right, self.times[1].scales[0]),
             self.spec,
-            key_overlap(left, right, self.by),
+            None if self.spec.is_one_stream else key_overlap(left, right, self.by),
         )
 
     def columns(self, side: int) -> list[str]:
@@ -129,7 +147,20 @@ class TablePlan:
         DataError
             If rows are invalid and `invalid` is ``"raise"``.
         """
-        return read_side(table, self.times[side], self.by, self.payload[side], self.invalid)
+        payload = self.payload[side]
+        numbers = [name for name in ROW_NUMBERS if name in table.column_names]
+        events, counts = read_side(
+            table, self.times[side], self.by, [*payload, *numbers], self.invalid
+        )
+        own, identity = events.payload[: len(payload)], events.payload[len(payload) :]
+        return replace(events, payload=own, identity=identity), counts
+
+    def read_stream(self, table: pa.Table) -> tuple[Side, Side, SideCounts]:
+        """The events of one table as both sides; raises as `read`."""
+        own, others = self.payload
+        events, counts = read_side(table, self.times[0], self.by, [*own, *others], self.invalid)
+        left = replace(events, payload=events.payload[: len(own)])
+        return left, replace(events, payload=events.payload[len(own) :]), counts
 
     def join(self, left: Side, right: Side) -> Emission:
         """The output batches of a join of these events."""
@@ -197,39 +228,42 @@ def plan_tables(left: pa.Schema, right: pa.Schema, arguments: JoinArguments) -> 
     """
     keys, payload = arguments.keys, arguments.payload
     schemas = left, right
-    _check_key_types(schemas, keys)
-    times = arguments.resolved_times(_clocks(schemas, arguments.times))
+    _check_key_types(schemas, arguments.sides, keys)
+    times = arguments.resolved_times(_clocks(schemas, arguments))
     spec = arguments.spec(times, len(os.sched_getaffinity(0)), _BATCH_PAIRS)
     return TablePlan(
         keys, payload, times, arguments.options.invalid, spec,
-        output_schema(spec, *_fields(schemas, keys, payload)),
+        output_schema(spec, *_fields(schemas, arguments.sides, keys, payload)),
     )  # fmt: skip
 
 
-def _check_key_types(schemas: tuple[pa.Schema, pa.Schema], by: list[str]) -> None:
+def _check_key_types(
+    schemas: tuple[pa.Schema, pa.Schema], sides: tuple[str, str], by: list[str]
+) -> None:
     kinds = [
         [type_of(schema, side, name) for name in by]
-        for schema, side in zip(schemas, SIDES, strict=True)
+        for schema, side in zip(schemas, sides, strict=True)
     ]
     check_keys(by, *([(str(kind), can_be_key(kind)) for kind in side] for side in kinds))
 
 
-def _clocks(
-    schemas: tuple[pa.Schema, pa.Schema], times: tuple[TimestampNames, TimestampNames]
-) -> list[TimeColumn]:
+def _clocks(schemas: tuple[pa.Schema, pa.Schema], arguments: JoinArguments) -> list[TimeColumn]:
     return [
         clock
-        for side, names, schema in zip(SIDES, times, schemas, strict=True)
+        for side, names, schema in zip(arguments.sides, arguments.times, schemas, strict=True)
         for clock in arrow_clocks(side, names, schema)
     ]
 
 
 def _fields(
-    schemas: tuple[pa.Schema, pa.Schema], by: list[str], payload: tuple[list[str], list[str]]
+    schemas: tuple[pa.Schema, pa.Schema],
+    sides: tuple[str, str],
+    by: list[str],
+    payload: tuple[list[str], list[str]],
 ) -> list[list[pa.Field]]:
-    keys = [pa.field(name, type_of(schemas[0], "left", name)) for name in by]
-    sides = [
-        [pa.field(f"{side}_{name}", type_of(schema, side, name)) for name in names]
-        for schema, side, names in zip(schemas, SIDES, payload, strict=True)
+    keys = [pa.field(name, type_of(schemas[0], sides[0], name)) for name in by]
+    columns = [
+        [pa.field(f"{prefix}_{name}", type_of(schema, side, name)) for name in names]
+        for schema, side, prefix, names in zip(schemas, sides, SIDES, payload, strict=True)
     ]
-    return [keys, *sides]
+    return [keys, *columns]

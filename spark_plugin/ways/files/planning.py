@@ -44,14 +44,14 @@ class NotDirect(CoincideError, ValueError):
 
 
 def plan_files(
-    left: Given, right: Given, arguments: JoinArguments, *, parallelism: int
+    left: Given, right: Given | None, arguments: JoinArguments, *, parallelism: int
 ) -> DirectJoin:
     """Plan a join from the footers of its files.
 
     Parameters
     ----------
     left, right : str, path or sequence of str
-        As `find_files` takes them.
+        As `find_files` takes them; without `right` the arguments say that there is one stream.
     arguments : JoinArguments
     parallelism : int
         Tasks that run at once.
@@ -70,8 +70,14 @@ def plan_files(
     if arguments.shifts is not None:
         raise NotDirect("shifts are counted by a broadcast or an exchange, or of tables in memory")
     needed, times = arguments.columns, arguments.time_columns
-    files = find_files("left", left), find_files("right", right)
-    footers = [read_footers(*side) for side in zip(files, times, needed, strict=True)]
+    called = arguments.sides
+    files = (find_files(called[0], left),) * 2
+    if right is not None:
+        files = files[0], find_files(called[1], right)
+    # Of one stream both sides are the same, footers too.
+    given = list(zip(files, times, needed, strict=True))[: 1 if right is None else 2]
+    footers = [read_footers(*side) for side in given]
+    footers = [footers[0], footers[-1]]
     for side, read, names in zip(files, footers, needed, strict=True):
         check_present(side.side, file_schemas(side, read), names)
     own = [read[0].schema for read in footers]

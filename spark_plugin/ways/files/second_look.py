@@ -22,10 +22,17 @@ _MOST_ROWS = 2_000_000
 
 def direct_summary(join: DirectJoin, tally: JoinTally) -> JoinSummary:
     """What a join by the direct way did, and, if it found nothing, why."""
+    right = None if join.tables.spec.is_one_stream else tally.right
     return JoinSummary(
-        tally.left, tally.right, tally.counters, None, "direct", join.tables.tick,
-        _no_pairs(join, tally),
+        tally.left, right, tally.counters, None, "direct", join.tables.tick,
+        _no_pairs(join, tally), sides=called(join),
     )  # fmt: skip
+
+
+def called(join: DirectJoin) -> tuple[str, str]:
+    """What messages call the sides."""
+    left, right = (each.files.side for each in join.files)
+    return left, right
 
 
 def _no_pairs(join: DirectJoin, tally: JoinTally) -> NoPairs | None:
@@ -41,7 +48,9 @@ def _no_pairs(join: DirectJoin, tally: JoinTally) -> NoPairs | None:
         for (_, found), counts in zip(sides, (tally.left, tally.right), strict=True)
     ]
     is_all = all(found.is_all for _, found in sides)
-    keys = key_overlap(sides[0][0], sides[1][0], join.tables.by, is_all=is_all)
+    keys = None
+    if not join.tables.spec.is_one_stream:
+        keys = key_overlap(sides[0][0], sides[1][0], join.tables.by, is_all=is_all)
     return explain_emptiness(evidence[0], evidence[1], join.tables.spec, keys)
 
 

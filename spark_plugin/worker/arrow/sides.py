@@ -37,6 +37,8 @@ class Side:
         Coordinates, float64, of a join that asks where events are.
     identity : list of pa.Array
         What tells events apart, int64, in a join of one stream with itself.
+    ranks : int64 array, shape (n,), or None
+        Number of each event in such a stream, by which simultaneous ones are put in order.
     """
 
     max_time: np.ndarray
@@ -47,6 +49,7 @@ class Side:
     payload: list[pa.Array]
     places: list[pa.Array] = field(default_factory=list)
     identity: list[pa.Array] = field(default_factory=list)
+    ranks: np.ndarray | None = None
 
     def __len__(self) -> int:
         return self.max_time.size
@@ -68,14 +71,15 @@ class Side:
 
     def rows(self, index: np.ndarray) -> Side:
         """The side with only some rows, an int64 array."""
-        columns = self.keys, self.payload, self.places, self.identity
-        return Side(
-            self.max_time[index],
-            self.shapes[index],
-            self.model,
-            None if self.matchable is None else self.matchable[index],
-            *([column.take(pa.array(index)) for column in each] for each in columns),
+        keys, payload, places, identity = (
+            [column.take(pa.array(index)) for column in each]
+            for each in (self.keys, self.payload, self.places, self.identity)
         )
+        matchable, ranks = (
+            None if each is None else each[index] for each in (self.matchable, self.ranks)
+        )
+        times = self.max_time[index], self.shapes[index]
+        return Side(*times, self.model, matchable, keys, payload, places, identity, ranks)
 
 
 def grouped_events(left: Side, right: Side) -> tuple[Events, Events]:

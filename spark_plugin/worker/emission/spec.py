@@ -103,7 +103,16 @@ class AnySpec(ABC):
 
 @dataclass(frozen=True)
 class JoinSpec(AnySpec):
-    """What a join by probability computes, resolved to ticks."""
+    """What a join by probability computes, resolved to ticks.
+
+    Parameters
+    ----------
+    is_one_stream : bool
+        Whether both sides are of one stream: then the earlier of two events is left.
+    shift : int
+        Ticks by which right times are taken to be moved when two events of one stream are put in order,
+        where accidental pairs are counted. The window has moved already.
+    """
 
     window: Window
     how: How = "inner"
@@ -114,6 +123,8 @@ class JoinSpec(AnySpec):
     threads: int = 1
     batch_pairs: int = 1_000_000
     models: tuple[SideModel, SideModel] = (INTERVALS, INTERVALS)
+    is_one_stream: bool = False
+    shift: int = 0
 
     @property
     def measures(self) -> dict[str, pa.DataType]:  # noqa: D102
@@ -134,7 +145,7 @@ class JoinSpec(AnySpec):
     def moved(self, ticks: int) -> JoinSpec:
         """As of `AnySpec`: the window moves instead, the other way."""
         window = Window(self.window.lo - ticks, self.window.hi - ticks, self.window.confidence)
-        return self.but(window=window, how="inner", emit="counts", probability=False)
+        return self.but(window=window, how="inner", emit="counts", probability=False, shift=ticks)
 
 
 def hands_out_partners(how: str, emit: str) -> bool:

@@ -1,0 +1,130 @@
+"""A join of which only some pairs count: those that pass a test of their own, beside the condition's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from coincide.counted import CountedJoin
+from coincide.results import JoinCounters, runs_of_about
+from spark_plugin.worker.in_order import in_order
+
+PairTest = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""From left and right rows of pairs to which of them count: bool array."""
+PairMerits = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+"""From left and right rows of pairs to the merit and the distance of each, as of `Rule`."""
+
+
+class FilteredJoin(CountedJoin):
+    """Pairs of a join that pass a test; used like the join.
+
+    Pairs are looked at in runs of bounded size, once to be counted and once more to be handed out: so
+    memory does not grow with those that do not pass.
+
+    Parameters
+    ----------
+    join : EventJoin
+        Of either backend.
+    test : PairTest
+        May be called by several threads at the same time.
+    merits : PairMerits
+    batch_pairs : int
+        Pairs of the join to look at in one go.
+    threads : int
+    """
+
+    def __init__(
+        self, join: Any, test: PairTest, merits: PairMerits, batch_pairs: int, threads: int
+    ) -> None:
+        self._join, self._test, self._merits = join, test, merits
+        self._batch_pairs, self._threads = batch_pairs, threads
+
+    @property
+    def left_order(self) -> np.ndarray:
+        """As of the join."""
+        order: np.ndarray = self._join.left_order
+        return order
+
+    @property
+    def right_order(self) -> np.ndarray:
+        """As of the join."""
+        order: np.ndarray = self._join.right_order
+        return order
+
+    @property
+    def counters(self) -> JoinCounters:
+        """What the join looked at, and the pairs that are left."""
+        found: JoinCounters = self._join.counters
+        return JoinCounters(found.candidates, found.probed, int(self.offsets[-1]))
+
+    @cached_property
+    def _counted(self) -> tuple[np.ndarray, np.ndarray]:
+        counts = np.zeros(self.left_order.size, np.int64)
+
+        def count(run: tuple[int, int]) -> tuple[()]:
+            start, stop = run
+            left, _ = self._passing(start, stop)
+            counts[start:stop] = np.bincount(left - start, minlength=stop - start)
+            return ()
+
+        runs = self._join.chunks(self._batch_pairs)
+        assert not list(in_order(count, runs, self._threads))
+        return counts, np.array([0, 0, counts.sum()])
+
+    def pairs(
+        self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """As of the join: `cpu_fallback.join.event_join.EventJoin.pairs`."""
+        left, right = self._found(start, stop)
+        return left_values[left], right_values[right]
+
+    def partners(self, start: int, stop: int, right_values: np.ndarray) -> np.ndarray:
+        """As `pairs`, the right side only."""
+        found: np.ndarray = right_values[self._found(start, stop)[1]]
+        return found
+
+    def best(
+        self, start: int, stop: int, ranks: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, JoinCounters]:
+        """The most probable partner: `cpu_fallback.join.event_join.EventJoin.best`."""
+        best, merits = np.full(stop - start, -1), np.full(stop - start, np.nan)
+        pairs = 0
+        for first, last in self._runs(start, stop):
+            left, right = self._passing(first, last)
+            pairs += left.size
+            merit, distance = self._merits(self.left_order[left], self.right_order[right])
+            order = np.lexsort((ranks[right], distance, -merit, left))
+            own = left[order]
+            chosen = order[np.flatnonzero(np.diff(own, prepend=-1))]
+            best[left[chosen] - start] = right[chosen]
+            merits[left[chosen] - start] = merit[chosen]
+        looked_at = int(self._join.offsets[stop] - self._join.offsets[start])
+        return best, merits, JoinCounters(looked_at, 0, pairs)
+
+    def _runs(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        offsets = self._join.offsets[start : stop + 1]
+        for first, last in runs_of_about(offsets, self._batch_pairs):
+            yield start + first, start + last
+
+    def _found(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        """Base and target positions of the pairs of a run of any size."""
+        found = [self._passing(*run) for run in self._runs(start, stop)]
+        if len(found) == 1:
+            return found[0]
+        none = np.empty(0, np.int64)
+        left, right = zip((none, none), *found, strict=True)
+        return np.concatenate(left), np.concatenate(right)
+
+    def _passing(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        """Base and target positions of the pairs of a run: int64 arrays, the first one ascending."""
+        own, others = self._positions
+        left, right = self._join.pairs(start, stop, own, others)
+        passing = np.flatnonzero(self._test(self.left_order[left], self.right_order[right]))
+        return left[passing], right[passing]
+
+    @cached_property
+    def _positions(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.arange(self.left_order.size), np.arange(self.right_order.size)
