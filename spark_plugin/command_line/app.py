@@ -76,8 +76,8 @@ def _answer(
 @app.command(help=JOIN_HELP, epilog=JOIN_EXAMPLES)
 def join(
     left: o.Left,
-    right: o.Right,
     output: o.Output,
+    right: o.Right = None,
     overwrite: o.Overwrite = False,
     file_format: o.FileFormat = None,
     left_time: o.LeftTime = "min_time,max_time",

@@ -18,18 +18,21 @@ class JoinRequest(EventRequest):
 
     Parameters
     ----------
-    left, right : str
+    left : str
         Paths, globs or URIs.
+    right : str or None
+        None: `left` is one stream.
     arguments : JoinArguments
     """
 
     left: str
-    right: str
+    right: str | None
     arguments: JoinArguments
 
     @property
     def inputs(self) -> dict[str, str]:  # noqa: D102
-        return {"left": self.left, "right": self.right}
+        called = self.arguments.sides
+        return {called[0]: self.left} | ({} if self.right is None else {called[1]: self.right})
 
     @property
     def columns(self) -> tuple[list[str], list[str]]:

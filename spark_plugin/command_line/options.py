@@ -15,7 +15,13 @@ _running = partial(typer.Option, rich_help_panel="How it runs")
 Left = Annotated[
     str, typer.Argument(metavar="LEFT", help="Events: a file, a folder, a glob or a URI.")
 ]
-Right = Annotated[str, typer.Argument(metavar="RIGHT", help="The other events.")]
+Right = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="RIGHT",
+        help="The other events; left out, those of LEFT are joined with themselves.",
+    ),
+]
 
 Output = Annotated[
     str,

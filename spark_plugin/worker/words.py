@@ -15,6 +15,7 @@ from spark_plugin.worker.clocks import Around, around, resolution
 from spark_plugin.worker.histograms import histograms
 from spark_plugin.worker.timestamps.names import GivenTimes
 
+_TIMES = "min_time,max_time"
 UNSET = "name something, or leave the option out (is a variable of the shell unset?)"
 
 
@@ -31,6 +32,9 @@ def worded_join(words: dict[str, Any]) -> JoinArguments:
     CoincideError
         If an option makes no sense.
     """
+    is_one_stream = words.get("right", "") is None
+    if is_one_stream:
+        words = _of_one_stream(words)
     predicate = _predicate(words["within"], words["mutual_deadline"], words.get("closed", "both"))
     return JoinArguments(
         TimingCondition(predicate, _confidence(words["confidence"])),
@@ -40,8 +44,31 @@ def worded_join(words: dict[str, Any]) -> JoinArguments:
         left_columns=names("--left-columns", words["left_columns"] or ["id"]),
         right_columns=names("--right-columns", words["right_columns"] or ["id"]),
         options=_options(words),
+        is_one_stream=is_one_stream,
         **{name: words[name] for name in ("how", "emit", "probability", "backend")},
     )
+
+
+def _of_one_stream(words: dict[str, Any]) -> dict[str, Any]:
+    """What is said of one stream holds for both sides.
+
+    Raises
+    ------
+    ConditionError
+        If something is said of a second one.
+    """
+    clocks = [f"{{}}_{name}" for name in ("around", "resolution", "template", "templates")]
+    for name in (*clocks, "{}_unit", "{}_longest"):
+        option = name.format("right")
+        if words[option] is not None:
+            said = f"--{option.replace('_', '-')}"
+            raise ConditionError(
+                f"{said} is of RIGHT, and there is one stream: say {said.replace('right', 'left')}"
+            )
+    own = {name.format("right"): words[name.format("left")] for name in clocks}
+    if words["right_time"] == _TIMES:
+        own["right_time"] = words["left_time"]
+    return {**words, **own}
 
 
 def names(option: str, words: Sequence[str] | None) -> list[str]:

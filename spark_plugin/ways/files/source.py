@@ -23,6 +23,7 @@ from spark_plugin.dataframes.arrow_types import arrow_schema
 from spark_plugin.ways.files.planning import plan_files
 from spark_plugin.ways.files.wire import spark_type
 from spark_plugin.ways.files.worker.slice_join import DirectJoin, join_slice, read_slice
+from spark_plugin.worker.arguments import EVENT
 from spark_plugin.worker.arrow.wide_columns import narrow_type
 from spark_plugin.worker.backends.devices import release_gpu
 from spark_plugin.worker.files.credentials import Redactor
@@ -93,7 +94,8 @@ def _in_few_words(method: Callable[..., R]) -> Callable[..., R]:
 class CoincideSource(DataSource):
     """The data source ``coincide``.
 
-    Options: ``left`` and ``right`` (files, folders or globs, several separated by commas), ``within``
+    Options: ``left`` and ``right`` (files, folders or globs, several separated by commas; without ``right``
+    the events of ``left`` are joined with themselves), ``within``
     ("LO,HI") or ``mutual_deadline``, ``confidence``, and the other options of ``coincide join`` with ``_``
     for ``-``; ``parallelism`` is the number of tasks to aim at (8).
     """
@@ -166,7 +168,10 @@ def _planned(options: dict[str, str]) -> DirectJoin:
         with _named_as_options():
             arguments = worded_join(_words(given))
         parallelism = _number("parallelism", given, int) or 8
-        left, right = (names(f"the option {side}", [given[side]]) for side in SIDES)
+        left, right = (
+            names(f"the option {side}", [given[side]]) if side in given else None for side in SIDES
+        )
+        assert left is not None
         with _told_of_other_formats(left, right):
             join = plan_files(left, right, arguments, parallelism=parallelism)
     if join.tables.invalid == "drop":
@@ -184,9 +189,8 @@ def _check_options(given: dict[str, str]) -> None:
         raise ConditionError(
             f"unknown option {unknown[0]!r}; there are {', '.join(sorted(OPTIONS))}"
         )
-    for name in SIDES:
-        if name not in given:
-            raise ConditionError(f"the option {name!r} is missing: files, a folder or a glob")
+    if "left" not in given:
+        raise ConditionError("the option 'left' is missing: files, a folder or a glob")
 
 
 def _words(given: dict[str, str]) -> dict[str, Any]:
@@ -198,6 +202,7 @@ def _words(given: dict[str, str]) -> dict[str, Any]:
         "confidence": _number("confidence", given, float),
         "probability": _truth(given.get("probability", "false")),
         "within": _two(given.get("within")),
+        "right": given.get("right"),
         "way": "direct",
     }
 
@@ -224,13 +229,14 @@ def _hidden(given: dict[str, str]) -> Iterator[None]:
 
 
 @contextmanager
-def _told_of_other_formats(left: list[str], right: list[str]) -> Iterator[None]:
+def _told_of_other_formats(left: list[str], right: list[str] | None) -> Iterator[None]:
     """A file that never was Parquet is not corrupt: say what takes it."""
     try:
         yield
     except DataError as error:
-        for side, given in zip(SIDES, (left, right), strict=True):
-            if (path := _no_parquet(side, given, str(error))) is not None:
+        sides = (EVENT,) if right is None else SIDES
+        for side, given in zip(sides, (left, right), strict=False):
+            if given is not None and (path := _no_parquet(side, given, str(error))) is not None:
                 raise DataError(
                     f"{side}: {path} is no Parquet, which is all that the data source takes; make it"
                     " Parquet, or use coincide join, which takes CSV and Arrow IPC too"
