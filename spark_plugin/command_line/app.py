@@ -100,6 +100,7 @@ def join(
     closed: o.Closed = "both",
     confidence: o.Confidence = None,
     by: o.By = None,
+    case_fold: o.CaseFold = False,
     how: o.How = "inner",
     emit: o.Emit = "pairs",
     probability: o.Probability = False,

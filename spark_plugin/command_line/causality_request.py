@@ -61,8 +61,8 @@ class CausalityRequest(EventRequest):
         return self.arguments.columns
 
     @property
-    def keys(self) -> list[str]:  # noqa: D102
-        return self.arguments.keys
+    def keys(self) -> list[tuple[str, str]]:  # noqa: D102
+        return [(name, name) for name in self.arguments.keys]
 
     @property
     def clocks(self) -> tuple[tuple[str, str], tuple[str, str]]:  # noqa: D102

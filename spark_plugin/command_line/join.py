@@ -111,7 +111,7 @@ def _both(inputs: Iterable[ArrowInput]) -> list[ArrowInput]:
 def _job(request: JoinRequest, inputs: list[ArrowInput], tables: list[pa.Table]) -> TableJoin:
     if request.right is None:
         return TableJoin(tables[0], None, request.arguments)
-    left, right = with_text_keys(inputs, tables, request.arguments.keys)
+    left, right = with_text_keys(inputs, tables, request.keys)
     return TableJoin(left, right, request.arguments)
 
 

@@ -134,7 +134,14 @@ Confidence = Annotated[
     ),
 ]
 By = Annotated[
-    list[str] | None, _meaning(metavar="A,B,…", help="Columns that must be equal on both sides.")
+    list[str] | None,
+    _meaning(
+        metavar="A,B,…",
+        help="Columns that must be equal on both sides; [cyan]station=sta[/cyan] where the name differs.",
+    ),
+]
+CaseFold = Annotated[
+    bool, _meaning("--case-fold", help="Texts of --by that differ in case alone are equal.")
 ]
 
 How = Annotated[

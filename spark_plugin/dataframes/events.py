@@ -15,6 +15,7 @@ from spark_plugin.dataframes.columns import (
     can_be_hashed,
     can_be_named,
     field_of,
+    key_value,
     literal,
     quoted,
     rounding,
@@ -49,6 +50,8 @@ class EventFrame:
     identity : list of str
         Of one stream that is joined with itself: all columns that are handed out of an event, on either
         side.
+    case_fold : bool
+        Whether keys that are texts are equal if they are so in lower case.
     """
 
     side: SideName
@@ -58,6 +61,7 @@ class EventFrame:
     payload: list[str]
     observation: Observation | None = None
     identity: list[str] = field(default_factory=list)
+    case_fold: bool = False
 
     @property
     def called(self) -> str:
@@ -75,7 +79,7 @@ class EventFrame:
         """
         names = [quoted(name) for name in self.by]
         null_key = " OR ".join(f"{name} IS NULL" for name in names) or "false"
-        key_hash = f"xxhash64({', '.join(names)})" if names else "0L"
+        key_hash = f"xxhash64({', '.join(self._hashed_keys)})" if names else "0L"
         low, high = self._sql.low, self._sql.high
         return [
             f"{low} AS low",
@@ -85,6 +89,12 @@ class EventFrame:
             f"({null_key}) AS null_key",
             f"{key_hash} AS key_hash",
         ]
+
+    @property
+    def _hashed_keys(self) -> list[str]:
+        """SQL of what is equal where keys are: what they are called and how wide has no say."""
+        fields = [field_of(self.source, self.called, name) for name in self.by]
+        return [key_value(quoted(f.name), f.dataType, self.case_fold) for f in fields]
 
     @property
     def hashes(self) -> list[str]:

@@ -15,6 +15,7 @@ from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.frames import arrow_table, offers_arrow
 from spark_plugin.worker.conditions import GivenWindow, check_second, condition_of
 from spark_plugin.worker.join import TableJoin
+from spark_plugin.worker.keys import Keys
 from spark_plugin.worker.reports.reports import JoinReport, check_report, tell
 from spark_plugin.worker.shifts import check_told
 from spark_plugin.worker.timestamps.names import GivenTimes
@@ -37,7 +38,8 @@ def correlate(
     confidence: float | None = None,
     left_time: GivenTimes = ("min_time", "max_time"),
     right_time: GivenTimes = ("min_time", "max_time"),
-    by: str | Sequence[str] = (),
+    by: Keys = (),
+    case_fold: bool = False,
     left_columns: str | Sequence[str] = ("id",),
     right_columns: str | Sequence[str] = ("id",),
     how: How = "inner",
@@ -74,8 +76,12 @@ def correlate(
         The min and max column of the interval timestamps; one name for exact instants;
         ``around("t", "10ms")``, ``resolution("t", "1ms")``; or
         ``histograms("seen_at", template="device", templates=table)``.
-    by : str or sequence of str
-        Columns that must be equal on both sides. A null equals nothing.
+    by : str or sequence of str and (str, str)
+        Columns that must be equal on both sides, ``("station", "sta")`` where they are called otherwise on
+        the right: the output has the left one. A null equals nothing; integers of any width are equal by
+        value.
+    case_fold : bool
+        Whether texts of `by` are equal if they are so in lower case, letter by letter.
     left_columns, right_columns : str or sequence of str
         Columns to hand out, as ``left_<name>`` and ``right_<name>``. `right_columns` have no meaning,
         and need not exist, with ``how="semi"``, ``how="anti"`` and ``emit="counts"``, which hand out
@@ -131,8 +137,8 @@ def correlate(
     check_second(right)
     arguments = JoinArguments(
         condition_of(condition, within, confidence), left_time=left_time, right_time=right_time,
-        by=by, left_columns=left_columns, right_columns=right_columns, how=how, emit=emit,
-        probability=probability, backend=backend, options=options, shifts=shifts,
+        by=by, case_fold=case_fold, left_columns=left_columns, right_columns=right_columns, how=how,
+        emit=emit, probability=probability, backend=backend, options=options, shifts=shifts,
         is_one_stream=right is None,
     )  # fmt: skip
     if options.way == "direct":
@@ -158,7 +164,8 @@ def correlate_tables(
     confidence: float | None = None,
     left_time: GivenTimes = ("min_time", "max_time"),
     right_time: GivenTimes = ("min_time", "max_time"),
-    by: str | Sequence[str] = (),
+    by: Keys = (),
+    case_fold: bool = False,
     left_columns: str | Sequence[str] = ("id",),
     right_columns: str | Sequence[str] = ("id",),
     how: How = "inner",
@@ -185,8 +192,8 @@ def correlate_tables(
         In place of `condition`, as of `coincide.correlate`.
     left_time, right_time : str, (str, str), Around or Histograms
         As of `coincide.correlate`.
-    by : str or sequence of str
-        Columns that must be equal on both sides.
+    by, case_fold
+        As of `coincide.correlate`.
     left_columns, right_columns : str or sequence of str
         Columns to hand out, as ``left_<name>`` and ``right_<name>``. `right_columns` have no meaning,
         and need not exist, with ``how="semi"``, ``how="anti"`` and ``emit="counts"``, which hand out
@@ -227,8 +234,8 @@ def correlate_tables(
     check_second(right)
     arguments = JoinArguments(
         condition_of(condition, within, confidence), left_time=left_time, right_time=right_time,
-        by=by, left_columns=left_columns, right_columns=right_columns, how=how, emit=emit,
-        probability=probability, backend=backend, options=options, shifts=shifts,
+        by=by, case_fold=case_fold, left_columns=left_columns, right_columns=right_columns, how=how,
+        emit=emit, probability=probability, backend=backend, options=options, shifts=shifts,
         is_one_stream=right is None,
     )  # fmt: skip
     tables = []

@@ -57,8 +57,8 @@ def correlate_files(
     report : JoinReport, optional
         Is told what the rows were and what was found; of a DataFrame once that was computed.
     **arguments
-        ``left_time``, ``right_time``, ``by``, ``left_columns``, ``right_columns``, ``how``, ``emit``,
-        ``probability``, ``backend``, ``options``, ``shifts``: as `coincide.correlate` takes them.
+        ``left_time``, ``right_time``, ``by``, ``case_fold``, ``left_columns``, ``right_columns``, ``how``,
+        ``emit``, ``probability``, ``backend``, ``options``, ``shifts``: as `coincide.correlate` takes them.
 
     Returns
     -------

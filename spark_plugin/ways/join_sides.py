@@ -12,7 +12,7 @@ from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.timestamps import spark_clocks, with_timestamps
 from spark_plugin.worker.arguments import JoinArguments
-from spark_plugin.worker.arrow.schemas import check_keys
+from spark_plugin.worker.arrow.schemas import check_foldable, check_keys
 
 
 def check_one_stream(events: DataFrame, way: str, other: str, partners: str) -> None:
@@ -52,9 +52,12 @@ def event_frames(
     SchemaError, ConditionError
         As `coincide.correlate`.
     """
-    keys, payload, called = arguments.keys, arguments.payload, arguments.sides
-    kinds = [frames.key_kinds(*each, keys) for each in zip(sources, called, strict=True)]
-    check_keys(keys, kinds[0], kinds[1])
+    keys, payload = (arguments.keys, arguments.right_keys), arguments.payload
+    called = arguments.sides
+    kinds = [frames.key_kinds(*each) for each in zip(sources, called, keys, strict=True)]
+    check_keys(keys[0], kinds[0], kinds[1])
+    if arguments.case_fold:
+        check_foldable([kind for kind, _ in kinds[0]])
     clocks = [
         clock
         for side, source, names in zip(called, sources, arguments.times, strict=True)
@@ -67,8 +70,9 @@ def event_frames(
             side,
             with_timestamps(times[i], sources[i]),
             times[i],
-            keys,
+            keys[i],
             payload[i],
+            case_fold=arguments.case_fold,
             identity=of_both if arguments.is_one_stream else [],
         )
         for i, side in enumerate(get_args(SideName))

@@ -13,6 +13,7 @@ from coincide.units import Tick
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of
 from spark_plugin.worker.backends.choice import check_backend
 from spark_plugin.worker.emission.spec import JoinSpec, check_emission, hands_out_partners
+from spark_plugin.worker.keys import Keys, key_pairs
 from spark_plugin.worker.shifts import Shifts, check_shifts
 from spark_plugin.worker.timestamps.columns import TimestampColumns
 from spark_plugin.worker.timestamps.names import (
@@ -45,7 +46,7 @@ class JoinArguments:
     condition: TimingCondition
     left_time: GivenTimes = ("min_time", "max_time")
     right_time: GivenTimes = ("min_time", "max_time")
-    by: Names = ()
+    by: Keys = ()
     left_columns: Names = ("id",)
     right_columns: Names = ("id",)
     how: How = "inner"
@@ -55,6 +56,7 @@ class JoinArguments:
     options: CorrelateOptions = CorrelateOptions()
     shifts: Shifts = None
     is_one_stream: bool = False
+    case_fold: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.condition, TimingCondition):
@@ -66,7 +68,10 @@ class JoinArguments:
         check_choice("emit", self.emit, ("pairs", "lists", "counts", "best"))
         check_emission(self.how, self.emit, self.probability)
         check_backend(self.backend)
-        for name in ("by", "left_columns", "right_columns"):
+        key_pairs(self.by)
+        if self.case_fold and not self.keys:
+            raise ConditionError("case_fold is of keys: name them in by, or leave it out")
+        for name in ("left_columns", "right_columns"):
             check_names(name, getattr(self, name))
         if not isinstance(self.options, CorrelateOptions):
             raise ConditionError(f"options must be CorrelateOptions(...); found {self.options!r}")
@@ -92,6 +97,11 @@ class JoinArguments:
                 " second time as right"
             )
         object.__setattr__(self, "right_time", self.left_time)
+        if self.keys != self.right_keys:
+            raise ConditionError(
+                "of one stream both sides have the same keys: name each once in by, or give the events a"
+                " second time as right"
+            )
 
     @property
     def sides(self) -> tuple[str, str]:
@@ -121,8 +131,13 @@ class JoinArguments:
 
     @property
     def keys(self) -> list[str]:
-        """The columns that must be equal."""
-        return names_of(self.by)
+        """The columns of left that must be equal to those of right."""
+        return [left for left, _ in key_pairs(self.by)]
+
+    @property
+    def right_keys(self) -> list[str]:
+        """Those of right, in the same order."""
+        return [right for _, right in key_pairs(self.by)]
 
     @property
     def payload(self) -> tuple[list[str], list[str]]:
@@ -134,8 +149,10 @@ class JoinArguments:
     def columns(self) -> tuple[list[str], list[str]]:
         """All columns that are needed of the left and of the right side."""
         left, right = (
-            list(dict.fromkeys([*all_columns(times), *self.keys, *handed_out]))
-            for times, handed_out in zip(self.times, self.payload, strict=True)
+            list(dict.fromkeys([*all_columns(times), *keys, *handed_out]))
+            for times, keys, handed_out in zip(
+                self.times, (self.keys, self.right_keys), self.payload, strict=True
+            )
         )
         if self.is_one_stream:
             left = right = list(dict.fromkeys([*left, *right]))
@@ -191,6 +208,7 @@ class JoinArguments:
             self.condition.window(tick), self.how, self.emit, self.probability, self.backend,
             self.options.classes, self.options.threads or threads,
             self.options.batch_pairs or batch_pairs, (left.model, right.model), self.is_one_stream,
+            case_fold=self.case_fold,
         )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.schemas import (
     can_be_key,
+    check_foldable,
     check_keys,
     type_of,
     with_like_keys,
@@ -31,7 +32,7 @@ from spark_plugin.worker.emission.spec import AnySpec, JoinSpec, output_schema
 from spark_plugin.worker.one_stream import ROW_NUMBERS
 from spark_plugin.worker.reports.accidental import AccidentalPairs
 from spark_plugin.worker.reports.emptiness import NoPairs, evidence_of, explain_emptiness
-from spark_plugin.worker.reports.key_overlap import key_overlap
+from spark_plugin.worker.reports.key_overlap import KeyOverlap, key_overlap
 from spark_plugin.worker.reports.reports import JoinSummary
 from spark_plugin.worker.shifts import ShiftPlan
 from spark_plugin.worker.timestamps.columns import TimestampColumns
@@ -55,9 +56,9 @@ class TableJoin:
 
     def __init__(self, left: pa.Table, right: pa.Table | None, arguments: JoinArguments) -> None:
         given = [left] if right is None else [left, right]
-        schemas = with_like_keys([table.schema for table in given], arguments.keys)
-        tables = zip(given, schemas, strict=True)
-        self._tables = [as_schema(*each, arguments.keys) for each in tables]
+        keys = arguments.keys, arguments.right_keys
+        schemas = with_like_keys([table.schema for table in given], *keys)
+        self._tables = [as_schema(*each) for each in zip(given, schemas, keys, strict=False)]
         self._plan = plan_tables(schemas[0], schemas[-1], arguments)
         self._sides = arguments.sides
         self._shifts = ShiftPlan.of(arguments.shifts, self._plan.spec, self._plan.tick)
@@ -102,8 +103,8 @@ class TablePlan:
 
     Parameters
     ----------
-    by : list of str
-        Key columns.
+    by : (list of str, list of str)
+        Key columns, left and right.
     payload : (list of str, list of str)
         Columns to hand out, left and right.
     times : (TimestampColumns, TimestampColumns)
@@ -114,7 +115,7 @@ class TablePlan:
         Of the output.
     """
 
-    by: list[str]
+    by: tuple[list[str], list[str]]
     payload: tuple[list[str], list[str]]
     times: tuple[TimestampColumns, TimestampColumns]
     invalid: Invalid
@@ -132,12 +133,16 @@ class TablePlan:
             evidence_of(left, self.times[0].scales[0]),
             evidence_of(right, self.times[1].scales[0]),
             self.spec,
-            None if self.spec.is_one_stream else key_overlap(left, right, self.by),
+            None if self.spec.is_one_stream else self.key_overlap(left, right),
         )
+
+    def key_overlap(self, left: Side, right: Side, is_all: bool = True) -> KeyOverlap | None:
+        """How many keys these events share."""
+        return key_overlap(left, right, self.by[0], is_all=is_all, case_fold=self.spec.case_fold)
 
     def columns(self, side: int) -> list[str]:
         """The columns that are needed of the left (0) or right (1) table."""
-        return list(dict.fromkeys([*self.times[side].names, *self.by, *self.payload[side]]))
+        return list(dict.fromkeys([*self.times[side].names, *self.by[side], *self.payload[side]]))
 
     def read(self, side: int, table: pa.Table) -> tuple[Side, SideCounts]:
         """The events of the left (0) or right (1) table.
@@ -150,7 +155,7 @@ class TablePlan:
         payload = self.payload[side]
         numbers = [name for name in ROW_NUMBERS if name in table.column_names]
         events, counts = read_side(
-            table, self.times[side], self.by, [*payload, *numbers], self.invalid
+            table, self.times[side], self.by[side], [*payload, *numbers], self.invalid
         )
         own, identity = events.payload[: len(payload)], events.payload[len(payload) :]
         return replace(events, payload=own, identity=identity), counts
@@ -158,7 +163,7 @@ class TablePlan:
     def read_stream(self, table: pa.Table) -> tuple[Side, Side, SideCounts]:
         """The events of one table as both sides; raises as `read`."""
         own, others = self.payload
-        events, counts = read_side(table, self.times[0], self.by, [*own, *others], self.invalid)
+        events, counts = read_side(table, self.times[0], self.by[0], [*own, *others], self.invalid)
         left = replace(events, payload=events.payload[: len(own)])
         return left, replace(events, payload=events.payload[len(own) :]), counts
 
@@ -226,25 +231,26 @@ def plan_tables(left: pa.Schema, right: pa.Schema, arguments: JoinArguments) -> 
     ConditionError
         If durations and units do not go together.
     """
-    keys, payload = arguments.keys, arguments.payload
+    keys, payload = (arguments.keys, arguments.right_keys), arguments.payload
     schemas = left, right
-    _check_key_types(schemas, arguments.sides, keys)
+    _check_key_types(schemas, arguments)
     times = arguments.resolved_times(_clocks(schemas, arguments))
     spec = arguments.spec(times, len(os.sched_getaffinity(0)), _BATCH_PAIRS)
     return TablePlan(
         keys, payload, times, arguments.options.invalid, spec,
-        output_schema(spec, *_fields(schemas, arguments.sides, keys, payload)),
+        output_schema(spec, *_fields(schemas, arguments.sides, keys[0], payload)),
     )  # fmt: skip
 
 
-def _check_key_types(
-    schemas: tuple[pa.Schema, pa.Schema], sides: tuple[str, str], by: list[str]
-) -> None:
+def _check_key_types(schemas: tuple[pa.Schema, pa.Schema], arguments: JoinArguments) -> None:
+    by = arguments.keys, arguments.right_keys
     kinds = [
-        [type_of(schema, side, name) for name in by]
-        for schema, side in zip(schemas, sides, strict=True)
+        [type_of(schema, side, name) for name in names]
+        for schema, side, names in zip(schemas, arguments.sides, by, strict=True)
     ]
-    check_keys(by, *([(str(kind), can_be_key(kind)) for kind in side] for side in kinds))
+    check_keys(by[0], *([(str(kind), can_be_key(kind)) for kind in side] for side in kinds))
+    if arguments.case_fold:
+        check_foldable([str(kind) for kind in kinds[0]])
 
 
 def _clocks(schemas: tuple[pa.Schema, pa.Schema], arguments: JoinArguments) -> list[TimeColumn]:

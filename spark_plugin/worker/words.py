@@ -13,6 +13,7 @@ from coincide.units import Duration
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.clocks import Around, around, resolution
 from spark_plugin.worker.histograms import histograms
+from spark_plugin.worker.keys import Key
 from spark_plugin.worker.timestamps.names import GivenTimes
 
 _TIMES = "min_time,max_time"
@@ -40,13 +41,32 @@ def worded_join(words: dict[str, Any]) -> JoinArguments:
         TimingCondition(predicate, _confidence(words["confidence"])),
         left_time=_timestamps("left", words),
         right_time=_timestamps("right", words),
-        by=names("--by", words["by"]),
+        by=_keys(words["by"]),
+        case_fold=words.get("case_fold", False),
         left_columns=names("--left-columns", words["left_columns"] or ["id"]),
         right_columns=names("--right-columns", words["right_columns"] or ["id"]),
         options=_options(words),
         is_one_stream=is_one_stream,
         **{name: words[name] for name in ("how", "emit", "probability", "backend")},
     )
+
+
+def _keys(words: Sequence[str] | None) -> list[Key]:
+    """Keys, LEFT=RIGHT where they are called otherwise on the right.
+
+    Raises
+    ------
+    ConditionError
+    """
+    found: list[Key] = []
+    for name in names("--by", words):
+        left, sign, right = name.partition("=")
+        if sign and not (left and right):
+            raise ConditionError(
+                f"--by takes names, or LEFT=RIGHT where a key has another name on the right; found {name!r}"
+            )
+        found.append((left, right) if sign else name)
+    return found
 
 
 def _of_one_stream(words: dict[str, Any]) -> dict[str, Any]:

@@ -158,7 +158,7 @@ def _frame(spark: SparkSession, join: DirectJoin, report: JoinReport | None) -> 
     by, left, right = (
         tuple((name, spark_type(name, type_of(schema, side, name))) for name in names)
         for side, schema, names in (
-            (join.files[0].files.side, join.schemas[0], tables.by),
+            (join.files[0].files.side, join.schemas[0], tables.by[0]),
             (join.files[0].files.side, join.schemas[0], tables.payload[0]),
             (join.files[1].files.side, join.schemas[1], tables.payload[1]),
         )

@@ -81,7 +81,7 @@ def plan_files(
     for side, read, names in zip(files, footers, needed, strict=True):
         check_present(side.side, file_schemas(side, read), names)
     own = [read[0].schema for read in footers]
-    schemas = with_like_keys(own, arguments.keys)
+    schemas = with_like_keys(own, arguments.keys, arguments.right_keys)
     tables = plan_tables(schemas[0], schemas[1], arguments)
     groups = [_row_groups(files[i], footers[i], tables, i) for i in (0, 1)]
     options = arguments.options

@@ -12,7 +12,6 @@ from spark_plugin.ways.files.plan import Parts
 from spark_plugin.ways.files.worker.slice_join import DirectJoin
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.reports.emptiness import Evidence, NoPairs, evidence_of, explain_emptiness
-from spark_plugin.worker.reports.key_overlap import key_overlap
 from spark_plugin.worker.reports.metrics import JoinTally
 from spark_plugin.worker.reports.reports import JoinSummary
 
@@ -50,7 +49,7 @@ def _no_pairs(join: DirectJoin, tally: JoinTally) -> NoPairs | None:
     is_all = all(found.is_all for _, found in sides)
     keys = None
     if not join.tables.spec.is_one_stream:
-        keys = key_overlap(sides[0][0], sides[1][0], join.tables.by, is_all=is_all)
+        keys = join.tables.key_overlap(sides[0][0], sides[1][0], is_all)
     return explain_emptiness(evidence[0], evidence[1], join.tables.spec, keys)
 
 

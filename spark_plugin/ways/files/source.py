@@ -44,7 +44,7 @@ _TEXTS = (
 )  # fmt: skip
 _LISTS = ("by", "left_columns", "right_columns")
 _WHOLES = ("slices", "classes", "batch_pairs", "threads")
-_OTHERS = ("within", "confidence", "probability")
+_OTHERS = ("within", "confidence", "probability", "case_fold")
 OPTIONS = (*_OWN, *_TEXTS, *_LISTS, *_WHOLES, *_OTHERS)
 """Options of the source, named as those of `coincide join`."""
 
@@ -200,7 +200,7 @@ def _words(given: dict[str, str]) -> dict[str, Any]:
         **{name: [given[name]] if name in given else None for name in _LISTS},
         **{name: _number(name, given, int) for name in _WHOLES},
         "confidence": _number("confidence", given, float),
-        "probability": _truth(given.get("probability", "false")),
+        **{name: _truth(name, given.get(name, "false")) for name in ("probability", "case_fold")},
         "within": _two(given.get("within")),
         "right": given.get("right"),
         "way": "direct",
@@ -276,9 +276,9 @@ def _number(name: str, given: dict[str, str], kind: type[int] | type[float]) -> 
         ) from None
 
 
-def _truth(text: str) -> bool:
+def _truth(name: str, text: str) -> bool:
     if text.lower() not in ("true", "false"):
-        raise ConditionError(f"the option 'probability' must be true or false; found {text!r}")
+        raise ConditionError(f"the option {name!r} must be true or false; found {text!r}")
     return text.lower() == "true"
 
 

@@ -71,7 +71,8 @@ class Emission(ABC):
 
     def _make_join(self) -> Any:
         spec = self._spec
-        self._model, *self._events = spec.pairs.for_events(*grouped_events(self._left, self._right))
+        events = grouped_events(self._left, self._right, case_fold=spec.case_fold)
+        self._model, *self._events = spec.pairs.for_events(*events)
         join = make_join(
             self._backend,
             *self._events,

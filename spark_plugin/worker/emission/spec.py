@@ -64,6 +64,11 @@ class AnySpec(ABC):
         return False
 
     @property
+    def case_fold(self) -> bool:
+        """Whether keys that are texts are equal if they are so in lower case."""
+        return False
+
+    @property
     @abstractmethod
     def measures(self) -> dict[str, pa.DataType]:
         """Columns of a pair of its own, beside those of its events."""
@@ -112,6 +117,8 @@ class JoinSpec(AnySpec):
     shift : int
         Ticks by which right times are taken to be moved when two events of one stream are put in order,
         where accidental pairs are counted. The window has moved already.
+    case_fold : bool
+        Whether keys that are texts are equal if they are so in lower case.
     """
 
     window: Window
@@ -125,6 +132,7 @@ class JoinSpec(AnySpec):
     models: tuple[SideModel, SideModel] = (INTERVALS, INTERVALS)
     is_one_stream: bool = False
     shift: int = 0
+    case_fold: bool = False
 
     @property
     def measures(self) -> dict[str, pa.DataType]:  # noqa: D102
