@@ -86,7 +86,7 @@ def test_buckets_of_keys(spark: SparkSession) -> None:
     """Keys that are equal to workers are in one slice, whatever Spark takes them for."""
     arguments = JoinArguments(
         TimingCondition(within(-40, 40), 0.5), by=GIVEN["by"], case_fold=True,
-        options=CorrelateOptions(slices=30),
+        options=CorrelateOptions(slices=30, slice_rows=1),
     )  # fmt: skip
     planned = plan_correlation(frame(spark, LEFT), frame(spark, RIGHT), arguments)
     assert isinstance(planned.plan, SlicePlan)
