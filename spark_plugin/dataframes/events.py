@@ -52,6 +52,8 @@ class EventFrame:
         side.
     case_fold : bool
         Whether keys that are texts are equal if they are so in lower case.
+    tested : list of str
+        Columns of a condition on pairs.
     """
 
     side: SideName
@@ -62,6 +64,7 @@ class EventFrame:
     observation: Observation | None = None
     identity: list[str] = field(default_factory=list)
     case_fold: bool = False
+    tested: list[str] = field(default_factory=list)
 
     @property
     def called(self) -> str:
@@ -170,7 +173,7 @@ class EventFrame:
         None where it cannot be told, as of nested columns.
         """
         alike, own = self._fixed_bytes, []
-        for name in (*self.by, *self.payload):
+        for name in (*self.by, *self.payload, *self.tested):
             kind = field_of(self.source, self.called, name).dataType
             size = wire_bytes(quoted(name), kind)
             if size is None:
@@ -187,7 +190,7 @@ class EventFrame:
         told = self.row_bytes
         if told is not None:
             return told
-        names = ", ".join(quoted(name) for name in (*self.by, *self.payload))
+        names = ", ".join(quoted(name) for name in (*self.by, *self.payload, *self.tested))
         return self._fixed_bytes, f"octet_length(to_json(struct({names})))"
 
     @property

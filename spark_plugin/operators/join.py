@@ -12,13 +12,14 @@ from coincide.errors import ConditionError, SchemaError
 from coincide.options import Backend, CorrelateOptions, Emit, How
 from coincide.sides import SIDES
 from spark_plugin.worker.arguments import JoinArguments
-from spark_plugin.worker.arrow.frames import arrow_table, offers_arrow
+from spark_plugin.worker.arrow.frames import arrow_table, needed_names, offers_arrow
 from spark_plugin.worker.conditions import GivenWindow, check_second, condition_of
 from spark_plugin.worker.join import TableJoin
 from spark_plugin.worker.keys import Keys
 from spark_plugin.worker.reports.reports import JoinReport, check_report, tell
 from spark_plugin.worker.shifts import check_told
 from spark_plugin.worker.timestamps.names import GivenTimes
+from spark_plugin.worker.where.pair_filter import GivenWhere
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -49,6 +50,7 @@ def correlate(
     options: CorrelateOptions = CorrelateOptions(),
     report: JoinReport | None = None,
     shifts: Sequence[int | str] | None = None,
+    where: GivenWhere = None,
 ) -> DataFrame:
     """Join two DataFrames of events by satisfaction probability.
 
@@ -83,9 +85,9 @@ def correlate(
     case_fold : bool
         Whether texts of `by` are equal if they are so in lower case, letter by letter.
     left_columns, right_columns : str or sequence of str
-        Columns to hand out, as ``left_<name>`` and ``right_<name>``. `right_columns` have no meaning,
-        and need not exist, with ``how="semi"``, ``how="anti"`` and ``emit="counts"``, which hand out
-        nothing of a partner.
+        Columns to hand out, as ``left_<name>`` and ``right_<name>``; ``"*"`` is all but keys.
+        `right_columns` have no meaning, and need not exist, with ``how="semi"``, ``how="anti"`` and
+        ``emit="counts"``, which hand out nothing of a partner.
     how : {"inner", "left", "semi", "anti"}
         ``left`` keeps left events without a partner, ``semi`` and ``anti`` give one row per left event
         that has, or lacks, a partner.
@@ -104,6 +106,11 @@ def correlate(
         pairs chance makes: those that qualify then are counted, and the summary of `report`, which is
         needed, has their mean, ``accidental_pairs``, and standard deviation, ``accidental_spread``. Each
         must be longer than the window, and is a Spark job that runs at once.
+    where : str or pyarrow.compute.Expression, optional
+        What pairs must meet besides, over the columns ``left_<name>`` and ``right_<name>`` of both sides,
+        handed out or not: ``"left_amount = right_amount"`` in a subset of SQL, or
+        ``pc.field("left_amount") == pc.field("right_amount")``. Pairs of which it is null or false are
+        none: they are not counted, and nobody's best partner.
 
     Returns
     -------
@@ -139,7 +146,7 @@ def correlate(
         condition_of(condition, within, confidence), left_time=left_time, right_time=right_time,
         by=by, case_fold=case_fold, left_columns=left_columns, right_columns=right_columns, how=how,
         emit=emit, probability=probability, backend=backend, options=options, shifts=shifts,
-        is_one_stream=right is None,
+        is_one_stream=right is None, where=where,
     )  # fmt: skip
     if options.way == "direct":
         raise ConditionError(
@@ -175,6 +182,7 @@ def correlate_tables(
     options: CorrelateOptions = CorrelateOptions(),
     report: JoinReport | None = None,
     shifts: Sequence[int | str] | None = None,
+    where: GivenWhere = None,
 ) -> pa.Table:
     """Join two tables of events by satisfaction probability, in this process.
 
@@ -195,9 +203,9 @@ def correlate_tables(
     by, case_fold
         As of `coincide.correlate`.
     left_columns, right_columns : str or sequence of str
-        Columns to hand out, as ``left_<name>`` and ``right_<name>``. `right_columns` have no meaning,
-        and need not exist, with ``how="semi"``, ``how="anti"`` and ``emit="counts"``, which hand out
-        nothing of a partner.
+        Columns to hand out, as ``left_<name>`` and ``right_<name>``; ``"*"`` is all but keys.
+        `right_columns` have no meaning, and need not exist, with ``how="semi"``, ``how="anti"`` and
+        ``emit="counts"``, which hand out nothing of a partner.
     how, emit
         As of `coincide.correlate`.
     probability : bool
@@ -208,6 +216,8 @@ def correlate_tables(
         Is told what the rows were and what was found.
     shifts : sequence of int and str, optional
         As of `coincide.correlate`; counted when the rest is done.
+    where : str or pyarrow.compute.Expression, optional
+        As of `coincide.correlate`.
 
     Returns
     -------
@@ -236,7 +246,7 @@ def correlate_tables(
         condition_of(condition, within, confidence), left_time=left_time, right_time=right_time,
         by=by, case_fold=case_fold, left_columns=left_columns, right_columns=right_columns, how=how,
         emit=emit, probability=probability, backend=backend, options=options, shifts=shifts,
-        is_one_stream=right is None,
+        is_one_stream=right is None, where=where,
     )  # fmt: skip
     tables = []
     inputs = (left,) if right is None else (left, right)
@@ -246,6 +256,8 @@ def correlate_tables(
                 f"{side} must be a table that offers Arrow's C stream, such as those of pyarrow, pandas,"
                 f" Polars and DuckDB; found {_kind(given)}. {_TO_ARROW}"
             )
+        if arguments.is_open:
+            names = needed_names(given, names, arguments.words_of_needed)
         tables.append(arrow_table(side, given, names))
     job = TableJoin(tables[0], None if right is None else tables[1], arguments)
     found = pa.Table.from_batches(job.batches(), schema=job.schema)

@@ -27,7 +27,7 @@ from spark_plugin.ways.broadcast.plan import BroadcastPlan
 from spark_plugin.ways.broadcast.streaming_sides import check_streaming
 from spark_plugin.ways.choice import JOINS, plan_ways
 from spark_plugin.ways.exchange.plan import SlicePlan
-from spark_plugin.ways.join_sides import check_one_stream, event_frames
+from spark_plugin.ways.join_sides import check_one_stream, event_frames, settled, with_filter
 from spark_plugin.ways.shifts import accidental_pairs, plan_shifts
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.counts import SideCounts
@@ -184,8 +184,11 @@ def plan_correlation(
     options = arguments.options
     if arguments.is_one_stream:
         check_one_stream(left, options.way, "right", "partners")
-    sides = event_frames((left, left if right is None else right), arguments)
+    sources = left, left if right is None else right
+    arguments = settled(arguments, *sources)
+    sides = event_frames(sources, arguments)
     spec = arguments.spec([side.times for side in sides], 1, BATCH_PAIRS)
+    spec = with_filter(spec, sides, arguments.where)
     for side in sides:
         for name in side.payload:
             frames.field_of(side.source, side.called, name)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
 
 from coincide.condition import TimingCondition
 from coincide.errors import ConditionError, SchemaError
@@ -22,10 +24,13 @@ from spark_plugin.worker.timestamps.names import (
     all_columns,
     timestamp_names,
 )
+from spark_plugin.worker.where.pair_filter import GivenWhere, Where, check_where, where_of
 
 Names = str | Sequence[str]
 EVENT = "event"
 """What messages call the rows of one stream."""
+ALL = "*"
+"""All columns of a side but its keys."""
 _TIMES = ("min_time", "max_time")
 
 
@@ -57,6 +62,7 @@ class JoinArguments:
     shifts: Shifts = None
     is_one_stream: bool = False
     case_fold: bool = False
+    where: GivenWhere | Where = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.condition, TimingCondition):
@@ -73,8 +79,11 @@ class JoinArguments:
             raise ConditionError("case_fold is of keys: name them in by, or leave it out")
         for name in ("left_columns", "right_columns"):
             check_names(name, getattr(self, name))
+            if ALL in names_of(getattr(self, name)) and not _is_all(getattr(self, name)):
+                raise ConditionError(f"{name} is '*', all columns, or names of some; found both")
         if not isinstance(self.options, CorrelateOptions):
             raise ConditionError(f"options must be CorrelateOptions(...); found {self.options!r}")
+        check_where(self.where)
         check_shifts(self.shifts)
         if self.is_one_stream:
             self._take_from_left()
@@ -143,15 +152,57 @@ class JoinArguments:
     def payload(self) -> tuple[list[str], list[str]]:
         """The columns to hand out, left and right; none of right for semi, anti and counts."""
         right = self.right_columns if hands_out_partners(self.how, self.emit) else ()
-        return names_of(self.left_columns), names_of(right)
+        own, others = (() if _is_all(each) else each for each in (self.left_columns, right))
+        return names_of(own), names_of(others)
+
+    @property
+    def tested(self) -> tuple[list[str], list[str]]:
+        """The columns that `where` needs, left and right, once `settled`."""
+        where = self.where
+        return (list(where.left), list(where.right)) if isinstance(where, Where) else ([], [])
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it takes the columns of both sides to know which are needed."""
+        is_all = _is_all(self.left_columns) or _is_all(self.right_columns)
+        return is_all or not (self.where is None or isinstance(self.where, Where))
+
+    @property
+    def words_of_needed(self) -> str | None:
+        """Words in which the needed columns that are not named are; None if all are needed."""
+        is_all = _is_all(self.left_columns) or _is_all(self.right_columns)
+        return None if is_all else str(self.where)
+
+    def settled(self, left: pa.Schema, right: pa.Schema) -> JoinArguments:
+        """The same for sides of these columns: it is known then which are handed out and needed.
+
+        Raises
+        ------
+        ConditionError, SchemaError
+            If `where` makes no sense of them.
+        """
+        if not self.is_open:
+            return self
+        own, others = (
+            [name for name in dict.fromkeys(schema.names) if name not in keys]
+            if _is_all(given)
+            else given
+            for given, schema, keys in (
+                (self.left_columns, left, self.keys), (self.right_columns, right, self.right_keys),
+            )
+        )  # fmt: skip
+        where = self.where
+        if not isinstance(where, Where):
+            where = where_of(where, left, right)
+        return replace(self, left_columns=own, right_columns=others, where=where)
 
     @property
     def columns(self) -> tuple[list[str], list[str]]:
         """All columns that are needed of the left and of the right side."""
         left, right = (
-            list(dict.fromkeys([*all_columns(times), *keys, *handed_out]))
-            for times, keys, handed_out in zip(
-                self.times, (self.keys, self.right_keys), self.payload, strict=True
+            list(dict.fromkeys([*all_columns(times), *keys, *handed_out, *tested]))
+            for times, keys, handed_out, tested in zip(
+                self.times, (self.keys, self.right_keys), self.payload, self.tested, strict=True
             )
         )
         if self.is_one_stream:
@@ -210,6 +261,10 @@ class JoinArguments:
             self.options.batch_pairs or batch_pairs, (left.model, right.model), self.is_one_stream,
             case_fold=self.case_fold,
         )  # fmt: skip
+
+
+def _is_all(columns: Names) -> bool:
+    return names_of(columns) == [ALL]
 
 
 def names_of(columns: Names) -> list[str]:

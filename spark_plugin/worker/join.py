@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import pyarrow as pa
 
@@ -37,6 +38,7 @@ from spark_plugin.worker.reports.reports import JoinSummary
 from spark_plugin.worker.shifts import ShiftPlan
 from spark_plugin.worker.timestamps.columns import TimestampColumns
 from spark_plugin.worker.timestamps.names import arrow_clocks
+from spark_plugin.worker.where.pair_filter import PairFilter, Where
 
 _BATCH_PAIRS = 1_000_000
 
@@ -56,6 +58,7 @@ class TableJoin:
 
     def __init__(self, left: pa.Table, right: pa.Table | None, arguments: JoinArguments) -> None:
         given = [left] if right is None else [left, right]
+        arguments = arguments.settled(given[0].schema, given[-1].schema)
         keys = arguments.keys, arguments.right_keys
         schemas = with_like_keys([table.schema for table in given], *keys)
         self._tables = [as_schema(*each) for each in zip(given, schemas, keys, strict=False)]
@@ -113,6 +116,8 @@ class TablePlan:
     spec : JoinSpec
     schema : pa.Schema
         Of the output.
+    tested : (list of str, list of str)
+        Columns of a condition on pairs, left and right.
     """
 
     by: tuple[list[str], list[str]]
@@ -121,6 +126,7 @@ class TablePlan:
     invalid: Invalid
     spec: JoinSpec
     schema: pa.Schema
+    tested: tuple[list[str], list[str]] = ([], [])
 
     @property
     def tick(self) -> Tick:
@@ -142,7 +148,8 @@ class TablePlan:
 
     def columns(self, side: int) -> list[str]:
         """The columns that are needed of the left (0) or right (1) table."""
-        return list(dict.fromkeys([*self.times[side].names, *self.by[side], *self.payload[side]]))
+        names = *self.times[side].names, *self.by[side], *self.payload[side], *self.tested[side]
+        return list(dict.fromkeys(names))
 
     def read(self, side: int, table: pa.Table) -> tuple[Side, SideCounts]:
         """The events of the left (0) or right (1) table.
@@ -152,20 +159,28 @@ class TablePlan:
         DataError
             If rows are invalid and `invalid` is ``"raise"``.
         """
-        payload = self.payload[side]
         numbers = [name for name in ROW_NUMBERS if name in table.column_names]
-        events, counts = read_side(
-            table, self.times[side], self.by[side], [*payload, *numbers], self.invalid
-        )
-        own, identity = events.payload[: len(payload)], events.payload[len(payload) :]
-        return replace(events, payload=own, identity=identity), counts
+        parts = self.payload[side], self.tested[side], numbers
+        events, counts = self._read(side, table, parts)
+        payload, tested, identity = _split(events.payload, parts)
+        return replace(events, payload=payload, tested=tested, identity=identity), counts
 
     def read_stream(self, table: pa.Table) -> tuple[Side, Side, SideCounts]:
         """The events of one table as both sides; raises as `read`."""
-        own, others = self.payload
-        events, counts = read_side(table, self.times[0], self.by[0], [*own, *others], self.invalid)
-        left = replace(events, payload=events.payload[: len(own)])
-        return left, replace(events, payload=events.payload[len(own) :]), counts
+        parts = *self.payload, *self.tested
+        events, counts = self._read(0, table, parts)
+        own, others, left, right = _split(events.payload, parts)
+        return (
+            replace(events, payload=own, tested=left),
+            replace(events, payload=others, tested=right),
+            counts,
+        )
+
+    def _read(
+        self, side: int, table: pa.Table, parts: Sequence[list[str]]
+    ) -> tuple[Side, SideCounts]:
+        names = [name for part in parts for name in part]
+        return read_side(table, self.times[side], self.by[side], names, self.invalid)
 
     def join(self, left: Side, right: Side) -> Emission:
         """The output batches of a join of these events."""
@@ -187,6 +202,12 @@ class TablePlan:
                 for spec in shifts.specs
             ]
         )
+
+
+def _split(columns: list[pa.Array], parts: Sequence[list[str]]) -> Iterator[list[pa.Array]]:
+    """Columns in parts of as many as there are names."""
+    rest = iter(columns)
+    return (list(islice(rest, len(part))) for part in parts)
 
 
 def without_payload(side: Side) -> Side:
@@ -236,9 +257,12 @@ def plan_tables(left: pa.Schema, right: pa.Schema, arguments: JoinArguments) -> 
     _check_key_types(schemas, arguments)
     times = arguments.resolved_times(_clocks(schemas, arguments))
     spec = arguments.spec(times, len(os.sched_getaffinity(0)), _BATCH_PAIRS)
+    if isinstance(arguments.where, Where):
+        spec = spec.but(where=PairFilter(arguments.where, _kinds_tested(schemas, arguments)))
     return TablePlan(
         keys, payload, times, arguments.options.invalid, spec,
         output_schema(spec, *_fields(schemas, arguments.sides, keys[0], payload)),
+        arguments.tested,
     )  # fmt: skip
 
 
@@ -251,6 +275,16 @@ def _check_key_types(schemas: tuple[pa.Schema, pa.Schema], arguments: JoinArgume
     check_keys(by[0], *([(str(kind), can_be_key(kind)) for kind in side] for side in kinds))
     if arguments.case_fold:
         check_foldable([str(kind) for kind in kinds[0]])
+
+
+def _kinds_tested(
+    schemas: tuple[pa.Schema, pa.Schema], arguments: JoinArguments
+) -> tuple[list[pa.DataType], list[pa.DataType]]:
+    own, others = (
+        [type_of(schema, side, name) for name in names]
+        for schema, side, names in zip(schemas, arguments.sides, arguments.tested, strict=True)
+    )
+    return own, others
 
 
 def _clocks(schemas: tuple[pa.Schema, pa.Schema], arguments: JoinArguments) -> list[TimeColumn]:

@@ -30,7 +30,7 @@ from spark_plugin.dataframes.stage_resources import gpu_profile
 from spark_plugin.ways.choice import parallelism
 from spark_plugin.ways.correlation import BATCH_PAIRS, Correlation, plan_correlation
 from spark_plugin.ways.files.dataframe_checks import check_for_dataframes
-from spark_plugin.ways.files.planning import NotDirect, plan_files
+from spark_plugin.ways.files.planning import NotDirect, plan_files, settled
 from spark_plugin.ways.files.second_look import called, direct_summary
 from spark_plugin.ways.files.tasks import BatchTask, FileTask, SliceReport, StepSeconds
 from spark_plugin.ways.files.wire import spark_type
@@ -109,13 +109,12 @@ class FilesJoin:
         return join, join.plan.describe()
 
     def _by_dataframes(self, observe: bool) -> Correlation:
-        for (side, files), needed in zip(self._given, self.arguments.columns, strict=False):
+        arguments = settled(self.arguments, self.left, self.right)
+        for (side, files), needed in zip(self._given, arguments.columns, strict=False):
             check_for_dataframes(self.spark, side, files, needed)
         with spark_errors_as_ours():
             left, *right = (_spark_frame(self.spark, *each) for each in self._given)
-            return plan_correlation(
-                left, right[0] if right else None, self.arguments, observe=observe
-            )
+            return plan_correlation(left, right[0] if right else None, arguments, observe=observe)
 
     @property
     def _given(self) -> list[tuple[str, Given]]:
@@ -147,7 +146,10 @@ def plan_direct(
     """
     join = plan_files(left, right, arguments, parallelism=parallelism(spark))
     check_workers(spark)
-    spec = arguments.spec(join.tables.times, 1, BATCH_PAIRS)
+    options = arguments.options
+    spec = join.tables.spec.but(
+        threads=options.threads or 1, batch_pairs=options.batch_pairs or BATCH_PAIRS
+    )
     _log.info("correlate_files: directly, %s", join.plan.describe())
     return replace(join, tables=replace(join.tables, spec=spec))
 

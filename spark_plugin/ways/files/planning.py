@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 
 from coincide.errors import CoincideError
 from coincide.options import CorrelateOptions
@@ -25,7 +26,7 @@ from spark_plugin.ways.files.stamps import FileStamps
 from spark_plugin.ways.files.worker.reading import PlannedFiles
 from spark_plugin.ways.files.worker.slice_join import DirectJoin
 from spark_plugin.worker.arguments import JoinArguments
-from spark_plugin.worker.arrow.schemas import with_like_keys
+from spark_plugin.worker.arrow.schemas import plain_schema, with_like_keys
 from spark_plugin.worker.files.finding import Given, ParquetFiles, find_files
 from spark_plugin.worker.join import TablePlan, plan_tables
 
@@ -69,6 +70,7 @@ def plan_files(
     """
     if arguments.shifts is not None:
         raise NotDirect("shifts are counted by a broadcast or an exchange, or of tables in memory")
+    arguments = settled(arguments, left, right)
     needed, times = arguments.columns, arguments.time_columns
     called = arguments.sides
     files = (find_files(called[0], left),) * 2
@@ -92,6 +94,26 @@ def plan_files(
         for side, schema, read in zip(files, schemas, footers, strict=True)
     ]
     return DirectJoin((planned[0], planned[1]), tables, plan)
+
+
+def settled(arguments: JoinArguments, left: Given, right: Given | None) -> JoinArguments:
+    """The arguments for files of these columns: `JoinArguments.settled`. The first file of a side tells.
+
+    Raises
+    ------
+    DataError, ConditionError, SchemaError
+    """
+    if not arguments.is_open:
+        return arguments
+    called = arguments.sides
+    own = _schema_of(find_files(called[0], left))
+    return arguments.settled(
+        own, own if right is None else _schema_of(find_files(called[1], right))
+    )
+
+
+def _schema_of(files: ParquetFiles) -> pa.Schema:
+    return plain_schema(read_footers(replace(files, paths=files.paths[:1]), ())[0].schema)
 
 
 def _row_groups(

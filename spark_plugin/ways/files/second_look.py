@@ -55,7 +55,7 @@ def _no_pairs(join: DirectJoin, tally: JoinTally) -> NoPairs | None:
 
 def _looked_at(join: DirectJoin, side: int) -> tuple[Side, Evidence]:
     """Events of row groups of the left (0) or right (1) files, and what is known of all."""
-    tables = replace(join.tables, invalid="drop", payload=([], []))
+    tables = replace(join.tables, invalid="drop", payload=([], []), tested=([], []))
     places = (join.plan.slices.left, join.plan.right)[side]
     every = max(1, -(-int(places.rows.sum()) // _MOST_ROWS))
     # The last one too: files mostly lie in time order, so that first and last times are of all rows.

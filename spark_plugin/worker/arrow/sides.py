@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,6 +12,9 @@ import pyarrow.compute as pc
 from coincide.timestamps.protocol import Events
 from spark_plugin.worker.arrow.wide_columns import of_one_type, one_array, stored
 from spark_plugin.worker.timestamps.models import SideModel
+
+PairTest = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""From left and right rows of pairs to which of them count: bool array."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +42,8 @@ class Side:
         What tells events apart, int64, in a join of one stream with itself.
     ranks : int64 array, shape (n,), or None
         Number of each event in such a stream, by which simultaneous ones are put in order.
+    tested : list of pa.Array
+        Columns of a condition on pairs, which are not handed out for its sake.
     """
 
     max_time: np.ndarray
@@ -50,6 +55,7 @@ class Side:
     places: list[pa.Array] = field(default_factory=list)
     identity: list[pa.Array] = field(default_factory=list)
     ranks: np.ndarray | None = None
+    tested: list[pa.Array] = field(default_factory=list)
 
     def __len__(self) -> int:
         return self.max_time.size
@@ -71,15 +77,15 @@ class Side:
 
     def rows(self, index: np.ndarray) -> Side:
         """The side with only some rows, an int64 array."""
-        keys, payload, places, identity = (
+        keys, payload, places, identity, tested = (
             [column.take(pa.array(index)) for column in each]
-            for each in (self.keys, self.payload, self.places, self.identity)
+            for each in (self.keys, self.payload, self.places, self.identity, self.tested)
         )
         matchable, ranks = (
             None if each is None else each[index] for each in (self.matchable, self.ranks)
         )
         times = self.max_time[index], self.shapes[index]
-        return Side(*times, self.model, matchable, keys, payload, places, identity, ranks)
+        return Side(*times, self.model, matchable, keys, payload, places, identity, ranks, tested)
 
 
 def grouped_events(left: Side, right: Side, *, case_fold: bool = False) -> tuple[Events, Events]:

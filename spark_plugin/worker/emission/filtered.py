@@ -10,10 +10,9 @@ import numpy as np
 
 from coincide.counted import CountedJoin
 from coincide.results import JoinCounters, runs_of_about
+from spark_plugin.worker.arrow.sides import PairTest
 from spark_plugin.worker.in_order import in_order
 
-PairTest = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""From left and right rows of pairs to which of them count: bool array."""
 PairMerits = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 """From left and right rows of pairs to the merit and the distance of each, as of `Rule`."""
 

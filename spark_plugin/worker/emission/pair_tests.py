@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from spark_plugin.worker.arrow.sides import Side
-from spark_plugin.worker.emission.filtered import PairTest
+from spark_plugin.worker.arrow.sides import PairTest, Side
 from spark_plugin.worker.emission.spec import JoinSpec
 
 
 def pair_test(spec: JoinSpec, left: Side, right: Side) -> PairTest | None:
     """The test of pairs of two sides; None if all pass."""
-    return _earlier_first(left, right, spec.shift) if spec.is_one_stream else None
+    tests = []
+    if spec.is_one_stream:
+        tests.append(_earlier_first(left, right, spec.shift))
+    if spec.where is not None:
+        tests.append(spec.where.between(left, right))
+    if len(tests) < 2:
+        return tests[0] if tests else None
+    return lambda own, others: tests[0](own, others) & tests[1](own, others)
 
 
 def _earlier_first(left: Side, right: Side, shift: int) -> PairTest:

@@ -13,6 +13,7 @@ from coincide.errors import ConditionError
 from coincide.options import Emit, How
 from coincide.sides import SIDES
 from spark_plugin.worker.timestamps.models import INTERVALS, Bounds, Pairs, SideModel, pair_model
+from spark_plugin.worker.where.pair_filter import PairFilter
 
 
 class AnySpec(ABC):
@@ -119,6 +120,8 @@ class JoinSpec(AnySpec):
         where accidental pairs are counted. The window has moved already.
     case_fold : bool
         Whether keys that are texts are equal if they are so in lower case.
+    where : PairFilter or None
+        What pairs must meet besides the window.
     """
 
     window: Window
@@ -133,6 +136,7 @@ class JoinSpec(AnySpec):
     is_one_stream: bool = False
     shift: int = 0
     case_fold: bool = False
+    where: PairFilter | None = None
 
     @property
     def measures(self) -> dict[str, pa.DataType]:  # noqa: D102

@@ -90,7 +90,7 @@ def test_buckets_of_keys(spark: SparkSession) -> None:
     )  # fmt: skip
     planned = plan_correlation(frame(spark, LEFT), frame(spark, RIGHT), arguments)
     assert isinstance(planned.plan, SlicePlan)
-    assert planned.plan.buckets > 10
+    assert planned.plan.buckets > 5
     assert planned.dataframe.count() == EXPECTED.num_rows
 
 

@@ -96,7 +96,8 @@ def _accounted(
     others = np.setdiff1d(slice_.accounts_for, needed)
     if others.size:
         # Only looked at: their payload stays in the file.
-        bare = replace(join.tables, payload=(join.tables.payload[LEFT], []))
+        tables = join.tables
+        bare = replace(tables, payload=(tables.payload[LEFT], []), tested=(tables.tested[LEFT], []))
         counts += _right(join, bare, others, threads)[1]
     return side, counts
 
@@ -153,6 +154,7 @@ def _joined(sides: Sequence[Side]) -> Side:
         _columns(filled, lambda side: side.keys),
         _columns(filled, lambda side: side.payload),
         identity=_columns(filled, lambda side: side.identity),
+        tested=_columns(filled, lambda side: side.tested),
     )
 
 
