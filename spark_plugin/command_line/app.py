@@ -101,6 +101,7 @@ def join(
     confidence: o.Confidence = None,
     by: o.By = None,
     case_fold: o.CaseFold = False,
+    where: o.Where = None,
     how: o.How = "inner",
     emit: o.Emit = "pairs",
     probability: o.Probability = False,

@@ -143,6 +143,13 @@ By = Annotated[
 CaseFold = Annotated[
     bool, _meaning("--case-fold", help="Texts of --by that differ in case alone are equal.")
 ]
+Where = Annotated[
+    str | None,
+    _meaning(
+        metavar="SQL",
+        help="What pairs must meet besides, such as [cyan]'left_amount = right_amount'[/cyan].",
+    ),
+]
 
 How = Annotated[
     str,

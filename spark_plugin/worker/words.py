@@ -43,6 +43,7 @@ def worded_join(words: dict[str, Any]) -> JoinArguments:
         right_time=_timestamps("right", words),
         by=_keys(words["by"]),
         case_fold=words.get("case_fold", False),
+        where=words.get("where"),
         left_columns=names("--left-columns", words["left_columns"] or ["id"]),
         right_columns=names("--right-columns", words["right_columns"] or ["id"]),
         options=_options(words),

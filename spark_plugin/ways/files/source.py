@@ -40,7 +40,7 @@ _TEXTS = (
     "left_time", "right_time", "left_around", "right_around", "left_resolution", "right_resolution",
     "left_template", "right_template", "left_templates",
     "right_templates", "unit", "left_unit", "right_unit", "tick", "invalid",
-    "mutual_deadline", "closed", "how", "emit", "backend", "left_longest", "right_longest",
+    "mutual_deadline", "closed", "where", "how", "emit", "backend", "left_longest", "right_longest",
 )  # fmt: skip
 _LISTS = ("by", "left_columns", "right_columns")
 _WHOLES = ("slices", "classes", "batch_pairs", "threads")

@@ -27,7 +27,7 @@ _FUNCTIONS: dict[str, tuple[int, Callable[..., pc.Expression]]] = {
     "length": (1, pc.utf8_length), "trim": (1, pc.utf8_trim_whitespace), "coalesce": (0, pc.coalesce),
 }  # fmt: skip
 _UNDERSTOOD = (
-    "comparisons, AND, OR, NOT, IS NULL, IN, BETWEEN, LIKE, + - * /, abs, lower, upper, length, trim,"
+    "Comparisons, AND, OR, NOT, IS NULL, IN, BETWEEN, LIKE, + - * /, abs, lower, upper, length, trim,"
     " coalesce, and TIMESTAMP and DATE literals are understood; an Arrow expression can say more"
 )
 
@@ -159,6 +159,8 @@ class _Reader:
             return self._time(upper)
         if self._next[1] == "(" and word.lower() in _FUNCTIONS:
             return self._call(word.lower())
+        if self._next[1] == "(" and upper not in _WORDS:
+            raise self._error(f"{word} is no function that is known")
         if upper in _WORDS:
             self._at -= 1
             raise self._error(f"{word!r} is not expected there")
@@ -218,7 +220,7 @@ class _Reader:
             )
 
     def _error(self, what: str) -> ConditionError:
-        return ConditionError(f"where={brief(self._text)}: {what}. {_UNDERSTOOD.capitalize()}")
+        return ConditionError(f"where={brief(self._text)}: {what}. {_UNDERSTOOD}")
 
 
 def _tokens(text: str) -> Any:
