@@ -54,6 +54,18 @@ LeftAround = Annotated[
     ),
 ]
 RightAround = Annotated[str | None, _data(metavar="D", help="The same, of RIGHT.")]
+LeftAroundColumn = Annotated[
+    str | None,
+    _data(
+        metavar="NAME",
+        help="The column that says how far off each stamp of LEFT may be, or BEFORE,AFTER.",
+    ),
+]
+RightAroundColumn = Annotated[str | None, _data(metavar="NAME", help="The same, of RIGHT.")]
+LeftAroundUnit = Annotated[
+    str | None, _data(metavar="UNIT", help="What the numbers in that column count, such as ms.")
+]
+RightAroundUnit = Annotated[str | None, _data(metavar="UNIT", help="The same, of RIGHT.")]
 LeftResolution = Annotated[
     str | None,
     _data(

@@ -16,6 +16,7 @@ from spark_plugin.worker.histograms import histograms
 from spark_plugin.worker.keys import Key
 from spark_plugin.worker.timestamps.names import GivenTimes
 
+_CLOCKS = ("around", "resolution", "template", "templates", "around_column")
 _TIMES = "min_time,max_time"
 UNSET = "name something, or leave the option out (is a variable of the shell unset?)"
 
@@ -78,15 +79,15 @@ def _of_one_stream(words: dict[str, Any]) -> dict[str, Any]:
     ConditionError
         If something is said of a second one.
     """
-    clocks = [f"{{}}_{name}" for name in ("around", "resolution", "template", "templates")]
+    clocks = [f"{{}}_{name}" for name in (*_CLOCKS, "around_unit")]
     for name in (*clocks, "{}_unit", "{}_longest"):
         option = name.format("right")
-        if words[option] is not None:
+        if words.get(option) is not None:
             said = f"--{option.replace('_', '-')}"
             raise ConditionError(
                 f"{said} is of RIGHT, and there is one stream: say {said.replace('right', 'left')}"
             )
-    own = {name.format("right"): words[name.format("left")] for name in clocks}
+    own = {name.format("right"): words.get(name.format("left")) for name in clocks}
     if words["right_time"] == _TIMES:
         own["right_time"] = words["left_time"]
     return {**words, **own}
@@ -138,16 +139,19 @@ def shifts(words: Sequence[str] | None) -> list[Duration] | None:
 def _timestamps(side: str, words: dict[str, Any]) -> GivenTimes:
     """Intervals of two columns; about the stamps of one; or histograms where a side has templates."""
     option, time = f"--{side}-time", words[f"{side}_time"]
-    said = {
-        name: words[f"{side}_{name}"] for name in ("around", "resolution", "template", "templates")
-    }
+    said: dict[str, Any] = {name: words.get(f"{side}_{name}") for name in _CLOCKS}
+    unit = words.get(f"{side}_around_unit")
+    if unit is not None and said["around_column"] is None:
+        raise ConditionError(
+            f"--{side}-around-unit is of --{side}-around-column; leave it out, or name the column"
+        )
     given = [name for name, word in said.items() if word is not None]
     if not given:
         return _times(option, time)
     if set(given) == {"template", "templates"}:
         return histograms(_stamps(option, time, "template"), **{k: said[k] for k in given})
     if len(given) > 1:
-        listed = " and ".join(f"--{side}-{name}" for name in given)
+        listed = " and ".join(f"--{side}-{name.replace('_', '-')}" for name in given)
         raise ConditionError(f"{listed} say different things of the same timestamps; leave out one")
     if "template" in given or "templates" in given:
         lacking = f"--{side}-template" + ("s" if "template" in given else "")
@@ -155,6 +159,10 @@ def _timestamps(side: str, words: dict[str, Any]) -> GivenTimes:
             f"histograms need both --{side}-template COLUMN and --{side}-templates FILE; {lacking} is"
             " missing"
         )
+    if said["around_column"] is not None:
+        columns = names(f"--{side}-around-column", [said["around_column"]])
+        column = (columns[0], columns[-1]) if len(columns) < 3 else tuple(columns)
+        return around(_stamps(option, time, "around-column"), column=column, unit=unit)  # type: ignore[arg-type]
     return clock(side, time, said["around"], said["resolution"])
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from coincide.errors import CoincideError
 from coincide.options import CorrelateOptions
+from coincide.sides import unit_option
 from spark_plugin.ways.files.columns import (
     check_present,
 )
@@ -124,6 +125,12 @@ def _row_groups(
     check_alike(files, footers, footers[0].schema, names)
     for path, footer in zip(files.paths, footers, strict=True):
         _check_times_are_new(f"{files.side}: {path}", footer, names)
+    if tables.times[side].beyond is None:
+        widths = " and ".join(tables.times[side].names[1:])
+        raise NotDirect(
+            f"{files.side}: when events of a row group may be is not told by its times, but by {widths} of"
+            f" each row; declare the longest length, {unit_option(files.side).removesuffix('unit')}longest"
+        )
     groups = row_groups(footers, tables.times[side])
     _check_known(files, groups, tables, side)
     return groups

@@ -38,6 +38,7 @@ _FLAG = re.compile(r"--([a-z][a-z-]*)")
 _OWN = ("left", "right", "parallelism")
 _TEXTS = (
     "left_time", "right_time", "left_around", "right_around", "left_resolution", "right_resolution",
+    "left_around_column", "right_around_column", "left_around_unit", "right_around_unit",
     "left_template", "right_template", "left_templates",
     "right_templates", "unit", "left_unit", "right_unit", "tick", "invalid",
     "mutual_deadline", "closed", "where", "how", "emit", "backend", "left_longest", "right_longest",

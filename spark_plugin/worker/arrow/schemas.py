@@ -139,6 +139,22 @@ def check_label(side: str, name: str, kind: str, able: bool) -> None:
         )
 
 
+def can_be_width(kind: pa.DataType) -> bool:
+    """Whether an Arrow type holds numbers, such as half-widths."""
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+
+
+def check_width(side: str, name: str, kind: str, able: bool) -> None:
+    """Refuse a column that cannot hold half-widths.
+
+    Raises
+    ------
+    SchemaError
+    """
+    if not able:
+        raise SchemaError(f"{side}.{name} is {kind}; half-widths must be numbers. Cast it")
+
+
 def plain_type(kind: pa.DataType) -> pa.DataType:
     """Dictionaries and views are encodings, not types that results should depend on."""
     if pa.types.is_dictionary(kind):
