@@ -95,9 +95,7 @@ class FilteredJoin(CountedJoin):
             left, right = self._passing(first, last)
             pairs += left.size
             merit, distance = self._merits(self.left_order[left], self.right_order[right])
-            order = np.lexsort((ranks[right], distance, -merit, left))
-            own = left[order]
-            chosen = order[np.flatnonzero(np.diff(own, prepend=-1))]
+            chosen = _least_of_each(left, (-merit, distance, ranks[right]))
             best[left[chosen] - start] = right[chosen]
             merits[left[chosen] - start] = merit[chosen]
         looked_at = int(self._join.offsets[stop] - self._join.offsets[start])
@@ -127,3 +125,23 @@ class FilteredJoin(CountedJoin):
     @cached_property
     def _positions(self) -> tuple[np.ndarray, np.ndarray]:
         return np.arange(self.left_order.size), np.arange(self.right_order.size)
+
+
+def _least_of_each(left: np.ndarray, terms: tuple[np.ndarray, ...]) -> np.ndarray:
+    """The pair of each left event that is least in the terms, in their order: int64 array.
+
+    Parameters
+    ----------
+    left : int64 array, shape (n,), ascending
+    terms : arrays, shape (n,)
+        No two pairs of an event are alike in all.
+    """
+    chosen = np.arange(left.size)
+    for term in terms:
+        if not chosen.size:
+            break
+        own, values = left[chosen], term[chosen]
+        begins = np.flatnonzero(np.diff(own, prepend=-1))
+        least = np.minimum.reduceat(values, begins)
+        chosen = chosen[values == np.repeat(least, np.diff(begins, append=own.size))]
+    return chosen
