@@ -16,12 +16,15 @@ from spark_plugin.worker.in_order import in_order
 PairMerits = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 """From left and right rows of pairs to the merit and the distance of each, as of `Rule`."""
 
+_MOST_BITS = 1 << 31
+"""Of more pairs it is not kept which have passed, but found again."""
+
 
 class FilteredJoin(CountedJoin):
     """Pairs of a join that pass a test; used like the join.
 
     Pairs are looked at in runs of bounded size, once to be counted and once more to be handed out: so
-    memory does not grow with those that do not pass.
+    memory does not grow with those that do not pass, but for a bit each that says whether one has.
 
     Parameters
     ----------
@@ -40,6 +43,8 @@ class FilteredJoin(CountedJoin):
     ) -> None:
         self._join, self._test, self._merits = join, test, merits
         self._batch_pairs, self._threads = batch_pairs, threads
+        # First pair of each run that was counted, and their end; whether each pair passed.
+        self._passed: tuple[np.ndarray, list[np.ndarray]] | None = None
 
     @property
     def left_order(self) -> np.ndarray:
@@ -62,15 +67,20 @@ class FilteredJoin(CountedJoin):
     @cached_property
     def _counted(self) -> tuple[np.ndarray, np.ndarray]:
         counts = np.zeros(self.left_order.size, np.int64)
+        keeps_bits = int(self._join.offsets[-1]) <= _MOST_BITS
 
-        def count(run: tuple[int, int]) -> tuple[()]:
+        def count(run: tuple[int, int]) -> list[np.ndarray]:
             start, stop = run
-            left, _ = self._passing(start, stop)
-            counts[start:stop] = np.bincount(left - start, minlength=stop - start)
-            return ()
+            left, right = self._join.pairs(start, stop, *self._positions)
+            passing = self._test(self.left_order[left], self.right_order[right])
+            counts[start:stop] = np.bincount(left[passing] - start, minlength=stop - start)
+            return [np.packbits(passing)] if keeps_bits else []
 
-        runs = self._join.chunks(self._batch_pairs)
-        assert not list(in_order(count, runs, self._threads))
+        runs = list(self._join.chunks(self._batch_pairs))
+        bits = list(in_order(count, runs, self._threads))
+        if keeps_bits:
+            ends = [start for start, _ in runs] + [self.left_order.size]
+            self._passed = self._join.offsets[ends], bits
         return counts, np.array([0, 0, counts.sum()])
 
     def pairs(
@@ -117,9 +127,11 @@ class FilteredJoin(CountedJoin):
 
     def _passing(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
         """Base and target positions of the pairs of a run: int64 arrays, the first one ascending."""
-        own, others = self._positions
-        left, right = self._join.pairs(start, stop, own, others)
-        passing = np.flatnonzero(self._test(self.left_order[left], self.right_order[right]))
+        left, right = self._join.pairs(start, stop, *self._positions)
+        if self._passed is None:
+            passing = self._test(self.left_order[left], self.right_order[right])
+        else:
+            passing = _bits_of(*self._passed, *self._join.offsets[[start, stop]].tolist())
         return left[passing], right[passing]
 
     @cached_property
@@ -145,3 +157,23 @@ def _least_of_each(left: np.ndarray, terms: tuple[np.ndarray, ...]) -> np.ndarra
         least = np.minimum.reduceat(values, begins)
         chosen = chosen[values == np.repeat(least, np.diff(begins, append=own.size))]
     return chosen
+
+
+def _bits_of(ends: np.ndarray, bits: list[np.ndarray], first: int, last: int) -> np.ndarray:
+    """Whether the pairs first ... last have passed: bool array.
+
+    Parameters
+    ----------
+    ends : int64 array, shape (runs + 1,)
+        First pair of each run, and the end of the last one.
+    bits : list of uint8 arrays
+        Packed, of each run.
+    """
+    run = int(np.searchsorted(ends, first, side="right")) - 1
+    found = [np.zeros(0, np.uint8)]
+    while first < last:
+        begin, end = ends[run : run + 2].tolist()
+        whole = np.unpackbits(bits[run], count=end - begin)
+        found.append(whole[first - begin : last - begin])
+        first, run = max(first, end), run + 1
+    return np.concatenate(found).view(bool)
