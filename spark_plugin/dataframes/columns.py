@@ -274,13 +274,11 @@ def key_kinds(frame: DataFrame, side: str, by: Sequence[str]) -> list[tuple[str,
 
 
 def key_value(value: str, kind: T.DataType, case_fold: bool) -> str:
-    """SQL of what is equal for equal keys: of whole numbers their value, of texts the value itself.
+    """SQL of what is equal for equal keys of one type.
 
     With `case_fold` texts that differ in case are alike, and further ones: letters that are not of English
     are all one here. Spark's lower() does not agree with Arrow's, by which workers compare.
     """
-    if isinstance(kind, _INTEGERS):
-        return f"CAST({value} AS BIGINT)"
     if not case_fold or not isinstance(kind, T.StringType):
         return value
     # The Kelvin sign, and I with a dot, whose small letters are of English.

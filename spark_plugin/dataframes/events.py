@@ -54,6 +54,8 @@ class EventFrame:
         Whether keys that are texts are equal if they are so in lower case.
     tested : list of str
         Columns of a condition on pairs.
+    has_like_keys : bool
+        Whether keys are of the same types on both sides: integers may be of other widths.
     """
 
     side: SideName
@@ -65,6 +67,7 @@ class EventFrame:
     identity: list[str] = field(default_factory=list)
     case_fold: bool = False
     tested: list[str] = field(default_factory=list)
+    has_like_keys: bool = True
 
     @property
     def called(self) -> str:
@@ -97,7 +100,14 @@ class EventFrame:
     def _hashed_keys(self) -> list[str]:
         """SQL of what is equal where keys are: what they are called and how wide has no say."""
         fields = [field_of(self.source, self.called, name) for name in self.by]
-        return [key_value(quoted(f.name), f.dataType, self.case_fold) for f in fields]
+        values = [key_value(quoted(f.name), f.dataType, self.case_fold) for f in fields]
+        if self.has_like_keys:
+            return values
+        # What the hash of a whole number is depends on its width.
+        return [
+            f"CAST({value} AS BIGINT)" if isinstance(f.dataType, T.IntegralType) else value
+            for value, f in zip(values, fields, strict=True)
+        ]
 
     @property
     def hashes(self) -> list[str]:

@@ -90,6 +90,7 @@ def event_frames(
             keys,
             own,
             identity=handed_out if arguments.is_one_stream else [],
+            has_like_keys=kinds[0] == kinds[1],
         )
         for side, source, times, own in zip(
             get_args(SideName), sources, columns, payload, strict=True

@@ -81,6 +81,7 @@ def event_frames(
             payload[i],
             case_fold=arguments.case_fold,
             tested=arguments.tested[i],
+            has_like_keys=kinds[0] == kinds[1],
             identity=of_both if arguments.is_one_stream else [],
         )
         for i, side in enumerate(get_args(SideName))
