@@ -1,14 +1,22 @@
-"""Timing predicates: windows on delta = T_right - T_left, both ends inclusive.
+"""Timing predicates: windows on delta = T_right - T_left, both ends inclusive unless `closed` says else.
 
 Lee & Lee (2010), section 3, speak of deadlines, delays and mutual deadlines; each is such a window.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal, get_args
 
 from coincide.errors import ConditionError, brief
+from coincide.options import check_choice
 from coincide.units import Duration, Tick, plain, size_of
+
+Closed = Literal["both", "left", "right", "neither"]
+"""Which ends of a window belong to it, as pandas says it: the left end is lo, the right one hi."""
+_SWAPPED: dict[Closed, Closed] = {
+    "both": "both", "left": "right", "right": "left", "neither": "neither",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -19,12 +27,17 @@ class Within:
     ----------
     lo, hi : int, str or None
         Durations: ints in ticks, or strings with a unit.
+    closed : {"both", "left", "right", "neither"}
+        Which ends belong to the window. Time is whole ticks: an end that does not is left out by moving
+        it in by one tick.
     """
 
     lo: Duration | None
     hi: Duration | None
+    closed: Closed = field(default="both", kw_only=True)
 
     def __post_init__(self) -> None:
+        check_choice("closed", self.closed, get_args(Closed))
         if self.lo is None and self.hi is None:
             raise ConditionError("a predicate needs at least one bound; found none")
         for name in ("lo", "hi"):
@@ -35,13 +48,17 @@ class Within:
         if type(self.lo) is type(self.hi) and self.lo is not None and self.hi is not None:
             _check_order(self, size_of(self.lo), size_of(self.hi))
 
+    def __repr__(self) -> str:
+        said = "" if self.closed == "both" else f", closed={self.closed!r}"
+        return f"Within(lo={self.lo!r}, hi={self.hi!r}{said})"
+
     def window(self, tick: Tick) -> tuple[int, int]:
-        """The two ends in ticks, for a join.
+        """The two ends in ticks, for a join; both belong to it, whatever `closed` says.
 
         Raises
         ------
         ConditionError
-            If an end is open, lo > hi, or an end is no whole number of ticks.
+            If an end is open, no tick lies between them, or an end is no whole number of ticks.
         """
         if self.lo is None or self.hi is None:
             raise ConditionError(
@@ -50,31 +67,59 @@ class Within:
             )
         lo, hi = tick.count(self.lo), tick.count(self.hi)
         _check_order(self, lo, hi)
+        lo += self.closed in ("right", "neither")
+        hi -= self.closed in ("left", "neither")
+        if lo > hi:
+            raise ConditionError(
+                f"the window is empty: closed={self.closed!r} leaves no whole tick between"
+                f" {self.lo} and {self.hi}. Say closed='both', or count time in a finer tick"
+            )
         return lo, hi
 
     def mirrored(self) -> Within:
         """The predicate for swapped sides: within(-hi, -lo)."""
-        return Within(_negated(self.hi), _negated(self.lo))
+        return Within(_negated(self.hi), _negated(self.lo), closed=_SWAPPED[self.closed])
 
     def __str__(self) -> str:
+        above = "<=" if self.closed in ("both", "left") else "<"
+        below = "<=" if self.closed in ("both", "right") else "<"
         if self.hi is None:
-            return f"delta >= {self.lo}"
-        return f"delta <= {self.hi}" if self.lo is None else f"{self.lo} <= delta <= {self.hi}"
+            return f"delta {above.replace('<', '>')} {self.lo}"
+        if self.lo is None:
+            return f"delta {below} {self.hi}"
+        return f"{self.lo} {above} delta {below} {self.hi}"
 
 
-def within(lo: Duration, hi: Duration) -> Within:
-    """lo <= T_right - T_left <= hi."""
-    return Within(lo, hi)
+def within(lo: Duration, hi: Duration, *, closed: Closed = "both") -> Within:
+    """lo <= T_right - T_left <= hi.
+
+    Parameters
+    ----------
+    lo, hi : int, str or timedelta
+        Durations: ints in ticks, or strings with a unit.
+    closed : {"both", "left", "right", "neither"}
+        Which ends belong to the window, as pandas says it. Time is whole ticks, so an end that does not
+        belong to it is moved in by one tick.
+
+    Examples
+    --------
+    >>> str(within(0, "30s", closed="right"))
+    '0 < delta <= 30s'
+    """
+    return Within(lo, hi, closed=closed)
 
 
-def mutual_deadline(d: Duration) -> Within:
-    """|T_right - T_left| <= d, the mutual deadline of Lee & Lee (2010), section 3."""
+def mutual_deadline(d: Duration, *, closed: Closed = "both") -> Within:
+    """|T_right - T_left| <= d, the mutual deadline of Lee & Lee (2010), section 3.
+
+    `closed` is as of `within`.
+    """
     Within(None, d)  # refuses what is no duration
     if size_of(d) < 0:
         raise ConditionError(
             f"a mutual deadline must not be negative; found {brief(d)}. Leave out the minus"
         )
-    return Within(_negated(d), d)
+    return Within(_negated(d), d, closed=closed)
 
 
 def deadline(d: Duration) -> Within:

@@ -166,3 +166,16 @@ def event_probabilities(
     """Satisfaction probabilities of given pairs: float64 array, shape (n,)."""
     times = left.times.of(left_rows), right.times.of(right_rows)
     return kernels.pair_probabilities(model.rule, *times, left_rows.size)
+
+
+def event_merits(
+    left: Events,
+    left_rows: np.ndarray,
+    right: Events,
+    right_rows: np.ndarray,
+    model: PairModel,
+) -> tuple[np.ndarray, np.ndarray]:
+    """By what given pairs are ranked: merits, float64, and distances, uint64, both of shape (n,)."""
+    times = left.times.of(left_rows), right.times.of(right_rows)
+    merits, distances = kernels.pair_merits(model.rule, *times, left_rows.size)
+    return merits, distances

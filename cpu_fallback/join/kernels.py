@@ -181,6 +181,24 @@ def pair_probabilities(rule, left, right, n):
     return out
 
 
+@compiled(allocates=True)
+def pair_merits(rule, left, right, n):
+    """By what pairs that qualify are ranked. Arguments as `pair_probabilities`.
+
+    Returns
+    -------
+    float64 array, uint64 array, shape (n,)
+        Merit and distance of each: `coincide.timestamps.protocol.Rule`.
+    """
+    merits, distances = np.empty(n, np.float64), np.empty(n, np.uint64)
+    for i in range(n):
+        l1, l2 = left.shape_at(i), right.shape_at(i)
+        s = difference(rule, left.key_at(i), l1, right.key_at(i), l2)
+        merits[i] = rule.merit(s, l1, l2)
+        distances[i] = rule.distance(s, l1, l2)
+    return merits, distances
+
+
 @compiled(forceinline=True)
 def _qualified(rule, base, targets, i, start, stop):
     """How many of the targets start ... stop qualify with base event i."""

@@ -33,6 +33,7 @@ def correlate(
     emit: str = "pairs",
     by: Sequence[str] = (),
     probability: bool = False,
+    admits: Callable[[Row, Row], bool] = lambda left, right: True,
 ) -> list[ResultRow]:
     """Join two lists of events by trying every pair.
 
@@ -57,6 +58,8 @@ def correlate(
         Key columns that must be equal.
     probability : bool
         Whether to add the satisfaction probability (float; a list of floats for ``lists``).
+    admits : function of a left and a right row
+        Whether they may be a pair at all.
 
     Returns
     -------
@@ -75,7 +78,8 @@ def correlate(
     keep_unmatched = how in ("left", "anti")
     result: list[ResultRow] = []
     for left_row in left:
-        matches = _matches(left_row, right, lo, hi, confidence, by)
+        partners = [row for row in right if admits(left_row, row)]
+        matches = _matches(left_row, partners, lo, hi, confidence, by)
         if not matches and not keep_unmatched:
             continue
         head = {**{name: left_row[name] for name in by}, "left_id": left_row["id"]}
@@ -83,6 +87,25 @@ def correlate(
             extra = {"probability": probabilities} if probability else {}
             result.append({**head, **tail, **extra})
     return result
+
+
+def earlier_first(rows: Sequence[Row]) -> Callable[[Row, Row], bool]:
+    """Which pairs of one stream count: the one whose later end is earlier is left, then the lower row.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        The stream; rows are told apart by ``id``.
+    """
+    numbers = {row["id"]: number for number, row in enumerate(rows)}
+
+    def is_pair(left: Row, right: Row) -> bool:
+        if left["max_time"] is None or right["max_time"] is None:
+            return False
+        own, other = ((row["max_time"], numbers[row["id"]]) for row in (left, right))
+        return own < other
+
+    return is_pair
 
 
 def _check_options(

@@ -9,6 +9,7 @@ from coincide.options import CorrelateOptions, Way, check_choice
 from coincide.units import Tick
 from spark_plugin.command_line.requests import EventRequest, checked
 from spark_plugin.worker.arguments import JoinArguments
+from spark_plugin.worker.keys import key_pairs
 from spark_plugin.worker.words import shifts, worded_join
 
 
@@ -18,18 +19,21 @@ class JoinRequest(EventRequest):
 
     Parameters
     ----------
-    left, right : str
+    left : str
         Paths, globs or URIs.
+    right : str or None
+        None: `left` is one stream.
     arguments : JoinArguments
     """
 
     left: str
-    right: str
+    right: str | None
     arguments: JoinArguments
 
     @property
     def inputs(self) -> dict[str, str]:  # noqa: D102
-        return {"left": self.left, "right": self.right}
+        called = self.arguments.sides
+        return {called[0]: self.left} | ({} if self.right is None else {called[1]: self.right})
 
     @property
     def columns(self) -> tuple[list[str], list[str]]:
@@ -37,8 +41,8 @@ class JoinRequest(EventRequest):
         return self.arguments.columns
 
     @property
-    def keys(self) -> list[str]:  # noqa: D102
-        return self.arguments.keys
+    def keys(self) -> list[tuple[str, str]]:  # noqa: D102
+        return key_pairs(self.arguments.by)
 
     @property
     def clocks(self) -> tuple[tuple[str, str], tuple[str, str]]:  # noqa: D102

@@ -22,7 +22,8 @@ from coincide.options import CorrelateOptions, check_choice
 from coincide.sides import SIDES
 from coincide.units import Tick
 from spark_plugin.command_line.requests import EventRequest, checked
-from spark_plugin.worker.causality.arguments import CAUSE_AND_EFFECT, EVENT, CausalityArguments
+from spark_plugin.worker.arguments import EVENT
+from spark_plugin.worker.causality.arguments import CAUSE_AND_EFFECT, CausalityArguments
 from spark_plugin.worker.causality.places import Coordinate
 from spark_plugin.worker.timestamps.names import GivenTimes
 from spark_plugin.worker.words import clock, duration, names, numbers, shifts
@@ -60,8 +61,8 @@ class CausalityRequest(EventRequest):
         return self.arguments.columns
 
     @property
-    def keys(self) -> list[str]:  # noqa: D102
-        return self.arguments.keys
+    def keys(self) -> list[tuple[str, str]]:  # noqa: D102
+        return [(name, name) for name in self.arguments.keys]
 
     @property
     def clocks(self) -> tuple[tuple[str, str], tuple[str, str]]:  # noqa: D102

@@ -51,8 +51,8 @@ def read_ahead(
         else:
             tables.append(given.typed(columns, kinds).empty_table())
     alike = with_text_keys(inputs, tables, request.keys)
-    for name in request.keys:
-        _tell(name, [given.source.side for given in inputs], tables, alike)
+    for names in request.keys:
+        _tell(names, [given.source.side for given in inputs], tables, alike)
     return [
         replace(given, rows=rows) if _is_csv(given) else given
         for given, rows in zip(inputs, alike, strict=True)
@@ -60,7 +60,7 @@ def read_ahead(
 
 
 def with_text_keys(
-    inputs: Sequence[ArrowInput], tables: Sequence[pa.Table], by: Sequence[str]
+    inputs: Sequence[ArrowInput], tables: Sequence[pa.Table], by: Sequence[tuple[str, str]]
 ) -> list[pa.Table]:
     """Both tables, whole numbers of CSV as the texts that they were where the other side has texts.
 
@@ -69,13 +69,15 @@ def with_text_keys(
     inputs : sequence of ArrowInput
     tables : sequence of pa.Table
         Their rows.
-    by : sequence of str
+    by : sequence of (str, str)
+        Left and right name of each key.
     """
     found = list(tables)
     for i, given in enumerate(inputs):
-        names = [name for name in by if name not in given.times] if _is_csv(given) else []
-        for name in names:
-            kind, other = _kind(tables[i], name), _kind(tables[1 - i], name)
+        keys = [key for key in by if key[i] not in given.times] if _is_csv(given) else []
+        for key in keys:
+            name = key[i]
+            kind, other = _kind(tables[i], name), _kind(tables[1 - i], key[1 - i])
             if pa.types.is_integer(kind) and _is_text(other):
                 at = found[i].schema.get_field_index(name)
                 texts = found[i].column(at).cast(pa.string())
@@ -96,13 +98,17 @@ def _kind(table: pa.Table, name: str) -> pa.DataType:
 
 
 def _tell(
-    name: str, sides: Sequence[str], before: Sequence[pa.Table], after: Sequence[pa.Table]
+    names: tuple[str, str],
+    sides: Sequence[str],
+    before: Sequence[pa.Table],
+    after: Sequence[pa.Table],
 ) -> None:
     for i, side in enumerate(sides):
+        name = names[i]
         if _kind(before[i], name) != _kind(after[i], name):
             print(
                 f"coincide: the key {name!r} holds numbers on the {side} and text on the {sides[1 - i]}"
-                f"{_example(before[1 - i].column(name))}: compared as text, where '007' is not '7'",
+                f"{_example(before[1 - i].column(names[1 - i]))}: compared as text, where '007' is not '7'",
                 file=sys.stderr,
             )
 

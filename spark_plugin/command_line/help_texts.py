@@ -13,7 +13,8 @@ JOIN_HELP = (
     " two ends of their timestamps; --left-time, --left-columns and so on say what these columns"
     " are called. A column of CSV is numbers where all of them print as they were written; else,"
     " as with 007 or 1e3, it is text, unless it is a time. On Spark, CSV and Arrow IPC pass through"
-    " the memory of this process: make large ones Parquet."
+    " the memory of this process: make large ones Parquet. With one input its events are joined with"
+    " themselves: the earlier of two is left, each pair is found once."
 )
 JOIN_EXAMPLES = (
     """

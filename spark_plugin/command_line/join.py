@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -27,6 +29,7 @@ from spark_plugin.command_line.outputs import (
     spark_output,
     write_frame,
 )
+from spark_plugin.command_line.problems import Problem
 from spark_plugin.command_line.progress import Progress
 from spark_plugin.command_line.runs import spark_at_work, written
 from spark_plugin.command_line.summary import Summary
@@ -69,10 +72,11 @@ def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) 
     with local_output(request, sources) as output:
         started = time.perf_counter()
         options = request.arguments.options
-        inputs = [
+        inputs = _both(
             ArrowInput(s, "ns" in (options.unit_of(s.side), options.tick), tuple(times))
-            for s, times in zip(sources, request.arguments.time_columns, strict=True)
-        ]
+            for s, times in zip(sources, request.arguments.time_columns, strict=False)
+        )
+        request = _settled(request, inputs)
         for given, columns in zip(inputs, request.columns, strict=True):
             check_complete(given, columns)
             check_zones(given, columns)
@@ -80,19 +84,20 @@ def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) 
         needed = zip(inputs, request.columns, types, strict=True)
         # First without rows: what is wrong with columns shows before anything is read.
         empty = [given.typed(columns, kinds).empty_table() for given, columns, kinds in needed]
-        left, right = with_text_keys(inputs, empty, request.arguments.keys)
-        TableJoin(left, right, request.arguments)
+        _job(request, inputs, empty)
         at = _Place()
         job: LocalFilesJoin | TableJoin | str
         job = planned_directly(request, inputs, types, partial(LocalFilesJoin, say=at.note))
         why = job if isinstance(job, str) else job.plan.describe()
         if isinstance(job, str):
             tables = []
-            inputs = read_ahead(request, inputs, types, progress.show)
-            for given, columns, kinds in zip(inputs, request.columns, types, strict=True):
+            if request.right is not None:
+                inputs = read_ahead(request, inputs, types, progress.show)
+            needed = zip(inputs, request.columns, types, strict=True)
+            for given, columns, kinds in islice(needed, len(sources)):
                 progress.show(f"reading {given.source.text}")
                 tables.append(given.table(columns, kinds))
-            job = TableJoin(tables[0], tables[1], request.arguments)
+            job = _job(request, inputs, tables)
         progress.show("joining")
 
         def say(rows: int) -> None:
@@ -105,6 +110,33 @@ def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) 
     assert done is not None
     done = replace(done, rows=rows, seconds=seconds, why=why)
     return Summary(done, request.output, "local")
+
+
+def _settled(request: JoinRequest, inputs: list[ArrowInput]) -> JoinRequest:
+    """The request for inputs of these columns: `JoinArguments.settled`."""
+    arguments = request.arguments
+    if not arguments.is_open:
+        return request
+    for given in inputs:
+        if given.source.is_uri and request.engine == "spark":
+            raise Problem(
+                f"{given.source.side}: '*' and --where need to know the columns, and of"
+                f" {given.source.text} Spark alone can read them: name the columns, and filter the result"
+            )
+    return replace(request, arguments=arguments.settled(*(given.schema for given in inputs)))
+
+
+def _both(inputs: Iterable[ArrowInput]) -> list[ArrowInput]:
+    """Left and right; of one stream both are the same."""
+    found = list(inputs)
+    return [found[0], found[-1]]
+
+
+def _job(request: JoinRequest, inputs: list[ArrowInput], tables: list[pa.Table]) -> TableJoin:
+    if request.right is None:
+        return TableJoin(tables[0], None, request.arguments)
+    left, right = with_text_keys(inputs, tables, request.keys)
+    return TableJoin(left, right, request.arguments)
 
 
 class _Place:
@@ -124,10 +156,11 @@ class _Place:
 
 def _run_spark(request: JoinRequest, sources: list[Source], progress: Progress) -> Summary:
     with spark_output(request, sources) as output:
-        inputs = [
+        inputs = _both(
             ArrowInput(source, times=tuple(times))
-            for source, times in zip(sources, request.arguments.time_columns, strict=True)
-        ]
+            for source, times in zip(sources, request.arguments.time_columns, strict=False)
+        )
+        request = _settled(request, inputs)
         types = _check_before_spark(request, inputs)
         with spark_at_work(request, progress) as (spark, started, start_seconds):
             done = _written_directly(request, inputs, types, spark, progress, output)
@@ -195,8 +228,15 @@ def _check_before_spark(request: JoinRequest, inputs: list[ArrowInput]) -> tuple
         tables.append(pa.schema([f.with_type(plain_type(f.type)) for f in schema]).empty_table())
     # Times only: as keys, Spark takes many types for one that differ here.
     left, right = request.arguments.timestamp_columns
-    times = replace(request.arguments, by=(), left_columns=left, right_columns=right)
-    TableJoin(tables[0], tables[1], times)
+    times = replace(
+        request.arguments,
+        by=(),
+        left_columns=left,
+        right_columns=right,
+        where=None,
+        case_fold=False,
+    )
+    TableJoin(tables[0], None if request.right is None else tables[1], times)
     return types
 
 
@@ -210,9 +250,10 @@ def _spark_join(
     from spark_plugin.command_line.spark_inputs import spark_frame
     from spark_plugin.ways.correlation import plan_correlation
 
-    inputs = read_ahead(request, inputs, types, progress.show)
+    if request.right is not None:
+        inputs = read_ahead(request, inputs, types, progress.show)
+    sides = 1 if request.right is None else 2
+    needed = islice(zip(inputs, request.columns, types, strict=True), sides)
     with progress.following(spark, "planning"):
-        left, right = (
-            spark_frame(spark, *one) for one in zip(inputs, request.columns, types, strict=True)
-        )
-        return plan_correlation(left, right, request.arguments, observe=True)
+        left, *right = (spark_frame(spark, *one) for one in needed)
+        return plan_correlation(left, right[0] if right else None, request.arguments, observe=True)

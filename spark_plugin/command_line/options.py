@@ -15,7 +15,13 @@ _running = partial(typer.Option, rich_help_panel="How it runs")
 Left = Annotated[
     str, typer.Argument(metavar="LEFT", help="Events: a file, a folder, a glob or a URI.")
 ]
-Right = Annotated[str, typer.Argument(metavar="RIGHT", help="The other events.")]
+Right = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="RIGHT",
+        help="The other events; left out, those of LEFT are joined with themselves.",
+    ),
+]
 
 Output = Annotated[
     str,
@@ -99,6 +105,18 @@ LeftAround = Annotated[
     ),
 ]
 RightAround = Annotated[str | None, _data(metavar="D", help="The same, of RIGHT.")]
+LeftAroundColumn = Annotated[
+    str | None,
+    _data(
+        metavar="NAME",
+        help="The column that says how far off each stamp of LEFT may be, or BEFORE,AFTER.",
+    ),
+]
+RightAroundColumn = Annotated[str | None, _data(metavar="NAME", help="The same, of RIGHT.")]
+LeftAroundUnit = Annotated[
+    str | None, _data(metavar="UNIT", help="What the numbers in that column count, such as ms.")
+]
+RightAroundUnit = Annotated[str | None, _data(metavar="UNIT", help="The same, of RIGHT.")]
 LeftResolution = Annotated[
     str | None,
     _data(
@@ -163,6 +181,14 @@ WithinBounds = Annotated[
 MutualDeadline = Annotated[
     str | None, _meaning(metavar="D", help="Short for [cyan]--within -D D[/cyan].")
 ]
+Closed = Annotated[
+    str,
+    _meaning(
+        metavar="both|left|right|neither",
+        help="Which ends belong to the window. Time is whole ticks: an end that does not is moved in by"
+        " one.",
+    ),
+]
 Confidence = Annotated[
     float | None,
     _meaning(
@@ -171,7 +197,21 @@ Confidence = Annotated[
     ),
 ]
 By = Annotated[
-    list[str] | None, _meaning(metavar="A,B,…", help="Columns that must be equal on both sides.")
+    list[str] | None,
+    _meaning(
+        metavar="A,B,…",
+        help="Columns that must be equal on both sides; [cyan]station=sta[/cyan] where the name differs.",
+    ),
+]
+CaseFold = Annotated[
+    bool, _meaning("--case-fold", help="Texts of --by that differ in case alone are equal.")
+]
+Where = Annotated[
+    str | None,
+    _meaning(
+        metavar="SQL",
+        help="What pairs must meet besides, such as [cyan]'left_amount = right_amount'[/cyan].",
+    ),
 ]
 
 How = Annotated[

@@ -101,8 +101,8 @@ class EventRequest(Request):
 
     @property
     @abstractmethod
-    def keys(self) -> list[str]:
-        """The columns that must be equal."""
+    def keys(self) -> list[tuple[str, str]]:
+        """The columns that must be equal, of both sides."""
 
     @property
     @abstractmethod

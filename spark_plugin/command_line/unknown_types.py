@@ -45,10 +45,10 @@ def unknown_types(
         for name in times[i]:
             if _is_unknown(schema, name):
                 found[i][name] = next(iter(known[i] + known[1 - i]), _time_of_nothing(request))
-    for name in request.keys:
+    for names in request.keys:
         for i, schema in enumerate(schemas):
-            if _is_unknown(schema, name) and name not in found[i]:
-                found[i][name] = _other_key(schemas[1 - i], found[1 - i], name)
+            if _is_unknown(schema, names[i]) and names[i] not in found[i]:
+                found[i][names[i]] = _other_key(schemas[1 - i], found[1 - i], names[1 - i])
     return found
 
 

@@ -50,7 +50,7 @@ def planned_directly(
     request: JoinRequest,
     inputs: list[ArrowInput],
     types: tuple[Types, Types],
-    plan: Callable[[str, str, JoinArguments], Planned],
+    plan: Callable[[str, str | None, JoinArguments], Planned],
 ) -> Planned | str:
     """What `plan` makes of both inputs, or why the direct way is closed.
 
@@ -62,7 +62,8 @@ def planned_directly(
     closed = _closed(request, inputs, types)
     if closed is None:
         try:
-            return plan(inputs[0].source.text, inputs[1].source.text, request.arguments)
+            right = None if request.right is None else inputs[1].source.text
+            return plan(inputs[0].source.text, right, request.arguments)
         except MissingColumn:
             raise
         except NotDirect as error:

@@ -6,6 +6,7 @@ of this size would take longer than a small join.
 
 from __future__ import annotations
 
+import string
 from collections.abc import Sequence
 from typing import SupportsIndex
 
@@ -20,6 +21,7 @@ from spark_plugin.worker.arrow.schemas import check_name
 from spark_plugin.worker.arrow.time_columns import TimeColumn, TimeScale
 
 _INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
+_CAPITALS = string.ascii_uppercase
 _EPOCH = "DATE '1970-01-01'"
 _NTZ_EPOCH = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
 _MICROSECOND = "INTERVAL '0.000001' SECOND"
@@ -269,3 +271,16 @@ def key_kinds(frame: DataFrame, side: str, by: Sequence[str]) -> list[tuple[str,
     """For each key its type in words and whether it can be a key."""
     kinds = [field_of(frame, side, name).dataType for name in by]
     return [(kind.simpleString(), can_be_key(kind)) for kind in kinds]
+
+
+def key_value(value: str, kind: T.DataType, case_fold: bool) -> str:
+    """SQL of what is equal for equal keys of one type.
+
+    With `case_fold` texts that differ in case are alike, and further ones: letters that are not of English
+    are all one here. Spark's lower() does not agree with Arrow's, by which workers compare.
+    """
+    if not case_fold or not isinstance(kind, T.StringType):
+        return value
+    # The Kelvin sign, and I with a dot, whose small letters are of English.
+    small = f"translate({value}, '{_CAPITALS}\u212a\u0130', '{_CAPITALS.lower()}ki')"
+    return f"regexp_replace({small}, '[^ -~]', '?')"

@@ -15,6 +15,7 @@ from spark_plugin.dataframes.columns import (
     can_be_hashed,
     can_be_named,
     field_of,
+    key_value,
     literal,
     quoted,
     rounding,
@@ -49,6 +50,12 @@ class EventFrame:
     identity : list of str
         Of one stream that is joined with itself: all columns that are handed out of an event, on either
         side.
+    case_fold : bool
+        Whether keys that are texts are equal if they are so in lower case.
+    tested : list of str
+        Columns of a condition on pairs.
+    has_like_keys : bool
+        Whether keys are of the same types on both sides: integers may be of other widths.
     """
 
     side: SideName
@@ -58,6 +65,9 @@ class EventFrame:
     payload: list[str]
     observation: Observation | None = None
     identity: list[str] = field(default_factory=list)
+    case_fold: bool = False
+    tested: list[str] = field(default_factory=list)
+    has_like_keys: bool = True
 
     @property
     def called(self) -> str:
@@ -75,7 +85,7 @@ class EventFrame:
         """
         names = [quoted(name) for name in self.by]
         null_key = " OR ".join(f"{name} IS NULL" for name in names) or "false"
-        key_hash = f"xxhash64({', '.join(names)})" if names else "0L"
+        key_hash = f"xxhash64({', '.join(self._hashed_keys)})" if names else "0L"
         low, high = self._sql.low, self._sql.high
         return [
             f"{low} AS low",
@@ -84,6 +94,19 @@ class EventFrame:
             *(f"{value} AS {name}" for name, value in self._sql.places),
             f"({null_key}) AS null_key",
             f"{key_hash} AS key_hash",
+        ]
+
+    @property
+    def _hashed_keys(self) -> list[str]:
+        """SQL of what is equal where keys are: what they are called and how wide has no say."""
+        fields = [field_of(self.source, self.called, name) for name in self.by]
+        values = [key_value(quoted(f.name), f.dataType, self.case_fold) for f in fields]
+        if self.has_like_keys:
+            return values
+        # What the hash of a whole number is depends on its width.
+        return [
+            f"CAST({value} AS BIGINT)" if isinstance(f.dataType, T.IntegralType) else value
+            for value, f in zip(values, fields, strict=True)
         ]
 
     @property
@@ -160,7 +183,7 @@ class EventFrame:
         None where it cannot be told, as of nested columns.
         """
         alike, own = self._fixed_bytes, []
-        for name in (*self.by, *self.payload):
+        for name in (*self.by, *self.payload, *self.tested):
             kind = field_of(self.source, self.called, name).dataType
             size = wire_bytes(quoted(name), kind)
             if size is None:
@@ -177,7 +200,7 @@ class EventFrame:
         told = self.row_bytes
         if told is not None:
             return told
-        names = ", ".join(quoted(name) for name in (*self.by, *self.payload))
+        names = ", ".join(quoted(name) for name in (*self.by, *self.payload, *self.tested))
         return self._fixed_bytes, f"octet_length(to_json(struct({names})))"
 
     @property

@@ -73,7 +73,9 @@ class FrameEvidence:
             return None
         frames = [_distinct_keys(side) for side in self.sides]
         tables = [frame.limit(_MOST_KEYS + 1).toArrow() for frame in frames]
-        found = key_overlap(_side_of(tables[0]), _side_of(tables[1]), by)
+        found = key_overlap(
+            _side_of(tables[0]), _side_of(tables[1]), by, case_fold=self.spec.case_fold
+        )
         if found is None or max(table.num_rows for table in tables) <= _MOST_KEYS:
             return found
         shared = frames[0].intersect(frames[1]).count()

@@ -133,9 +133,18 @@ class ResultColumns:
             for side, names in ((left, left.by), (left, left.payload), (right, right.payload))
         )
         cross = [[frames.crosses_as_int64(kind) for _, kind in side] for side in (mine, theirs)]
-        self.layout = wire_layout(
-            len(keys), *cross, coordinates=spec.coordinates, identity=spec.is_one_stream
+        own, others = (
+            [frames.field_of(side.source, side.called, name).dataType for name in side.tested]
+            for side in sides
         )
+        tested = (
+            [frames.crosses_as_int64(kind) for kind in own],
+            [frames.crosses_as_int64(kind) for kind in others],
+        )
+        self.layout = wire_layout(
+            len(keys), *cross, coordinates=spec.coordinates, identity=spec.is_one_stream,
+            tested=tested,
+        )  # fmt: skip
         self.columns = output_columns(spec, keys, mine, theirs)
         check_output_names(list(self.names))
         self.wire_schema = wire_schema(self.columns)

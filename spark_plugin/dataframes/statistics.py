@@ -91,7 +91,7 @@ def measure(
     wanted += ["min(first) AS first", "max(last) AS last", "max(rounded) AS rounded"]
     wanted += ["max(midpoint) AS midpoint", *(["max(hash) AS hash"] if left.by else [])]
     if is_one_stream:  # its rows go to workers with what both roles hand out
-        left = right = replace(left, payload=left.identity)
+        left = right = replace(left, payload=left.identity, tested=[])
     sizes = left.about_bytes, right.about_bytes
     if any(own for _, own in sizes):
         wanted += ["max(bytes) AS bytes", "sum(own_bytes) AS own_bytes"]

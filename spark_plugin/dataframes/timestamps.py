@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from coincide.errors import SchemaError
 from coincide.units import TIME_LIMIT
@@ -21,9 +22,10 @@ from spark_plugin.dataframes.columns import (
     spark_time_column,
     ticks,
 )
-from spark_plugin.worker.arrow.schemas import check_label
+from spark_plugin.worker.arrow.schemas import check_label, check_width
 from spark_plugin.worker.arrow.time_columns import TimeColumn
 from spark_plugin.worker.timestamps.around import AroundColumns
+from spark_plugin.worker.timestamps.around_rows import AroundRowsColumns
 from spark_plugin.worker.timestamps.columns import TimestampColumns
 from spark_plugin.worker.timestamps.histograms import HistogramColumns
 from spark_plugin.worker.timestamps.intervals import IntervalColumns
@@ -31,6 +33,7 @@ from spark_plugin.worker.timestamps.names import TimestampNames
 
 _ID, _TIME = "coincide_template_id", "coincide_time"
 _NUMBER, _OFFSET = "coincide_template", "coincide_offset"
+_BEFORE, _AFTER = "coincide_before", "coincide_after"
 _LENGTH, _LEAN = "coincide_length", "coincide_lean"
 
 
@@ -115,6 +118,30 @@ def _(columns: AroundColumns) -> TimestampSql:
     return TimestampSql(low, high, (), "high - low", "low + high", faults)
 
 
+@timestamp_sql.register
+def _(columns: AroundRowsColumns) -> TimestampSql:
+    wrong = f"NOT (coalesce({_BEFORE}, -1L) >= 0L AND coalesce({_AFTER}, -1L) >= 0L)"
+    for width in (_BEFORE, _AFTER):
+        wrong += f" OR {width} >= {literal(TIME_LIMIT)}"
+    # By their values the ends say what is wrong: with the time, high does; with half-widths, low.
+    early = f"greatest({_TIME} - {_BEFORE}, {literal(-TIME_LIMIT)})"
+    late = f"least({_TIME} + {_AFTER}, {literal(TIME_LIMIT)})"
+    low = (
+        f"CASE WHEN {in_range(_TIME)} THEN IF({wrong}, {literal(TIME_LIMIT)}, {early})"
+        f" WHEN {_TIME} IS NOT NULL THEN {literal(-TIME_LIMIT)} END"
+    )
+    high = f"IF(({in_range(_TIME)}) AND NOT ({wrong}), {late}, {_TIME})"
+    too_long = "false" if columns.longest is None else f"high - low > {literal(columns.longest)}"
+    faults = (
+        ("null", "high IS NULL"),
+        (finiteness(columns), f"high = {literal(NOT_FINITE)}"),
+        ("width", f"low = {literal(TIME_LIMIT)}"),
+        ("range", f"NOT ({in_range('low')} AND {in_range('high')})"),
+        ("length", too_long),
+    )
+    return TimestampSql(low, high, (), "high - low", "low + high", faults)
+
+
 def _moved(ticks: str) -> str:
     """SQL of a time that is so much later: out of range it says by its value what is wrong with it.
 
@@ -154,6 +181,13 @@ def _(columns: AroundColumns, source: DataFrame) -> DataFrame:
     return source.selectExpr("*", f"{ticks(columns.scale)} AS {_TIME}")
 
 
+@with_timestamps.register
+def _(columns: AroundRowsColumns, source: DataFrame) -> DataFrame:
+    made = {_TIME: columns.scale, _BEFORE: columns.before, _AFTER: columns.after}
+    _check_free(source, *made)
+    return source.selectExpr("*", *(f"{ticks(scale)} AS {name}" for name, scale in made.items()))
+
+
 def _check_free(source: DataFrame, *names: str) -> None:
     taken = [name for name in names if name in map(str.lower, source.columns)]
     if taken:
@@ -176,4 +210,7 @@ def spark_clocks(side: str, names: TimestampNames, source: DataFrame) -> list[Ti
     for name in names.labels:
         kind = field_of(source, side, name).dataType
         check_label(side, name, kind.simpleString(), can_be_label(kind))
+    for name in names.widths:
+        kind = field_of(source, side, name).dataType
+        check_width(side, name, kind.simpleString(), isinstance(kind, T.NumericType))
     return [spark_time_column(side, field_of(source, side, name)) for name in names.clocks]

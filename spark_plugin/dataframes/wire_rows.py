@@ -36,7 +36,8 @@ def wire_rows(
     """
     is_left = side.side == "left"
     payload = _encoded(side, layout.payload(side.side), side.payload)
-    columns = {**_encoded(side, layout.keys, side.by), **payload}
+    tested = _encoded(side, layout.tested(side.side), side.tested)
+    columns = {**_encoded(side, layout.keys, side.by), **payload, **tested}
     known = {*columns, *layout.places, *layout.identity}
     barrier, above = _barrier(side)
     rows = side.source.selectExpr(

@@ -1,29 +1,28 @@
-"""The probability join: of DataFrames, of Arrow tables in one process, of Parquet files."""
+"""The probability join: of DataFrames, and of Arrow tables in one process."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from coincide.condition import TimingCondition
-from coincide.errors import ConditionError, SchemaError
+from coincide.errors import SchemaError
 from coincide.options import Backend, CorrelateOptions, Emit, How
 from coincide.sides import SIDES
 from spark_plugin.worker.arguments import JoinArguments
-from spark_plugin.worker.arrow.frames import arrow_table, offers_arrow
+from spark_plugin.worker.arrow.frames import arrow_table, needed_names, offers_arrow
+from spark_plugin.worker.conditions import GivenWindow, check_second, condition_of
 from spark_plugin.worker.join import TableJoin
+from spark_plugin.worker.keys import Keys
 from spark_plugin.worker.reports.reports import JoinReport, check_report, tell
 from spark_plugin.worker.shifts import check_told
 from spark_plugin.worker.timestamps.names import GivenTimes
+from spark_plugin.worker.where.pair_filter import GivenWhere
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from spark_plugin.worker.files.finding import Given
-    from spark_plugin.worker.reports.reports import JoinSummary
+    from pyspark.sql import DataFrame
 
 _TO_SPARK = (
     "spark.createDataFrame(...) makes one of a table; correlate_tables takes tables as they are"
@@ -35,12 +34,15 @@ _TO_ARROW = (
 
 def correlate(
     left: DataFrame,
-    right: DataFrame,
-    condition: TimingCondition,
+    right: DataFrame | None = None,
+    condition: TimingCondition | None = None,
     *,
+    within: GivenWindow | None = None,
+    confidence: float | None = None,
     left_time: GivenTimes = ("min_time", "max_time"),
     right_time: GivenTimes = ("min_time", "max_time"),
-    by: str | Sequence[str] = (),
+    by: Keys = (),
+    case_fold: bool = False,
     left_columns: str | Sequence[str] = ("id",),
     right_columns: str | Sequence[str] = ("id",),
     how: How = "inner",
@@ -50,6 +52,7 @@ def correlate(
     options: CorrelateOptions = CorrelateOptions(),
     report: JoinReport | None = None,
     shifts: Sequence[int | str] | None = None,
+    where: GivenWhere = None,
 ) -> DataFrame:
     """Join two DataFrames of events by satisfaction probability.
 
@@ -67,18 +70,28 @@ def correlate(
     left, right : DataFrame
         Events: time columns (timestamp, timestamp_ntz, integers or floats), key columns, columns to
         hand out. One side may be streaming, if the other one is broadcast and lengths are declared.
+        Without `right` the stream `left` is joined with itself: the earlier of two events, by the later
+        ends of their timestamps, is left, each pair is found once, and no event meets itself. Which of
+        two simultaneous ones is left is open: rows of a DataFrame have no order.
     condition : TimingCondition
         The window on T_right - T_left and the confidence that it must reach.
+    within, confidence
+        The same in place of `condition`: ``within=("0s", "30s"), confidence=0.9``. One duration,
+        ``within="250ms"``, is the window from -250 ms to 250 ms.
     left_time, right_time : str, (str, str), Around or Histograms
         The min and max column of the interval timestamps; one name for exact instants;
         ``around("t", "10ms")``, ``resolution("t", "1ms")``; or
         ``histograms("seen_at", template="device", templates=table)``.
-    by : str or sequence of str
-        Columns that must be equal on both sides. A null equals nothing.
+    by : str or sequence of str and (str, str)
+        Columns that must be equal on both sides, ``("station", "sta")`` where they are called otherwise on
+        the right: the output has the left one. A null equals nothing; integers of any width are equal by
+        value.
+    case_fold : bool
+        Whether texts of `by` are equal if they are so in lower case, letter by letter.
     left_columns, right_columns : str or sequence of str
-        Columns to hand out, as ``left_<name>`` and ``right_<name>``. `right_columns` have no meaning,
-        and need not exist, with ``how="semi"``, ``how="anti"`` and ``emit="counts"``, which hand out
-        nothing of a partner.
+        Columns to hand out, as ``left_<name>`` and ``right_<name>``; ``"*"`` is all but keys.
+        `right_columns` have no meaning, and need not exist, with ``how="semi"``, ``how="anti"`` and
+        ``emit="counts"``, which hand out nothing of a partner.
     how : {"inner", "left", "semi", "anti"}
         ``left`` keeps left events without a partner, ``semi`` and ``anti`` give one row per left event
         that has, or lacks, a partner.
@@ -97,6 +110,11 @@ def correlate(
         pairs chance makes: those that qualify then are counted, and the summary of `report`, which is
         needed, has their mean, ``accidental_pairs``, and standard deviation, ``accidental_spread``. Each
         must be longer than the window, and is a Spark job that runs at once.
+    where : str or pyarrow.compute.Expression, optional
+        What pairs must meet besides, over the columns ``left_<name>`` and ``right_<name>`` of both sides,
+        handed out or not: ``"left_amount = right_amount"`` in a subset of SQL, or
+        ``pc.field("left_amount") == pc.field("right_amount")``. Pairs of which it is null or false are
+        none: they are not counted, and nobody's best partner.
 
     Returns
     -------
@@ -129,13 +147,15 @@ def correlate(
 
     check_report(report)
     check_told(shifts, report)
+    check_second(right)
     arguments = JoinArguments(
-        condition, left_time=left_time, right_time=right_time, by=by, left_columns=left_columns,
-        right_columns=right_columns, how=how, emit=emit, probability=probability, backend=backend,
-        options=options, shifts=shifts,
+        condition_of(condition, within, confidence), left_time=left_time, right_time=right_time,
+        by=by, case_fold=case_fold, left_columns=left_columns, right_columns=right_columns, how=how,
+        emit=emit, probability=probability, backend=backend, options=options, shifts=shifts,
+        is_one_stream=right is None, where=where,
     )  # fmt: skip
     for side, given in (("left", left), ("right", right)):
-        if not isinstance(given, DataFrame):
+        if not isinstance(given, DataFrame) and (side, given) != ("right", None):
             raise SchemaError(
                 f"{side} must be a Spark DataFrame; found {_kind(given)}. {_TO_SPARK}"
             )
@@ -149,12 +169,15 @@ def correlate(
 
 def correlate_tables(
     left: Any,
-    right: Any,
-    condition: TimingCondition,
+    right: Any = None,
+    condition: TimingCondition | None = None,
     *,
+    within: GivenWindow | None = None,
+    confidence: float | None = None,
     left_time: GivenTimes = ("min_time", "max_time"),
     right_time: GivenTimes = ("min_time", "max_time"),
-    by: str | Sequence[str] = (),
+    by: Keys = (),
+    case_fold: bool = False,
     left_columns: str | Sequence[str] = ("id",),
     right_columns: str | Sequence[str] = ("id",),
     how: How = "inner",
@@ -164,6 +187,7 @@ def correlate_tables(
     options: CorrelateOptions = CorrelateOptions(),
     report: JoinReport | None = None,
     shifts: Sequence[int | str] | None = None,
+    where: GivenWhere = None,
 ) -> pa.Table:
     """Join two tables of events by satisfaction probability, in this process.
 
@@ -173,16 +197,20 @@ def correlate_tables(
     ----------
     left, right : pa.Table, or whatever offers Arrow's C stream (``__arrow_c_stream__``)
         Tables of pandas, Polars, DuckDB and others; a stream that can be read but once is read once.
-        Events: time columns (timestamps, integers or floats), key columns, columns to hand out.
+        Events: time columns (timestamps, integers or floats), key columns, columns to hand out. Without
+        `right` the stream `left` is joined with itself, as by `coincide.correlate`; of simultaneous events
+        the one in the lower row is left.
     condition : TimingCondition
+    within, confidence
+        In place of `condition`, as of `coincide.correlate`.
     left_time, right_time : str, (str, str), Around or Histograms
         As of `coincide.correlate`.
-    by : str or sequence of str
-        Columns that must be equal on both sides.
+    by, case_fold
+        As of `coincide.correlate`.
     left_columns, right_columns : str or sequence of str
-        Columns to hand out, as ``left_<name>`` and ``right_<name>``. `right_columns` have no meaning,
-        and need not exist, with ``how="semi"``, ``how="anti"`` and ``emit="counts"``, which hand out
-        nothing of a partner.
+        Columns to hand out, as ``left_<name>`` and ``right_<name>``; ``"*"`` is all but keys.
+        `right_columns` have no meaning, and need not exist, with ``how="semi"``, ``how="anti"`` and
+        ``emit="counts"``, which hand out nothing of a partner.
     how, emit
         As of `coincide.correlate`.
     probability : bool
@@ -193,6 +221,8 @@ def correlate_tables(
         Is told what the rows were and what was found.
     shifts : sequence of int and str, optional
         As of `coincide.correlate`; counted when the rest is done.
+    where : str or pyarrow.compute.Expression, optional
+        As of `coincide.correlate`.
 
     Returns
     -------
@@ -216,84 +246,25 @@ def correlate_tables(
     """
     check_report(report)
     check_told(shifts, report)
+    check_second(right)
     arguments = JoinArguments(
-        condition, left_time=left_time, right_time=right_time, by=by, left_columns=left_columns,
-        right_columns=right_columns, how=how, emit=emit, probability=probability, backend=backend,
-        options=options, shifts=shifts,
+        condition_of(condition, within, confidence), left_time=left_time, right_time=right_time,
+        by=by, case_fold=case_fold, left_columns=left_columns, right_columns=right_columns, how=how,
+        emit=emit, probability=probability, backend=backend, options=options, shifts=shifts,
+        is_one_stream=right is None, where=where,
     )  # fmt: skip
     tables = []
-    for side, given, names in zip(SIDES, (left, right), arguments.columns, strict=True):
+    inputs = (left,) if right is None else (left, right)
+    for side, given, names in zip(SIDES, inputs, arguments.columns, strict=False):
         check_table(side, given)
+        if arguments.is_open:
+            names = needed_names(given, names, arguments.words_of_needed)
         tables.append(arrow_table(side, given, names))
-    job = TableJoin(tables[0], tables[1], arguments)
+    job = TableJoin(tables[0], None if right is None else tables[1], arguments)
     found = pa.Table.from_batches(job.batches(), schema=job.schema)
     assert job.summary is not None
     tell(job.summary, report)
     return found
-
-
-def correlate_files(
-    spark: SparkSession,
-    left: Given,
-    right: Given,
-    condition: TimingCondition,
-    *,
-    output: str | os.PathLike[str] | None = None,
-    overwrite: bool = False,
-    report: JoinReport | None = None,
-    **arguments: Any,
-) -> DataFrame | JoinSummary:
-    """Join two sets of Parquet files by satisfaction probability.
-
-    Where the files lie in time order, or nearly so, each task reads the row groups of its slice itself:
-    no exchange, and no row passes through the JVM before it is a match. Else the files are read by
-    Spark and joined as by `coincide.correlate`: by broadcast or by exchange.
-
-    Parameters
-    ----------
-    spark : SparkSession
-    left, right : str, path or sequence of them
-        Files, folders (with all below) or globs; paths or URIs that PyArrow understands. Workers must
-        see them under the same names.
-    condition : TimingCondition
-        The window on T_right - T_left and the confidence that it must reach.
-    output : str or path, optional
-        A folder to write Parquet files to, which appears whole or not at all.
-    overwrite : bool
-        Whether an older folder of results may be replaced.
-    report : JoinReport, optional
-        Is told what the rows were and what was found; of a DataFrame once that was computed.
-    **arguments
-        ``left_time``, ``right_time``, ``by``, ``left_columns``, ``right_columns``, ``how``, ``emit``,
-        ``probability``, ``backend``, ``options``, ``shifts``: as `coincide.correlate` takes them.
-
-    Returns
-    -------
-    DataFrame or JoinSummary
-        The matches, computed when they are asked for; or, with `output`, what was written.
-
-    Raises
-    ------
-    SchemaError, ConditionError, DataError, BackendError
-        As `coincide.correlate`; for a file that lacks a column which others have, or that cannot be
-        read. Invalid rows are found when slices are read: without `output` such an error comes from
-        Spark when the DataFrame is computed.
-
-    Warns
-    -----
-    DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning, NoPairsWarning
-        With `output`. A DataFrame's by the direct way are not known before it was computed: the
-        report's summary gives them then.
-    """
-    from spark_plugin.ways.files.join import FilesJoin
-
-    check_report(report)
-    if output is None:
-        check_told(arguments.get("shifts"), report)
-    if output is None and overwrite:
-        raise ConditionError("overwrite=True needs an output to replace; leave it out")
-    job = FilesJoin(spark, left, right, JoinArguments(condition, **arguments))
-    return job.dataframe(report) if output is None else job.written(output, overwrite, report)
 
 
 def check_table(side: str, given: object) -> None:

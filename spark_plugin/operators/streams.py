@@ -192,4 +192,9 @@ def stream_tables(
         right_columns=right_columns, how=how, emit=emit, probability=probability, backend=backend,
         options=options,
     )  # fmt: skip
+    if join.is_open:
+        raise ConditionError(
+            "a stream is told by name which columns it hands out: '*' in left_columns or right_columns is"
+            " for joins of whole tables"
+        )
     return StreamJoin(StreamArguments(join, left_delay, right_delay), (left_schema, right_schema))

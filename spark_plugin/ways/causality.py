@@ -6,7 +6,6 @@ from typing import get_args
 
 from pyspark.sql import DataFrame
 
-from coincide.errors import ConditionError
 from coincide.options import SideName
 from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.causality.places import check_spark_coordinates
@@ -15,6 +14,7 @@ from spark_plugin.dataframes.evidence import FrameEvidence
 from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.dataframes.timestamps import spark_clocks, with_timestamps
 from spark_plugin.ways.correlation import BATCH_PAIRS, Correlation, planned_join
+from spark_plugin.ways.join_sides import check_one_stream
 from spark_plugin.ways.shifts import accidental_pairs, plan_shifts
 from spark_plugin.worker.arrow.schemas import check_keys
 from spark_plugin.worker.causality import emptiness as _registers_what_pairs_reach  # noqa: F401
@@ -47,7 +47,7 @@ def plan_causality(
     options = arguments.options
     sides = event_frames((causes, causes if effects is None else effects), arguments)
     if arguments.is_one_stream:
-        _check_one_stream(causes, options.way)
+        check_one_stream(causes, options.way, "effects", "effects")
     spec = arguments.spec([side.times for side in sides], 1, BATCH_PAIRS)
     shifts = plan_shifts(arguments.shifts, sides, spec)
     planned = planned_join(sides, spec, ResultColumns(sides, spec), options, spec.backend, observe)
@@ -90,28 +90,10 @@ def event_frames(
             keys,
             own,
             identity=handed_out if arguments.is_one_stream else [],
+            has_like_keys=kinds[0] == kinds[1],
         )
         for side, source, times, own in zip(
             get_args(SideName), sources, columns, payload, strict=True
         )
     )
     return left, right
-
-
-def _check_one_stream(events: DataFrame, way: str) -> None:
-    """Refuse what only two sides can do.
-
-    Raises
-    ------
-    ConditionError
-    """
-    if way.startswith("broadcast"):
-        raise ConditionError(
-            f"one stream is joined with itself by an exchange; leave out way={way!r}, or give the events a"
-            " second time as effects, which then meet themselves, too"
-        )
-    if events.isStreaming:
-        raise ConditionError(
-            "events are a streaming DataFrame, and of one stream a micro-batch lacks the effects that come"
-            " later: give it as causes or as effects, with static ones on the other side"
-        )

@@ -6,13 +6,12 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import Any
 
 from pyspark.sql import DataFrame, Observation
 
-from coincide.options import CorrelateOptions, SideName
+from coincide.options import CorrelateOptions
 from coincide.results import JoinCounters
-from coincide.sides import SIDES
 from spark_plugin.cluster.accelerator import is_accelerated
 from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
 from spark_plugin.cluster.worker_python import check_workers
@@ -23,15 +22,14 @@ from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.dataframes.stage import Stage, observed_numbers
 from spark_plugin.dataframes.stage_resources import gpu_profile
 from spark_plugin.dataframes.statistics import SideStatistics
-from spark_plugin.dataframes.timestamps import spark_clocks, with_timestamps
 from spark_plugin.ways.broadcast.plan import BroadcastPlan
 from spark_plugin.ways.broadcast.streaming_sides import check_streaming
 from spark_plugin.ways.choice import JOINS, plan_ways
 from spark_plugin.ways.exchange.plan import SlicePlan
+from spark_plugin.ways.join_sides import check_one_stream, event_frames, settled, with_filter
 from spark_plugin.ways.shifts import accidental_pairs, plan_shifts
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.counts import SideCounts
-from spark_plugin.worker.arrow.schemas import check_keys
 from spark_plugin.worker.emission.spec import AnySpec
 from spark_plugin.worker.reports.accidental import AccidentalPairs
 from spark_plugin.worker.reports.emptiness import NoPairs
@@ -164,13 +162,15 @@ class Correlation:
 
 
 def plan_correlation(
-    left: DataFrame, right: DataFrame, arguments: JoinArguments, *, observe: bool = False
+    left: DataFrame, right: DataFrame | None, arguments: JoinArguments, *, observe: bool = False
 ) -> Correlation:
-    """Plan a join of two DataFrames.
+    """Plan a join of two DataFrames, or of one with itself.
 
     Parameters
     ----------
-    left, right : DataFrame
+    left : DataFrame
+    right : DataFrame or None
+        None where the arguments say that there is one stream.
     arguments : JoinArguments
     observe : bool
         Whether workers count what they look at and find.
@@ -181,8 +181,13 @@ def plan_correlation(
         As `coincide.correlate`.
     """
     options = arguments.options
-    sides = _event_frames((left, right), arguments)
+    if arguments.is_one_stream:
+        check_one_stream(left, options.way, "right", "partners")
+    sources = left, left if right is None else right
+    arguments = settled(arguments, *sources)
+    sides = event_frames(sources, arguments)
     spec = arguments.spec([side.times for side in sides], 1, BATCH_PAIRS)
+    spec = with_filter(spec, sides, arguments.where)
     for side in sides:
         for name in side.payload:
             frames.field_of(side.source, side.called, name)
@@ -279,22 +284,3 @@ def planned_join(
 
 def _observed_side(side: EventFrame) -> EventFrame:
     return replace(side, observation=Observation(f"coincide_{side.side}"))
-
-
-def _event_frames(
-    sources: tuple[DataFrame, DataFrame], arguments: JoinArguments
-) -> tuple[EventFrame, EventFrame]:
-    keys, payload = arguments.keys, arguments.payload
-    kinds = [frames.key_kinds(*each, keys) for each in zip(sources, SIDES, strict=True)]
-    check_keys(keys, kinds[0], kinds[1])
-    clocks = [
-        clock
-        for side, source, names in zip(SIDES, sources, arguments.times, strict=True)
-        for clock in spark_clocks(side, names, source)
-    ]
-    times = arguments.resolved_times(clocks)
-    left, right = (
-        EventFrame(side, with_timestamps(times[i], sources[i]), times[i], keys, payload[i])
-        for i, side in enumerate(get_args(SideName))
-    )
-    return left, right

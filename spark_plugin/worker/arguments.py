@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
 
 from coincide.condition import TimingCondition
 from coincide.errors import ConditionError, SchemaError, found_instead
@@ -13,6 +15,7 @@ from coincide.units import Tick
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of
 from spark_plugin.worker.backends.choice import check_backend
 from spark_plugin.worker.emission.spec import JoinSpec, check_emission, hands_out_partners
+from spark_plugin.worker.keys import Keys, key_pairs
 from spark_plugin.worker.shifts import Shifts, check_shifts
 from spark_plugin.worker.timestamps.columns import TimestampColumns
 from spark_plugin.worker.timestamps.names import (
@@ -21,8 +24,14 @@ from spark_plugin.worker.timestamps.names import (
     all_columns,
     timestamp_names,
 )
+from spark_plugin.worker.where.pair_filter import GivenWhere, Where, check_where, where_of
 
 Names = str | Sequence[str]
+EVENT = "event"
+"""What messages call the rows of one stream."""
+ALL = "*"
+"""All columns of a side but its keys."""
+_TIMES = ("min_time", "max_time")
 
 
 @dataclass(frozen=True)
@@ -42,7 +51,7 @@ class JoinArguments:
     condition: TimingCondition
     left_time: GivenTimes = ("min_time", "max_time")
     right_time: GivenTimes = ("min_time", "max_time")
-    by: Names = ()
+    by: Keys = ()
     left_columns: Names = ("id",)
     right_columns: Names = ("id",)
     how: How = "inner"
@@ -51,6 +60,9 @@ class JoinArguments:
     backend: Backend = "auto"
     options: CorrelateOptions = CorrelateOptions()
     shifts: Shifts = None
+    is_one_stream: bool = False
+    case_fold: bool = False
+    where: GivenWhere | Where = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.condition, TimingCondition):
@@ -62,15 +74,48 @@ class JoinArguments:
         check_choice("emit", self.emit, ("pairs", "lists", "counts", "best"))
         check_emission(self.how, self.emit, self.probability)
         check_backend(self.backend)
-        for name in ("by", "left_columns", "right_columns"):
+        key_pairs(self.by)
+        if self.case_fold and not self.keys:
+            raise ConditionError("case_fold is of keys: name them in by, or leave it out")
+        for name in ("left_columns", "right_columns"):
             check_names(name, getattr(self, name))
+            if ALL in names_of(getattr(self, name)) and not _is_all(getattr(self, name)):
+                raise ConditionError(f"{name} is '*', all columns, or names of some; found both")
         if not isinstance(self.options, CorrelateOptions):
             raise ConditionError(f"options must be CorrelateOptions(...); found {self.options!r}")
+        check_where(self.where)
         check_shifts(self.shifts)
+        if self.is_one_stream:
+            self._take_from_left()
         given = self.options.left_longest, self.options.right_longest
         for side, names, longest in zip(SIDES, self.times, given, strict=True):
             if longest is not None:
                 names.check_longest(f"{side}_longest")
+
+    def _take_from_left(self) -> None:
+        """Of one stream it is said once what its times are."""
+        for name in ("right_unit", "right_longest"):
+            if getattr(self.options, name) is not None:
+                raise ConditionError(
+                    f"{name} is of a second stream, and there is one: say {name.replace('right', 'left')}"
+                )
+        given = timestamp_names("right", self.right_time)
+        if given not in (timestamp_names("right", _TIMES), timestamp_names("left", self.left_time)):
+            raise ConditionError(
+                "of one stream both sides have the same times: leave right_time out, or give the events a"
+                " second time as right"
+            )
+        object.__setattr__(self, "right_time", self.left_time)
+        if self.keys != self.right_keys:
+            raise ConditionError(
+                "of one stream both sides have the same keys: name each once in by, or give the events a"
+                " second time as right"
+            )
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """What messages call the sides."""
+        return (EVENT, EVENT) if self.is_one_stream else SIDES
 
     @property
     def times(self) -> tuple[TimestampNames, TimestampNames]:
@@ -95,22 +140,73 @@ class JoinArguments:
 
     @property
     def keys(self) -> list[str]:
-        """The columns that must be equal."""
-        return names_of(self.by)
+        """The columns of left that must be equal to those of right."""
+        return [left for left, _ in key_pairs(self.by)]
+
+    @property
+    def right_keys(self) -> list[str]:
+        """Those of right, in the same order."""
+        return [right for _, right in key_pairs(self.by)]
 
     @property
     def payload(self) -> tuple[list[str], list[str]]:
         """The columns to hand out, left and right; none of right for semi, anti and counts."""
         right = self.right_columns if hands_out_partners(self.how, self.emit) else ()
-        return names_of(self.left_columns), names_of(right)
+        own, others = (() if _is_all(each) else each for each in (self.left_columns, right))
+        return names_of(own), names_of(others)
+
+    @property
+    def tested(self) -> tuple[list[str], list[str]]:
+        """The columns that `where` needs, left and right, once `settled`."""
+        where = self.where
+        return (list(where.left), list(where.right)) if isinstance(where, Where) else ([], [])
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it takes the columns of both sides to know which are needed."""
+        is_all = _is_all(self.left_columns) or _is_all(self.right_columns)
+        return is_all or not (self.where is None or isinstance(self.where, Where))
+
+    @property
+    def words_of_needed(self) -> str | None:
+        """Words in which the needed columns that are not named are; None if all are needed."""
+        is_all = _is_all(self.left_columns) or _is_all(self.right_columns)
+        return None if is_all else str(self.where)
+
+    def settled(self, left: pa.Schema, right: pa.Schema) -> JoinArguments:
+        """The same for sides of these columns: it is known then which are handed out and needed.
+
+        Raises
+        ------
+        ConditionError, SchemaError
+            If `where` makes no sense of them.
+        """
+        if not self.is_open:
+            return self
+        own, others = (
+            [name for name in dict.fromkeys(schema.names) if name not in keys]
+            if _is_all(given)
+            else given
+            for given, schema, keys in (
+                (self.left_columns, left, self.keys), (self.right_columns, right, self.right_keys),
+            )
+        )  # fmt: skip
+        where = self.where
+        if not isinstance(where, Where):
+            where = where_of(where, left, right)
+        return replace(self, left_columns=own, right_columns=others, where=where)
 
     @property
     def columns(self) -> tuple[list[str], list[str]]:
         """All columns that are needed of the left and of the right side."""
         left, right = (
-            list(dict.fromkeys([*all_columns(times), *self.keys, *handed_out]))
-            for times, handed_out in zip(self.times, self.payload, strict=True)
+            list(dict.fromkeys([*all_columns(times), *keys, *handed_out, *tested]))
+            for times, keys, handed_out, tested in zip(
+                self.times, (self.keys, self.right_keys), self.payload, self.tested, strict=True
+            )
         )
+        if self.is_one_stream:
+            left = right = list(dict.fromkeys([*left, *right]))
         return left, right
 
     def resolved_times(
@@ -145,6 +241,8 @@ class JoinArguments:
             If one is negative.
         """
         given = self.options.left_longest, self.options.right_longest
+        if self.is_one_stream:
+            given = given[:1] * 2
         left, right = (None if length is None else tick.count(length) for length in given)
         for side, length in zip(SIDES, (left, right), strict=True):
             if length is not None and length < 0:
@@ -160,8 +258,13 @@ class JoinArguments:
         return JoinSpec(
             self.condition.window(tick), self.how, self.emit, self.probability, self.backend,
             self.options.classes, self.options.threads or threads,
-            self.options.batch_pairs or batch_pairs, (left.model, right.model),
+            self.options.batch_pairs or batch_pairs, (left.model, right.model), self.is_one_stream,
+            case_fold=self.case_fold,
         )  # fmt: skip
+
+
+def _is_all(columns: Names) -> bool:
+    return names_of(columns) == [ALL]
 
 
 def names_of(columns: Names) -> list[str]:

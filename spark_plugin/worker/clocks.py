@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import overload
 
 from coincide.errors import ConditionError, brief
-from coincide.units import Duration, Tick, plain, size_of
+from coincide.units import Duration, Tick, plain, size_of, unit_name
 
 
 @dataclass(frozen=True)
@@ -41,13 +42,49 @@ class Around:
         return before, after
 
 
+@dataclass(frozen=True)
+class AroundByRow:
+    """Timestamps of one side that are as long as each row says. Made by `around`.
+
+    Parameters
+    ----------
+    time : str
+        Column of the stamps.
+    before, after : str
+        Columns of numbers: an event was between so long before its stamp and so long after it.
+    unit : str or None
+        What these count; None: what numbers in `time` do.
+    """
+
+    time: str
+    before: str
+    after: str
+    unit: str | None = None
+
+
+@overload
 def around(
     time: str,
     width: Duration | None = None,
     *,
     before: Duration | None = None,
     after: Duration | None = None,
-) -> Around:
+) -> Around: ...
+
+
+@overload
+def around(time: str, *, column: str | tuple[str, str], unit: str | None = None) -> AroundByRow: ...
+
+
+def around(
+    time: str,
+    width: Duration | None = None,
+    *,
+    before: Duration | None = None,
+    after: Duration | None = None,
+    column: str | tuple[str, str] | None = None,
+    unit: str | None = None,
+) -> Around | AroundByRow:
     """Say how far off the clock of a side may be: each event was within `width` of its stamp.
 
     Parameters
@@ -60,10 +97,16 @@ def around(
         In place of `width` where the two differ: an event was between `before` before its stamp and
         `after` after it; what is not given is 0. One may be negative: ``around("t", before="20ms",
         after="-5ms")`` says that stamps are 5 to 20 ms late.
+    column : str or (str, str), optional
+        In place of `width` where each row has its own: ``around("t", column="error_ms", unit="ms")``. Two
+        columns are of `before` and `after`. Numbers, which are rounded to ticks; rows in which one is
+        missing, not finite or negative are invalid.
+    unit : str, optional
+        What these numbers count. Left out, what the numbers in `time` do; timestamps need it.
 
     Returns
     -------
-    Around
+    Around or AroundByRow
         For ``left_time`` or ``right_time`` of `coincide.correlate`: uniform on the interval, which is
         closed.
 
@@ -78,6 +121,14 @@ def around(
     Around(time='t', before='10ms', after='10ms')
     """
     _check_name(time)
+    if column is not None:
+        if not (width is None and before is None and after is None):
+            raise ConditionError(
+                "around takes half-widths by a column, or the same for all rows; found both"
+            )
+        return _by_row(time, column, unit)
+    if unit is not None:
+        raise ConditionError("around has a unit for the numbers of a column; leave unit out")
     if width is None and before is None and after is None:
         raise ConditionError(
             f"around({time!r}) needs to know how far off the clock may be, such as"
@@ -148,6 +199,18 @@ def instants(time: str) -> str:
     """
     _check_name(time)
     return time
+
+
+def _by_row(time: str, column: str | tuple[str, str], unit: str | None) -> AroundByRow:
+    names = (column, column) if isinstance(column, str) else column
+    if not isinstance(names, (tuple, list)) or len(names) != 2:
+        raise ConditionError(
+            f"column must be the name of a column, or two, before and after; found {brief(column)}"
+        )
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise ConditionError(f"column must be the name of a column; found {brief(name)}")
+    return AroundByRow(time, names[0], names[1], None if unit is None else unit_name(unit))
 
 
 def _checked(found: Around) -> Around:

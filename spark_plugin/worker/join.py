@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import pyarrow as pa
 
@@ -16,6 +17,7 @@ from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.schemas import (
     can_be_key,
+    check_foldable,
     check_keys,
     type_of,
     with_like_keys,
@@ -28,28 +30,40 @@ from spark_plugin.worker.backends.devices import load_task_backend
 from spark_plugin.worker.emission import emission_of
 from spark_plugin.worker.emission.emission import Emission
 from spark_plugin.worker.emission.spec import AnySpec, JoinSpec, output_schema
+from spark_plugin.worker.one_stream import ROW_NUMBERS
 from spark_plugin.worker.reports.accidental import AccidentalPairs
 from spark_plugin.worker.reports.emptiness import NoPairs, evidence_of, explain_emptiness
-from spark_plugin.worker.reports.key_overlap import key_overlap
+from spark_plugin.worker.reports.key_overlap import KeyOverlap, key_overlap
 from spark_plugin.worker.reports.reports import JoinSummary
 from spark_plugin.worker.shifts import ShiftPlan
 from spark_plugin.worker.timestamps.columns import TimestampColumns
-from spark_plugin.worker.timestamps.names import TimestampNames, arrow_clocks
+from spark_plugin.worker.timestamps.names import arrow_clocks
+from spark_plugin.worker.where.pair_filter import PairFilter, Where
 
 _BATCH_PAIRS = 1_000_000
 
 
 class TableJoin:
-    """A join of two tables, batch by batch.
+    """A join of two tables, or of one with itself, batch by batch.
 
     Everything that can be known without the rows is checked when it is made.
+
+    Parameters
+    ----------
+    left : pa.Table
+    right : pa.Table or None
+        None where the arguments say that there is one stream.
+    arguments : JoinArguments
     """
 
-    def __init__(self, left: pa.Table, right: pa.Table, arguments: JoinArguments) -> None:
-        schemas = with_like_keys([left.schema, right.schema], arguments.keys)
-        tables = zip((left, right), schemas, strict=True)
-        self._tables = [as_schema(*each, arguments.keys) for each in tables]
-        self._plan = plan_tables(schemas[0], schemas[1], arguments)
+    def __init__(self, left: pa.Table, right: pa.Table | None, arguments: JoinArguments) -> None:
+        given = [left] if right is None else [left, right]
+        arguments = arguments.settled(given[0].schema, given[-1].schema)
+        keys = arguments.keys, arguments.right_keys
+        schemas = with_like_keys([table.schema for table in given], *keys)
+        self._tables = [as_schema(*each) for each in zip(given, schemas, keys, strict=False)]
+        self._plan = plan_tables(schemas[0], schemas[-1], arguments)
+        self._sides = arguments.sides
         self._shifts = ShiftPlan.of(arguments.shifts, self._plan.spec, self._plan.tick)
         self.schema = self._plan.schema
         self.summary: JoinSummary | None = None
@@ -63,9 +77,7 @@ class TableJoin:
             If rows are invalid and ``options.invalid`` is ``"raise"``.
         """
         started, plan = time.perf_counter(), self._plan
-        (left, left_counts), (right, right_counts) = (
-            plan.read(side, table) for side, table in enumerate(self._tables)
-        )
+        left, right, counts = self._read()
         emission = plan.join(left, right)
         yield from emission
         accidental = plan.accidental(self._shifts, left, right)
@@ -73,9 +85,19 @@ class TableJoin:
         counters = emission.counters
         no_pairs = None if counters.pairs else plan.no_pairs(left, right)
         self.summary = JoinSummary(
-            left_counts, right_counts, counters, seconds, "in memory", plan.tick, no_pairs,
-            accidental=accidental,
+            counts[0], counts[1], counters, seconds, "in memory", plan.tick, no_pairs,
+            sides=self._sides, accidental=accidental,
         )  # fmt: skip
+
+    def _read(self) -> tuple[Side, Side, tuple[SideCounts, SideCounts | None]]:
+        """Both sides, and what their rows were; of one stream no one counts the second."""
+        if self._plan.spec.is_one_stream:
+            left, right, counts = self._plan.read_stream(self._tables[0])
+            return left, right, (counts, None)
+        (left, own), (right, others) = (
+            self._plan.read(side, table) for side, table in enumerate(self._tables)
+        )
+        return left, right, (own, others)
 
 
 @dataclass(frozen=True)
@@ -84,8 +106,8 @@ class TablePlan:
 
     Parameters
     ----------
-    by : list of str
-        Key columns.
+    by : (list of str, list of str)
+        Key columns, left and right.
     payload : (list of str, list of str)
         Columns to hand out, left and right.
     times : (TimestampColumns, TimestampColumns)
@@ -94,14 +116,17 @@ class TablePlan:
     spec : JoinSpec
     schema : pa.Schema
         Of the output.
+    tested : (list of str, list of str)
+        Columns of a condition on pairs, left and right.
     """
 
-    by: list[str]
+    by: tuple[list[str], list[str]]
     payload: tuple[list[str], list[str]]
     times: tuple[TimestampColumns, TimestampColumns]
     invalid: Invalid
     spec: JoinSpec
     schema: pa.Schema
+    tested: tuple[list[str], list[str]] = ([], [])
 
     @property
     def tick(self) -> Tick:
@@ -114,12 +139,17 @@ class TablePlan:
             evidence_of(left, self.times[0].scales[0]),
             evidence_of(right, self.times[1].scales[0]),
             self.spec,
-            key_overlap(left, right, self.by),
+            None if self.spec.is_one_stream else self.key_overlap(left, right),
         )
+
+    def key_overlap(self, left: Side, right: Side, is_all: bool = True) -> KeyOverlap | None:
+        """How many keys these events share."""
+        return key_overlap(left, right, self.by[0], is_all=is_all, case_fold=self.spec.case_fold)
 
     def columns(self, side: int) -> list[str]:
         """The columns that are needed of the left (0) or right (1) table."""
-        return list(dict.fromkeys([*self.times[side].names, *self.by, *self.payload[side]]))
+        names = *self.times[side].names, *self.by[side], *self.payload[side], *self.tested[side]
+        return list(dict.fromkeys(names))
 
     def read(self, side: int, table: pa.Table) -> tuple[Side, SideCounts]:
         """The events of the left (0) or right (1) table.
@@ -129,7 +159,28 @@ class TablePlan:
         DataError
             If rows are invalid and `invalid` is ``"raise"``.
         """
-        return read_side(table, self.times[side], self.by, self.payload[side], self.invalid)
+        numbers = [name for name in ROW_NUMBERS if name in table.column_names]
+        parts = self.payload[side], self.tested[side], numbers
+        events, counts = self._read(side, table, parts)
+        payload, tested, identity = _split(events.payload, parts)
+        return replace(events, payload=payload, tested=tested, identity=identity), counts
+
+    def read_stream(self, table: pa.Table) -> tuple[Side, Side, SideCounts]:
+        """The events of one table as both sides; raises as `read`."""
+        parts = *self.payload, *self.tested
+        events, counts = self._read(0, table, parts)
+        own, others, left, right = _split(events.payload, parts)
+        return (
+            replace(events, payload=own, tested=left),
+            replace(events, payload=others, tested=right),
+            counts,
+        )
+
+    def _read(
+        self, side: int, table: pa.Table, parts: Sequence[list[str]]
+    ) -> tuple[Side, SideCounts]:
+        names = [name for part in parts for name in part]
+        return read_side(table, self.times[side], self.by[side], names, self.invalid)
 
     def join(self, left: Side, right: Side) -> Emission:
         """The output batches of a join of these events."""
@@ -151,6 +202,12 @@ class TablePlan:
                 for spec in shifts.specs
             ]
         )
+
+
+def _split(columns: list[pa.Array], parts: Sequence[list[str]]) -> Iterator[list[pa.Array]]:
+    """Columns in parts of as many as there are names."""
+    rest = iter(columns)
+    return (list(islice(rest, len(part))) for part in parts)
 
 
 def without_payload(side: Side) -> Side:
@@ -195,41 +252,58 @@ def plan_tables(left: pa.Schema, right: pa.Schema, arguments: JoinArguments) -> 
     ConditionError
         If durations and units do not go together.
     """
-    keys, payload = arguments.keys, arguments.payload
+    keys, payload = (arguments.keys, arguments.right_keys), arguments.payload
     schemas = left, right
-    _check_key_types(schemas, keys)
-    times = arguments.resolved_times(_clocks(schemas, arguments.times))
+    _check_key_types(schemas, arguments)
+    times = arguments.resolved_times(_clocks(schemas, arguments))
     spec = arguments.spec(times, len(os.sched_getaffinity(0)), _BATCH_PAIRS)
+    if isinstance(arguments.where, Where):
+        spec = spec.but(where=PairFilter(arguments.where, _kinds_tested(schemas, arguments)))
     return TablePlan(
         keys, payload, times, arguments.options.invalid, spec,
-        output_schema(spec, *_fields(schemas, keys, payload)),
+        output_schema(spec, *_fields(schemas, arguments.sides, keys[0], payload)),
+        arguments.tested,
     )  # fmt: skip
 
 
-def _check_key_types(schemas: tuple[pa.Schema, pa.Schema], by: list[str]) -> None:
+def _check_key_types(schemas: tuple[pa.Schema, pa.Schema], arguments: JoinArguments) -> None:
+    by = arguments.keys, arguments.right_keys
     kinds = [
-        [type_of(schema, side, name) for name in by]
-        for schema, side in zip(schemas, SIDES, strict=True)
+        [type_of(schema, side, name) for name in names]
+        for schema, side, names in zip(schemas, arguments.sides, by, strict=True)
     ]
-    check_keys(by, *([(str(kind), can_be_key(kind)) for kind in side] for side in kinds))
+    check_keys(by[0], *([(str(kind), can_be_key(kind)) for kind in side] for side in kinds))
+    if arguments.case_fold:
+        check_foldable([str(kind) for kind in kinds[0]])
 
 
-def _clocks(
-    schemas: tuple[pa.Schema, pa.Schema], times: tuple[TimestampNames, TimestampNames]
-) -> list[TimeColumn]:
+def _kinds_tested(
+    schemas: tuple[pa.Schema, pa.Schema], arguments: JoinArguments
+) -> tuple[list[pa.DataType], list[pa.DataType]]:
+    own, others = (
+        [type_of(schema, side, name) for name in names]
+        for schema, side, names in zip(schemas, arguments.sides, arguments.tested, strict=True)
+    )
+    return own, others
+
+
+def _clocks(schemas: tuple[pa.Schema, pa.Schema], arguments: JoinArguments) -> list[TimeColumn]:
     return [
         clock
-        for side, names, schema in zip(SIDES, times, schemas, strict=True)
+        for side, names, schema in zip(arguments.sides, arguments.times, schemas, strict=True)
         for clock in arrow_clocks(side, names, schema)
     ]
 
 
 def _fields(
-    schemas: tuple[pa.Schema, pa.Schema], by: list[str], payload: tuple[list[str], list[str]]
+    schemas: tuple[pa.Schema, pa.Schema],
+    sides: tuple[str, str],
+    by: list[str],
+    payload: tuple[list[str], list[str]],
 ) -> list[list[pa.Field]]:
-    keys = [pa.field(name, type_of(schemas[0], "left", name)) for name in by]
-    sides = [
-        [pa.field(f"{side}_{name}", type_of(schema, side, name)) for name in names]
-        for schema, side, names in zip(schemas, SIDES, payload, strict=True)
+    keys = [pa.field(name, type_of(schemas[0], sides[0], name)) for name in by]
+    columns = [
+        [pa.field(f"{prefix}_{name}", type_of(schema, side, name)) for name in names]
+        for schema, side, prefix, names in zip(schemas, sides, SIDES, payload, strict=True)
     ]
-    return [keys, *sides]
+    return [keys, *columns]

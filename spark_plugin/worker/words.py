@@ -8,13 +8,16 @@ from typing import Any
 from coincide.condition import TimingCondition
 from coincide.errors import ConditionError
 from coincide.options import CorrelateOptions
-from coincide.predicates import Within, mutual_deadline, within
+from coincide.predicates import Closed, Within, mutual_deadline, within
 from coincide.units import Duration
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.clocks import Around, around, resolution
 from spark_plugin.worker.histograms import histograms
+from spark_plugin.worker.keys import Key
 from spark_plugin.worker.timestamps.names import GivenTimes
 
+_CLOCKS = ("around", "resolution", "template", "templates", "around_column")
+_TIMES = "min_time,max_time"
 UNSET = "name something, or leave the option out (is a variable of the shell unset?)"
 
 
@@ -31,17 +34,63 @@ def worded_join(words: dict[str, Any]) -> JoinArguments:
     CoincideError
         If an option makes no sense.
     """
-    predicate = _predicate(words["within"], words["mutual_deadline"])
+    is_one_stream = words.get("right", "") is None
+    if is_one_stream:
+        words = _of_one_stream(words)
+    predicate = _predicate(words["within"], words["mutual_deadline"], words.get("closed", "both"))
     return JoinArguments(
         TimingCondition(predicate, _confidence(words["confidence"])),
         left_time=_timestamps("left", words),
         right_time=_timestamps("right", words),
-        by=names("--by", words["by"]),
+        by=_keys(words["by"]),
+        case_fold=words.get("case_fold", False),
+        where=words.get("where"),
         left_columns=names("--left-columns", words["left_columns"] or ["id"]),
         right_columns=names("--right-columns", words["right_columns"] or ["id"]),
         options=_options(words),
+        is_one_stream=is_one_stream,
         **{name: words[name] for name in ("how", "emit", "probability", "backend")},
     )
+
+
+def _keys(words: Sequence[str] | None) -> list[Key]:
+    """Keys, LEFT=RIGHT where they are called otherwise on the right.
+
+    Raises
+    ------
+    ConditionError
+    """
+    found: list[Key] = []
+    for name in names("--by", words):
+        left, sign, right = name.partition("=")
+        if sign and not (left and right):
+            raise ConditionError(
+                f"--by takes names, or LEFT=RIGHT where a key has another name on the right; found {name!r}"
+            )
+        found.append((left, right) if sign else name)
+    return found
+
+
+def _of_one_stream(words: dict[str, Any]) -> dict[str, Any]:
+    """What is said of one stream holds for both sides.
+
+    Raises
+    ------
+    ConditionError
+        If something is said of a second one.
+    """
+    clocks = [f"{{}}_{name}" for name in (*_CLOCKS, "around_unit")]
+    for name in (*clocks, "{}_unit", "{}_longest"):
+        option = name.format("right")
+        if words.get(option) is not None:
+            said = f"--{option.replace('_', '-')}"
+            raise ConditionError(
+                f"{said} is of RIGHT, and there is one stream: say {said.replace('right', 'left')}"
+            )
+    own = {name.format("right"): words.get(name.format("left")) for name in clocks}
+    if words["right_time"] == _TIMES:
+        own["right_time"] = words["left_time"]
+    return {**words, **own}
 
 
 def names(option: str, words: Sequence[str] | None) -> list[str]:
@@ -90,16 +139,19 @@ def shifts(words: Sequence[str] | None) -> list[Duration] | None:
 def _timestamps(side: str, words: dict[str, Any]) -> GivenTimes:
     """Intervals of two columns; about the stamps of one; or histograms where a side has templates."""
     option, time = f"--{side}-time", words[f"{side}_time"]
-    said = {
-        name: words[f"{side}_{name}"] for name in ("around", "resolution", "template", "templates")
-    }
+    said: dict[str, Any] = {name: words.get(f"{side}_{name}") for name in _CLOCKS}
+    unit = words.get(f"{side}_around_unit")
+    if unit is not None and said["around_column"] is None:
+        raise ConditionError(
+            f"--{side}-around-unit is of --{side}-around-column; leave it out, or name the column"
+        )
     given = [name for name, word in said.items() if word is not None]
     if not given:
         return _times(option, time)
     if set(given) == {"template", "templates"}:
         return histograms(_stamps(option, time, "template"), **{k: said[k] for k in given})
     if len(given) > 1:
-        listed = " and ".join(f"--{side}-{name}" for name in given)
+        listed = " and ".join(f"--{side}-{name.replace('_', '-')}" for name in given)
         raise ConditionError(f"{listed} say different things of the same timestamps; leave out one")
     if "template" in given or "templates" in given:
         lacking = f"--{side}-template" + ("s" if "template" in given else "")
@@ -107,6 +159,10 @@ def _timestamps(side: str, words: dict[str, Any]) -> GivenTimes:
             f"histograms need both --{side}-template COLUMN and --{side}-templates FILE; {lacking} is"
             " missing"
         )
+    if said["around_column"] is not None:
+        columns = names(f"--{side}-around-column", [said["around_column"]])
+        column = (columns[0], columns[-1]) if len(columns) < 3 else tuple(columns)
+        return around(_stamps(option, time, "around-column"), column=column, unit=unit)  # type: ignore[arg-type]
     return clock(side, time, said["around"], said["resolution"])
 
 
@@ -160,7 +216,7 @@ def _times(option: str, text: str) -> tuple[str, str]:
     return columns[0], columns[-1]
 
 
-def _predicate(window: tuple[str, str] | None, deadline: str | None) -> Within:
+def _predicate(window: tuple[str, str] | None, deadline: str | None, closed: Closed) -> Within:
     if (window is None) == (deadline is None):
         found = "neither" if window is None else "both"
         raise ConditionError(
@@ -169,8 +225,8 @@ def _predicate(window: tuple[str, str] | None, deadline: str | None) -> Within:
         )
     if window is None:
         assert deadline is not None
-        return mutual_deadline(duration(deadline))
-    return within(*map(duration, window))
+        return mutual_deadline(duration(deadline), closed=closed)
+    return within(*map(duration, window), closed=closed)
 
 
 def _confidence(confidence: float | None) -> float:

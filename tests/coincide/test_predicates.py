@@ -23,6 +23,46 @@ def test_constructors() -> None:
     assert delay("1s") == Within("1s", None)
 
 
+@pytest.mark.parametrize(
+    ("closed", "ticks", "words"),
+    [
+        ("both", (0, 5000), "0s <= delta <= 5ms"),
+        ("left", (0, 4999), "0s <= delta < 5ms"),
+        ("right", (1, 5000), "0s < delta <= 5ms"),
+        ("neither", (1, 4999), "0s < delta < 5ms"),
+    ],
+)
+def test_an_end_that_does_not_belong_is_moved_in_by_a_tick(
+    closed: Any, ticks: tuple[int, int], words: str
+) -> None:
+    predicate = within("0s", "5ms", closed=closed)
+    assert predicate.window(US) == ticks
+    assert str(predicate) == words
+    assert predicate.mirrored().window(US) == (-ticks[1], -ticks[0])
+    assert predicate.mirrored().mirrored().window(US) == ticks
+    same = [pickle.loads(pickle.dumps(predicate)), eval(repr(predicate)), predicate]
+    assert len(set(same)) == 1
+    assert (predicate == within("0s", "5ms")) == (closed == "both")
+
+
+def test_closed_of_a_mutual_deadline() -> None:
+    assert mutual_deadline("5ms", closed="left").window(US) == (-5000, 4999)
+    assert mutual_deadline(1, closed="neither").window(Tick()) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("ends", "closed"), [((5, 5), "left"), ((5, 5), "right"), ((5, 6), "neither")]
+)
+def test_a_window_emptied_by_its_ends_is_refused(ends: tuple[int, int], closed: Any) -> None:
+    with pytest.raises(ConditionError, match=r"closed='\w+' leaves no whole tick between 5 and"):
+        within(*ends, closed=closed).window(Tick())
+
+
+def test_closed_is_one_of_four() -> None:
+    with pytest.raises(ConditionError, match="closed must be one of both, left, right, neither"):
+        within(0, 1, closed="open")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("predicate", [deadline(5), delay("5s"), deadline("-1s")])
 def test_a_join_needs_both_ends(predicate: Within) -> None:
     with pytest.raises(ConditionError, match="needs both ends") as caught:

@@ -7,6 +7,7 @@ import os
 import time
 from contextlib import closing
 from dataclasses import dataclass, replace
+from itertools import starmap
 
 from pyarrow import fs
 from pyspark.sql import DataFrame, Observation, SparkSession
@@ -14,7 +15,6 @@ from pyspark.sql import types as T
 
 from coincide import errors
 from coincide.errors import CoincideError, DataError
-from coincide.sides import SIDES
 from coincide.warnings import DroppedRowsWarning
 from spark_plugin.cluster.accelerator import is_accelerated
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours
@@ -30,8 +30,8 @@ from spark_plugin.dataframes.stage_resources import gpu_profile
 from spark_plugin.ways.choice import parallelism
 from spark_plugin.ways.correlation import BATCH_PAIRS, Correlation, plan_correlation
 from spark_plugin.ways.files.dataframe_checks import check_for_dataframes
-from spark_plugin.ways.files.planning import NotDirect, plan_files
-from spark_plugin.ways.files.second_look import direct_summary
+from spark_plugin.ways.files.planning import NotDirect, plan_files, settled
+from spark_plugin.ways.files.second_look import called, direct_summary
 from spark_plugin.ways.files.tasks import BatchTask, FileTask, SliceReport, StepSeconds
 from spark_plugin.ways.files.wire import spark_type
 from spark_plugin.ways.files.worker.slice_join import DirectJoin
@@ -49,11 +49,11 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class FilesJoin:
-    """A join of two sets of Parquet files on Spark."""
+    """A join of two sets of Parquet files on Spark, or of one with itself: without `right`."""
 
     spark: SparkSession
     left: Given
-    right: Given
+    right: Given | None
     arguments: JoinArguments
 
     def dataframe(self, report: JoinReport | None) -> DataFrame:
@@ -82,7 +82,7 @@ class FilesJoin:
             As `coincide.correlate_files`.
         """
         join, why = self._direct()
-        target = Output(output, overwrite, map(find_files, SIDES, (self.left, self.right)))
+        target = Output(output, overwrite, starmap(find_files, self._given))
         started = time.perf_counter()
         with target as folder:
             if join is None:
@@ -109,14 +109,18 @@ class FilesJoin:
         return join, join.plan.describe()
 
     def _by_dataframes(self, observe: bool) -> Correlation:
-        given = self.left, self.right
-        for side, files, needed in zip(SIDES, given, self.arguments.columns, strict=True):
+        arguments = settled(self.arguments, self.left, self.right)
+        for (side, files), needed in zip(self._given, arguments.columns, strict=False):
             check_for_dataframes(self.spark, side, files, needed)
         with spark_errors_as_ours():
-            left, right = (
-                _spark_frame(self.spark, *each) for each in zip(SIDES, given, strict=True)
-            )
-            return plan_correlation(left, right, self.arguments, observe=observe)
+            left, *right = (_spark_frame(self.spark, *each) for each in self._given)
+            return plan_correlation(left, right[0] if right else None, arguments, observe=observe)
+
+    @property
+    def _given(self) -> list[tuple[str, Given]]:
+        """What messages call each side, and its files; of one stream one."""
+        left, right = self.arguments.sides
+        return [(left, self.left), *([] if self.right is None else [(right, self.right)])]
 
     def _written_by_dataframes(self, folder: Output, why: str) -> JoinSummary:
         started = time.perf_counter()
@@ -131,7 +135,7 @@ class FilesJoin:
 
 
 def plan_direct(
-    spark: SparkSession, left: Given, right: Given, arguments: JoinArguments
+    spark: SparkSession, left: Given, right: Given | None, arguments: JoinArguments
 ) -> DirectJoin:
     """Plan a direct join for Spark's workers.
 
@@ -142,7 +146,10 @@ def plan_direct(
     """
     join = plan_files(left, right, arguments, parallelism=parallelism(spark))
     check_workers(spark)
-    spec = arguments.spec(join.tables.times, 1, BATCH_PAIRS)
+    options = arguments.options
+    spec = join.tables.spec.but(
+        threads=options.threads or 1, batch_pairs=options.batch_pairs or BATCH_PAIRS
+    )
     _log.info("correlate_files: directly, %s", join.plan.describe())
     return replace(join, tables=replace(join.tables, spec=spec))
 
@@ -154,9 +161,9 @@ def direct_frame(spark: SparkSession, join: DirectJoin, report: JoinReport | Non
     by, left, right = (
         tuple((name, spark_type(name, type_of(schema, side, name))) for name in names)
         for side, schema, names in (
-            ("left", join.schemas[0], tables.by),
-            ("left", join.schemas[0], tables.payload[0]),
-            ("right", join.schemas[1], tables.payload[1]),
+            (join.files[0].files.side, join.schemas[0], tables.by[0]),
+            (join.files[0].files.side, join.schemas[0], tables.payload[0]),
+            (join.files[1].files.side, join.schemas[1], tables.payload[1]),
         )
     )
     columns = output_columns(tables.spec, by, left, right)
@@ -177,7 +184,7 @@ def _observation(
     spark: SparkSession, join: DirectJoin, report: JoinReport | None
 ) -> Observation | None:
     """What collects the counts of a DataFrame for a report, which learns how to ask for them."""
-    known = JoinSummary(None, None, None, None, "direct", join.tables.tick)
+    known = JoinSummary(None, None, None, None, "direct", join.tables.tick, sides=called(join))
     if report is None:
         if join.tables.invalid == "drop":
             warn(

@@ -26,6 +26,7 @@ class LocalFilesJoin:
     Parameters
     ----------
     left, right : str, path or sequence of them
+        Without `right` the arguments say that there is one stream.
     arguments : JoinArguments
     say : callable
         Told which slice of how many is joined.
@@ -39,7 +40,7 @@ class LocalFilesJoin:
     def __init__(
         self,
         left: Given,
-        right: Given,
+        right: Given | None,
         arguments: JoinArguments,
         say: Callable[[int, int], None] = lambda number, count: None,
     ) -> None:

@@ -11,6 +11,7 @@ from pyarrow import fs
 
 from coincide.errors import DataError
 from coincide.sides import SIDES
+from spark_plugin.worker.arguments import EVENT
 from spark_plugin.worker.files.finding import PARQUET_ENDINGS, find_files
 
 _PARQUET_MAGIC = b"PAR1"
@@ -22,12 +23,13 @@ _NO_TABLES = (
 
 
 @contextmanager
-def told_of_other_inputs(left: list[str], right: list[str]) -> Iterator[None]:
+def told_of_other_inputs(left: list[str], right: list[str] | None) -> Iterator[None]:
     """A file that never was Parquet is not corrupt, and a table is no file: say what takes it."""
     try:
         yield
     except DataError as error:
-        for side, given in zip(SIDES, (left, right), strict=True):
+        inputs = [(EVENT, left)] if right is None else zip(SIDES, (left, right), strict=True)
+        for side, given in inputs:
             for word in filter(_TABLE.fullmatch, given):
                 if str(error) == f"{side}: {word} does not exist":
                     raise DataError(f"{error}; {_NO_TABLES.format(word)}") from None

@@ -15,19 +15,22 @@ from spark_plugin.ways.files.join import plan_direct
 from spark_plugin.ways.files.planning import NotDirect
 from spark_plugin.ways.files.wire import spark_type
 from spark_plugin.ways.files.worker.slice_join import DirectJoin
+from spark_plugin.ways.join_sides import settled
 from spark_plugin.worker.arguments import JoinArguments
 
 _log = logging.getLogger("coincide")
 
 
 def plan_plain_frames(
-    left: DataFrame, right: DataFrame, arguments: JoinArguments, *, counts: bool
+    left: DataFrame, right: DataFrame | None, arguments: JoinArguments, *, counts: bool
 ) -> DirectJoin | None:
-    """The direct join of the files that two DataFrames read, or None where they do more, or it is closed.
+    """The direct join of the files that DataFrames read, or None where they do more, or it is closed.
 
     Parameters
     ----------
-    left, right : DataFrame
+    left : DataFrame
+    right : DataFrame or None
+        None: left is joined with itself.
     arguments : JoinArguments
     counts : bool
         Whether somebody learns what was dropped: without, a look at the data has to say it.
@@ -49,7 +52,7 @@ def plan_plain_frames(
 
 
 def _planned(
-    left: DataFrame, right: DataFrame, arguments: JoinArguments, counts: bool
+    left: DataFrame, right: DataFrame | None, arguments: JoinArguments, counts: bool
 ) -> DirectJoin:
     spark, options = left.sparkSession, arguments.options
     if options.way not in ("auto", "direct") or options.time_range is not None:
@@ -58,21 +61,24 @@ def _planned(
         raise NotDirect("the RAPIDS Accelerator reads the files")
     if options.invalid == "drop" and not counts:
         raise NotDirect("without a report nobody would learn how many rows were dropped")
-    paths = []
-    for side, frame, needed in zip(
-        ("left", "right"), (left, right), arguments.columns, strict=True
-    ):
-        read = plain_read(frame)
-        if read is None or not set(needed) <= set(frame.columns):
-            raise NotDirect(
-                f"{side} is a DataFrame that does more than read local Parquet files; take"
-                " correlate_files, or another way"
-            )
-        paths.append(read)
-    join = plan_direct(spark, paths[0], paths[1], arguments)
-    for frame, schema, needed in zip((left, right), join.schemas, arguments.columns, strict=True):
+    frames = (left,) if right is None else (left, right)
+    arguments = settled(arguments, frames[0], frames[-1])
+    given = list(zip(arguments.sides, frames, arguments.columns, strict=False))
+    paths = [_read_by(*each) for each in given]
+    join = plan_direct(spark, paths[0], None if right is None else paths[1], arguments)
+    for (_, frame, needed), schema in zip(given, join.schemas, strict=False):
         _check_types(frame, schema, needed)
     return join
+
+
+def _read_by(side: str, frame: DataFrame, needed: Sequence[str]) -> tuple[str, ...]:
+    paths = plain_read(frame)
+    if paths is None or not set(needed) <= set(frame.columns):
+        raise NotDirect(
+            f"{side} is a DataFrame that does more than read local Parquet files; take"
+            " correlate_files, or another way"
+        )
+    return paths
 
 
 def _check_types(frame: DataFrame, schema: pa.Schema, needed: Sequence[str]) -> None:

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 
 from coincide.errors import CoincideError
 from coincide.options import CorrelateOptions
+from coincide.sides import unit_option
 from spark_plugin.ways.files.columns import (
     check_present,
 )
@@ -25,7 +27,7 @@ from spark_plugin.ways.files.stamps import FileStamps
 from spark_plugin.ways.files.worker.reading import PlannedFiles
 from spark_plugin.ways.files.worker.slice_join import DirectJoin
 from spark_plugin.worker.arguments import JoinArguments
-from spark_plugin.worker.arrow.schemas import with_like_keys
+from spark_plugin.worker.arrow.schemas import plain_schema, with_like_keys
 from spark_plugin.worker.files.finding import Given, ParquetFiles, find_files
 from spark_plugin.worker.join import TablePlan, plan_tables
 
@@ -44,14 +46,14 @@ class NotDirect(CoincideError, ValueError):
 
 
 def plan_files(
-    left: Given, right: Given, arguments: JoinArguments, *, parallelism: int
+    left: Given, right: Given | None, arguments: JoinArguments, *, parallelism: int
 ) -> DirectJoin:
     """Plan a join from the footers of its files.
 
     Parameters
     ----------
     left, right : str, path or sequence of str
-        As `find_files` takes them.
+        As `find_files` takes them; without `right` the arguments say that there is one stream.
     arguments : JoinArguments
     parallelism : int
         Tasks that run at once.
@@ -69,13 +71,20 @@ def plan_files(
     """
     if arguments.shifts is not None:
         raise NotDirect("shifts are counted by a broadcast or an exchange, or of tables in memory")
+    arguments = settled(arguments, left, right)
     needed, times = arguments.columns, arguments.time_columns
-    files = find_files("left", left), find_files("right", right)
-    footers = [read_footers(*side) for side in zip(files, times, needed, strict=True)]
+    called = arguments.sides
+    files = (find_files(called[0], left),) * 2
+    if right is not None:
+        files = files[0], find_files(called[1], right)
+    # Of one stream both sides are the same, footers too.
+    given = list(zip(files, times, needed, strict=True))[: 1 if right is None else 2]
+    footers = [read_footers(*side) for side in given]
+    footers = [footers[0], footers[-1]]
     for side, read, names in zip(files, footers, needed, strict=True):
         check_present(side.side, file_schemas(side, read), names)
     own = [read[0].schema for read in footers]
-    schemas = with_like_keys(own, arguments.keys)
+    schemas = with_like_keys(own, arguments.keys, arguments.right_keys)
     tables = plan_tables(schemas[0], schemas[1], arguments)
     groups = [_row_groups(files[i], footers[i], tables, i) for i in (0, 1)]
     options = arguments.options
@@ -88,6 +97,26 @@ def plan_files(
     return DirectJoin((planned[0], planned[1]), tables, plan)
 
 
+def settled(arguments: JoinArguments, left: Given, right: Given | None) -> JoinArguments:
+    """The arguments for files of these columns: `JoinArguments.settled`. The first file of a side tells.
+
+    Raises
+    ------
+    DataError, ConditionError, SchemaError
+    """
+    if not arguments.is_open:
+        return arguments
+    called = arguments.sides
+    own = _schema_of(find_files(called[0], left))
+    return arguments.settled(
+        own, own if right is None else _schema_of(find_files(called[1], right))
+    )
+
+
+def _schema_of(files: ParquetFiles) -> pa.Schema:
+    return plain_schema(read_footers(replace(files, paths=files.paths[:1]), ())[0].schema)
+
+
 def _row_groups(
     files: ParquetFiles, footers: Sequence[Footer], tables: TablePlan, side: int
 ) -> RowGroups:
@@ -96,6 +125,12 @@ def _row_groups(
     check_alike(files, footers, footers[0].schema, names)
     for path, footer in zip(files.paths, footers, strict=True):
         _check_times_are_new(f"{files.side}: {path}", footer, names)
+    if tables.times[side].beyond is None:
+        widths = " and ".join(tables.times[side].names[1:])
+        raise NotDirect(
+            f"{files.side}: when events of a row group may be is not told by its times, but by {widths} of"
+            f" each row; declare the longest length, {unit_option(files.side).removesuffix('unit')}longest"
+        )
     groups = row_groups(footers, tables.times[side])
     _check_known(files, groups, tables, side)
     return groups

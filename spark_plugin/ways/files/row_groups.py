@@ -109,6 +109,7 @@ def row_groups(footers: Sequence[Footer], times: TimestampColumns) -> RowGroups:
     """
     places = places_of(footers)
     lower, upper = (_Column.of(footers, scale) for scale in times.scales)
+    assert times.beyond is not None  # such times are not planned with
     return _timed(places, lower, upper, times.beyond)
 
 

@@ -12,7 +12,6 @@ from spark_plugin.ways.files.plan import Parts
 from spark_plugin.ways.files.worker.slice_join import DirectJoin
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.reports.emptiness import Evidence, NoPairs, evidence_of, explain_emptiness
-from spark_plugin.worker.reports.key_overlap import key_overlap
 from spark_plugin.worker.reports.metrics import JoinTally
 from spark_plugin.worker.reports.reports import JoinSummary
 
@@ -22,10 +21,17 @@ _MOST_ROWS = 2_000_000
 
 def direct_summary(join: DirectJoin, tally: JoinTally) -> JoinSummary:
     """What a join by the direct way did, and, if it found nothing, why."""
+    right = None if join.tables.spec.is_one_stream else tally.right
     return JoinSummary(
-        tally.left, tally.right, tally.counters, None, "direct", join.tables.tick,
-        _no_pairs(join, tally),
+        tally.left, right, tally.counters, None, "direct", join.tables.tick,
+        _no_pairs(join, tally), sides=called(join),
     )  # fmt: skip
+
+
+def called(join: DirectJoin) -> tuple[str, str]:
+    """What messages call the sides."""
+    left, right = (each.files.side for each in join.files)
+    return left, right
 
 
 def _no_pairs(join: DirectJoin, tally: JoinTally) -> NoPairs | None:
@@ -41,13 +47,15 @@ def _no_pairs(join: DirectJoin, tally: JoinTally) -> NoPairs | None:
         for (_, found), counts in zip(sides, (tally.left, tally.right), strict=True)
     ]
     is_all = all(found.is_all for _, found in sides)
-    keys = key_overlap(sides[0][0], sides[1][0], join.tables.by, is_all=is_all)
+    keys = None
+    if not join.tables.spec.is_one_stream:
+        keys = join.tables.key_overlap(sides[0][0], sides[1][0], is_all)
     return explain_emptiness(evidence[0], evidence[1], join.tables.spec, keys)
 
 
 def _looked_at(join: DirectJoin, side: int) -> tuple[Side, Evidence]:
     """Events of row groups of the left (0) or right (1) files, and what is known of all."""
-    tables = replace(join.tables, invalid="drop", payload=([], []))
+    tables = replace(join.tables, invalid="drop", payload=([], []), tested=([], []))
     places = (join.plan.slices.left, join.plan.right)[side]
     every = max(1, -(-int(places.rows.sum()) // _MOST_ROWS))
     # The last one too: files mostly lie in time order, so that first and last times are of all rows.

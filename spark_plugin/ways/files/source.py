@@ -36,13 +36,14 @@ _FLAG = re.compile(r"--([a-z][a-z-]*)")
 _OWN = ("left", "right", "parallelism")
 _TEXTS = (
     "left_time", "right_time", "left_around", "right_around", "left_resolution", "right_resolution",
+    "left_around_column", "right_around_column", "left_around_unit", "right_around_unit",
     "left_template", "right_template", "left_templates",
     "right_templates", "unit", "left_unit", "right_unit", "tick", "invalid",
-    "mutual_deadline", "how", "emit", "backend", "left_longest", "right_longest",
+    "mutual_deadline", "closed", "where", "how", "emit", "backend", "left_longest", "right_longest",
 )  # fmt: skip
 _LISTS = ("by", "left_columns", "right_columns")
 _WHOLES = ("slices", "classes", "batch_pairs", "threads")
-_OTHERS = ("within", "confidence", "probability")
+_OTHERS = ("within", "confidence", "probability", "case_fold")
 OPTIONS = (*_OWN, *_TEXTS, *_LISTS, *_WHOLES, *_OTHERS)
 """Options of the source, named as those of `coincide join`."""
 
@@ -52,6 +53,7 @@ _DEFAULTS: dict[str, Any] = {
     "invalid": "raise",
     "how": "inner",
     "emit": "pairs",
+    "closed": "both",
     "backend": "auto",
 }
 
@@ -101,7 +103,8 @@ def _hide_trace() -> None:
 class CoincideSource(DataSource):
     """The data source ``coincide``.
 
-    Options: ``left`` and ``right`` (files, folders or globs, several separated by commas), ``within``
+    Options: ``left`` and ``right`` (files, folders or globs, several separated by commas; without ``right``
+    the events of ``left`` are joined with themselves), ``within``
     ("LO,HI") or ``mutual_deadline``, ``confidence``, and the other options of ``coincide join`` with ``_``
     for ``-``; ``parallelism`` is the number of tasks to aim at (8).
     """
@@ -175,7 +178,10 @@ def _planned(options: dict[str, str]) -> DirectJoin:
         with _named_as_options():
             arguments = worded_join(_words(given))
         parallelism = _number("parallelism", given, int) or 8
-        left, right = (names(f"the option {side}", [given[side]]) for side in SIDES)
+        left, right = (
+            names(f"the option {side}", [given[side]]) if side in given else None for side in SIDES
+        )
+        assert left is not None
         with told_of_other_inputs(left, right):
             join = plan_files(left, right, arguments, parallelism=parallelism)
     if join.tables.invalid == "drop":
@@ -193,9 +199,8 @@ def _check_options(given: dict[str, str]) -> None:
         raise ConditionError(
             f"unknown option {unknown[0]!r}; there are {', '.join(sorted(OPTIONS))}"
         )
-    for name in SIDES:
-        if name not in given:
-            raise ConditionError(f"the option {name!r} is missing: files, a folder or a glob")
+    if "left" not in given:
+        raise ConditionError("the option 'left' is missing: files, a folder or a glob")
 
 
 def _words(given: dict[str, str]) -> dict[str, Any]:
@@ -205,8 +210,9 @@ def _words(given: dict[str, str]) -> dict[str, Any]:
         **{name: [given[name]] if name in given else None for name in _LISTS},
         **{name: _number(name, given, int) for name in _WHOLES},
         "confidence": _number("confidence", given, float),
-        "probability": _truth(given.get("probability", "false")),
+        **{name: _truth(name, given.get(name, "false")) for name in ("probability", "case_fold")},
         "within": _two(given.get("within")),
+        "right": given.get("right"),
         "way": "direct",
     }
 
@@ -243,9 +249,9 @@ def _number(name: str, given: dict[str, str], kind: type[int] | type[float]) -> 
         ) from None
 
 
-def _truth(text: str) -> bool:
+def _truth(name: str, text: str) -> bool:
     if text.lower() not in ("true", "false"):
-        raise ConditionError(f"the option 'probability' must be true or false; found {text!r}")
+        raise ConditionError(f"the option {name!r} must be true or false; found {text!r}")
     return text.lower() == "true"
 
 

@@ -69,9 +69,14 @@ class BatchTask(CountingTask):
 
     def _side(self, rows: SliceRows, side: int) -> Side:
         given, payload = ((rows.left, self.left), (rows.right, self.right))[side]
+        # Those of right are looked at, no more: whole numbers may be of another width there.
+        keys = [
+            key if side and pa.types.is_integer(key.type) else on_the_wire(name, key, kind)
+            for key, (name, kind) in zip(given.keys, self.by, strict=True)
+        ]
         return replace(
             given,
-            keys=_encoded(given.keys, self.by),
+            keys=keys,
             payload=_encoded(given.payload, payload),
         )
 

@@ -46,6 +46,17 @@ def arrow_table(side: str, given: Any, names: Sequence[str]) -> pa.Table:
     return table
 
 
+def needed_names(given: object, names: Sequence[str], words: str | None) -> list[str]:
+    """The columns that are needed of a frame, where words tell of further ones; None: all.
+
+    More than are needed may be among them.
+    """
+    own = [name for name in getattr(given, "columns", ()) if isinstance(name, str)]
+    if words is None:
+        return list(dict.fromkeys([*names, *own]))
+    return list(dict.fromkeys([*names, *(name for name in own if f"_{name}" in words)]))
+
+
 def _narrowed(side: str, given: Any, names: Sequence[str]) -> Any:
     """Of a frame the needed columns, if they are all there and not, say, in its index."""
     libraries = {kind.__module__.partition(".")[0] for kind in type(given).__mro__}

@@ -18,6 +18,10 @@ _ARGUMENTS = {
     **dict.fromkeys(_TIMES, "time"),
 }
 """Of operators that join no two sides: the arguments whose default a column's name is."""
+_INTEGERS = {"tinyint", "smallint", "int", "bigint"} | {
+    f"{sign}int{width}" for sign in ("", "u") for width in (8, 16, 32, 64)
+}
+"""Types of whole numbers in words, Spark's and Arrow's: all are compared by value."""
 _TEXTS = {pa.string(), pa.large_string()}
 
 
@@ -110,10 +114,11 @@ def check_keys(
     Raises
     ------
     SchemaError
-        If a key differs in type between the sides, or is a float or nested.
+        If a key differs in type between the sides, other than in the width of integers, or is a float or
+        nested.
     """
     for name, (left_kind, left_able), (right_kind, right_able) in zip(by, left, right, strict=True):
-        if left_kind != right_kind:
+        if left_kind != right_kind and not {left_kind, right_kind} <= _INTEGERS:
             raise SchemaError(
                 f"the key {name!r} is {left_kind} on the left and {right_kind} on the right; cast one so"
                 " that both are the same"
@@ -149,6 +154,22 @@ def check_label(side: str, name: str, kind: str, able: bool) -> None:
         )
 
 
+def can_be_width(kind: pa.DataType) -> bool:
+    """Whether an Arrow type holds numbers, such as half-widths."""
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+
+
+def check_width(side: str, name: str, kind: str, able: bool) -> None:
+    """Refuse a column that cannot hold half-widths.
+
+    Raises
+    ------
+    SchemaError
+    """
+    if not able:
+        raise SchemaError(f"{side}.{name} is {kind}; half-widths must be numbers. Cast it")
+
+
 def plain_type(kind: pa.DataType) -> pa.DataType:
     """Dictionaries and views are encodings, not types that results should depend on."""
     if pa.types.is_dictionary(kind):
@@ -163,22 +184,40 @@ def plain_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([(field.name, plain_type(field.type)) for field in schema])
 
 
-def with_like_keys(schemas: Sequence[pa.Schema], by: Sequence[str]) -> list[pa.Schema]:
+def check_foldable(kinds: Sequence[str]) -> None:
+    """Refuse to fold the case of keys of which none is a text.
+
+    Raises
+    ------
+    SchemaError
+    """
+    if not {"string", "large_string"} & set(kinds):
+        raise SchemaError(
+            f"case_fold is of texts, and the keys are {', '.join(kinds)}; leave it out, or cast a key to a"
+            " string"
+        )
+
+
+def with_like_keys(
+    schemas: Sequence[pa.Schema], by: Sequence[str], right: Sequence[str] | None = None
+) -> list[pa.Schema]:
     """Both schemas, text keys of one type: writers differ in how they store strings, not in what.
 
     Parameters
     ----------
     schemas : (pa.Schema, pa.Schema)
-    by : sequence of str
-        Keys, which may be missing.
+    by, right : sequences of str
+        Keys, which may be missing; those of the second schema where they are called otherwise.
     """
     found = list(schemas)
-    for name in by:
-        if any(schema.names.count(name) != 1 for schema in found):
+    for pair in zip(by, by if right is None else right, strict=True):
+        names = pair[: len(found)]
+        each = list(zip(found, names, strict=True))
+        if any(schema.names.count(name) != 1 for schema, name in each):
             continue
-        if {plain_type(schema.field(name).type) for schema in found} == _TEXTS:
+        if {plain_type(schema.field(name).type) for schema, name in each} == _TEXTS:
             found = [
                 schema.set(schema.get_field_index(name), pa.field(name, pa.large_string()))
-                for schema in found
+                for schema, name in each
             ]
     return found

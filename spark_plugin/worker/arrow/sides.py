@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,6 +12,9 @@ import pyarrow.compute as pc
 from coincide.timestamps.protocol import Events
 from spark_plugin.worker.arrow.wide_columns import of_one_type, one_array, stored
 from spark_plugin.worker.timestamps.models import SideModel
+
+PairTest = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""From left and right rows of pairs to which of them count: bool array."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +40,10 @@ class Side:
         Coordinates, float64, of a join that asks where events are.
     identity : list of pa.Array
         What tells events apart, int64, in a join of one stream with itself.
+    ranks : int64 array, shape (n,), or None
+        Number of each event in such a stream, by which simultaneous ones are put in order.
+    tested : list of pa.Array
+        Columns of a condition on pairs, which are not handed out for its sake.
     """
 
     max_time: np.ndarray
@@ -47,6 +54,8 @@ class Side:
     payload: list[pa.Array]
     places: list[pa.Array] = field(default_factory=list)
     identity: list[pa.Array] = field(default_factory=list)
+    ranks: np.ndarray | None = None
+    tested: list[pa.Array] = field(default_factory=list)
 
     def __len__(self) -> int:
         return self.max_time.size
@@ -68,19 +77,23 @@ class Side:
 
     def rows(self, index: np.ndarray) -> Side:
         """The side with only some rows, an int64 array."""
-        columns = self.keys, self.payload, self.places, self.identity
-        return Side(
-            self.max_time[index],
-            self.shapes[index],
-            self.model,
-            None if self.matchable is None else self.matchable[index],
-            *([column.take(pa.array(index)) for column in each] for each in columns),
+        keys, payload, places, identity, tested = (
+            [column.take(pa.array(index)) for column in each]
+            for each in (self.keys, self.payload, self.places, self.identity, self.tested)
         )
+        matchable, ranks = (
+            None if each is None else each[index] for each in (self.matchable, self.ranks)
+        )
+        times = self.max_time[index], self.shapes[index]
+        return Side(*times, self.model, matchable, keys, payload, places, identity, ranks, tested)
 
 
-def grouped_events(left: Side, right: Side) -> tuple[Events, Events]:
-    """Both sides as events whose groups are codes of their keys; unmatchable events get code -1."""
-    codes, groups = _group_codes(left, right)
+def grouped_events(left: Side, right: Side, *, case_fold: bool = False) -> tuple[Events, Events]:
+    """Both sides as events whose groups are codes of their keys; unmatchable events get code -1.
+
+    Integers of any width are equal by value; texts, with `case_fold`, if they are so in lower case.
+    """
+    codes, groups = _group_codes(left, right, case_fold)
     events = []
     for side, code in zip((left, right), codes, strict=True):
         if code is None and side.matchable is not None:
@@ -91,20 +104,40 @@ def grouped_events(left: Side, right: Side) -> tuple[Events, Events]:
     return events[0], events[1]
 
 
-def _group_codes(left: Side, right: Side) -> tuple[list[np.ndarray | None], int]:
+def _group_codes(left: Side, right: Side, case_fold: bool) -> tuple[list[np.ndarray | None], int]:
     """Dense codes of equal key combinations, over both sides together."""
     if not left.keys:
         return [None, None], 1
-    combined, groups = _codes(left.keys[0], right.keys[0])
+    combined, groups = _codes(left.keys[0], right.keys[0], case_fold)
     for left_key, right_key in zip(left.keys[1:], right.keys[1:], strict=True):
-        codes, distinct = _codes(left_key, right_key)
+        codes, distinct = _codes(left_key, right_key, case_fold)
         # Re-densified after each key, so that the product of two stays far below 2**63.
         combined, groups = _dense(pa.array(combined * distinct + codes))
     return [combined[: len(left)].copy(), combined[len(left) :].copy()], groups
 
 
-def _codes(left: pa.Array, right: pa.Array) -> tuple[np.ndarray, int]:
-    return _dense(one_array(of_one_type([stored(left), stored(right)])))
+def _codes(left: pa.Array, right: pa.Array, case_fold: bool) -> tuple[np.ndarray, int]:
+    values = _of_like_width(stored(left), stored(right))
+    if case_fold:
+        values = [folded(each) for each in values]
+    return _dense(one_array(of_one_type(values)))
+
+
+def _of_like_width(left: pa.Array, right: pa.Array) -> list[pa.Array]:
+    """Integers of different types as those of one that holds the values of both."""
+    kinds = left.type, right.type
+    if kinds[0] == kinds[1] or not all(map(pa.types.is_integer, kinds)):
+        return [left, right]
+    # Nothing else holds both negative numbers and those from 2**63 on.
+    common = pa.decimal128(20, 0) if any(map(pa.types.is_uint64, kinds)) else pa.int64()
+    return [left.cast(common), right.cast(common)]
+
+
+def folded(values: pa.Array) -> pa.Array:
+    """Texts in lower case, letter by letter; all else as it is."""
+    kind = values.type
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return pc.utf8_lower(values) if is_text else values
 
 
 def _dense(values: pa.Array) -> tuple[np.ndarray, int]:

@@ -25,6 +25,7 @@ INVALID_REASONS = {
     "not_finite": "NaN or infinity in",
     "range": "times that reach 2^61 ticks in",
     "order": "min above max in",
+    "width": "missing, negative or infinite half-widths in",
     "length": "timestamps longer than the declared longest length in",
     "template": "unknown or missing ids of templates in",
     "place": "infinite coordinates (above 1e100), or on a sphere |latitude| > 90 or |longitude| > 360, in",

@@ -9,7 +9,7 @@ from coincide.cause_and_effect.condition import CausalityCondition
 from coincide.errors import ConditionError, SchemaError, found_instead
 from coincide.options import Backend, CorrelateOptions, Emit, How, check_choice
 from coincide.units import Duration
-from spark_plugin.worker.arguments import check_names, names_of
+from spark_plugin.worker.arguments import EVENT, check_names, names_of
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of
 from spark_plugin.worker.backends.choice import check_backend
 from spark_plugin.worker.causality.emission import CausalitySpec
@@ -33,8 +33,6 @@ from spark_plugin.worker.timestamps.names import (
 Names = str | Sequence[str]
 Place = str | float | Sequence[Coordinate]
 CAUSE_AND_EFFECT = ("cause", "effect")
-EVENT = "event"
-"""What messages call the rows of one stream."""
 MATCHLESS = "time, place or key"
 """What rows lack that match nothing."""
 

@@ -13,10 +13,9 @@ import pyarrow as pa
 from coincide.cause_and_effect.condition import CausalityCondition
 from coincide.errors import SchemaError
 from coincide.options import CorrelateOptions
-from spark_plugin.worker.arguments import check_names, names_of
+from spark_plugin.worker.arguments import EVENT, check_names, names_of
 from spark_plugin.worker.arrow.schemas import can_be_key, type_of
 from spark_plugin.worker.causality.arguments import (
-    EVENT,
     MATCHLESS,
     Names,
     Place,

@@ -22,13 +22,14 @@ from spark_plugin.worker.arrow.sides import Side, tie_ranks
 from spark_plugin.worker.backends.devices import load_task_backend
 from spark_plugin.worker.backends.fallback import resilient
 from spark_plugin.worker.causality.bounds import CausalBounds
-from spark_plugin.worker.causality.events import moved_sides, placed_events, ranked_sides
+from spark_plugin.worker.causality.events import moved_sides, placed_events
 from spark_plugin.worker.emission import task_emission
 from spark_plugin.worker.emission.emission import Emission, MakeBatch, arrow_int64
 from spark_plugin.worker.emission.lists import Lists
 from spark_plugin.worker.emission.pairs import Pairs
 from spark_plugin.worker.emission.rows import Counts, LeftRows
 from spark_plugin.worker.emission.spec import AnySpec
+from spark_plugin.worker.one_stream import ranked_sides
 from spark_plugin.worker.partial_results import sortable
 from spark_plugin.worker.timestamps.models import INTERVALS, SideModel
 

@@ -12,8 +12,7 @@ from coincide.cause_and_effect.template_rule import with_templates
 from coincide.errors import ConditionError
 from coincide.units import TIME_LIMIT
 from spark_plugin.worker.arrow.sides import Side, grouped_events
-
-Ranks = tuple[np.ndarray, np.ndarray]
+from spark_plugin.worker.one_stream import Ranks
 
 
 def points_of(side: Side, space: Space) -> np.ndarray | None:
@@ -83,37 +82,3 @@ def moved_sides(
 def placed_stream(events: Side, space: Space) -> PlacedEvents:
     """One stream as a causality join with itself takes it."""
     return placed_events(events, events.rows(np.empty(0, np.int64)), space)[0]
-
-
-def ranked_sides(causes: Side, effects: Side) -> tuple[Side, Side, Ranks]:
-    """Parts of one stream in order of identity, and for each event its number in that order.
-
-    Events of equal identity are alike in all that is asked of them. Each side has all of them, in
-    whatever order, so that the k-th of one side may be taken for the k-th of the other.
-
-    Returns
-    -------
-    Side, Side
-    two int64 arrays
-        Ascending. An event has the same number on both sides.
-    """
-    first, second = (
-        np.concatenate([own.to_numpy(), other.to_numpy()])
-        for own, other in zip(causes.identity, effects.identity, strict=True)
-    )
-    is_effect = np.arange(first.size) >= len(causes)
-    order = np.lexsort((is_effect, second, first))
-    first, second, is_effect = first[order], second[order], is_effect[order]
-    begins = np.ones(first.size, bool)
-    begins[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
-    changes = begins.copy()
-    changes[1:] |= is_effect[1:] != is_effect[:-1]
-    # Where the first event of this identity is, and how many of this side come before this one.
-    at = np.arange(first.size)
-    ranks = np.maximum.accumulate(np.where(begins, at, 0)) + at
-    ranks -= np.maximum.accumulate(np.where(changes, at, 0))
-    causes, effects = (
-        causes.rows(order[~is_effect]),
-        effects.rows(order[is_effect] - len(causes)),
-    )
-    return causes, effects, (ranks[~is_effect], ranks[is_effect])

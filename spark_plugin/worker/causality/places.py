@@ -121,7 +121,7 @@ class PlacedColumns:
         return self.times.longest
 
     @property
-    def beyond(self) -> tuple[int, int]:  # noqa: D102
+    def beyond(self) -> tuple[int, int] | None:  # noqa: D102
         return self.times.beyond
 
     def blamed(self, reason: str) -> tuple[str, ...]:  # noqa: D102

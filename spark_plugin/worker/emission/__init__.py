@@ -14,6 +14,7 @@ from spark_plugin.worker.emission.lists import Lists
 from spark_plugin.worker.emission.pairs import Pairs
 from spark_plugin.worker.emission.rows import Counts, LeftRows
 from spark_plugin.worker.emission.spec import AnySpec, JoinSpec
+from spark_plugin.worker.one_stream import in_order_of_stream
 
 _SHAPES: dict[Emit, type[Emission]] = {
     "pairs": Pairs,
@@ -27,6 +28,8 @@ def emission_of(
     left: Side, right: Side, spec: JoinSpec, schema: pa.Schema, backend: ModuleType
 ) -> Emission:
     """The output batches of one join of two sides; parameters as of `Emission`."""
+    if spec.is_one_stream:
+        left, right = in_order_of_stream(left, right, spec.shift)
     shape = LeftRows if spec.one_row_per_event else _SHAPES[spec.emit]
     return shape(left, right, spec, schema, backend)
 

@@ -14,11 +14,14 @@ import pyarrow as pa
 
 from coincide.errors import MemoryBudgetError
 from coincide.results import JoinCounters
+from cpu_fallback import event_merits
 from spark_plugin.worker.arrow import row_sizes
 from spark_plugin.worker.arrow.gather import Gather
 from spark_plugin.worker.arrow.row_sizes import cuts, total_bytes
 from spark_plugin.worker.arrow.sides import Side, grouped_events
 from spark_plugin.worker.backends.fallback import make_join
+from spark_plugin.worker.emission.filtered import FilteredJoin
+from spark_plugin.worker.emission.pair_tests import pair_test
 from spark_plugin.worker.emission.spec import JoinSpec
 from spark_plugin.worker.in_order import in_order
 
@@ -68,8 +71,9 @@ class Emission(ABC):
 
     def _make_join(self) -> Any:
         spec = self._spec
-        self._model, *self._events = spec.pairs.for_events(*grouped_events(self._left, self._right))
-        return make_join(
+        events = grouped_events(self._left, self._right, case_fold=spec.case_fold)
+        self._model, *self._events = spec.pairs.for_events(*events)
+        join = make_join(
             self._backend,
             *self._events,
             self._model,
@@ -77,6 +81,17 @@ class Emission(ABC):
             threads=spec.threads,
             empty=arrow_int64,
         )
+        test = pair_test(spec, self._left, self._right)
+        if test is None:
+            return join
+        return FilteredJoin(join, test, self._merits_of, spec.batch_pairs, spec.threads)
+
+    def _merits_of(
+        self, left_rows: np.ndarray, right_rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """By what pairs are ranked, which is done here on either backend."""
+        left, right = self._events
+        return event_merits(left, left_rows, right, right_rows, self._model)
 
     @property
     def _measures(self) -> bool:

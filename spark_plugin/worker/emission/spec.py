@@ -13,6 +13,7 @@ from coincide.errors import ConditionError
 from coincide.options import Emit, How
 from coincide.sides import SIDES
 from spark_plugin.worker.timestamps.models import INTERVALS, Bounds, Pairs, SideModel, pair_model
+from spark_plugin.worker.where.pair_filter import PairFilter
 
 
 class AnySpec(ABC):
@@ -64,6 +65,11 @@ class AnySpec(ABC):
         return False
 
     @property
+    def case_fold(self) -> bool:
+        """Whether keys that are texts are equal if they are so in lower case."""
+        return False
+
+    @property
     @abstractmethod
     def measures(self) -> dict[str, pa.DataType]:
         """Columns of a pair of its own, beside those of its events."""
@@ -103,7 +109,20 @@ class AnySpec(ABC):
 
 @dataclass(frozen=True)
 class JoinSpec(AnySpec):
-    """What a join by probability computes, resolved to ticks."""
+    """What a join by probability computes, resolved to ticks.
+
+    Parameters
+    ----------
+    is_one_stream : bool
+        Whether both sides are of one stream: then the earlier of two events is left.
+    shift : int
+        Ticks by which right times are taken to be moved when two events of one stream are put in order,
+        where accidental pairs are counted. The window has moved already.
+    case_fold : bool
+        Whether keys that are texts are equal if they are so in lower case.
+    where : PairFilter or None
+        What pairs must meet besides the window.
+    """
 
     window: Window
     how: How = "inner"
@@ -114,6 +133,10 @@ class JoinSpec(AnySpec):
     threads: int = 1
     batch_pairs: int = 1_000_000
     models: tuple[SideModel, SideModel] = (INTERVALS, INTERVALS)
+    is_one_stream: bool = False
+    shift: int = 0
+    case_fold: bool = False
+    where: PairFilter | None = None
 
     @property
     def measures(self) -> dict[str, pa.DataType]:  # noqa: D102
@@ -134,7 +157,7 @@ class JoinSpec(AnySpec):
     def moved(self, ticks: int) -> JoinSpec:
         """As of `AnySpec`: the window moves instead, the other way."""
         window = Window(self.window.lo - ticks, self.window.hi - ticks, self.window.confidence)
-        return self.but(window=window, how="inner", emit="counts", probability=False)
+        return self.but(window=window, how="inner", emit="counts", probability=False, shift=ticks)
 
 
 def hands_out_partners(how: str, emit: str) -> bool:

@@ -25,7 +25,6 @@ from spark_plugin.worker.exploration.exploration import Exploration
 from spark_plugin.worker.exploration.partners import partner_table
 from spark_plugin.worker.join import TablePlan, as_schema, check_shifted, plan_tables
 from spark_plugin.worker.reports.emptiness import evidence_of, explain_emptiness, highest
-from spark_plugin.worker.reports.key_overlap import key_overlap
 from spark_plugin.worker.shifts import ShiftPlan
 
 Say = Callable[[str], None]
@@ -38,10 +37,10 @@ class TableExploration:
     """
 
     def __init__(self, left: pa.Table, right: pa.Table, arguments: ExploreArguments) -> None:
-        keys = arguments.join.keys
-        schemas = with_like_keys([left.schema, right.schema], keys)
-        tables = zip((left, right), schemas, strict=True)
-        self._tables = [as_schema(*each, keys) for each in tables]
+        keys = arguments.join.keys, arguments.join.right_keys
+        schemas = with_like_keys([left.schema, right.schema], *keys)
+        tables = zip((left, right), schemas, keys, strict=True)
+        self._tables = [as_schema(*each) for each in tables]
         self._arguments = arguments
         self._plan = plan_tables(schemas[0], schemas[1], arguments.join)
         self._spec = at_confidence(self._plan.spec, LEAST_CONFIDENCE)
@@ -96,7 +95,7 @@ class TableExploration:
         plan = self._plan
         scales = [times.scales[0] for times in plan.times]
         own, other = evidence_of(left, scales[0]), evidence_of(right, scales[1])
-        keys = key_overlap(left, right, plan.by)
+        keys = plan.key_overlap(left, right)
         best = None
         if own.events and other.events:
             best = highest(plan.spec.pairs, own, other, plan.spec.window)[0]

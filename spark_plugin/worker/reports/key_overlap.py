@@ -62,7 +62,12 @@ class KeyOverlap:
 
 
 def key_overlap(
-    left: Side, right: Side, names: Sequence[str], *, is_all: bool = True
+    left: Side,
+    right: Side,
+    names: Sequence[str],
+    *,
+    is_all: bool = True,
+    case_fold: bool = False,
 ) -> KeyOverlap | None:
     """Compare the keys of two sides; None without keys.
 
@@ -73,10 +78,12 @@ def key_overlap(
         Of their keys.
     is_all : bool
         Whether these are all rows.
+    case_fold : bool
+        As of `grouped_events`.
     """
     if not names:
         return None
-    events = grouped_events(left, right)
+    events = grouped_events(left, right, case_fold=case_fold)
     codes, rows = zip(*(np.unique(_known(e.group), return_index=True) for e in events), strict=True)
     codes, rows = zip(
         *(_without_null(*each) for each in zip(codes, rows, strict=True)), strict=True
@@ -88,7 +95,7 @@ def key_overlap(
         examples = _words(left, left_row), _words(right, right_row)
     return KeyOverlap(
         tuple(names), codes[0].size, codes[1].size, int((~own[0]).sum()), is_all, examples,
-        next((a for a in map(_alike, left.keys, right.keys) if a), None),
+        None if case_fold else next((a for a in map(_alike, left.keys, right.keys) if a), None),
     )  # fmt: skip
 
 

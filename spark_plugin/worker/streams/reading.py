@@ -67,7 +67,7 @@ def read_arrivals(
     """
     numbered = table.append_column(_ROW, pa.array(np.arange(table.num_rows)))
     payload = [*plan.payload[number], _ROW]
-    side, counts = read_side(numbered, plan.times[number], plan.by, payload, plan.invalid)
+    side, counts = read_side(numbered, plan.times[number], plan.by[number], payload, plan.invalid)
     rows = side.payload[-1].to_numpy()
     side = replace(side, payload=side.payload[:-1])
     null = np.zeros(0, np.int64) if side.matchable is None else np.flatnonzero(~side.matchable)

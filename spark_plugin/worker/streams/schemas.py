@@ -83,4 +83,5 @@ def check_alone(number: int, table: pa.Table, arguments: StreamArguments) -> Non
         columns = names.resolved((scales[0], scales[1]), join.longest(tick)[number])
     except ConditionError:
         return
-    read_side(table, columns, join.keys, join.payload[number], join.options.invalid)
+    keys = (join.keys, join.right_keys)[number]
+    read_side(table, columns, keys, join.payload[number], join.options.invalid)

@@ -183,8 +183,10 @@ class StreamJoin:
         if None in schemas:
             self._schemas, self._held = schemas, held
             return pa.table({})
-        known = with_like_keys([s for s in schemas if s is not None], self._arguments.join.keys)
-        plan = plan_tables(known[0], known[1], self._arguments.join)
+        join = self._arguments.join
+        keys = join.keys, join.right_keys
+        known = with_like_keys([s for s in schemas if s is not None], *keys)
+        plan = plan_tables(known[0], known[1], join)
         running = Running.of(plan, known, self._arguments)
         parts = []
         for each, tables in enumerate(held):

@@ -23,6 +23,7 @@ class AroundNames:
 
     given: Around
     labels: tuple[str, ...] = ()
+    widths: tuple[str, ...] = ()
 
     @property
     def clocks(self) -> tuple[str, str]:  # noqa: D102

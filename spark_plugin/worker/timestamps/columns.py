@@ -72,8 +72,11 @@ class TimestampColumns(Protocol):
         """Longest length of a valid event that has to be looked for in its row, ticks; None: none."""
 
     @property
-    def beyond(self) -> tuple[int, int]:
-        """What to add to the earliest and to the latest time of rows to bound their events, ticks."""
+    def beyond(self) -> tuple[int, int] | None:
+        """What to add to the earliest and to the latest time of rows to bound their events, ticks.
+
+        None where the times alone do not bound them.
+        """
 
     def blamed(self, reason: str) -> tuple[str, ...]:
         """The columns that hold what makes a row invalid for a reason."""

@@ -26,6 +26,7 @@ class HistogramNames:
     """Times and templates: `spark_plugin.worker.timestamps.names.TimestampNames`."""
 
     given: Histograms
+    widths: tuple[str, ...] = ()
 
     @property
     def clocks(self) -> tuple[str, str]:  # noqa: D102

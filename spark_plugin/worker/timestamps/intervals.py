@@ -24,6 +24,7 @@ class IntervalNames:
     lower: str
     upper: str
     labels: tuple[str, ...] = ()
+    widths: tuple[str, ...] = ()
 
     @property
     def clocks(self) -> tuple[str, str]:  # noqa: D102

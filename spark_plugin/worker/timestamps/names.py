@@ -10,13 +10,16 @@ import pyarrow as pa
 from spark_plugin.worker.arrow.schemas import (
     arrow_time_column,
     can_be_label,
+    can_be_width,
     check_label,
+    check_width,
     type_of,
 )
 from spark_plugin.worker.arrow.time_columns import TimeColumn, TimeScale, time_names
-from spark_plugin.worker.clocks import Around
+from spark_plugin.worker.clocks import Around, AroundByRow
 from spark_plugin.worker.histograms import Histograms
 from spark_plugin.worker.timestamps.around import AroundNames
+from spark_plugin.worker.timestamps.around_rows import AroundRowsNames
 from spark_plugin.worker.timestamps.columns import TimestampColumns
 from spark_plugin.worker.timestamps.histograms import HistogramNames
 from spark_plugin.worker.timestamps.intervals import IntervalNames
@@ -32,6 +35,10 @@ class TimestampNames(Protocol):
     @property
     def labels(self) -> tuple[str, ...]:
         """Columns that hold names: texts or whole numbers."""
+
+    @property
+    def widths(self) -> tuple[str, ...]:
+        """Columns that hold half-widths: numbers."""
 
     def check_longest(self, argument: str) -> None:
         """Refuse a declared longest length, where it cannot be declared.
@@ -55,7 +62,7 @@ class TimestampNames(Protocol):
         """
 
 
-GivenTimes = str | Sequence[str] | Around | Histograms
+GivenTimes = str | Sequence[str] | Around | AroundByRow | Histograms
 """What users may say of the timestamps of a side."""
 
 
@@ -71,12 +78,14 @@ def timestamp_names(side: str, given: GivenTimes) -> TimestampNames:
         return HistogramNames(given)
     if isinstance(given, Around):
         return AroundNames(given)
+    if isinstance(given, AroundByRow):
+        return AroundRowsNames(given)
     return IntervalNames(*time_names(side, given))
 
 
 def all_columns(names: TimestampNames) -> list[str]:
     """The columns that are needed, each once."""
-    return list(dict.fromkeys((*names.clocks, *names.labels)))
+    return list(dict.fromkeys((*names.clocks, *names.widths, *names.labels)))
 
 
 def arrow_clocks(side: str, names: TimestampNames, schema: pa.Schema) -> list[TimeColumn]:
@@ -90,4 +99,7 @@ def arrow_clocks(side: str, names: TimestampNames, schema: pa.Schema) -> list[Ti
     for name in names.labels:
         kind = type_of(schema, side, name)
         check_label(side, name, str(kind), can_be_label(kind))
+    for name in names.widths:
+        kind = type_of(schema, side, name)
+        check_width(side, name, str(kind), can_be_width(kind))
     return [arrow_time_column(side, name, type_of(schema, side, name)) for name in names.clocks]

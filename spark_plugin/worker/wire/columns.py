@@ -40,6 +40,8 @@ class WireLayout:
         Of each coordinate, where the join asks where events are.
     identity : tuple of str
         `IDENTITY` where one stream is joined with itself.
+    left_tested, right_tested : tuples of str
+        Of each column of a condition on pairs.
     """
 
     keys: tuple[str, ...]
@@ -47,16 +49,23 @@ class WireLayout:
     right: tuple[str, ...]
     places: tuple[str, ...] = ()
     identity: tuple[str, ...] = ()
+    left_tested: tuple[str, ...] = ()
+    right_tested: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
         """All columns in wire order."""
         common = (TIME, CODED, *self.keys, *self.places, *self.identity)
-        return tuple(dict.fromkeys((*common, *self.left, *self.right)))
+        tested = *self.left_tested, *self.right_tested
+        return tuple(dict.fromkeys((*common, *self.left, *self.right, *tested)))
 
     def payload(self, side: str) -> tuple[str, ...]:
         """Wire columns of what one side hands out."""
         return self.left if side == "left" else self.right
+
+    def tested(self, side: str) -> tuple[str, ...]:
+        """Wire columns of what a condition on pairs needs of one side."""
+        return self.left_tested if side == "left" else self.right_tested
 
     def with_hashes(self) -> WireLayout:
         """The layout where left events also tell what sets them apart."""
@@ -65,7 +74,8 @@ class WireLayout:
     def only(self, side: str) -> WireLayout:
         """The layout where events of one side travel alone."""
         left, right = (self.payload(each) if each == side else () for each in ("left", "right"))
-        return replace(self, left=left, right=right)
+        own, others = (self.tested(each) if each == side else () for each in ("left", "right"))
+        return replace(self, left=left, right=right, left_tested=own, right_tested=others)
 
 
 def place_names(coordinates: int) -> tuple[str, ...]:
@@ -80,6 +90,7 @@ def wire_layout(
     *,
     coordinates: int = 0,
     identity: bool = False,
+    tested: tuple[Sequence[bool], Sequence[bool]] = ((), ()),
 ) -> WireLayout:
     """Assign wire columns.
 
@@ -93,17 +104,20 @@ def wire_layout(
         Of an event.
     identity : bool
         Whether events are to be told apart.
+    tested : (sequence of bool, sequence of bool)
+        As `left` and `right`, of the columns of a condition on pairs.
     """
     return WireLayout(
         tuple(f"key{i}" for i in range(keys)), _slots("left", left), _slots("right", right),
         place_names(coordinates), IDENTITY if identity else (),
+        _slots("left_tested", tested[0], "tested"), _slots("right_tested", tested[1], "tested"),
     )  # fmt: skip
 
 
-def _slots(side: str, shareable: Sequence[bool]) -> tuple[str, ...]:
+def _slots(side: str, shareable: Sequence[bool], slot: str = "slot") -> tuple[str, ...]:
     names, shared = [], 0
     for i, can_share in enumerate(shareable):
-        names.append(f"slot{shared}" if can_share else f"{side}{i}")
+        names.append(f"{slot}{shared}" if can_share else f"{side}{i}")
         shared += can_share
     return tuple(names)
 

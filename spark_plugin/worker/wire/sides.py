@@ -53,4 +53,5 @@ def read_side(
         [column(name) for name in layout.payload(side)],
         [column(name) for name in layout.places],
         [column(name) for name in layout.identity],
+        tested=[column(name) for name in layout.tested(side)],
     )

@@ -33,7 +33,7 @@ from coincide import (
 )
 from gpu_kernels.device import usable
 from spark_plugin.worker.arrow.sides import Side
-from spark_plugin.worker.causality.events import ranked_sides
+from spark_plugin.worker.one_stream import ranked_sides
 from spark_plugin.worker.timestamps.models import INTERVALS
 
 NEAR = CausalityCondition([Temporal(0, 10), Spatial(5)])

@@ -14,6 +14,7 @@ from spark_plugin.ways.files.stamps import FileStamps, check_unchanged, open_foo
 from spark_plugin.worker.arrow.schemas import plain_type
 from spark_plugin.worker.arrow.wide_columns import decoded
 from spark_plugin.worker.files.finding import ParquetFiles
+from spark_plugin.worker.one_stream import ROW_NUMBERS
 
 _FEW_ROWS = 256
 """Rows read at once of what is too large to be read whole."""
@@ -27,7 +28,9 @@ class PlannedFiles:
     schema: pa.Schema
     stamps: FileStamps
 
-    def read(self, parts: Parts, names: Sequence[str], threads: bool) -> pa.Table:
+    def read(
+        self, parts: Parts, names: Sequence[str], threads: bool, is_numbered: bool = False
+    ) -> pa.Table:
         """Some columns of parts of row groups, file by file.
 
         Parameters
@@ -36,6 +39,8 @@ class PlannedFiles:
         names : sequence of str
         threads : bool
             Whether PyArrow may use several.
+        is_numbered : bool
+            Whether `ROW_NUMBERS` are added, which say where a row is.
 
         Raises
         ------
@@ -48,7 +53,12 @@ class PlannedFiles:
         runs = np.split(np.arange(len(parts.places)), edges) if len(parts.places) else []
         wanted = pa.schema([(name, plain_type(self.schema.field(name).type)) for name in names])
         tables = [_plain(self._of_file(parts.take(run), names, threads), wanted) for run in runs]
-        return pa.concat_tables([wanted.empty_table(), *tables])
+        table = pa.concat_tables([wanted.empty_table(), *tables])
+        if not is_numbered:
+            return table
+        for name, numbers in zip(ROW_NUMBERS, _row_numbers(parts), strict=True):
+            table = table.append_column(name, pa.array(numbers))
+        return table
 
     def _of_file(self, parts: Parts, names: Sequence[str], threads: bool) -> pa.Table:
         file = int(parts.places.file[0])
@@ -63,6 +73,15 @@ class PlannedFiles:
             found = stamp_of(filesystem, path, digest)
             check_unchanged(self.files.side, path, planned, found)
         return _cut_to(table, parts)
+
+
+def _row_numbers(parts: Parts) -> tuple[np.ndarray, np.ndarray]:
+    """The row group of each row, ascending in order of files, and its number there."""
+    groups = (parts.places.file.astype(np.int64) << 32) + parts.places.index
+    counts = parts.stop - parts.start
+    before = np.cumsum(counts) - counts
+    within = np.arange(counts.sum()) + np.repeat(parts.start - before, counts)
+    return np.repeat(groups, counts), within
 
 
 def _row_groups(

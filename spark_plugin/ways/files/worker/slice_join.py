@@ -69,9 +69,7 @@ def read_slice(join: DirectJoin, number: int, threads: bool = False) -> SliceRow
         If a file cannot be read, or rows are invalid and that is to be an error.
     """
     slice_, plan, tables = join.plan.slices[number], join.plan, join.tables
-    left, left_counts = tables.read(
-        LEFT, join.files[LEFT].read(slice_.left, tables.columns(LEFT), threads)
-    )
+    left, left_counts = _read(join, tables, LEFT, slice_.left, threads)
     needed = needed_groups(plan.spans, left, tables.spec.window)
     own, right_counts = _accounted(join, slice_, needed, threads)
     sides = [own]
@@ -98,7 +96,8 @@ def _accounted(
     others = np.setdiff1d(slice_.accounts_for, needed)
     if others.size:
         # Only looked at: their payload stays in the file.
-        bare = replace(join.tables, payload=(join.tables.payload[LEFT], []))
+        tables = join.tables
+        bare = replace(tables, payload=(tables.payload[LEFT], []), tested=(tables.tested[LEFT], []))
         counts += _right(join, bare, others, threads)[1]
     return side, counts
 
@@ -107,8 +106,15 @@ def _right(
     join: DirectJoin, tables: TablePlan, groups: np.ndarray, threads: bool
 ) -> tuple[Side, SideCounts]:
     """Whole right row groups, by their numbers."""
-    parts = Parts.whole(join.plan.right.take(groups))
-    return tables.read(RIGHT, join.files[RIGHT].read(parts, tables.columns(RIGHT), threads))
+    return _read(join, tables, RIGHT, Parts.whole(join.plan.right.take(groups)), threads)
+
+
+def _read(
+    join: DirectJoin, tables: TablePlan, side: int, parts: Parts, threads: bool
+) -> tuple[Side, SideCounts]:
+    """Events of the left (0) or right (1) files; of one stream with what tells them apart."""
+    names, is_numbered = tables.columns(side), tables.spec.is_one_stream
+    return tables.read(side, join.files[side].read(parts, names, threads, is_numbered))
 
 
 def _span(left: Side) -> tuple[int, int] | None:
@@ -147,6 +153,8 @@ def _joined(sides: Sequence[Side]) -> Side:
         matchable,
         _columns(filled, lambda side: side.keys),
         _columns(filled, lambda side: side.payload),
+        identity=_columns(filled, lambda side: side.identity),
+        tested=_columns(filled, lambda side: side.tested),
     )
 
 

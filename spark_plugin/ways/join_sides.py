@@ -1,0 +1,119 @@
+"""The sides of a join of DataFrames: two, or one stream that is joined with itself."""
+
+from __future__ import annotations
+
+import itertools
+from typing import get_args
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import types as T
+
+from coincide.errors import ConditionError
+from coincide.options import SideName
+from spark_plugin.dataframes import columns as frames
+from spark_plugin.dataframes.arrow_types import arrow_type
+from spark_plugin.dataframes.events import EventFrame
+from spark_plugin.dataframes.timestamps import spark_clocks, with_timestamps
+from spark_plugin.worker.arguments import JoinArguments
+from spark_plugin.worker.arrow.schemas import check_foldable, check_keys
+from spark_plugin.worker.emission.spec import JoinSpec
+from spark_plugin.worker.where.pair_filter import PairFilter, Where
+
+
+def check_one_stream(events: DataFrame, way: str, other: str, partners: str) -> None:
+    """Refuse what only two sides can do.
+
+    Parameters
+    ----------
+    events : DataFrame
+    way : str
+        As of `CorrelateOptions`.
+    other, partners : str
+        What the other side is called, and its events.
+
+    Raises
+    ------
+    ConditionError
+    """
+    if way.startswith("broadcast"):
+        raise ConditionError(
+            f"one stream is joined with itself by an exchange; leave out way={way!r}, or give the events a"
+            f" second time as {other}, which then meet themselves, too"
+        )
+    if events.isStreaming:
+        raise ConditionError(
+            f"events are a streaming DataFrame, and of one stream a micro-batch lacks the {partners} that"
+            " come later: give them as one side, with static ones on the other side"
+        )
+
+
+def event_frames(
+    sources: tuple[DataFrame, DataFrame], arguments: JoinArguments
+) -> tuple[EventFrame, EventFrame]:
+    """Both sides as events; of one stream they have the same rows.
+
+    Raises
+    ------
+    SchemaError, ConditionError
+        As `coincide.correlate`.
+    """
+    keys, payload = (arguments.keys, arguments.right_keys), arguments.payload
+    called = arguments.sides
+    kinds = [frames.key_kinds(*each) for each in zip(sources, called, keys, strict=True)]
+    check_keys(keys[0], kinds[0], kinds[1])
+    if arguments.case_fold:
+        check_foldable([kind for kind, _ in kinds[0]])
+    clocks = [
+        clock
+        for side, source, names in zip(called, sources, arguments.times, strict=True)
+        for clock in spark_clocks(side, names, source)
+    ]
+    times = arguments.resolved_times(clocks)
+    of_both = list(dict.fromkeys([*payload[0], *payload[1], *itertools.chain(*arguments.tested)]))
+    left, right = (
+        EventFrame(
+            side,
+            with_timestamps(times[i], sources[i]),
+            times[i],
+            keys[i],
+            payload[i],
+            case_fold=arguments.case_fold,
+            tested=arguments.tested[i],
+            has_like_keys=kinds[0] == kinds[1],
+            identity=of_both if arguments.is_one_stream else [],
+        )
+        for i, side in enumerate(get_args(SideName))
+    )
+    return left, right
+
+
+def settled(arguments: JoinArguments, left: DataFrame, right: DataFrame) -> JoinArguments:
+    """The arguments for DataFrames of these columns: `JoinArguments.settled`."""
+    if not arguments.is_open:
+        return arguments
+    return arguments.settled(*map(_arrow_schema, (left, right)))
+
+
+def with_filter(spec: JoinSpec, sides: tuple[EventFrame, EventFrame], where: object) -> JoinSpec:
+    """What is computed, with the condition on pairs, if there is one."""
+    if not isinstance(where, Where):
+        return spec
+    own, others = (
+        [_arrow_kind(frames.field_of(side.source, side.called, name)) for name in side.tested]
+        for side in sides
+    )
+    return spec.but(where=PairFilter(where, (own, others)))
+
+
+def _arrow_schema(frame: DataFrame) -> pa.Schema:
+    return pa.schema([(field.name, _arrow_kind(field)) for field in frame.schema.fields])
+
+
+def _arrow_kind(field: T.StructField) -> pa.DataType:
+    """The Arrow type of a column; of one that Arrow has none for, null."""
+    try:
+        return arrow_type(field.dataType)
+    except PySparkException:
+        return pa.null()

@@ -1,0 +1,179 @@
+"""A join of which only some pairs count: those that pass a test of their own, beside the condition's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from coincide.counted import CountedJoin
+from coincide.results import JoinCounters, runs_of_about
+from spark_plugin.worker.arrow.sides import PairTest
+from spark_plugin.worker.in_order import in_order
+
+PairMerits = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+"""From left and right rows of pairs to the merit and the distance of each, as of `Rule`."""
+
+_MOST_BITS = 1 << 31
+"""Of more pairs it is not kept which have passed, but found again."""
+
+
+class FilteredJoin(CountedJoin):
+    """Pairs of a join that pass a test; used like the join.
+
+    Pairs are looked at in runs of bounded size, once to be counted and once more to be handed out: so
+    memory does not grow with those that do not pass, but for a bit each that says whether one has.
+
+    Parameters
+    ----------
+    join : EventJoin
+        Of either backend.
+    test : PairTest
+        May be called by several threads at the same time.
+    merits : PairMerits
+    batch_pairs : int
+        Pairs of the join to look at in one go.
+    threads : int
+    """
+
+    def __init__(
+        self, join: Any, test: PairTest, merits: PairMerits, batch_pairs: int, threads: int
+    ) -> None:
+        self._join, self._test, self._merits = join, test, merits
+        self._batch_pairs, self._threads = batch_pairs, threads
+        # First pair of each run that was counted, and their end; whether each pair passed.
+        self._passed: tuple[np.ndarray, list[np.ndarray]] | None = None
+
+    @property
+    def left_order(self) -> np.ndarray:
+        """As of the join."""
+        order: np.ndarray = self._join.left_order
+        return order
+
+    @property
+    def right_order(self) -> np.ndarray:
+        """As of the join."""
+        order: np.ndarray = self._join.right_order
+        return order
+
+    @property
+    def counters(self) -> JoinCounters:
+        """What the join looked at, and the pairs that are left."""
+        found: JoinCounters = self._join.counters
+        return JoinCounters(found.candidates, found.probed, int(self.offsets[-1]))
+
+    @cached_property
+    def _counted(self) -> tuple[np.ndarray, np.ndarray]:
+        counts = np.zeros(self.left_order.size, np.int64)
+        keeps_bits = int(self._join.offsets[-1]) <= _MOST_BITS
+
+        def count(run: tuple[int, int]) -> list[np.ndarray]:
+            start, stop = run
+            left, right = self._join.pairs(start, stop, *self._positions)
+            passing = self._test(self.left_order[left], self.right_order[right])
+            counts[start:stop] = np.bincount(left[passing] - start, minlength=stop - start)
+            return [np.packbits(passing)] if keeps_bits else []
+
+        runs = list(self._join.chunks(self._batch_pairs))
+        bits = list(in_order(count, runs, self._threads))
+        if keeps_bits:
+            ends = [start for start, _ in runs] + [self.left_order.size]
+            self._passed = self._join.offsets[ends], bits
+        return counts, np.array([0, 0, counts.sum()])
+
+    def pairs(
+        self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """As of the join: `cpu_fallback.join.event_join.EventJoin.pairs`."""
+        left, right = self._found(start, stop)
+        return left_values[left], right_values[right]
+
+    def partners(self, start: int, stop: int, right_values: np.ndarray) -> np.ndarray:
+        """As `pairs`, the right side only."""
+        found: np.ndarray = right_values[self._found(start, stop)[1]]
+        return found
+
+    def best(
+        self, start: int, stop: int, ranks: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, JoinCounters]:
+        """The most probable partner: `cpu_fallback.join.event_join.EventJoin.best`."""
+        best, merits = np.full(stop - start, -1), np.full(stop - start, np.nan)
+        pairs = 0
+        for first, last in self._runs(start, stop):
+            left, right = self._passing(first, last)
+            pairs += left.size
+            merit, distance = self._merits(self.left_order[left], self.right_order[right])
+            chosen = _least_of_each(left, (-merit, distance, ranks[right]))
+            best[left[chosen] - start] = right[chosen]
+            merits[left[chosen] - start] = merit[chosen]
+        looked_at = int(self._join.offsets[stop] - self._join.offsets[start])
+        return best, merits, JoinCounters(looked_at, 0, pairs)
+
+    def _runs(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        offsets = self._join.offsets[start : stop + 1]
+        for first, last in runs_of_about(offsets, self._batch_pairs):
+            yield start + first, start + last
+
+    def _found(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        """Base and target positions of the pairs of a run of any size."""
+        found = [self._passing(*run) for run in self._runs(start, stop)]
+        if len(found) == 1:
+            return found[0]
+        none = np.empty(0, np.int64)
+        left, right = zip((none, none), *found, strict=True)
+        return np.concatenate(left), np.concatenate(right)
+
+    def _passing(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        """Base and target positions of the pairs of a run: int64 arrays, the first one ascending."""
+        left, right = self._join.pairs(start, stop, *self._positions)
+        if self._passed is None:
+            passing = self._test(self.left_order[left], self.right_order[right])
+        else:
+            passing = _bits_of(*self._passed, *self._join.offsets[[start, stop]].tolist())
+        return left[passing], right[passing]
+
+    @cached_property
+    def _positions(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.arange(self.left_order.size), np.arange(self.right_order.size)
+
+
+def _least_of_each(left: np.ndarray, terms: tuple[np.ndarray, ...]) -> np.ndarray:
+    """The pair of each left event that is least in the terms, in their order: int64 array.
+
+    Parameters
+    ----------
+    left : int64 array, shape (n,), ascending
+    terms : arrays, shape (n,)
+        No two pairs of an event are alike in all.
+    """
+    chosen = np.arange(left.size)
+    for term in terms:
+        if not chosen.size:
+            break
+        own, values = left[chosen], term[chosen]
+        begins = np.flatnonzero(np.diff(own, prepend=-1))
+        least = np.minimum.reduceat(values, begins)
+        chosen = chosen[values == np.repeat(least, np.diff(begins, append=own.size))]
+    return chosen
+
+
+def _bits_of(ends: np.ndarray, bits: list[np.ndarray], first: int, last: int) -> np.ndarray:
+    """Whether the pairs first ... last have passed: bool array.
+
+    Parameters
+    ----------
+    ends : int64 array, shape (runs + 1,)
+        First pair of each run, and the end of the last one.
+    bits : list of uint8 arrays
+        Packed, of each run.
+    """
+    run = int(np.searchsorted(ends, first, side="right")) - 1
+    found = [np.zeros(0, np.uint8)]
+    while first < last:
+        begin, end = ends[run : run + 2].tolist()
+        whole = np.unpackbits(bits[run], count=end - begin)
+        found.append(whole[first - begin : last - begin])
+        first, run = max(first, end), run + 1
+    return np.concatenate(found).view(bool)

@@ -1,0 +1,67 @@
+"""One stream that is joined with itself: which of two events is the earlier one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from spark_plugin.worker.arrow.sides import Side
+
+ROW_NUMBERS = ("\0group", "\0row")
+"""Columns that say which event of a stream a row is: of files, beside what is asked of them."""
+Ranks = tuple[np.ndarray, np.ndarray]
+
+
+def in_order_of_stream(left: Side, right: Side, shift: int) -> tuple[Side, Side]:
+    """Both sides of a join of one stream, with the ranks of their events.
+
+    Parameters
+    ----------
+    left, right : Side
+        Without identities their rows are the same.
+    shift : int
+        Ticks by which right times are moved: of two events that are simultaneous then the one that was
+        earlier is left.
+    """
+    if shift:
+        ranks = np.full(len(left), 1), np.full(len(right), 0 if shift > 0 else 2)
+    elif left.identity:
+        left, right, ranks = ranked_sides(left, right)
+    else:
+        ranks = np.arange(len(left)), np.arange(len(right))
+    return replace(left, ranks=ranks[0]), replace(right, ranks=ranks[1])
+
+
+def ranked_sides(causes: Side, effects: Side) -> tuple[Side, Side, Ranks]:
+    """Parts of one stream in order of identity, and for each event its number in that order.
+
+    Events of equal identity are alike in all that is asked of them. Each side has all of them, in
+    whatever order, so that the k-th of one side may be taken for the k-th of the other.
+
+    Returns
+    -------
+    Side, Side
+    two int64 arrays
+        Ascending. An event has the same number on both sides.
+    """
+    first, second = (
+        np.concatenate([own.to_numpy(), other.to_numpy()])
+        for own, other in zip(causes.identity, effects.identity, strict=True)
+    )
+    is_effect = np.arange(first.size) >= len(causes)
+    order = np.lexsort((is_effect, second, first))
+    first, second, is_effect = first[order], second[order], is_effect[order]
+    begins = np.ones(first.size, bool)
+    begins[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
+    changes = begins.copy()
+    changes[1:] |= is_effect[1:] != is_effect[:-1]
+    # Where the first event of this identity is, and how many of this side come before this one.
+    at = np.arange(first.size)
+    ranks = np.maximum.accumulate(np.where(begins, at, 0)) + at
+    ranks -= np.maximum.accumulate(np.where(changes, at, 0))
+    causes, effects = (
+        causes.rows(order[~is_effect]),
+        effects.rows(order[is_effect] - len(causes)),
+    )
+    return causes, effects, (ranks[~is_effect], ranks[is_effect])

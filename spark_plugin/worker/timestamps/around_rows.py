@@ -1,0 +1,164 @@
+"""Intervals about the stamps of one column, whose half-widths stand in each row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+
+from coincide.errors import ConditionError
+from coincide.units import NANOSECONDS_PER_UNIT, TIME_LIMIT
+from spark_plugin.worker.arrow.schemas import column_of
+from spark_plugin.worker.arrow.ticks import Ticks
+from spark_plugin.worker.arrow.time_columns import TimeColumn, TimeScale
+from spark_plugin.worker.clocks import AroundByRow
+from spark_plugin.worker.timestamps.columns import Faults, most_rounded
+from spark_plugin.worker.timestamps.models import INTERVALS, IntervalModel
+
+
+@dataclass(frozen=True)
+class AroundRowsNames:
+    """Stamps and half-widths: `spark_plugin.worker.timestamps.names.TimestampNames`."""
+
+    given: AroundByRow
+    labels: tuple[str, ...] = ()
+
+    @property
+    def clocks(self) -> tuple[str, str]:  # noqa: D102
+        return self.given.time, self.given.time
+
+    @property
+    def widths(self) -> tuple[str, ...]:  # noqa: D102
+        return self.given.before, self.given.after
+
+    def check_longest(self, argument: str) -> None:  # noqa: D102
+        pass
+
+    def resolved(  # noqa: D102
+        self, scales: tuple[TimeScale, TimeScale], longest: int | None
+    ) -> AroundRowsColumns:
+        before, after = (self._scale(name, scales[0]) for name in self.widths)
+        return AroundRowsColumns(scales[0], before, after, longest)
+
+    def _scale(self, name: str, stamps: TimeScale) -> TimeScale:
+        """How half-widths become ticks: counted as stamps are, or in a unit of their own."""
+        column, unit, tick = stamps.column, self.given.unit, stamps.tick
+        if unit is None:
+            if column.nanoseconds is not None:
+                raise ConditionError(
+                    f"{column.side}.{name} holds numbers and {column.side}.{column.name} timestamps: say"
+                    f" what the numbers count, as by around({column.name!r}, column={name!r}, unit='ms')"
+                )
+            factor = stamps.factor
+        elif tick.nanoseconds is None:
+            raise ConditionError(
+                f"{column.side}.{name} counts {unit}, and nobody says what a number in"
+                f" {column.side}.{column.name} counts: give options=CorrelateOptions(unit=...), too"
+            )
+        else:
+            factor = Fraction(NANOSECONDS_PER_UNIT[unit], tick.nanoseconds)
+        return TimeScale(TimeColumn(column.side, name, "float"), factor, tick)
+
+
+@dataclass(frozen=True)
+class AroundRowsColumns:
+    """Stamps and half-widths: `spark_plugin.worker.timestamps.columns.TimestampColumns`.
+
+    Parameters
+    ----------
+    scale, before, after : TimeScale
+        Of the stamps, and of what an event may be earlier and later by. Half-widths are read as floats
+        and rounded to ticks.
+    longest : int or None
+        Declared longest length, ticks.
+    """
+
+    scale: TimeScale
+    before: TimeScale
+    after: TimeScale
+    longest: int | None = None
+
+    @property
+    def scales(self) -> tuple[TimeScale, TimeScale]:  # noqa: D102
+        return self.scale, self.scale
+
+    @property
+    def names(self) -> tuple[str, ...]:  # noqa: D102
+        scales = self.scale, self.before, self.after
+        return tuple(dict.fromkeys(scale.column.name for scale in scales))
+
+    @property
+    def model(self) -> IntervalModel:  # noqa: D102
+        return INTERVALS
+
+    @property
+    def declared(self) -> tuple[int, int] | None:  # noqa: D102
+        return None if self.longest is None else (0, self.longest)
+
+    @property
+    def beyond(self) -> tuple[int, int] | None:  # noqa: D102
+        return None if self.longest is None else (-self.longest, self.longest)
+
+    def blamed(self, reason: str) -> tuple[str, ...]:  # noqa: D102
+        return self.names[1:] if reason == "width" else self.names
+
+    def read(self, table: pa.Table) -> ReadAroundRows:  # noqa: D102
+        stamps, before, after = (
+            Ticks(column_of(table, scale.column.side, scale.column.name), scale)
+            for scale in (self.scale, self.before, self.after)
+        )
+        return ReadAroundRows(stamps, (before, after), self.longest)
+
+
+class ReadAroundRows:
+    """Intervals of rows: `spark_plugin.worker.timestamps.columns.ReadTimes`."""
+
+    def __init__(self, stamps: Ticks, widths: tuple[Ticks, Ticks], longest: int | None) -> None:
+        self._stamps, self._longest = stamps, longest
+        self._is_wrong = np.logical_or.reduce([_wrong(width) for width in widths])
+        before, after = (np.where(self._is_wrong, 0, width.ticks) for width in widths)
+        self.max_time = stamps.ticks + after
+        self.shapes = before + after
+
+    @property
+    def are_valid(self) -> bool:  # noqa: D102
+        is_wrong = self._is_wrong | self._is_far | self._is_long
+        return self._stamps.shows_all and not is_wrong.any()
+
+    @property
+    def null(self) -> np.ndarray:  # noqa: D102
+        return self._stamps.null
+
+    @property
+    def excused(self) -> np.ndarray:  # noqa: D102
+        return self.null
+
+    def faults(self) -> Faults:  # noqa: D102
+        if self._stamps.not_finite.size:
+            yield "not_finite", self._stamps.not_finite
+        yield "range", self._stamps.out_of_range
+        yield "width", self._is_wrong
+        yield "range", self._is_far
+        yield "length", self._is_long
+
+    @property
+    def _is_far(self) -> np.ndarray:
+        """Whether an end reaches 2^61 ticks: no sum overflows, since half-widths stay below that."""
+        far = self._stamps.out_of_range
+        ends = self.max_time, self.max_time - self.shapes
+        return far | (ends[0] >= TIME_LIMIT) | (ends[1] <= -TIME_LIMIT)
+
+    @property
+    def _is_long(self) -> np.ndarray:
+        longest = 2 * TIME_LIMIT if self._longest is None else self._longest
+        return self.shapes > longest
+
+    def rounded(self, valid: np.ndarray | None) -> float:  # noqa: D102
+        return most_rounded([self._stamps], valid)
+
+
+def _wrong(width: Ticks) -> np.ndarray:
+    """Half-widths that are none: missing, not finite, out of range or negative."""
+    return width.null | width.not_finite | width.out_of_range | (width.ticks < 0)

@@ -1,0 +1,194 @@
+"""A condition on the columns of pairs, as workers test it: on the columns of both sides, run by run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.acero as acero
+import pyarrow.compute as pc
+
+from coincide.errors import ConditionError, SchemaError
+from spark_plugin.worker.arrow.sides import PairTest, Side
+from spark_plugin.worker.where.sql import expression_of
+
+GivenWhere: TypeAlias = "str | pc.Expression | None"
+"""What users may say: SQL text, or an Arrow expression, over ``left_...`` and ``right_...`` columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class Where:
+    """A condition on pairs, and the columns that it needs.
+
+    Parameters
+    ----------
+    expression : pc.Expression
+    left, right : tuple of str
+        Names of columns, without ``left_`` and ``right_``.
+    """
+
+    expression: pc.Expression
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """Of the columns of a pair, left ones first."""
+        return [*(f"left_{name}" for name in self.left), *(f"right_{name}" for name in self.right)]
+
+
+@dataclass(frozen=True, eq=False)
+class PairFilter:
+    """A condition on pairs whose columns have types, for workers.
+
+    Parameters
+    ----------
+    where : Where
+    kinds : (list of pa.DataType, list of pa.DataType)
+        Of its left and right columns; workers may have them coded as int64.
+    """
+
+    where: Where
+    kinds: tuple[list[pa.DataType], list[pa.DataType]]
+
+    def __post_init__(self) -> None:
+        nothing = [pa.array([], kind) for side in self.kinds for kind in side]
+        try:
+            found = self._evaluated(nothing).type
+        except pa.ArrowException as error:
+            columns = ", ".join(
+                f"{name} is {kind}"
+                for name, kind in zip(
+                    self.where.names, [*self.kinds[0], *self.kinds[1]], strict=True
+                )
+            )
+            raise SchemaError(
+                f"where makes no sense of these columns ({columns}): {_first_line(error)}. Cast one, or"
+                " compare it with something of its type"
+            ) from error
+        if not pa.types.is_boolean(found):
+            raise ConditionError(
+                f"where must be true or false of a pair, and is {found}: compare it with something"
+            )
+
+    def between(self, left: Side, right: Side) -> PairTest:
+        """The test of pairs of two sides. Null counts as no."""
+        sides = [
+            list(map(in_kind, side.tested, kinds))
+            for side, kinds in zip((left, right), self.kinds, strict=True)
+        ]
+
+        def test(left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
+            indices = pa.array(left_rows), pa.array(right_rows)
+            columns = [
+                column.take(index)
+                for side, index in zip(sides, indices, strict=True)
+                for column in side
+            ]
+            met = self._evaluated(columns, left_rows.size)
+            found: np.ndarray = met.to_numpy(zero_copy_only=False)
+            return found
+
+        return test
+
+    def _evaluated(self, columns: list[pa.Array], size: int = 0) -> pa.Array:
+        # A condition of constants alone has rows, too.
+        table = pa.table([*columns, pa.nulls(size)], names=[*self.where.names, ""])
+        source = acero.Declaration("table_source", acero.TableSourceNodeOptions(table))
+        options = acero.ProjectNodeOptions([self.where.expression], ["is_met"])
+        plan = acero.Declaration("project", options, inputs=[source])
+        found = plan.to_table(use_threads=False)["is_met"]
+        if pa.types.is_boolean(found.type):
+            found = pc.fill_null(found, False)
+        return found.combine_chunks()
+
+
+def in_kind(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """A column in its own type, as which it may have been coded in int64."""
+    if column.type == kind:
+        return column
+    if pa.types.is_int64(column.type):
+        if pa.types.is_timestamp(kind):
+            return column.view(kind)
+        if pa.types.is_date32(kind):
+            return column.cast(pa.int32()).view(kind)
+    return column.cast(kind)
+
+
+def where_of(given: GivenWhere, left: pa.Schema, right: pa.Schema) -> Where | None:
+    """What is meant, of two sides of these columns.
+
+    Raises
+    ------
+    ConditionError, SchemaError
+    """
+    if given is None:
+        return None
+    check_where(given)
+    sides = ("left", left), ("right", right)
+    if isinstance(given, str):
+        expression, used = expression_of(given)
+        known = [f"{side}_{name}" for side, schema in sides for name in schema.names]
+        for name in used:
+            if name not in known:
+                has = ", ".join(map(repr, known))
+                raise SchemaError(f"where: a pair has no column {name!r}; it has {has}")
+    else:
+        expression, used = given, _used(given, left, right)
+    names = [
+        tuple(name for name in dict.fromkeys(schema.names) if f"{side}_{name}" in used)
+        for side, schema in sides
+    ]
+    return Where(expression, names[0], names[1])
+
+
+def check_where(given: object) -> None:
+    """Refuse what is no condition on pairs; None is none.
+
+    Raises
+    ------
+    ConditionError
+    """
+    if given is not None and not isinstance(given, (str, pc.Expression, Where)):
+        raise ConditionError(
+            "where must be SQL text, such as 'left_amount = right_amount', or an expression of"
+            f" pyarrow.compute; found {given!r}"
+        )
+    if isinstance(given, str):
+        expression_of(given)
+
+
+def _used(given: pc.Expression, left: pa.Schema, right: pa.Schema) -> list[str]:
+    """The columns of a pair without which an expression has no meaning; Arrow does not name them."""
+    fields = {
+        f"{side}_{field.name}": field.type
+        for side, schema in (("left", left), ("right", right))
+        for field in schema
+    }
+
+    def fails(names: list[str]) -> str:
+        try:
+            table = pa.table({name: pa.array([], fields[name]) for name in names})
+            acero.Declaration(
+                "project",
+                acero.ProjectNodeOptions([given], ["is_met"]),
+                inputs=[acero.Declaration("table_source", acero.TableSourceNodeOptions(table))],
+            ).to_table(use_threads=False)
+        except pa.ArrowException as error:
+            return _first_line(error)
+        return ""
+
+    words = str(given)
+    # Only what its words hold can be meant: most columns are sorted out unseen.
+    likely = [name for name in fields if name in words]
+    if why := fails(likely):
+        raise SchemaError(
+            f"where makes no sense of the columns of a pair, left_... and right_...: {why}"
+        )
+    return [name for name in likely if fails([other for other in likely if other != name])]
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)

@@ -1,0 +1,103 @@
+"""Keys of other names, widths and cases on Spark: as in one process, by every way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from coincide import (
+    CorrelateOptions,
+    TimingCondition,
+    correlate,
+    correlate_files,
+    correlate_tables,
+    within,
+)
+from spark_plugin.ways.correlation import plan_correlation
+from spark_plugin.ways.exchange.plan import SlicePlan
+from spark_plugin.worker.arguments import JoinArguments
+from tests.helpers.spark_cases import frame
+
+pytestmark = pytest.mark.spark
+
+TEXTS = [
+    "ISTA",
+    "ista",
+    "École",
+    "éCOLE",
+    "\u212aelvin",
+    "kelvin",
+    "\u0130x",
+    "ix",
+    "\U00010400",
+    "\U00010428",
+    "a\tb",
+]
+GIVEN: dict[str, Any] = {
+    "by": [("station", "sta"), ("place", "PLACE")], "case_fold": True, "within": 40, "confidence": 0.5,
+    "right_columns": ("id", "station"),
+}  # fmt: skip
+
+
+def side(seed: int, name: str, place: str, kind: pa.DataType, size: int = 400) -> pa.Table:
+    random = np.random.default_rng(seed)
+    times = np.sort(random.integers(0, 100, size))
+    return pa.table(
+        {
+            "id": np.arange(size),
+            "min_time": times,
+            "max_time": times + random.integers(0, 9, size),
+            name: pa.array([TEXTS[i] for i in random.integers(0, len(TEXTS), size)]),
+            place: pa.array(random.integers(-1, 1, size), kind),
+        }
+    )
+
+
+LEFT = side(1, "station", "place", pa.int8())
+RIGHT = side(2, "sta", "PLACE", pa.int64()).append_column("station", pa.array(np.arange(400)))
+
+
+def in_order(table: pa.Table) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row.values()) for row in table.to_pylist())
+
+
+EXPECTED = correlate_tables(LEFT, RIGHT, **GIVEN)
+
+
+@pytest.mark.parametrize(
+    "options", [{"slices": 30}, {"way": "broadcast-right"}, {"way": "broadcast-left"}]
+)
+def test_dataframes(spark: SparkSession, options: dict[str, Any]) -> None:
+    found = correlate(
+        frame(spark, LEFT), frame(spark, RIGHT), **GIVEN, options=CorrelateOptions(**options)
+    ).toArrow()
+    assert found.column_names == EXPECTED.column_names
+    assert in_order(found) == in_order(EXPECTED)
+    assert found.num_rows > 100
+
+
+def test_buckets_of_keys(spark: SparkSession) -> None:
+    """Keys that are equal to workers are in one slice, whatever Spark takes them for."""
+    arguments = JoinArguments(
+        TimingCondition(within(-40, 40), 0.5), by=GIVEN["by"], case_fold=True,
+        options=CorrelateOptions(slices=30, slice_rows=1),
+    )  # fmt: skip
+    planned = plan_correlation(frame(spark, LEFT), frame(spark, RIGHT), arguments)
+    assert isinstance(planned.plan, SlicePlan)
+    assert planned.plan.buckets > 5
+    assert planned.dataframe.count() == EXPECTED.num_rows
+
+
+def test_files(spark: SparkSession, tmp_path: Path) -> None:
+    paths = [str(tmp_path / f"{name}.parquet") for name in ("left", "right")]
+    for path, table in zip(paths, (LEFT, RIGHT), strict=True):
+        pq.write_table(table, path, row_group_size=100)
+    options = CorrelateOptions(way="direct", slices=3)
+    found = correlate_files(spark, *paths, **GIVEN, options=options).toArrow()
+    assert in_order(found) == in_order(EXPECTED)

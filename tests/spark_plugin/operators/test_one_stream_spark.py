@@ -1,0 +1,110 @@
+"""One stream joined with itself on Spark: as in one process, by every way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from coincide import (
+    ConditionError,
+    CorrelateOptions,
+    JoinReport,
+    correlate,
+    correlate_files,
+    correlate_tables,
+)
+from spark_plugin.ways.files.source import CoincideSource
+from tests.helpers.spark_cases import frame
+
+pytestmark = pytest.mark.spark
+
+WINDOW: dict[str, Any] = {"within": (-20, 60), "confidence": 0.6}
+
+
+def stream(seed: int, size: int = 300) -> pa.Table:
+    """Events whose later ends differ, so that their order is known; some match nothing."""
+    random = np.random.default_rng(seed)
+    latest = np.sort(random.permutation(5 * size)[:size])
+    earliest = latest - random.integers(0, 30, size)
+    keys = pa.array(np.array(["a", "b", None], object)[random.integers(0, 3, size)], pa.string())
+    return pa.table(
+        {"id": np.arange(size), "key": keys, "min_time": earliest, "max_time": latest,
+         "name": [f"n{i % 7}" for i in range(size)]}
+    )  # fmt: skip
+
+
+def in_order(table: pa.Table) -> list[str]:
+    """Rows in an order of their own, lists sorted."""
+    rows = table.to_pylist()
+    return sorted(
+        repr([sorted(v) if isinstance(v, list) else v for v in row.values()]) for row in rows
+    )
+
+
+BEST = {"emit": "best", "right_columns": ("id", "max_time"), "probability": True}
+CASES: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"left_columns": ("id", "name"), "probability": True}, {"slices": 6}),
+    ({"how": "left", "emit": "counts"}, {"slice_rows": 40}),
+    ({"how": "left", **BEST}, {"slice_rows": 40}),
+    ({"how": "left", **BEST}, {"slices": 6}),
+    ({"how": "anti"}, {"slices": 6}),
+    ({"emit": "lists"}, {"slice_rows": 40}),
+]
+
+
+@pytest.mark.parametrize(("shape", "options"), CASES)
+def test_dataframes(spark: SparkSession, shape: Any, options: dict[str, Any]) -> None:
+    table, report, told = stream(1), JoinReport(), JoinReport()
+    expected = correlate_tables(table, by="key", report=told, **WINDOW, **shape)
+    found = correlate(
+        frame(spark, table).repartition(3), by="key", report=report, **WINDOW, **shape,
+        options=CorrelateOptions(**options),
+    ).toArrow()  # fmt: skip
+    assert in_order(found) == in_order(expected)
+    assert found.num_rows > 50
+    summary, wanted = report.summary(), told.summary()
+    assert (summary.left, summary.right) == (wanted.left, None)
+    assert summary.counters is not None
+    assert wanted.counters is not None
+    assert summary.counters.pairs == wanted.counters.pairs
+
+
+def test_files_and_the_data_source(spark: SparkSession, tmp_path: Path) -> None:
+    table, path = stream(2, 900), tmp_path / "events.parquet"
+    pq.write_table(table, path, row_group_size=90)
+    report = JoinReport()
+    given: dict[str, Any] = {"by": "key", "how": "left", "emit": "counts", **WINDOW}
+    options = CorrelateOptions(way="direct", slices=4)
+    found = correlate_files(spark, str(path), report=report, options=options, **given)
+    expected = in_order(correlate_tables(table, **given))
+    assert in_order(found.toArrow()) == expected
+    summary = report.summary()
+    assert summary.way == "direct"
+    assert summary.left is not None
+    assert (summary.left.rows, summary.right) == (900, None)
+    spark.dataSource.register(CoincideSource)
+    words = {"by": "key", "how": "left", "emit": "counts", "within": "-20,60", "confidence": 0.6}
+    source = spark.read.format("coincide").options(left=str(path), slices=3, **words).load()
+    assert in_order(source.toArrow()) == expected
+
+
+def test_shifts(spark: SparkSession) -> None:
+    table, report, told = stream(3), JoinReport(), JoinReport()
+    given: dict[str, Any] = {**WINDOW, "shifts": (200, -250)}
+    correlate_tables(table, report=told, **given)
+    correlate(frame(spark, table), report=report, options=CorrelateOptions(slices=5), **given)
+    assert report.accidental == told.accidental
+    assert report.accidental is not None
+    assert min(report.accidental.counts) > 50
+
+
+def test_what_only_two_sides_can_do(spark: SparkSession) -> None:
+    events = frame(spark, stream(4, 20))
+    with pytest.raises(ConditionError, match="a second time as right"):
+        correlate(events, **WINDOW, options=CorrelateOptions(way="broadcast"))

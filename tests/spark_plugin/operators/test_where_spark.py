@@ -1,0 +1,128 @@
+"""A condition on the columns of pairs, and all columns, on Spark: as in one process, by every way."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from coincide import (
+    CorrelateOptions,
+    JoinReport,
+    SchemaError,
+    correlate,
+    correlate_files,
+    correlate_tables,
+)
+from spark_plugin.ways.files.source import CoincideSource
+from tests.helpers.spark_cases import frame
+
+pytestmark = pytest.mark.spark
+
+
+def side(seed: int, size: int = 300) -> pa.Table:
+    """Columns of every kind that crosses in a way of its own; some null."""
+    random = np.random.default_rng(seed)
+    times = np.sort(random.permutation(4 * size)[:size])
+    number = [None if n == 0 else int(n) for n in random.integers(0, 6, size)]
+    noon = dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
+
+    def of(make: Any, kind: pa.DataType) -> pa.Array:
+        return pa.array([None if n is None else make(n) for n in number], kind)
+
+    return pa.table(
+        {
+            "id": np.arange(size),
+            "min_time": times - random.integers(0, 9, size),
+            "max_time": times,
+            "small": pa.array(number, pa.int16()),
+            "text": of(lambda n: f"t{n}", pa.string()),
+            "at": of(lambda n: noon + dt.timedelta(hours=n), pa.timestamp("us", "UTC")),
+            "day": of(lambda n: dt.date(2024, 1, n), pa.date32()),
+            "is_odd": of(lambda n: n % 2 == 1, pa.bool_()),
+            "price": of(lambda n: Decimal(n), pa.decimal128(8, 2)),
+        }
+    )
+
+
+LEFT, RIGHT = side(1), side(2)
+WHERE = (
+    "left_small <> right_small AND left_text < 't5' AND left_at <> right_at"
+    " AND (right_day > DATE '2024-01-02' OR right_is_odd) AND left_price < 4.5"
+)
+GIVEN: dict[str, Any] = {"within": (-20, 30), "confidence": 0.6, "where": WHERE}
+
+
+def in_order(table: pa.Table) -> list[str]:
+    rows = table.to_pylist()
+    return sorted(
+        repr([sorted(v) if isinstance(v, list) else v for v in row.values()]) for row in rows
+    )
+
+
+BEST = {"emit": "best", "how": "left", "right_columns": ("id", "text"), "probability": True}
+CASES: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"left_columns": "*", "right_columns": "*"}, {"slices": 5}),
+    ({"emit": "counts", "how": "left"}, {"slice_rows": 40}),
+    (BEST, {"slice_rows": 40}),
+    (BEST, {"way": "broadcast-left"}),
+    ({"how": "anti"}, {"way": "broadcast-left"}),
+    ({"emit": "lists"}, {"way": "broadcast-right"}),
+]
+
+
+@pytest.mark.parametrize(("shape", "options"), CASES)
+def test_dataframes(spark: SparkSession, shape: Any, options: dict[str, Any]) -> None:
+    expected = correlate_tables(LEFT, RIGHT, **GIVEN, **shape)
+    found = correlate(
+        frame(spark, LEFT), frame(spark, RIGHT), **GIVEN, **shape,
+        options=CorrelateOptions(**options),
+    ).toArrow()  # fmt: skip
+    assert found.column_names == expected.column_names
+    assert in_order(found) == in_order(expected)
+    assert found.num_rows > 30
+
+
+def test_one_stream_and_shifts(spark: SparkSession) -> None:
+    reports = [JoinReport(), JoinReport()]
+    where = pc.field("left_text") != pc.field("right_text")
+    given: dict[str, Any] = {**GIVEN, "where": where, "shifts": [100, -120]}
+    expected = correlate_tables(LEFT, report=reports[0], **given)
+    options = CorrelateOptions(slices=4)
+    found = correlate(frame(spark, LEFT), report=reports[1], options=options, **given).toArrow()
+    assert in_order(found) == in_order(expected)
+    assert reports[0].accidental == reports[1].accidental
+
+
+def test_files_and_the_data_source(spark: SparkSession, tmp_path: Path) -> None:
+    paths = [str(tmp_path / f"{name}.parquet") for name in ("left", "right")]
+    for path, table in zip(paths, (LEFT, RIGHT), strict=True):
+        pq.write_table(table, path, row_group_size=70)
+    shape: dict[str, Any] = {"left_columns": "*", "right_columns": "id"}
+    expected = in_order(correlate_tables(LEFT, RIGHT, **GIVEN, **shape))
+    for way in ("direct", "exchange"):
+        options = CorrelateOptions(way=way, slices=3)
+        found = correlate_files(spark, *paths, **GIVEN, **shape, options=options).toArrow()
+        assert in_order(found) == expected
+    spark.dataSource.register(CoincideSource)
+    words = {"within": "-20,30", "confidence": 0.6, "where": WHERE, **shape}
+    source = spark.read.format("coincide").options(left=paths[0], right=paths[1], **words).load()
+    assert in_order(source.toArrow()) == expected
+
+
+def test_it_is_checked_when_the_join_is_planned(spark: SparkSession) -> None:
+    left, right = frame(spark, LEFT), frame(spark, RIGHT)
+    for where, words in (
+        ("left_size = 3", "a pair has no column 'left_size'"),
+        ("left_text = 3", r"makes no sense of these columns \(left_text is string\)"),
+    ):
+        with pytest.raises(SchemaError, match=words):
+            correlate(left, right, within=5, confidence=0.5, where=where)

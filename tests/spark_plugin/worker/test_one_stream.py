@@ -1,0 +1,177 @@
+"""One stream joined with itself: each pair once, the earlier event left, as the reference has it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from coincide import (
+    ConditionError,
+    CorrelateOptions,
+    JoinReport,
+    TimingCondition,
+    correlate_tables,
+    mutual_deadline,
+    within,
+)
+from cpu_fallback.reference import join as reference
+from spark_plugin.ways.files.local import LocalFilesJoin
+from spark_plugin.worker.arguments import JoinArguments
+from tests.helpers.comparison import SHAPES, assert_answer, condition_of, ticks_of
+from tests.helpers.direct_layouts import write_layout
+from tests.helpers.histogram_tables import by_device, events, random_templates
+from tests.helpers.strategies import JoinCase, random_cases
+
+
+def one_stream(case: JoinCase) -> JoinCase:
+    """The left rows, told apart, on both sides."""
+    rows = [{**row, "id": number} for number, row in enumerate(case.left)]
+    return case._replace(left=rows, right=rows)
+
+
+@pytest.mark.parametrize(
+    ("seed", "cases"), [(5, 250), pytest.param(6, 3000, marks=pytest.mark.slow)]
+)
+def test_all_shapes_are_the_references(seed: int, cases: int) -> None:
+    pairs = 0
+    for number, drawn in enumerate(random_cases(seed, cases, max_size=12)):
+        case = one_stream(drawn)
+        how, emit, probability = SHAPES[number % len(SHAPES)]
+        report = JoinReport()
+        found = correlate_tables(
+            ticks_of(case.left, case.by), condition=condition_of(case), by=case.by, how=how, emit=emit,
+            probability=probability, report=report,
+            options=CorrelateOptions(threads=1 + number % 2, batch_pairs=1 + number % 7),
+        )  # fmt: skip
+        admits = reference.earlier_first(case.left)
+        assert_answer(found.to_pylist(), case, how, emit, probability, admits=admits)
+        summary = report.summary()
+        assert summary.left is not None
+        assert (summary.left.rows, summary.right) == (len(case.left), None)
+        assert summary.counters is not None
+        pairs += summary.counters.pairs
+    assert pairs > 500
+
+
+@pytest.mark.parametrize("emit", ["pairs", "best"])
+def test_histograms_are_filtered_as_pairs_are(emit: Any) -> None:
+    """What both orders of a pair give, cut down to one."""
+    table = events(1, 150)
+    given: dict[str, Any] = {"by": "place", "probability": True, "left_columns": ("id", "seen_at")}
+    given["right_columns"] = given["left_columns"]
+    time, condition = by_device(random_templates(3)), TimingCondition(within(-30, 50), 0.6)
+    found = correlate_tables(
+        table, condition=condition, left_time=time, emit=emit, **given
+    ).to_pylist()
+    every = correlate_tables(
+        table, table, condition, left_time=time, right_time=time, **given
+    ).to_pylist()
+    assert found
+    if emit == "pairs":
+        both = {(row["left_id"], row["right_id"]) for row in every}
+        pairs = [(row["left_id"], row["right_id"]) for row in found]
+        once = {frozenset(pair) for pair in pairs}
+        assert len(once) == len(pairs)
+        assert set(pairs) <= both
+        assert all(a != b for a, b in pairs)
+    else:
+        ids = [row["left_id"] for row in found]
+        assert len(set(ids)) == len(ids)
+        assert all(row["left_id"] != row["right_id"] for row in found)
+
+
+def test_files_are_as_tables(tmp_path: Path) -> None:
+    random = np.random.default_rng(4)
+    for number, case in enumerate(map(one_stream, random_cases(8, 40, max_size=40))):
+        table = ticks_of(case.left, case.by)
+        layout = write_layout(tmp_path / str(number), table, random, order="given")
+        how, emit, probability = SHAPES[number % len(SHAPES)]
+        arguments = JoinArguments(
+            condition_of(case), by=case.by, how=how, emit=emit, probability=probability,
+            options=CorrelateOptions(slices=1 + number % 4, max_replication=1e9), is_one_stream=True,
+        )  # fmt: skip
+        job = LocalFilesJoin(layout, None, arguments)
+        found = pa.Table.from_batches(job.batches(), job.schema).to_pylist()
+        admits = reference.earlier_first(case.left)
+        assert_answer(found, case, how, emit, probability, admits=admits)
+        assert job.summary is not None
+        assert job.summary.right is None
+        assert job.summary.left is not None
+        assert job.summary.left.rows == len(case.left)
+
+
+def test_a_stream_by_hand() -> None:
+    table = pa.table({"id": ["a", "b", "c", "d"], "t": [0, 5, 5, 30]})
+    pairs = correlate_tables(table, within=6, confidence=1.0, left_time="t")
+    assert pairs.to_pylist() == [
+        {"left_id": "a", "right_id": "b"},
+        {"left_id": "a", "right_id": "c"},
+        {"left_id": "b", "right_id": "c"},
+    ]
+    lonely = correlate_tables(
+        table, condition=TimingCondition(mutual_deadline(6), 1.0), left_time="t", how="anti"
+    )
+    # Neither has a later partner: an event is left for those that come after it.
+    assert lonely["left_id"].to_pylist() == ["c", "d"]
+    after = correlate_tables(table, within=within(0, 30, closed="right"), confidence=1.0,
+                             left_time="t", emit="counts", how="left")  # fmt: skip
+    assert after["matches"].to_pylist() == [3, 1, 1, 0]
+
+
+def test_accidental_pairs() -> None:
+    """Moved by a shift, each pair is still counted in one order only, and no event meets itself."""
+    random = np.random.default_rng(1)
+    times = np.sort(random.integers(0, 20_000, 400))
+    table = pa.table({"id": np.arange(400), "t": times})
+    report = JoinReport()
+    shifts = (100, -100, 250)
+    correlate_tables(
+        table, within=(0, 40), confidence=1.0, left_time="t", report=report, shifts=shifts
+    )
+    apart = times[None, :] - times[:, None]
+    expected = []
+    for shift in shifts:
+        moved = apart + shift
+        is_pair = (moved >= 0) & (moved <= 40)
+        # Simultaneous once moved: the one that was earlier is left.
+        is_pair &= (moved > 0) | (shift < 0)
+        expected.append(int(is_pair.sum()))
+    found = report.summary().accidental
+    assert found is not None
+    assert list(found.counts) == expected
+    assert min(expected) > 100
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"right_time": ("a", "b")}, "of one stream both sides have the same times: leave right_time"),
+        ({"options": CorrelateOptions(right_unit="s")}, "right_unit is of a second stream, .*left_unit"),
+        ({"options": CorrelateOptions(right_longest=3)}, "right_longest is of a second stream"),
+        ({"condition": TimingCondition(within(0, 1), 0.5)}, "leave out one of them"),
+        ({"within": None}, "within is missing: give both"),
+        ({"confidence": None}, "confidence is missing: give both"),
+        ({"within": None, "confidence": None}, "say what pairs must meet, as by within="),
+        ({"within": (1, 2, 3)}, r"within takes \(lo, hi\)"),
+        ({"within": -5}, "must not be negative"),
+        ({"right": TimingCondition(within(0, 1), 0.5)}, "right is a condition: .*condition=..."),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense(given: dict[str, Any], words: str) -> None:
+    table = pa.table({"id": [1], "min_time": [0], "max_time": [0]})
+    with pytest.raises(ConditionError, match=words):
+        correlate_tables(table, **{"within": (0, 1), "confidence": 0.5, **given})
+
+
+def test_a_window_in_two_words_is_the_condition() -> None:
+    left = pa.table({"id": [1, 2], "min_time": [0, 10], "max_time": [2, 12]})
+    right = pa.table({"id": [3, 4], "min_time": [4, 10], "max_time": [5, 12]})
+    condition = TimingCondition(mutual_deadline(5), 0.6)
+    expected = correlate_tables(left, right, condition)
+    assert expected.num_rows > 0
+    for window in (5, (-5, 5), [-5, 5], within(-5, 5)):
+        assert correlate_tables(left, right, within=window, confidence=0.6).equals(expected)
