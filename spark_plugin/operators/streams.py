@@ -9,6 +9,7 @@ from typing import Any
 import cpu_fallback.streams
 import gpu_kernels.streams
 from coincide.condition import TimingCondition, Window
+from coincide.errors import ConditionError
 from coincide.options import Backend, CorrelateOptions, How, check_choice
 from coincide.options import Emit as JoinEmit
 from coincide.streams.live_blocks import Deferred, LiveBlockStep
