@@ -11,6 +11,7 @@ import pyarrow as pa
 from coincide.condition import TimingCondition
 from coincide.errors import ConditionError, SchemaError
 from coincide.options import Backend, CorrelateOptions, Emit, How
+from coincide.partners import LARGEST_GROUP, Matching, Prefer
 from coincide.sides import SIDES
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.frames import arrow_table, offers_arrow
@@ -48,6 +49,10 @@ def correlate(
     options: CorrelateOptions = CorrelateOptions(),
     report: JoinReport | None = None,
     shifts: Sequence[int | str] | None = None,
+    prefer: Prefer = "probability",
+    k: int = 1,
+    matching: Matching | None = None,
+    largest_group: int = LARGEST_GROUP,
 ) -> DataFrame:
     """Join two DataFrames of events by satisfaction probability.
 
@@ -93,11 +98,24 @@ def correlate(
         pairs chance makes: those that qualify then are counted, and the summary of `report`, which is
         needed, has their mean, ``accidental_pairs``, and standard deviation, ``accidental_spread``. Each
         must be longer than the window, and is a Spark job that runs at once.
+    prefer : {"probability", "nearest", "first", "last"}
+        With ``emit="best"`` or `matching`, which partner is the best one: the most probable, the one whose
+        midpoint is nearest to that of the event, or the earliest or latest by its midpoint. Equals are told
+        apart by probability and then as docs/meaning.md has it.
+    k : int
+        With ``emit="best"``, how many partners of each left event at most; of more than one a row has its
+        ``rank``, from 1 for the best.
+    matching : {"mutual", "optimal"}, optional
+        Pairs one to one: those in which each event is the best partner of the other; or the assignment of
+        the greatest sum of probabilities, with ``prefer="nearest"`` of the most pairs and then the least
+        sum of distances.
+    largest_group : int
+        Most events, of both sides, that an optimal assignment may have to look at together.
 
     Returns
     -------
     DataFrame
-        Columns `by`, ``left_...``, ``right_...`` (or ``matches``), ``probability``.
+        Columns `by`, ``left_...``, ``right_...`` (or ``matches``), ``probability``, ``rank``.
 
     Raises
     ------
@@ -126,7 +144,8 @@ def correlate(
     arguments = JoinArguments(
         condition, left_time=left_time, right_time=right_time, by=by, left_columns=left_columns,
         right_columns=right_columns, how=how, emit=emit, probability=probability, backend=backend,
-        options=options, shifts=shifts,
+        options=options, shifts=shifts, prefer=prefer, k=k, matching=matching,
+        largest_group=largest_group,
     )  # fmt: skip
     if options.way == "direct":
         raise ConditionError(
@@ -159,6 +178,10 @@ def correlate_tables(
     options: CorrelateOptions = CorrelateOptions(),
     report: JoinReport | None = None,
     shifts: Sequence[int | str] | None = None,
+    prefer: Prefer = "probability",
+    k: int = 1,
+    matching: Matching | None = None,
+    largest_group: int = LARGEST_GROUP,
 ) -> pa.Table:
     """Join two tables of events by satisfaction probability, in this process.
 
@@ -188,11 +211,13 @@ def correlate_tables(
         Is told what the rows were and what was found.
     shifts : sequence of int and str, optional
         As of `coincide.correlate`; counted when the rest is done.
+    prefer, k, matching, largest_group
+        As of `coincide.correlate`.
 
     Returns
     -------
     pa.Table
-        Columns `by`, ``left_...``, ``right_...`` (or ``matches``), ``probability``.
+        Columns `by`, ``left_...``, ``right_...`` (or ``matches``), ``probability``, ``rank``.
 
     Raises
     ------
@@ -214,7 +239,8 @@ def correlate_tables(
     arguments = JoinArguments(
         condition, left_time=left_time, right_time=right_time, by=by, left_columns=left_columns,
         right_columns=right_columns, how=how, emit=emit, probability=probability, backend=backend,
-        options=options, shifts=shifts,
+        options=options, shifts=shifts, prefer=prefer, k=k, matching=matching,
+        largest_group=largest_group,
     )  # fmt: skip
     tables = []
     for side, given, names in zip(SIDES, (left, right), arguments.columns, strict=True):
@@ -264,7 +290,8 @@ def correlate_files(
         Is told what the rows were and what was found; of a DataFrame once that was computed.
     **arguments
         ``left_time``, ``right_time``, ``by``, ``left_columns``, ``right_columns``, ``how``, ``emit``,
-        ``probability``, ``backend``, ``options``, ``shifts``: as `coincide.correlate` takes them.
+        ``probability``, ``backend``, ``options``, ``shifts``, ``prefer``, ``k``, ``matching``,
+        ``largest_group``: as `coincide.correlate` takes them.
 
     Returns
     -------

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from coincide.condition import TimingCondition
 from coincide.errors import ConditionError, SchemaError
 from coincide.options import Backend, CorrelateOptions, Emit, How, check_choice
+from coincide.partners import LARGEST_GROUP, Matching, Partners, Prefer
 from coincide.sides import SIDES
 from coincide.units import Tick
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of
@@ -51,6 +52,10 @@ class JoinArguments:
     backend: Backend = "auto"
     options: CorrelateOptions = CorrelateOptions()
     shifts: Shifts = None
+    prefer: Prefer = "probability"
+    k: int = 1
+    matching: Matching | None = None
+    largest_group: int = LARGEST_GROUP
 
     def __post_init__(self) -> None:
         if not isinstance(self.condition, TimingCondition):
@@ -61,6 +66,7 @@ class JoinArguments:
         check_choice("how", self.how, ("inner", "left", "semi", "anti"))
         check_choice("emit", self.emit, ("pairs", "lists", "counts", "best"))
         check_emission(self.how, self.emit, self.probability)
+        self.partners.check_emission(self.how, self.emit)
         check_backend(self.backend)
         for name in ("by", "left_columns", "right_columns"):
             check_names(name, getattr(self, name))
@@ -71,6 +77,11 @@ class JoinArguments:
         for side, names, longest in zip(SIDES, self.times, given, strict=True):
             if longest is not None:
                 names.check_longest(f"{side}_longest")
+
+    @property
+    def partners(self) -> Partners:
+        """Which partners of an event are handed out."""
+        return Partners(self.prefer, self.k, self.matching, self.largest_group)
 
     @property
     def times(self) -> tuple[TimestampNames, TimestampNames]:
@@ -160,7 +171,7 @@ class JoinArguments:
         return JoinSpec(
             self.condition.window(tick), self.how, self.emit, self.probability, self.backend,
             self.options.classes, self.options.threads or threads,
-            self.options.batch_pairs or batch_pairs, (left.model, right.model),
+            self.options.batch_pairs or batch_pairs, (left.model, right.model), self.partners,
         )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from coincide.options import Emit
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.backends.devices import load_task_backend
 from spark_plugin.worker.emission.best import Best
+from spark_plugin.worker.emission.chosen import Chosen
 from spark_plugin.worker.emission.emission import Emission
 from spark_plugin.worker.emission.lists import Lists
 from spark_plugin.worker.emission.pairs import Pairs
@@ -27,8 +28,15 @@ def emission_of(
     left: Side, right: Side, spec: JoinSpec, schema: pa.Schema, backend: ModuleType
 ) -> Emission:
     """The output batches of one join of two sides; parameters as of `Emission`."""
-    shape = LeftRows if spec.one_row_per_event else _SHAPES[spec.emit]
-    return shape(left, right, spec, schema, backend)
+    return _shape_of(spec)(left, right, spec, schema, backend)
+
+
+def _shape_of(spec: JoinSpec) -> type[Emission]:
+    if spec.one_row_per_event:
+        return LeftRows
+    if spec.emit == "best" and not spec.partners.is_most_probable:
+        return Chosen
+    return _SHAPES[spec.emit]
 
 
 @singledispatch

@@ -11,6 +11,7 @@ import pyarrow as pa
 from coincide.condition import Window
 from coincide.errors import ConditionError
 from coincide.options import Emit, How
+from coincide.partners import MOST_PROBABLE, Partners
 from coincide.sides import SIDES
 from spark_plugin.worker.timestamps.models import INTERVALS, Bounds, Pairs, SideModel, pair_model
 
@@ -114,10 +115,19 @@ class JoinSpec(AnySpec):
     threads: int = 1
     batch_pairs: int = 1_000_000
     models: tuple[SideModel, SideModel] = (INTERVALS, INTERVALS)
+    partners: Partners = MOST_PROBABLE
+    merits: bool = False
+    """Whether a best pair tells by what it was chosen."""
 
     @property
-    def measures(self) -> dict[str, pa.DataType]:  # noqa: D102
-        return {"probability": pa.float64()} if self.probability else {}
+    def measures(self) -> dict[str, pa.DataType]:
+        """The probability, if asked for; of the best how-many-best it is, or by what it was chosen."""
+        measures = {"probability": pa.float64()} if self.probability else {}
+        if self.merits and self.partners.prefer != "probability":
+            measures["preferred"] = pa.int64()
+        if not self.merits and self.partners.k > 1:
+            measures["rank"] = pa.int64()
+        return measures
 
     @property
     def widest(self) -> Window:  # noqa: D102
@@ -129,12 +139,14 @@ class JoinSpec(AnySpec):
         return pair_model(self.window, *self.models)
 
     def with_merits(self) -> JoinSpec:  # noqa: D102
-        return self.but(probability=True)
+        return self.but(probability=True, merits=True)
 
     def moved(self, ticks: int) -> JoinSpec:
         """As of `AnySpec`: the window moves instead, the other way."""
         window = Window(self.window.lo - ticks, self.window.hi - ticks, self.window.confidence)
-        return self.but(window=window, how="inner", emit="counts", probability=False)
+        return self.but(
+            window=window, how="inner", emit="counts", probability=False, partners=MOST_PROBABLE
+        )
 
 
 def hands_out_partners(how: str, emit: str) -> bool:
