@@ -74,6 +74,11 @@ class AnySpec(ABC):
     def pairs(self) -> Bounds:
         """The condition on the timestamps of both sides."""
 
+    @property
+    def k(self) -> int:
+        """How many of the best partners of an event are handed out."""
+        return 1
+
     @abstractmethod
     def with_merits(self) -> Self:
         """The same with columns of a pair that tell by what the best partner was chosen."""
@@ -128,6 +133,10 @@ class JoinSpec(AnySpec):
         if not self.merits and self.partners.k > 1:
             measures["rank"] = pa.int64()
         return measures
+
+    @property
+    def k(self) -> int:  # noqa: D102
+        return self.partners.k
 
     @property
     def widest(self) -> Window:  # noqa: D102
