@@ -56,8 +56,7 @@ def place(asked: Asked, pair: Pair, prefer: str, partner: str) -> tuple[Any, ...
     middle = Fraction(right["min_time"] + right["max_time"], 2) - Fraction(
         left["min_time"] + left["max_time"], 2
     )
-    own = Fraction(other["min_time"] + other["max_time"], 2)
-    first = {"probability": 0, "nearest": abs(middle), "first": own, "last": -own}[prefer]
+    first = {"probability": 0, "nearest": abs(middle), "first": middle, "last": -middle}[prefer]
     from_middle = abs(middle - Fraction(asked.lo + asked.hi, 2))
     times = other["max_time"], other["min_time"]
     return (first, -pair.probability, from_middle, *times, other["id"], number)

@@ -118,8 +118,13 @@ def order_of_best(
         Whether probabilities are sums over buckets, which kernels compare as `_MERIT`.
     """
     merit = _MERIT.format(probability) if has_histograms else probability
-    terms = [f"{probability} IS NULL", *preferred, f"-{merit}", *order]
-    for name, column in others:
+    return [f"{probability} IS NULL", *preferred, f"-{merit}", *order, *ordered_terms(others)]
+
+
+def ordered_terms(columns: Sequence[tuple[str, OutputColumn]]) -> list[str]:
+    """SQL of what columns are ordered by, nulls last; of those that have no order there is none."""
+    terms = []
+    for name, column in columns:
         if can_be_ordered(column.wire_kind):
             terms += [f"{name} IS NULL", _comparable(name, column.wire_kind)]
     return terms

@@ -168,8 +168,9 @@ class JoinArguments:
         """What is computed, in ticks; the numbers are for what the options leave open."""
         left, right = times
         tick = left.scales[0].tick
+        emit = self.emit if self.matching is None else "pairs"
         return JoinSpec(
-            self.condition.window(tick), self.how, self.emit, self.probability, self.backend,
+            self.condition.window(tick), self.how, emit, self.probability, self.backend,
             self.options.classes, self.options.threads or threads,
             self.options.batch_pairs or batch_pairs, (left.model, right.model), self.partners,
         )  # fmt: skip

@@ -41,6 +41,7 @@ def worded_join(words: dict[str, Any]) -> JoinArguments:
         right_columns=names("--right-columns", words["right_columns"] or ["id"]),
         options=_options(words),
         **{name: words[name] for name in ("how", "emit", "probability", "backend")},
+        **{name: words[name] for name in ("prefer", "k", "matching", "largest_group")},
     )
 
 

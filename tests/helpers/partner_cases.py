@@ -49,9 +49,12 @@ def condition_of(asked: Asked) -> TimingCondition:
 def tables_of(asked: Asked) -> tuple[pa.Table, pa.Table]:
     names = ("min_time", "max_time", "id", "key")
     left, right = (
-        pa.table({name: pa.array([row[name] for row in rows], pa.int64()) for name in names})
+        pa.table({
+            **{name: pa.array([row[name] for row in rows], pa.int64()) for name in names},
+            "row": pa.array(range(len(rows)), pa.int64()),
+        })
         for rows in asked[:2]
-    )
+    )  # fmt: skip
     return left, right
 
 

@@ -59,8 +59,8 @@ def plan_files(
     Raises
     ------
     NotDirect
-        If there are shifts, a needed column is INT96, row groups have no statistics of their times, or so
-        little order that rows would be read more than ``options.max_replication`` times.
+        If there are shifts or a matching, a needed column is INT96, row groups have no statistics of
+        their times, or so little order that rows would be read more than ``options.max_replication`` times.
     DataError
         If a file is missing or cannot be read.
     SchemaError
@@ -69,6 +69,11 @@ def plan_files(
     """
     if arguments.shifts is not None:
         raise NotDirect("shifts are counted by a broadcast or an exchange, or of tables in memory")
+    if arguments.matching is not None:
+        raise NotDirect(
+            "slices of files do not know each other's pairs, which matching= compares: a broadcast or an"
+            " exchange does it, or a join of tables in memory"
+        )
     needed, times = arguments.columns, arguments.time_columns
     files = find_files("left", left), find_files("right", right)
     footers = [read_footers(*side) for side in zip(files, times, needed, strict=True)]

@@ -12,6 +12,8 @@ from spark_plugin.worker.emission.best import Best
 from spark_plugin.worker.emission.chosen import Chosen
 from spark_plugin.worker.emission.emission import Emission
 from spark_plugin.worker.emission.lists import Lists
+from spark_plugin.worker.emission.matched import LocalBests, Mutual
+from spark_plugin.worker.emission.optimal import Optimal
 from spark_plugin.worker.emission.pairs import Pairs
 from spark_plugin.worker.emission.rows import Counts, LeftRows
 from spark_plugin.worker.emission.spec import AnySpec, JoinSpec
@@ -34,6 +36,10 @@ def emission_of(
 def _shape_of(spec: JoinSpec) -> type[Emission]:
     if spec.one_row_per_event:
         return LeftRows
+    if spec.partners.matching == "mutual":
+        return LocalBests if spec.merits else Mutual
+    if spec.partners.matching == "optimal":
+        return Optimal
     if spec.emit == "best" and not spec.partners.is_most_probable:
         return Chosen
     return _SHAPES[spec.emit]

@@ -26,7 +26,7 @@ class Chosen(Emission):
         k = spec.partners.k
         rows = join.pairs(start, stop, join.left_order, join.right_order)
         offsets = join.offsets[start : stop + 1] - join.offsets[start]
-        few = np.flatnonzero(least_of_each(offsets, self._order.preferred(rows, RIGHT), k))
+        few = np.flatnonzero(least_of_each(offsets, self._order.preferred(rows), k))
         rows = rows[0][few], rows[1][few]
         best, ranks = self._order.best(rows, RIGHT, k)
         rows = rows[0][best], rows[1][best]
@@ -38,7 +38,7 @@ class Chosen(Emission):
     def _measured(self, left_rows: np.ndarray, right_rows: np.ndarray) -> list[np.ndarray]:
         measured = super()._measured(left_rows, right_rows)
         if "preferred" in self._spec.measures:
-            measured.append(self._order.preferred((left_rows, right_rows), RIGHT))
+            measured.append(self._order.preferred((left_rows, right_rows)))
         return measured
 
     @cached_property

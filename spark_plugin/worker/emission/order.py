@@ -44,28 +44,21 @@ class PairOrder:
             _ = self._left_ranks if side == LEFT else self._right_ranks
         return self
 
-    def preferred(self, rows: Rows, of: int) -> np.ndarray:
-        """By what partners of one side are ordered first, the least being best: int64 array.
+    def preferred(self, rows: Rows) -> np.ndarray:
+        """By what pairs are ordered first, the least being best: int64 array, shape (pairs,).
 
-        Parameters
-        ----------
-        rows : (int64 array, int64 array)
-        of : int
-            The side of the partners: `LEFT` or `RIGHT`.
+        Of either event of a pair: the first partner of a left event is its earliest, that of a right event
+        its latest, as both have the least delay.
         """
         prefer = self._spec.partners.prefer
         if prefer == "probability":
             # Floats that are not negative are ordered as their bits are.
             return -self._merits(rows).view(np.int64)
-        if prefer == "nearest":
-            return self.apart(rows)
-        times: np.ndarray = self._midpoints[of][rows[of]]
-        return times if prefer == "first" else -times
-
-    def apart(self, rows: Rows) -> np.ndarray:
-        """How far midpoints are from each other, half ticks: int64 array, shape (pairs,)."""
         left, right = (own[each] for own, each in zip(self._midpoints, rows, strict=True))
-        return np.abs(right - left)
+        delays: np.ndarray = right - left
+        if prefer == "nearest":
+            return np.abs(delays)
+        return delays if prefer == "first" else -delays
 
     def from_middle(self, rows: Rows) -> np.ndarray:
         """How far pairs are from the middle of the window, half ticks: uint64 array, shape (pairs,)."""
@@ -93,7 +86,7 @@ class PairOrder:
         """
         events = rows[LEFT if of == RIGHT else RIGHT]
         least_first = [
-            self.preferred(rows, of),
+            self.preferred(rows),
             -self._merits(rows),
             self.from_middle(rows),
             self.ranks(of)[rows[of]],

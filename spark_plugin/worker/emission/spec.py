@@ -11,7 +11,7 @@ import pyarrow as pa
 from coincide.condition import Window
 from coincide.errors import ConditionError
 from coincide.options import Emit, How
-from coincide.partners import MOST_PROBABLE, Partners
+from coincide.partners import MOST_PROBABLE, Matching, Partners
 from coincide.sides import SIDES
 from spark_plugin.worker.timestamps.models import INTERVALS, Bounds, Pairs, SideModel, pair_model
 
@@ -79,6 +79,11 @@ class AnySpec(ABC):
         """How many of the best partners of an event are handed out."""
         return 1
 
+    @property
+    def matching(self) -> Matching | None:
+        """How events are matched one to one, if they are."""
+        return None
+
     @abstractmethod
     def with_merits(self) -> Self:
         """The same with columns of a pair that tell by what the best partner was chosen."""
@@ -107,6 +112,12 @@ class AnySpec(ABC):
         return replace(self, **changes)  # type: ignore[type-var]
 
 
+MERITS_OF_BOTH = (
+    "preferred", "from_middle", "max_of_left", "min_of_left", "max_of_right", "min_of_right",
+)  # fmt: skip
+"""By what the best partners of either side are chosen, after the probability: half ticks and ticks."""
+
+
 @dataclass(frozen=True)
 class JoinSpec(AnySpec):
     """What a join by probability computes, resolved to ticks."""
@@ -128,6 +139,8 @@ class JoinSpec(AnySpec):
     def measures(self) -> dict[str, pa.DataType]:
         """The probability, if asked for; of the best how-many-best it is, or by what it was chosen."""
         measures = {"probability": pa.float64()} if self.probability else {}
+        if self.merits and self.partners.matching:
+            return {**measures, **dict.fromkeys(MERITS_OF_BOTH, pa.int64())}
         if self.merits and self.partners.prefer != "probability":
             measures["preferred"] = pa.int64()
         if not self.merits and self.partners.k > 1:
@@ -137,6 +150,10 @@ class JoinSpec(AnySpec):
     @property
     def k(self) -> int:  # noqa: D102
         return self.partners.k
+
+    @property
+    def matching(self) -> Matching | None:  # noqa: D102
+        return self.partners.matching
 
     @property
     def widest(self) -> Window:  # noqa: D102

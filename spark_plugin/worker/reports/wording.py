@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 
 _NAMES = (
     "backend", "batch_events", "batch_pairs", "classes", "confidence", "emit", "first", "how",
-    "invalid", "left_longest", "overwrite", "right_longest", "left_unit", "right_unit", "pass_through",
+    "invalid", "k", "largest_group", "left_longest", "matching", "overwrite", "prefer", "right_longest", "left_unit", "right_unit", "pass_through",
     "probability", "processing", "repeated", "slices", "threads", "tick", "unit",
 )  # fmt: skip
 _ARGUMENT = re.compile(

@@ -60,7 +60,7 @@ def joined(spark: SparkSession, folder: Path, way: str, **arguments: Any) -> Dat
     left, right = (frame(spark, table).repartition(3) for table in SIDES)
     options = CorrelateOptions(way="exchange" if way == "dealt" else way)
     if way == "dealt":
-        options = CorrelateOptions(way="exchange", slice_rows=8, max_replication=1.0)
+        options = CorrelateOptions(way="exchange", slice_rows=40, max_replication=1.0)
     return correlate(left, right, CONDITION, options=options, **given)
 
 
@@ -80,4 +80,28 @@ def test_the_best_partners_by_every_way(
     expected = correlate_tables(*SIDES, CONDITION, **COLUMNS, **given)
     assert expected.num_rows > 60
     assert found.columns == expected.column_names
+    assert rows_of(found.toArrow()) == rows_of(expected)
+
+
+@pytest.mark.parametrize("way", WAYS[:-1])
+@pytest.mark.parametrize("prefer", ["probability", "first"])
+def test_mutual_pairs_by_every_way(
+    spark: SparkSession, small_slices: None, tmp_path: Path, way: str, prefer: str
+) -> None:
+    given = {"matching": "mutual", "prefer": prefer, "probability": prefer == "first"}
+    found = joined(spark, tmp_path, way, **given)
+    expected = correlate_tables(*SIDES, CONDITION, **COLUMNS, **given)
+    assert expected.num_rows > 20
+    assert found.columns == expected.column_names
+    assert rows_of(found.toArrow()) == rows_of(expected)
+
+
+@pytest.mark.parametrize("prefer", ["probability", "nearest"])
+def test_the_optimal_assignment_does_not_depend_on_slices(
+    spark: SparkSession, small_slices: None, tmp_path: Path, prefer: str
+) -> None:
+    given = {"matching": "optimal", "prefer": prefer, "probability": True}
+    found = joined(spark, tmp_path, "dealt", **given)
+    expected = correlate_tables(*SIDES, CONDITION, **COLUMNS, **given)
+    assert expected.num_rows > 40
     assert rows_of(found.toArrow()) == rows_of(expected)
