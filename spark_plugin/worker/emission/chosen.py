@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +13,8 @@ from cpu_fallback.join.choosing import least_of_each
 from spark_plugin.worker.emission.emission import Emission, MakeBatch
 from spark_plugin.worker.emission.order import PairOrder
 
+RUN_PAIRS = 1 << 17
+
 
 class Chosen(Emission):
     """Up to k rows per left event: its best partners, the best one first."""
@@ -21,12 +23,16 @@ class Chosen(Emission):
         self._order.prepared(RIGHT)  # before threads share it
         return super().__iter__()
 
+    def _runs(self) -> Iterable[tuple[int, int]]:
+        # Of so few pairs that what is computed of them stays in the processor's cache.
+        return self.join.chunks(min(self._batch_pairs, RUN_PAIRS))
+
     def _parts(self, start: int, stop: int) -> Iterator[MakeBatch]:
         join, spec = self.join, self._spec
         k = spec.partners.k
         rows = join.pairs(start, stop, join.left_order, join.right_order)
         offsets = join.offsets[start : stop + 1] - join.offsets[start]
-        few = np.flatnonzero(least_of_each(offsets, self._order.preferred(rows), k))
+        few = np.flatnonzero(least_of_each(offsets, self._order.leading(rows), k))
         rows = rows[0][few], rows[1][few]
         best, ranks = self._order.best(rows, RIGHT, k)
         rows = rows[0][best], rows[1][best]

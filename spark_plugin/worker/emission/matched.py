@@ -86,9 +86,9 @@ class Mutual(Matched):
         """Of a run of base positions: the same, of right events with the left ones of the run."""
         rows, order = self._pairs_of(start, stop), self._order
         offsets = self.join.offsets[start : stop + 1] - self.join.offsets[start]
-        preferred = order.preferred(rows)
-        for_left = least_of_each(offsets, preferred, 1)
-        for_right = least_of_targets(rows[RIGHT], preferred, len(self._right))
+        keys = order.leading(rows)
+        for_left = least_of_each(offsets, keys, 1)
+        for_right = least_of_targets(rows[RIGHT], keys, len(self._right))
         return self._best(taken(rows, for_left), RIGHT), self._best(taken(rows, for_right), LEFT)
 
     def _best(self, rows: Rows, of: int) -> Rows:

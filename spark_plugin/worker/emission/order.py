@@ -9,12 +9,15 @@ import numpy as np
 
 from coincide.probability import distances_from_middle
 from coincide.sides import LEFT, RIGHT
+from cpu_fallback.join.choosing import EARLIEST, LATEST, NEAREST, Keys, ordered_delays
 from spark_plugin.worker.arrow.sides import Side, tie_ranks
 from spark_plugin.worker.emission.spec import JoinSpec
+from spark_plugin.worker.partial_results import sortable
 
 Rows = tuple[np.ndarray, np.ndarray]
 """Left and right rows of pairs: int64 arrays, shape (pairs,)."""
 _MERITS = float(1 << 40)
+_DELAYS = {"nearest": NEAREST, "first": EARLIEST, "last": LATEST}
 
 
 class PairOrder:
@@ -36,7 +39,7 @@ class PairOrder:
         probabilities: Callable[[np.ndarray, np.ndarray], np.ndarray],
     ) -> None:
         self._sides, self._spec, self._probabilities = (left, right), spec, probabilities
-        self._midpoints = tuple(side.min_time + side.max_time for side in self._sides)
+        self._midpoints = left.min_time + left.max_time, right.min_time + right.max_time
 
     def prepared(self, *sides: int) -> PairOrder:
         """Itself, the ties of partners of these sides decided, for threads that share it."""
@@ -54,11 +57,14 @@ class PairOrder:
         if prefer == "probability":
             # Floats that are not negative are ordered as their bits are.
             return -self._merits(rows).view(np.int64)
-        left, right = (own[each] for own, each in zip(self._midpoints, rows, strict=True))
-        delays: np.ndarray = right - left
-        if prefer == "nearest":
-            return np.abs(delays)
-        return delays if prefer == "first" else -delays
+        return ordered_delays(*self._midpoints, rows, _DELAYS[prefer])
+
+    def leading(self, rows: Rows) -> Keys:
+        """By what pairs are ordered first, and what parts most of those that are equal then."""
+        first = self.preferred(rows)
+        if self._spec.partners.prefer == "probability":
+            return first, sortable(self.from_middle(rows))
+        return first, np.zeros(first.size, np.int64)
 
     def from_middle(self, rows: Rows) -> np.ndarray:
         """How far pairs are from the middle of the window, half ticks: uint64 array, shape (pairs,)."""
