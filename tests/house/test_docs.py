@@ -21,6 +21,7 @@ EXAMPLE = re.compile(r"```python\n((?:(?!```).)*)```\n\n```text\n((?:(?!```).)*)
                 "causality",
                 "gpu-cluster",
                 "histograms",
+                "meaning",
                 "pipeline",
                 "streams",
                 "transitions",
