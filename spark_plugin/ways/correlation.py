@@ -314,7 +314,8 @@ def _found(
     local = spec.with_merits()
     partial = ResultColumns(sides, local)
     found, shipment = join(sides, local, partial, plan, options, stage)
-    return mutual_pairs(found, partial, spec), shipment
+    counts = len(partial.layout.keys), len(partial.layout.left), len(partial.layout.right)
+    return mutual_pairs(found, partial.columns, counts, spec), shipment
 
 
 def _observed_side(side: EventFrame) -> EventFrame:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from pyspark.sql import DataFrame
 
 from coincide.sides import SIDES
 from spark_plugin.dataframes import columns as frames
-from spark_plugin.dataframes.output_columns import OutputColumn, ResultColumns
+from spark_plugin.dataframes.output_columns import OutputColumn
 from spark_plugin.ways.adding_up import order_of_best, ordered_terms
 from spark_plugin.worker.emission.spec import AnySpec
 
 _RANKS = ("rank_of_left", "rank_of_right", "rank_of_twins")
 
 
-def mutual_pairs(found: DataFrame, partial: ResultColumns, spec: AnySpec) -> DataFrame:
+def mutual_pairs(
+    found: DataFrame, columns: Sequence[OutputColumn], counts: tuple[int, int, int], spec: AnySpec
+) -> DataFrame:
     """The result of a join by mutual choice, in wire types.
 
     Whatever the way, a task that finds a pair yields it where one of the two is the best that the other
@@ -26,17 +29,18 @@ def mutual_pairs(found: DataFrame, partial: ResultColumns, spec: AnySpec) -> Dat
     ----------
     found : DataFrame
         What tasks yield with `AnySpec.with_merits`.
-    partial : ResultColumns
+    columns : sequence of OutputColumn
         Its columns.
+    counts : (int, int, int)
+        Keys, columns of the left and of the right event among them.
     spec : AnySpec
         Of the result.
     """
-    layout, columns = partial.layout, partial.columns
-    keys, left = len(layout.keys), len(layout.keys) + len(layout.left)
-    payload = columns[keys:left], columns[left : left + len(layout.right)]
+    keys, left, right = np.cumsum(counts).tolist()
+    payload = columns[keys:left], columns[left:right]
     alike = [_alike(columns[:keys], own, side) for own, side in zip(payload, SIDES, strict=True)]
     orders = [_order(own, side, spec) for own, side in zip(payload, SIDES, strict=True)]
-    handed_out = columns[: left + len(layout.right) + len(spec.measures)]
+    handed_out = columns[: right + len(spec.measures)]
     names = [frames.quoted(column.name) for column in handed_out]
     # The right events first, so that what comes of twins needs no exchange of its own.
     ranked = found.selectExpr("*", _rank(_RANKS[0], alike[1], orders[0]))

@@ -44,7 +44,12 @@ class NotDirect(CoincideError, ValueError):
 
 
 def plan_files(
-    left: Given, right: Given, arguments: JoinArguments, *, parallelism: int
+    left: Given,
+    right: Given,
+    arguments: JoinArguments,
+    *,
+    parallelism: int,
+    compares_slices: bool = False,
 ) -> DirectJoin:
     """Plan a join from the footers of its files.
 
@@ -55,6 +60,8 @@ def plan_files(
     arguments : JoinArguments
     parallelism : int
         Tasks that run at once.
+    compares_slices : bool
+        Whether what slices find is compared, as mutual pairs need.
 
     Raises
     ------
@@ -69,10 +76,10 @@ def plan_files(
     """
     if arguments.shifts is not None:
         raise NotDirect("shifts are counted by a broadcast or an exchange, or of tables in memory")
-    if arguments.matching is not None:
+    if arguments.matching is not None and not (compares_slices and arguments.matching == "mutual"):
         raise NotDirect(
-            "slices of files do not know each other's pairs, which matching= compares: a broadcast or an"
-            " exchange does it, or a join of tables in memory"
+            f"slices of files do not know each other's pairs, which matching={arguments.matching!r}"
+            " compares: a broadcast or an exchange does it, or a join of tables in memory"
         )
     needed, times = arguments.columns, arguments.time_columns
     files = find_files("left", left), find_files("right", right)

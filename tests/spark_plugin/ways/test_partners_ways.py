@@ -44,7 +44,7 @@ BEST = [
 ]
 MUTUAL = [
     ("exchange", "probability"), ("dealt", "first"), ("dealt", "probability"),
-    ("broadcast-left", "nearest"), ("broadcast-right", "last"),
+    ("broadcast-left", "nearest"), ("broadcast-right", "last"), ("direct", "nearest"),
 ]  # fmt: skip
 
 
@@ -115,16 +115,22 @@ def test_the_best_partners_by_every_way(
 
 @pytest.mark.parametrize(("way", "prefer"), MUTUAL)
 def test_mutual_pairs_by_every_way(
-    spark: SparkSession, small_slices: None, few_partitions: None, way: str, prefer: str
-) -> None:
+    spark: SparkSession, small_slices: None, few_partitions: None, tmp_path: Path, way: str,
+    prefer: str,
+) -> None:  # fmt: skip
     given = {"matching": "mutual", "prefer": prefer, "probability": prefer == "first"}
-    planned = joined(spark, way, **given)
-    assert getattr(planned.plan, "deals_right", False) == (way == "dealt")
+    if way == "direct":
+        found = joined_directly(spark, tmp_path, **given)
+    else:
+        planned = joined(spark, way, **given)
+        assert getattr(planned.plan, "deals_right", False) == (way == "dealt")
+        found = planned.dataframe
     expected = correlate_tables(*SIDES, CONDITION, **COLUMNS, **given)
     assert expected.num_rows > 20
-    assert planned.dataframe.columns == expected.column_names
-    assert rows_of(planned.dataframe.toArrow()) == rows_of(expected)
-    assert planned.summary().counters.pairs > expected.num_rows
+    assert found.columns == expected.column_names
+    assert rows_of(found.toArrow()) == rows_of(expected)
+    if way != "direct":
+        assert planned.summary().counters.pairs > expected.num_rows
 
 
 def test_the_optimal_assignment_does_not_depend_on_slices(
@@ -162,4 +168,4 @@ def test_what_cannot_be_matched_is_refused(spark: SparkSession, tmp_path: Path) 
     with pytest.raises(ConditionError, match="leave out way='broadcast-left'"):
         joined(spark, "broadcast-left", matching="optimal")
     with pytest.raises(NotDirect, match="slices of files do not know each other's pairs"):
-        joined_directly(spark, tmp_path, matching="mutual")
+        joined_directly(spark, tmp_path, matching="optimal")
