@@ -81,10 +81,12 @@ class Partners:
         ConditionError
         """
         if self.matching is not None:
-            if how != "inner" or emit not in ("pairs", "best"):
-                shape = f"how={how!r}" if how != "inner" else f"emit={emit!r}"
+            is_one_sided = how not in ("inner", "left")
+            if is_one_sided or emit not in ("pairs", "best"):
+                shape = f"how={how!r}" if is_one_sided else f"emit={emit!r}"
                 raise ConditionError(
-                    f"matching={self.matching!r} gives pairs, one a row; leave out {shape}"
+                    f"matching={self.matching!r} gives pairs, one a row, with how='left' beside left events"
+                    f" that are in none; leave out {shape}"
                 )
             return
         if emit == "best" or (self.prefer == "probability" and self.k == 1):

@@ -108,7 +108,7 @@ def correlate(
     matching : {"mutual", "optimal"}, optional
         Pairs one to one: those in which each event is the best partner of the other; or the assignment of
         the greatest sum of probabilities, with ``prefer="nearest"`` of the most pairs and then the least
-        sum of distances.
+        sum of distances. ``how="left"`` adds the left events that are in none.
     largest_group : int
         Most events, of both sides, that an optimal assignment may have to look at together.
 

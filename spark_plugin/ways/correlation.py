@@ -12,7 +12,6 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation
 
-from coincide.errors import ConditionError
 from coincide.options import CorrelateOptions, SideName
 from coincide.results import JoinCounters
 from coincide.sides import SIDES
@@ -26,12 +25,8 @@ from spark_plugin.dataframes.stage import Stage, observed_numbers
 from spark_plugin.dataframes.stage_resources import gpu_profile
 from spark_plugin.dataframes.statistics import SideStatistics
 from spark_plugin.dataframes.timestamps import spark_clocks, with_timestamps
-from spark_plugin.ways.broadcast.plan import BroadcastPlan
 from spark_plugin.ways.broadcast.streaming_sides import check_streaming
-from spark_plugin.ways.choice import JOINS, plan_ways
-from spark_plugin.ways.exchange.gap_slices import GapPlan, gap_join
-from spark_plugin.ways.exchange.plan import SlicePlan
-from spark_plugin.ways.mutual import mutual_pairs
+from spark_plugin.ways.matching import AnyPlan, found_by, plan_way
 from spark_plugin.ways.shifts import accidental_pairs, plan_shifts
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.counts import SideCounts
@@ -44,7 +39,6 @@ from spark_plugin.worker.reports.reports import JoinReport, JoinSummary, tell
 from spark_plugin.worker.wire.shipment import Shipment
 
 _log = logging.getLogger("coincide")
-AnyPlan = SlicePlan | GapPlan | BroadcastPlan
 BATCH_PAIRS = 1 << 16
 """Pairs of an output batch: small ones let the JVM read one while the worker fills the next."""
 
@@ -262,7 +256,7 @@ def planned_join(
     spark = sides[0].source.sparkSession
     check_streaming(sides, spec, options)
     check_workers(spark)
-    statistics, plan = _planned_way(sides, spec, options)
+    statistics, plan = plan_way(sides, spec, options)
     _log.info("correlate: %s", plan.describe())
     observable = not is_accelerated(spark)
     observation = Observation("coincide") if observe and observable else None
@@ -275,47 +269,11 @@ def planned_join(
         metrics=None if observation is None else result.metrics_name,
         observation=observation,
     )
-    found, shipment = _found(sides, spec, result, plan, options, stage)
+    found, shipment = found_by(sides, spec, result, plan, options, stage)
     return PlannedJoin(
         result.decoded(found), plan, sides, statistics, observation, observable, shipment,
         spec.is_one_stream,
     )  # fmt: skip
-
-
-def _planned_way(
-    sides: tuple[EventFrame, EventFrame], spec: AnySpec, options: CorrelateOptions
-) -> tuple[tuple[SideStatistics, SideStatistics] | None, AnyPlan]:
-    if spec.matching != "optimal":
-        return plan_ways(sides, spec, options)
-    if options.way not in ("auto", "exchange"):
-        raise ConditionError(
-            "matching='optimal' looks at all events together that hang together by their pairs, and these"
-            f" meet by an exchange; leave out way={options.way!r}"
-        )
-    statistics, plan = plan_ways(sides, spec, replace(options, way="exchange"))
-    assert isinstance(plan, SlicePlan)
-    return statistics, GapPlan(plan.count, plan.reach)
-
-
-def _found(
-    sides: tuple[EventFrame, EventFrame],
-    spec: AnySpec,
-    result: ResultColumns,
-    plan: AnyPlan,
-    options: CorrelateOptions,
-    stage: Stage,
-) -> tuple[DataFrame, Shipment | None]:
-    """The result in wire types, and what it needs."""
-    if isinstance(plan, GapPlan):
-        return gap_join(sides, spec, result, plan, stage), None
-    join = JOINS[plan.way]
-    if spec.matching is None:
-        return join(sides, spec, result, plan, options, stage)
-    local = spec.with_merits()
-    partial = ResultColumns(sides, local)
-    found, shipment = join(sides, local, partial, plan, options, stage)
-    counts = len(partial.layout.keys), len(partial.layout.left), len(partial.layout.right)
-    return mutual_pairs(found, partial.columns, counts, spec), shipment
 
 
 def _observed_side(side: EventFrame) -> EventFrame:

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from coincide.sides import SIDES
 from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.output_columns import OutputColumn
 from spark_plugin.ways.adding_up import order_of_best, ordered_terms
 from spark_plugin.worker.emission.spec import AnySpec
+from spark_plugin.worker.wire.columns import WireLayout
 
 _RANKS = ("rank_of_left", "rank_of_right", "rank_of_twins")
 
 
-def mutual_pairs(
-    found: DataFrame, columns: Sequence[OutputColumn], counts: tuple[int, int, int], spec: AnySpec
+class Counts(NamedTuple):
+    """How many columns of a result are keys, of the left and of the right event."""
+
+    keys: int
+    left: int
+    right: int
+
+
+def chosen_pairs(
+    found: DataFrame, columns: Sequence[OutputColumn], counts: Counts, spec: AnySpec
 ) -> DataFrame:
-    """The result of a join by mutual choice, in wire types.
+    """The pairs of a join by mutual choice, in wire types, with all columns that tasks yield.
 
     Whatever the way, a task that finds a pair yields it where one of the two is the best that the other
     has met in that task, so that the best of all are among what tasks yield. Events that are alike in
@@ -31,8 +42,7 @@ def mutual_pairs(
         What tasks yield with `AnySpec.with_merits`.
     columns : sequence of OutputColumn
         Its columns.
-    counts : (int, int, int)
-        Keys, columns of the left and of the right event among them.
+    counts : Counts
     spec : AnySpec
         Of the result.
     """
@@ -40,14 +50,61 @@ def mutual_pairs(
     payload = columns[keys:left], columns[left:right]
     alike = [_alike(columns[:keys], own, side) for own, side in zip(payload, SIDES, strict=True)]
     orders = [_order(own, side, spec) for own, side in zip(payload, SIDES, strict=True)]
-    handed_out = columns[: right + len(spec.measures)]
-    names = [frames.quoted(column.name) for column in handed_out]
     # The right events first, so that what comes of twins needs no exchange of its own.
     ranked = found.selectExpr("*", _rank(_RANKS[0], alike[1], orders[0]))
     ranked = ranked.selectExpr("*", _rank(_RANKS[1], alike[0], orders[1]))
     pairs = ranked.where(f"{_RANKS[0]} = 1 AND {_RANKS[1]} = 1")
-    one = f"row_number() OVER (PARTITION BY {', '.join(alike[0])} ORDER BY 1) AS {_RANKS[2]}"
-    return pairs.selectExpr("*", one).where(f"{_RANKS[2]} = 1").selectExpr(*names)
+    return pairs.selectExpr("*", _numbered(_RANKS[2], alike[0])).where(f"{_RANKS[2]} = 1")
+
+
+def handed_out(columns: Sequence[OutputColumn]) -> list[str]:
+    """SQL of the columns of the result, of pairs from `chosen_pairs`."""
+    return [frames.quoted(column.name) for column in columns]
+
+
+def with_unmatched(
+    rows: DataFrame,
+    layout: WireLayout,
+    pairs: DataFrame,
+    columns: Sequence[OutputColumn],
+    counts: Counts,
+) -> DataFrame:
+    """All left events, with their partner or nulls.
+
+    Of left events that are alike in all one is of the pair, whichever.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Left events on the wire, with ``low`` and ``high``.
+    layout : WireLayout
+    pairs : DataFrame
+        From `chosen_pairs`.
+    columns : sequence of OutputColumn
+        Of the result.
+    counts : Counts
+    """
+    own, others = columns[: counts.keys + counts.left], columns[counts.keys + counts.left :]
+    names = [f"own{i}" for i in range(len(own))]
+    wire = zip([*layout.keys, *layout.left], names, strict=True)
+    events = rows.selectExpr("high", "low", *(f"{given} AS {name}" for given, name in wire))
+    alike = ["high", "low", *ordered_terms(list(zip(names, own, strict=True)))]
+    events = events.selectExpr("*", _numbered("twin", alike))
+    theirs = _alike(own[: counts.keys], own[counts.keys :], SIDES[0])
+    partners = [f"partner{i}" for i in range(len(others))]
+    matched = pairs.selectExpr(
+        *(f"{term} AS term{i}" for i, term in enumerate(theirs)),
+        *(f"{frames.quoted(c.name)} AS {n}" for c, n in zip(others, partners, strict=True)),
+    )
+    same = [f"({term}) <=> term{i}" for i, term in enumerate(alike)]
+    joined = events.join(matched, F.expr(" AND ".join(["twin = 1", *same])), "left")
+    named = zip([*names, *partners], handed_out(columns), strict=True)
+    return joined.selectExpr(*(f"{given} AS {name}" for given, name in named))
+
+
+def _numbered(name: str, alike: Sequence[str]) -> str:
+    """SQL of the how-many-eth of its kind a row is."""
+    return f"row_number() OVER (PARTITION BY {', '.join(alike)} ORDER BY 1) AS {name}"
 
 
 def _rank(name: str, events: Sequence[str], order: Sequence[str]) -> str:

@@ -61,7 +61,9 @@ def gap_join(
     code = LabelCode.of(int(labels.max()), (shapes[0][1], shapes[1][1]))
     place = ("midpoint", "key_hash")
     left, right = (
-        wire_rows(side, layout, False, stage.raise_invalid, place=place).selectExpr("*", *ends)
+        wire_rows(side, layout, spec.keeps_unmatched, stage.raise_invalid, place=place).selectExpr(
+            "*", *ends
+        )
         for side, ends in zip(sides, _ends(plan.reach), strict=True)
     )
     rows = left.unionAll(right)

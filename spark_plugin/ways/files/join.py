@@ -35,7 +35,7 @@ from spark_plugin.ways.files.second_look import direct_summary
 from spark_plugin.ways.files.tasks import BatchTask, FileTask, SliceReport, StepSeconds
 from spark_plugin.ways.files.wire import spark_type
 from spark_plugin.ways.files.worker.slice_join import DirectJoin
-from spark_plugin.ways.mutual import mutual_pairs
+from spark_plugin.ways.mutual import Counts, chosen_pairs, handed_out
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.schemas import type_of
 from spark_plugin.worker.files.credentials import NOT_FOR_SPARK, holds_settings, shown
@@ -183,8 +183,10 @@ def _frame(spark: SparkSession, join: DirectJoin, report: JoinReport | None) -> 
     if metrics is not None and observed_by is not None:
         found = observed(found, metrics, observed_by, task.counted)
     if is_mutual:
-        found = mutual_pairs(found, columns, (len(by), len(left), len(right)), spec)
+        counts = Counts(len(by), len(left), len(right))
+        found = chosen_pairs(found, columns, counts, spec)
         columns = output_columns(spec, by, left, right)
+        found = found.selectExpr(*handed_out(columns))
     return decoded(found, columns)
 
 

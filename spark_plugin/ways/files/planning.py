@@ -76,7 +76,8 @@ def plan_files(
     """
     if arguments.shifts is not None:
         raise NotDirect("shifts are counted by a broadcast or an exchange, or of tables in memory")
-    if arguments.matching is not None and not (compares_slices and arguments.matching == "mutual"):
+    shape = arguments.matching, arguments.how
+    if arguments.matching is not None and not (compares_slices and shape == ("mutual", "inner")):
         raise NotDirect(
             f"slices of files do not know each other's pairs, which matching={arguments.matching!r}"
             " compares: a broadcast or an exchange does it, or a join of tables in memory"

@@ -25,8 +25,15 @@ class Matched(Emission):
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         self._order.prepared(LEFT, RIGHT)  # before threads share it
-        _ = self._found
-        return super().__iter__()
+        matched = np.zeros(len(self._left), bool)
+        matched[self._found[LEFT]] = True
+        yield from super().__iter__()
+        if self._spec.how != "left":
+            return
+        alone = np.flatnonzero(~matched[self.join.left_order])
+        for start in range(0, alone.size, self._spec.batch_pairs):
+            run = alone[start : start + self._spec.batch_pairs]
+            yield from (make() for make in self._without_partner(run))
 
     @property
     @abstractmethod

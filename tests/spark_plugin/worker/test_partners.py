@@ -68,6 +68,17 @@ def test_no_assignment_is_better(asked: Asked, prefer: str, batch: int | None) -
     check_optimal(answer(asked, batch, matching="optimal", prefer=prefer, **given), asked, prefer)
 
 
+@settings(max_examples=60)
+@given(partner_cases(), st.sampled_from(["mutual", "optimal"]), st.sampled_from([None, 2]))
+def test_left_events_that_are_in_no_pair(asked: Asked, matching: str, batch: int | None) -> None:
+    found = answer(asked, batch, matching=matching)
+    everyone = answer(asked, batch, matching=matching, how="left")
+    pairs, ids = Counter(_pairs(found)), Counter(row["id"] for row in asked.left)
+    alone = ids - Counter(found["left_id"].to_pylist())
+    expected = pairs + Counter({(own, None): count for own, count in alone.items()})
+    assert Counter(_pairs(everyone)) == expected
+
+
 SWAPPED = {"probability": "probability", "nearest": "nearest", "first": "last", "last": "first"}
 
 
@@ -165,7 +176,7 @@ def test_nothing_is_matched_of_nothing() -> None:
         ({"k": None, "emit": "best"}, "k must be an int of at least 1"),
         ({"k": 2, "matching": "mutual"}, "leave out k=2"),
         ({"matching": "best"}, "matching must be one of mutual, optimal"),
-        ({"matching": "mutual", "how": "left"}, "leave out how='left'"),
+        ({"matching": "mutual", "how": "anti"}, "leave out how='anti'"),
         ({"matching": "mutual", "emit": "counts"}, "leave out emit='counts'"),
         ({"matching": "optimal", "prefer": "last"}, "use matching='mutual'"),
         ({"largest_group": 1}, "largest_group must be an int of at least 2"),
