@@ -44,6 +44,12 @@ How many alarms follow each reading; times are integers in milliseconds:
 
     [cyan]coincide join 'readings/*.parquet' alarms.arrow -o counts \\
       --unit ms --within 0s 30s --confidence 0.8 --emit counts[/cyan]
+
+The first S pick after each P pick, not the most probable one, which would
+be near the middle of the window:
+
+    [cyan]coincide join p.parquet s.parquet -o pairs --by station \\
+      --within 0s 30s --confidence 0.5 --emit best --prefer first[/cyan]
 """
     + _EXIT_CODES
 )

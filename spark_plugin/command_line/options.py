@@ -230,6 +230,37 @@ Emit = Annotated[
         " or with the most probable one.",
     ),
 ]
+Prefer = Annotated[
+    str,
+    _result(
+        metavar="probability|nearest|first|last",
+        help="With --emit best or --matching, which partner is the best one: the most probable, the one"
+        " whose midpoint is nearest, the earliest or the latest.",
+    ),
+]
+Partners = Annotated[
+    int,
+    _result(
+        "--k",
+        metavar="K",
+        help="With --emit best, how many partners of each left event, ranked from 1.",
+    ),
+]
+Matching = Annotated[
+    str | None,
+    _result(
+        metavar="mutual|optimal",
+        help="Pairs one to one: of which each is the other's best; or those that are most probable"
+        " together, with --prefer nearest the most pairs with the least distances.",
+    ),
+]
+LargestGroup = Annotated[
+    int,
+    _result(
+        metavar="N",
+        help="Most events that --matching optimal may have to look at together.",
+    ),
+]
 Probability = Annotated[bool, _result("--probability", help="Add the probability of each pair.")]
 LeftColumns = Annotated[
     list[str] | None, _result(metavar="A,B,…", help="Columns of LEFT to hand out. Default: id.")

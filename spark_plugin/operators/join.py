@@ -10,6 +10,7 @@ import pyarrow as pa
 from coincide.condition import TimingCondition
 from coincide.errors import SchemaError
 from coincide.options import Backend, CorrelateOptions, Emit, How
+from coincide.partners import LARGEST_GROUP, Matching, Prefer
 from coincide.sides import SIDES
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.frames import arrow_table, needed_names, offers_arrow
@@ -53,6 +54,10 @@ def correlate(
     report: JoinReport | None = None,
     shifts: Sequence[int | str] | None = None,
     where: GivenWhere = None,
+    prefer: Prefer = "probability",
+    k: int = 1,
+    matching: Matching | None = None,
+    largest_group: int = LARGEST_GROUP,
 ) -> DataFrame:
     """Join two DataFrames of events by satisfaction probability.
 
@@ -115,11 +120,24 @@ def correlate(
         handed out or not: ``"left_amount = right_amount"`` in a subset of SQL, or
         ``pc.field("left_amount") == pc.field("right_amount")``. Pairs of which it is null or false are
         none: they are not counted, and nobody's best partner.
+    prefer : {"probability", "nearest", "first", "last"}
+        With ``emit="best"`` or `matching`, which partner is the best one: the most probable, the one whose
+        midpoint is nearest to that of the event, or the earliest or latest by its midpoint. Equals are told
+        apart by probability and then as docs/meaning.md has it.
+    k : int
+        With ``emit="best"``, how many partners of each left event at most; of more than one a row has its
+        ``rank``, from 1 for the best.
+    matching : {"mutual", "optimal"}, optional
+        Pairs one to one: those in which each event is the best partner of the other; or the assignment of
+        the greatest sum of probabilities, with ``prefer="nearest"`` of the most pairs and then the least
+        sum of distances. ``how="left"`` adds the left events that are in none.
+    largest_group : int
+        Most events, of both sides, that an optimal assignment may have to look at together.
 
     Returns
     -------
     DataFrame
-        Columns `by`, ``left_...``, ``right_...`` (or ``matches``), ``probability``.
+        Columns `by`, ``left_...``, ``right_...`` (or ``matches``), ``probability``, ``rank``.
 
     Raises
     ------
@@ -152,7 +170,8 @@ def correlate(
         condition_of(condition, within, confidence), left_time=left_time, right_time=right_time,
         by=by, case_fold=case_fold, left_columns=left_columns, right_columns=right_columns, how=how,
         emit=emit, probability=probability, backend=backend, options=options, shifts=shifts,
-        is_one_stream=right is None, where=where,
+        is_one_stream=right is None, where=where, prefer=prefer, k=k,
+        matching=matching, largest_group=largest_group,
     )  # fmt: skip
     for side, given in (("left", left), ("right", right)):
         if not isinstance(given, DataFrame) and (side, given) != ("right", None):
@@ -188,6 +207,10 @@ def correlate_tables(
     report: JoinReport | None = None,
     shifts: Sequence[int | str] | None = None,
     where: GivenWhere = None,
+    prefer: Prefer = "probability",
+    k: int = 1,
+    matching: Matching | None = None,
+    largest_group: int = LARGEST_GROUP,
 ) -> pa.Table:
     """Join two tables of events by satisfaction probability, in this process.
 
@@ -223,11 +246,13 @@ def correlate_tables(
         As of `coincide.correlate`; counted when the rest is done.
     where : str or pyarrow.compute.Expression, optional
         As of `coincide.correlate`.
+    prefer, k, matching, largest_group
+        As of `coincide.correlate`.
 
     Returns
     -------
     pa.Table
-        Columns `by`, ``left_...``, ``right_...`` (or ``matches``), ``probability``.
+        Columns `by`, ``left_...``, ``right_...`` (or ``matches``), ``probability``, ``rank``.
 
     Raises
     ------
@@ -251,7 +276,8 @@ def correlate_tables(
         condition_of(condition, within, confidence), left_time=left_time, right_time=right_time,
         by=by, case_fold=case_fold, left_columns=left_columns, right_columns=right_columns, how=how,
         emit=emit, probability=probability, backend=backend, options=options, shifts=shifts,
-        is_one_stream=right is None, where=where,
+        is_one_stream=right is None, where=where, prefer=prefer, k=k,
+        matching=matching, largest_group=largest_group,
     )  # fmt: skip
     tables = []
     inputs = (left,) if right is None else (left, right)

@@ -22,11 +22,9 @@ from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.dataframes.stage import Stage, observed_numbers
 from spark_plugin.dataframes.stage_resources import gpu_profile
 from spark_plugin.dataframes.statistics import SideStatistics
-from spark_plugin.ways.broadcast.plan import BroadcastPlan
 from spark_plugin.ways.broadcast.streaming_sides import check_streaming
-from spark_plugin.ways.choice import JOINS, plan_ways
-from spark_plugin.ways.exchange.plan import SlicePlan
 from spark_plugin.ways.join_sides import check_one_stream, event_frames, settled, with_filter
+from spark_plugin.ways.matching import AnyPlan, found_by, plan_way
 from spark_plugin.ways.shifts import accidental_pairs, plan_shifts
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.counts import SideCounts
@@ -52,7 +50,7 @@ class Correlation:
         The result, not yet computed.
     left, right : SideCounts or None
         What the rows were; None where declared statistics spared the look.
-    plan : SlicePlan or BroadcastPlan
+    plan : SlicePlan, GapPlan or BroadcastPlan
         Events meet by an exchange, or one side goes to every worker.
     observation : Observation or None
         Collects the counters, if asked for.
@@ -71,7 +69,7 @@ class Correlation:
     dataframe: DataFrame
     left: SideCounts | None
     right: SideCounts | None
-    plan: SlicePlan | BroadcastPlan
+    plan: AnyPlan
     evidence: FrameEvidence
     observation: Observation | None = None
     observable: bool = True
@@ -218,7 +216,7 @@ class PlannedJoin:
     """
 
     dataframe: DataFrame
-    plan: SlicePlan | BroadcastPlan
+    plan: AnyPlan
     sides: tuple[EventFrame, EventFrame]
     statistics: tuple[SideStatistics, SideStatistics] | None
     observation: Observation | None
@@ -262,7 +260,7 @@ def planned_join(
     spark = sides[0].source.sparkSession
     check_streaming(sides, spec, options)
     check_workers(spark)
-    statistics, plan = plan_ways(sides, spec, options)
+    statistics, plan = plan_way(sides, spec, options)
     _log.info("correlate: %s", plan.describe())
     observable = not is_accelerated(spark)
     observation = Observation("coincide") if observe and observable else None
@@ -275,7 +273,7 @@ def planned_join(
         metrics=None if observation is None else result.metrics_name,
         observation=observation,
     )
-    found, shipment = JOINS[plan.way](sides, spec, result, plan, options, stage)
+    found, shipment = found_by(sides, spec, result, plan, options, stage)
     return PlannedJoin(
         result.decoded(found), plan, sides, statistics, observation, observable, shipment,
         spec.is_one_stream,

@@ -10,6 +10,7 @@ import pyarrow as pa
 from coincide.condition import TimingCondition
 from coincide.errors import ConditionError, SchemaError, found_instead
 from coincide.options import Backend, CorrelateOptions, Emit, How, check_choice
+from coincide.partners import LARGEST_GROUP, Matching, Partners, Prefer
 from coincide.sides import SIDES
 from coincide.units import Tick
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of
@@ -63,6 +64,10 @@ class JoinArguments:
     is_one_stream: bool = False
     case_fold: bool = False
     where: GivenWhere | Where = None
+    prefer: Prefer = "probability"
+    k: int = 1
+    matching: Matching | None = None
+    largest_group: int = LARGEST_GROUP
 
     def __post_init__(self) -> None:
         if not isinstance(self.condition, TimingCondition):
@@ -73,6 +78,7 @@ class JoinArguments:
         check_choice("how", self.how, ("inner", "left", "semi", "anti"))
         check_choice("emit", self.emit, ("pairs", "lists", "counts", "best"))
         check_emission(self.how, self.emit, self.probability)
+        self.partners.check_emission(self.how, self.emit)
         check_backend(self.backend)
         key_pairs(self.by)
         if self.case_fold and not self.keys:
@@ -94,6 +100,11 @@ class JoinArguments:
 
     def _take_from_left(self) -> None:
         """Of one stream it is said once what its times are."""
+        if self.matching is not None:
+            raise ConditionError(
+                "matching is of two sides, and in one stream an event can be left of one and right of another:"
+                " leave matching out, or give the events a second time as right"
+            )
         for name in ("right_unit", "right_longest"):
             if getattr(self.options, name) is not None:
                 raise ConditionError(
@@ -116,6 +127,11 @@ class JoinArguments:
     def sides(self) -> tuple[str, str]:
         """What messages call the sides."""
         return (EVENT, EVENT) if self.is_one_stream else SIDES
+
+    @property
+    def partners(self) -> Partners:
+        """Which partners of an event are handed out."""
+        return Partners(self.prefer, self.k, self.matching, self.largest_group)
 
     @property
     def times(self) -> tuple[TimestampNames, TimestampNames]:
@@ -255,11 +271,12 @@ class JoinArguments:
         """What is computed, in ticks; the numbers are for what the options leave open."""
         left, right = times
         tick = left.scales[0].tick
+        emit = self.emit if self.matching is None else "pairs"
         return JoinSpec(
-            self.condition.window(tick), self.how, self.emit, self.probability, self.backend,
+            self.condition.window(tick), self.how, emit, self.probability, self.backend,
             self.options.classes, self.options.threads or threads,
             self.options.batch_pairs or batch_pairs, (left.model, right.model), self.is_one_stream,
-            case_fold=self.case_fold,
+            case_fold=self.case_fold, partners=self.partners,
         )  # fmt: skip
 
 

@@ -50,6 +50,7 @@ def worded_join(words: dict[str, Any]) -> JoinArguments:
         options=_options(words),
         is_one_stream=is_one_stream,
         **{name: words[name] for name in ("how", "emit", "probability", "backend")},
+        **{name: words[name] for name in ("prefer", "k", "matching", "largest_group")},
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -114,3 +115,40 @@ def test_pairs_on_spark(
     ids = pair_keys(found["left_id"], found["right_id"])
     assert np.array_equal(ids, pair_keys(plain["left_id"], plain["right_id"]))
     assert int((np.abs(found["probability"].to_numpy() - 0.5) < 1e-15).sum()) == ties
+
+
+S_AFTER_P = TimingCondition(within("0s", "30s"), 0.5)
+
+
+def test_the_first_s_after_each_p(seismic: SeismicPicks) -> None:
+    """Of exact instants it is an as-of join, which pandas knows as well."""
+    p, s = (
+        seismic.phasenet.filter(pc.equal(seismic.phasenet["phase"], phase)) for phase in ("P", "S")
+    )
+    asked = {"left_time": "time", "right_time": "time", "by": "station", "emit": "best"}
+    found = correlate_tables(p, s, S_AFTER_P, prefer="first", **asked)
+    expected = pd.merge_asof(
+        *(table.select(["time", "station", "id"]).to_pandas().sort_values("time") for table in (p, s)),
+        on="time", by="station", direction="forward", tolerance=pd.Timedelta("30s"),
+        suffixes=("_left", "_right"),
+    ).dropna()  # fmt: skip
+    ids = pair_keys(found["left_id"], found["right_id"])
+    lefts, rights = (expected[f"id_{side}"].to_numpy(np.int64) for side in ("left", "right"))
+    assert np.array_equal(ids, np.sort(lefts * 2**32 + rights))
+    # By the probability, 1 for all, the S pick nearest to 15 s after is taken: another one for a third.
+    middle = correlate_tables(p, s, S_AFTER_P, **asked)
+    same = np.isin(pair_keys(middle["left_id"], middle["right_id"]), ids).mean()
+    assert 0.65 < same < 0.72
+
+
+def test_mutual_and_optimal_pairs_are_one_to_one(seismic: SeismicPicks) -> None:
+    condition = TimingCondition(within("-250ms", "250ms"), 0.5)
+    asked = {"by": KEYS, "prefer": "nearest"}
+    mutual, optimal = (
+        correlate_tables(*seismic, condition, matching=matching, **asked)
+        for matching in ("mutual", "optimal")
+    )
+    for found in (mutual, optimal):
+        for side in ("left_id", "right_id"):
+            assert pc.count_distinct(found[side]).as_py() == found.num_rows
+    assert 40_000 < mutual.num_rows <= optimal.num_rows <= 40_518

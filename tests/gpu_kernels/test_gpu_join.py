@@ -252,6 +252,33 @@ def test_tables(shape: tuple[str, str, bool], threads: int) -> None:
         assert gpu.equals(cpu)
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"emit": "best", "prefer": "first", "k": 2, "how": "left"},
+        {"matching": "mutual", "prefer": "probability"},
+        {"matching": "optimal", "prefer": "nearest"},
+    ],
+    ids=lambda asked: asked.get("matching", "best"),
+)
+def test_tables_of_chosen_partners(asked: dict[str, Any]) -> None:
+    """Chosen from the pairs that either backend finds."""
+    for case in random_cases(977, 4):
+        gpu, cpu = (
+            correlate_tables(
+                ticks_of(case.left, case.by),
+                ticks_of(case.right, case.by),
+                condition_of(case),
+                by=case.by,
+                backend=backend,
+                probability=True,
+                **asked,
+            )
+            for backend in ("gpu", "cpu")
+        )
+        assert gpu.equals(cpu)
+
+
 def test_backend_auto_takes_the_gpu() -> None:
     assert load_backend("auto") is load_backend("gpu") is gpu_kernels
     assert load_backend("cpu") is cpu_fallback

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from spark_plugin.dataframes.output_columns import OutputColumn, ResultColumns
-from spark_plugin.ways.adding_up import added_up, kinds_of_order
+from spark_plugin.ways.adding_up import RANK, added_up, exploded, kinds_of_order
 from spark_plugin.worker.emission.spec import AnySpec
 
 _JOINS = {"inner": "inner", "left": "left", "semi": "left_semi", "anti": "left_anti"}
@@ -29,11 +29,13 @@ class Combination:
         self._spec, self._result = spec, result
         own = len(result.layout.keys) + len(result.layout.left)
         self._own, self._others = result.columns[:own], result.columns[own:]
+        # Which of the best a partner is, tasks do not know.
+        self._told = self._others[:-1] if spec.k > 1 else self._others
 
     @property
     def found_schema(self) -> T.StructType:
         """What a `PartialTask` yields."""
-        kinds = [T.LongType(), *(column.wire_kind for column in self._others)]
+        kinds = [T.LongType(), *(column.wire_kind for column in self._told)]
         if self._spec.one_row_per_event:
             kinds.append(T.LongType())
         if self._spec.emit == "best":
@@ -60,21 +62,27 @@ class Combination:
         how = _JOINS[self._spec.how]
         joined = events.join(added_up, F.expr(f"own0 = {_name(0)}"), how)
         own = [F.col(f"own{i + 1}").alias(c.name) for i, c in enumerate(self._own)]
+        names = [_name(i + 1) for i in range(len(self._others))]
+        if self._spec.k > 1:
+            names[-1] = RANK
         others = [
-            self._if_none(F.col(_name(i + 1)), c).alias(c.name) for i, c in enumerate(self._others)
+            self._if_none(F.col(name), c).alias(c.name)
+            for name, c in zip(names, self._others, strict=True)
         ]
         return joined.select(*own, *others)
 
     def _added_up(self, found: DataFrame) -> DataFrame:
         """One row per left event that has partners; of pairs, one per pair."""
-        spec, others = self._spec, [_name(i + 1) for i in range(len(self._others))]
+        spec, others = self._spec, [_name(i + 1) for i in range(len(self._told))]
         if spec.one_row_per_event:
             return found.select(_name(0)).distinct()
         if spec.emit == "pairs":
             return found
         by_event = found.groupBy(_name(0))
-        columns = list(zip(others, self._others, strict=True))
+        columns = list(zip(others, self._told, strict=True))
         one = by_event.agg(*added_up(spec, self.found_schema.names[1:], columns))
+        if spec.k > 1:
+            return exploded(one, [_name(0)], keep_empty=False)
         return one.selectExpr(_name(0), "best.*") if spec.emit == "best" else one
 
     def _if_none(self, found: Column, column: OutputColumn) -> Column:

@@ -33,6 +33,11 @@ def check_streaming(
         return
     if len(streams) == 2:
         raise ConditionError(_BOTH)
+    if spec.matching is not None:
+        raise ConditionError(
+            f"{streams[0]} is streaming, and a later event can be a better partner than all before it:"
+            " leave out matching=, or join static DataFrames"
+        )
     stream, static = ("left", "right") if streams == ["left"] else ("right", "left")
     _check_final(stream, spec)
     lacking = _lacking(static, sides, options)

@@ -7,7 +7,13 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from spark_plugin.dataframes.output_columns import ResultColumns
-from spark_plugin.ways.adding_up import added_up, kinds_of_order
+from spark_plugin.ways.adding_up import (
+    RANK,
+    added_up,
+    exploded,
+    kinds_of_order,
+    length_of_order,
+)
 from spark_plugin.ways.exchange.worker.dealt_slices import dealt_spec
 from spark_plugin.worker.emission.spec import AnySpec
 from spark_plugin.worker.wire.columns import HASHES
@@ -29,6 +35,8 @@ class DealtResult:
     def __init__(self, spec: AnySpec, result: ResultColumns) -> None:
         own = len(result.layout.keys) + len(result.layout.left)
         self._spec, self._own, self._others = spec, result.columns[:own], result.columns[own:]
+        # Which of the best a partner is, the parts do not know.
+        self._told = self._others[:-1] if spec.k > 1 else self._others
         self.partial = dealt_spec(spec)
 
     @property
@@ -46,7 +54,9 @@ class DealtResult:
         own = [_own(i) for i in range(len(self._own))]
         firsts = [F.first(name, ignorenulls=True).alias(name) for name in own]
         events = found.groupBy(*_EVENT).agg(*firsts, *self._added_up())
-        if self.partial.emit == "best":
+        if self._spec.k > 1:
+            events = exploded(events, own, keep_empty=True)
+        elif self.partial.emit == "best":
             events = events.selectExpr(*own, "best.*")
         kept = self._kept()
         if kept is not None:
@@ -57,7 +67,10 @@ class DealtResult:
         """The columns of the result; those of partners are the found ones from `first` on."""
         others = [] if self._spec.one_row_per_event else self._others
         own = [F.col(_own(i)).alias(column.name) for i, column in enumerate(self._own)]
-        found = [F.col(_other(i)).alias(column.name) for i, column in enumerate(others, first)]
+        names = [_other(i) for i in range(first, first + len(others))]
+        if self._spec.k > 1:
+            names[-1] = RANK
+        found = [F.col(n).alias(column.name) for n, column in zip(names, others, strict=True)]
         return events.select(*own, *found)
 
     @property
@@ -65,13 +78,13 @@ class DealtResult:
         if self.partial.emit == "counts":
             return [T.LongType()]
         if self.partial.emit == "best":
-            return [*(c.wire_kind for c in self._others), *kinds_of_order(self._spec)]
+            return [*(c.wire_kind for c in self._told), *kinds_of_order(self._spec)]
         kinds = [c.wire_kind for c in self._others]
         return [T.LongType(), *kinds] if self.partial.emit == "pairs" else kinds
 
     def _added_up(self) -> list[Column]:
         names = [_other(i) for i in range(len(self._found_kinds))]
-        return added_up(self.partial, names, list(zip(names, self._others, strict=False)))
+        return added_up(self.partial, names, list(zip(names, self._told, strict=False)))
 
     def _kept(self) -> str | None:
         """SQL of which events are in the result; None: all."""
@@ -84,7 +97,8 @@ class DealtResult:
             return f"{first} > 0"
         if self.partial.emit == "lists":
             return f"size({first}) > 0"
-        return f"{_other(len(self._found_kinds) - 4)} IS NOT NULL"
+        probability = len(self._found_kinds) - 1 - length_of_order(self._spec)
+        return f"{_other(probability)} IS NOT NULL"
 
 
 def _pairs(found: DataFrame) -> DataFrame:

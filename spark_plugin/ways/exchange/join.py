@@ -78,9 +78,14 @@ def _exchanged(
     # What sets events apart is asked of left ones alone.
     columns = [f"CAST(NULL AS BIGINT) AS {c}" if c in HASHES else c for c in layout.columns]
     rows = left.unionAll(label_right(right, plan, salts[1], columns))
+    return in_partitions(rows, plan.count, layout, code)
+
+
+def in_partitions(rows: DataFrame, count: int, layout: WireLayout, code: LabelCode) -> DataFrame:
+    """Rows with labels of slices on the wire, each slice in a partition of its own."""
     others = [name for name in layout.columns if name not in (TIME, CODED)]
     label = [] if code.bits else [LABEL]
-    return rows.repartition(plan.count, LABEL).selectExpr(
+    return rows.repartition(count, LABEL).selectExpr(
         TIME, f"{_with_label(code)} AS {CODED}", *others, *label
     )
 

@@ -35,6 +35,8 @@ from spark_plugin.ways.files.second_look import called, direct_summary
 from spark_plugin.ways.files.tasks import BatchTask, FileTask, SliceReport, StepSeconds
 from spark_plugin.ways.files.wire import spark_type
 from spark_plugin.ways.files.worker.slice_join import DirectJoin
+from spark_plugin.ways.matching import check_told_apart
+from spark_plugin.ways.mutual import Counts, chosen_pairs, handed_out
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.schemas import type_of
 from spark_plugin.worker.files.credentials import NOT_FOR_SPARK, holds_settings, shown
@@ -64,7 +66,7 @@ class FilesJoin:
         SchemaError, ConditionError, DataError, BackendError
             As `coincide.correlate_files`.
         """
-        join, _ = self._direct()
+        join, _ = self._direct(compares_slices=True)
         if join is not None:
             return direct_frame(self.spark, join, report)
         planned = self._by_dataframes(observe=report is not None)
@@ -94,13 +96,15 @@ class FilesJoin:
         tell(done, report)
         return done
 
-    def _direct(self) -> tuple[DirectJoin | None, str]:
+    def _direct(self, compares_slices: bool = False) -> tuple[DirectJoin | None, str]:
         """The join by the direct way, or None; and why."""
         way = self.arguments.options.way
         if way not in ("auto", "direct"):
             return None, "as asked"
         try:
-            join = plan_direct(self.spark, self.left, self.right, self.arguments)
+            join = plan_direct(
+                self.spark, self.left, self.right, self.arguments, compares_slices=compares_slices
+            )
         except NotDirect as closed:
             if way == "direct":
                 raise
@@ -135,7 +139,12 @@ class FilesJoin:
 
 
 def plan_direct(
-    spark: SparkSession, left: Given, right: Given | None, arguments: JoinArguments
+    spark: SparkSession,
+    left: Given,
+    right: Given | None,
+    arguments: JoinArguments,
+    *,
+    compares_slices: bool = False,
 ) -> DirectJoin:
     """Plan a direct join for Spark's workers.
 
@@ -144,7 +153,10 @@ def plan_direct(
     NotDirect
         If the direct way is closed.
     """
-    join = plan_files(left, right, arguments, parallelism=parallelism(spark))
+    tasks = parallelism(spark)
+    join = plan_files(left, right, arguments, parallelism=tasks, compares_slices=compares_slices)
+    if join.tables.spec.matching == "mutual":
+        check_told_apart(join.tables.spec, join.tables.payload)
     check_workers(spark)
     options = arguments.options
     spec = join.tables.spec.but(
@@ -166,7 +178,11 @@ def direct_frame(spark: SparkSession, join: DirectJoin, report: JoinReport | Non
             (join.files[1].files.side, join.schemas[1], tables.payload[1]),
         )
     )
-    columns = output_columns(tables.spec, by, left, right)
+    spec = tables.spec
+    is_mutual = spec.matching == "mutual"
+    if is_mutual:
+        join = replace(join, tables=replace(tables, spec=spec.with_merits()))
+    columns = output_columns(join.tables.spec, by, left, right)
     names = tuple(column.name for column in columns)
     schema, metrics = wire_schema(columns), None
     if observed_by is not None:
@@ -177,6 +193,11 @@ def direct_frame(spark: SparkSession, join: DirectJoin, report: JoinReport | Non
     found = _numbers(spark, join).mapInArrow(task, schema, profile=profile)
     if metrics is not None and observed_by is not None:
         found = observed(found, metrics, observed_by, task.counted)
+    if is_mutual:
+        counts = Counts(len(by), len(left), len(right))
+        found = chosen_pairs(found, columns, counts, spec)
+        columns = output_columns(spec, by, left, right)
+        found = found.selectExpr(*handed_out(columns))
     return decoded(found, columns)
 
 

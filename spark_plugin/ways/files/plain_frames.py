@@ -65,7 +65,8 @@ def _planned(
     arguments = settled(arguments, frames[0], frames[-1])
     given = list(zip(arguments.sides, frames, arguments.columns, strict=False))
     paths = [_read_by(*each) for each in given]
-    join = plan_direct(spark, paths[0], None if right is None else paths[1], arguments)
+    second = None if right is None else paths[1]
+    join = plan_direct(spark, paths[0], second, arguments, compares_slices=True)
     for (_, frame, needed), schema in zip(given, join.schemas, strict=False):
         _check_types(frame, schema, needed)
     return join

@@ -46,7 +46,12 @@ class NotDirect(CoincideError, ValueError):
 
 
 def plan_files(
-    left: Given, right: Given | None, arguments: JoinArguments, *, parallelism: int
+    left: Given,
+    right: Given | None,
+    arguments: JoinArguments,
+    *,
+    parallelism: int,
+    compares_slices: bool = False,
 ) -> DirectJoin:
     """Plan a join from the footers of its files.
 
@@ -57,12 +62,14 @@ def plan_files(
     arguments : JoinArguments
     parallelism : int
         Tasks that run at once.
+    compares_slices : bool
+        Whether what slices find is compared, as mutual pairs need.
 
     Raises
     ------
     NotDirect
-        If there are shifts, a needed column is INT96, row groups have no statistics of their times, or so
-        little order that rows would be read more than ``options.max_replication`` times.
+        If there are shifts or a matching, a needed column is INT96, row groups have no statistics of
+        their times, or so little order that rows would be read more than ``options.max_replication`` times.
     DataError
         If a file is missing or cannot be read.
     SchemaError
@@ -71,6 +78,12 @@ def plan_files(
     """
     if arguments.shifts is not None:
         raise NotDirect("shifts are counted by a broadcast or an exchange, or of tables in memory")
+    shape = arguments.matching, arguments.how
+    if arguments.matching is not None and not (compares_slices and shape == ("mutual", "inner")):
+        raise NotDirect(
+            f"slices of files do not know each other's pairs, which matching={arguments.matching!r}"
+            " compares: a broadcast or an exchange does it, or a join of tables in memory"
+        )
     arguments = settled(arguments, left, right)
     needed, times = arguments.columns, arguments.time_columns
     called = arguments.sides

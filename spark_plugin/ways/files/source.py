@@ -17,6 +17,7 @@ from pyspark.sql import types as T
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from coincide.errors import CoincideError, ConditionError, brief
+from coincide.partners import LARGEST_GROUP
 from coincide.sides import SIDES
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.dataframes.arrow_types import arrow_schema
@@ -40,11 +41,13 @@ _TEXTS = (
     "left_template", "right_template", "left_templates",
     "right_templates", "unit", "left_unit", "right_unit", "tick", "invalid",
     "mutual_deadline", "closed", "where", "how", "emit", "backend", "left_longest", "right_longest",
+    "prefer",
 )  # fmt: skip
 _LISTS = ("by", "left_columns", "right_columns")
 _WHOLES = ("slices", "classes", "batch_pairs", "threads")
+_COUNTS = ("k",)
 _OTHERS = ("within", "confidence", "probability", "case_fold")
-OPTIONS = (*_OWN, *_TEXTS, *_LISTS, *_WHOLES, *_OTHERS)
+OPTIONS = (*_OWN, *_TEXTS, *_LISTS, *_WHOLES, *_COUNTS, *_OTHERS)
 """Options of the source, named as those of `coincide join`."""
 
 _DEFAULTS: dict[str, Any] = {
@@ -55,6 +58,7 @@ _DEFAULTS: dict[str, Any] = {
     "emit": "pairs",
     "closed": "both",
     "backend": "auto",
+    "prefer": "probability",
 }
 
 
@@ -194,6 +198,11 @@ def _planned(options: dict[str, str]) -> DirectJoin:
 
 
 def _check_options(given: dict[str, str]) -> None:
+    if "matching" in given:
+        raise ConditionError(
+            "the data source reads slices one by one, and a matching compares pairs of all: join with"
+            " coincide.correlate or coincide join --matching, and read what they write"
+        )
     unknown = sorted(set(given) - set(OPTIONS))
     if unknown:
         raise ConditionError(
@@ -209,6 +218,10 @@ def _words(given: dict[str, str]) -> dict[str, Any]:
         **{name: given.get(name, _DEFAULTS.get(name)) for name in _TEXTS},
         **{name: [given[name]] if name in given else None for name in _LISTS},
         **{name: _number(name, given, int) for name in _WHOLES},
+        "k": _number("k", given, int) if "k" in given else 1,
+        # Pairs are compared beyond slices, which a source reads one by one.
+        "matching": None,
+        "largest_group": LARGEST_GROUP,
         "confidence": _number("confidence", given, float),
         **{name: _truth(name, given.get(name, "false")) for name in ("probability", "case_fold")},
         "within": _two(given.get("within")),

@@ -191,7 +191,7 @@ class _CausalBest(_Causal):
 
     def _measured(self, left_rows: np.ndarray, right_rows: np.ndarray) -> list[np.ndarray]:
         measured, spec = super()._measured(left_rows, right_rows), self._spec
-        if not spec.merits:  # type: ignore[attr-defined]
+        if not spec.merits:
             return measured
         probability, apart = self._merits.of(left_rows, right_rows)
         return [*measured, probability, sortable(apart)]

@@ -9,8 +9,11 @@ from coincide.options import Emit
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.backends.devices import load_task_backend
 from spark_plugin.worker.emission.best import Best
+from spark_plugin.worker.emission.chosen import Chosen
 from spark_plugin.worker.emission.emission import Emission
 from spark_plugin.worker.emission.lists import Lists
+from spark_plugin.worker.emission.matched import LocalBests, Mutual
+from spark_plugin.worker.emission.optimal import Optimal
 from spark_plugin.worker.emission.pairs import Pairs
 from spark_plugin.worker.emission.rows import Counts, LeftRows
 from spark_plugin.worker.emission.spec import AnySpec, JoinSpec
@@ -30,8 +33,19 @@ def emission_of(
     """The output batches of one join of two sides; parameters as of `Emission`."""
     if spec.is_one_stream:
         left, right = in_order_of_stream(left, right, spec.shift)
-    shape = LeftRows if spec.one_row_per_event else _SHAPES[spec.emit]
-    return shape(left, right, spec, schema, backend)
+    return _shape_of(spec)(left, right, spec, schema, backend)
+
+
+def _shape_of(spec: JoinSpec) -> type[Emission]:
+    if spec.one_row_per_event:
+        return LeftRows
+    if spec.partners.matching == "mutual":
+        return LocalBests if spec.merits else Mutual
+    if spec.partners.matching == "optimal":
+        return Optimal
+    if spec.emit == "best" and not spec.partners.is_most_probable:
+        return Chosen
+    return _SHAPES[spec.emit]
 
 
 @singledispatch

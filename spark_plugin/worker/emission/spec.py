@@ -11,6 +11,7 @@ import pyarrow as pa
 from coincide.condition import Window
 from coincide.errors import ConditionError
 from coincide.options import Emit, How
+from coincide.partners import MOST_PROBABLE, Matching, Partners
 from coincide.sides import SIDES
 from spark_plugin.worker.timestamps.models import INTERVALS, Bounds, Pairs, SideModel, pair_model
 from spark_plugin.worker.where.pair_filter import PairFilter
@@ -79,6 +80,16 @@ class AnySpec(ABC):
     def pairs(self) -> Bounds:
         """The condition on the timestamps of both sides."""
 
+    @property
+    def k(self) -> int:
+        """How many of the best partners of an event are handed out."""
+        return 1
+
+    @property
+    def matching(self) -> Matching | None:
+        """How events are matched one to one, if they are."""
+        return None
+
     @abstractmethod
     def with_merits(self) -> Self:
         """The same with columns of a pair that tell by what the best partner was chosen."""
@@ -107,6 +118,12 @@ class AnySpec(ABC):
         return replace(self, **changes)  # type: ignore[type-var]
 
 
+MERITS_OF_BOTH = (
+    "preferred", "from_middle", "max_of_left", "min_of_left", "max_of_right", "min_of_right",
+)  # fmt: skip
+"""By what the best partners of either side are chosen, after the probability: half ticks and ticks."""
+
+
 @dataclass(frozen=True)
 class JoinSpec(AnySpec):
     """What a join by probability computes, resolved to ticks.
@@ -122,6 +139,10 @@ class JoinSpec(AnySpec):
         Whether keys that are texts are equal if they are so in lower case.
     where : PairFilter or None
         What pairs must meet besides the window.
+    partners : Partners
+        Which partners of an event are handed out.
+    merits : bool
+        Whether a best pair tells by what it was chosen.
     """
 
     window: Window
@@ -137,10 +158,28 @@ class JoinSpec(AnySpec):
     shift: int = 0
     case_fold: bool = False
     where: PairFilter | None = None
+    partners: Partners = MOST_PROBABLE
+    merits: bool = False
 
     @property
-    def measures(self) -> dict[str, pa.DataType]:  # noqa: D102
-        return {"probability": pa.float64()} if self.probability else {}
+    def measures(self) -> dict[str, pa.DataType]:
+        """The probability, if asked for; of the best how-many-best it is, or by what it was chosen."""
+        measures = {"probability": pa.float64()} if self.probability else {}
+        if self.merits and self.partners.matching:
+            return {**measures, **dict.fromkeys(MERITS_OF_BOTH, pa.int64())}
+        if self.merits and self.partners.prefer != "probability":
+            measures["preferred"] = pa.int64()
+        if not self.merits and self.partners.k > 1:
+            measures["rank"] = pa.int64()
+        return measures
+
+    @property
+    def k(self) -> int:  # noqa: D102
+        return self.partners.k
+
+    @property
+    def matching(self) -> Matching | None:  # noqa: D102
+        return self.partners.matching
 
     @property
     def widest(self) -> Window:  # noqa: D102
@@ -152,12 +191,15 @@ class JoinSpec(AnySpec):
         return pair_model(self.window, *self.models)
 
     def with_merits(self) -> JoinSpec:  # noqa: D102
-        return self.but(probability=True)
+        return self.but(probability=True, merits=True)
 
     def moved(self, ticks: int) -> JoinSpec:
         """As of `AnySpec`: the window moves instead, the other way."""
         window = Window(self.window.lo - ticks, self.window.hi - ticks, self.window.confidence)
-        return self.but(window=window, how="inner", emit="counts", probability=False, shift=ticks)
+        return self.but(
+            window=window, how="inner", emit="counts", probability=False, shift=ticks,
+            partners=MOST_PROBABLE,
+        )  # fmt: skip
 
 
 def hands_out_partners(how: str, emit: str) -> bool:

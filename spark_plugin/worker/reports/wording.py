@@ -9,6 +9,7 @@ _NAMES = (
     "backend", "batch_events", "batch_pairs", "classes", "confidence", "emit", "first", "how",
     "invalid", "left_longest", "overwrite", "right_longest", "left_unit", "right_unit", "pass_through",
     "probability", "processing", "repeated", "slices", "threads", "tick", "unit",
+    "k", "largest_group", "matching", "prefer",
 )  # fmt: skip
 _ARGUMENT = re.compile(
     rf"(?:options=(?:Border|Correlate)Options\()?\b({'|'.join(_NAMES)})=(?:'(\w+)'|(\d+(?:\.\d+)?|True)\b)(\))?"

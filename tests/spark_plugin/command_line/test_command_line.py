@@ -59,6 +59,31 @@ def test_how_and_emit(work, how, emit):
     assert rows(work.result()) == rows(work.expected(how=how, emit=emit))
 
 
+@pytest.mark.parametrize(
+    ("options", "asked"),
+    [
+        ("--emit best --prefer last --k 2", {"emit": "best", "prefer": "last", "k": 2}),
+        ("--matching mutual --prefer first", {"matching": "mutual", "prefer": "first"}),
+        ("--matching optimal --largest-group 9", {"matching": "optimal", "largest_group": 9}),
+    ],
+)
+def test_which_partner(work, options, asked):
+    assert work.join(*WINDOW, *options.split())[0] == 0
+    assert rows(work.result()) == rows(work.expected(**asked))
+
+
+@pytest.mark.parametrize(
+    ("options", "cure"),
+    [
+        ("--prefer first", "add --emit best"),
+        ("--matching optimal --prefer first", "use --matching mutual"),
+        ("--matching mutual --k 3", "leave out --k 3"),
+    ],
+)
+def test_partners_that_mean_nothing(work, options, cure):
+    assert cure in work.refused(*WINDOW, *options.split())
+
+
 def test_columns_to_hand_out_and_exact_times(work):
     options = ("--left-time", "min_time", "--left-columns", "key,min_time", "--right-columns", "id")
     assert work.join(*WINDOW, *options, "--right-columns", "max_time")[0] == 0

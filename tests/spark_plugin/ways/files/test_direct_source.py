@@ -10,6 +10,7 @@ import re
 import sys
 import venv
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -49,17 +50,26 @@ def sides(tmp_path: Path, spark: SparkSession) -> tuple[Path, Path]:
     return paths
 
 
-@pytest.mark.parametrize("emit", ["pairs", "lists", "counts", "best"])
-def test_as_correlate_files(spark: SparkSession, sides: tuple[Path, Path], emit: str) -> None:
+@pytest.mark.parametrize(
+    "shape",
+    [
+        *({"emit": emit} for emit in ("pairs", "lists", "counts", "best")),
+        {"emit": "best", "prefer": "first", "k": 2},
+    ],
+    ids=lambda shape: " ".join(map(str, shape.values())),
+)
+def test_as_correlate_files(
+    spark: SparkSession, sides: tuple[Path, Path], shape: dict[str, Any]
+) -> None:
     columns = ["id", "at"]
     options = {
         "left": sides[0], "right": sides[1], "within": "-300,100", "confidence": "0.7", "by": "door",
-        "left_columns": "id,at", "right_columns": "id,at", "emit": emit, "slices": "3",
+        "left_columns": "id,at", "right_columns": "id,at", "slices": "3", **shape,
     }  # fmt: skip
     found = spark.read.format("coincide").options(**options).load()
     want = correlate_files(
         spark, *sides, TimingCondition(within(-300, 100), 0.7), by="door", left_columns=columns,
-        right_columns=columns, emit=emit,
+        right_columns=columns, **shape,
     )  # fmt: skip
     assert found.rdd.getNumPartitions() == 3
     assert found.dtypes == want.dtypes
@@ -72,6 +82,15 @@ def test_as_correlate_files(spark: SparkSession, sides: tuple[Path, Path], emit:
 def _flat(frame):  # type: ignore[no-untyped-def]
     for row in frame.collect():
         yield [sorted(v, key=str) if isinstance(v, list) else v for v in row]
+
+
+def test_a_matching_is_refused_with_what_does_it(
+    spark: SparkSession, sides: tuple[Path, Path]
+) -> None:
+    options = {"left": sides[0], "right": sides[1], "within": "-300,100", "confidence": "0.7"}
+    frame = spark.read.format("coincide").options(**options, matching="mutual")
+    with pytest.raises((AnalysisException, PySparkException), match="coincide join --matching"):
+        frame.load()
 
 
 def test_from_sql(spark: SparkSession, sides: tuple[Path, Path]) -> None:

@@ -1,0 +1,102 @@
+"""Which partners of an event are handed out, where it has several."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from coincide.errors import ConditionError
+from coincide.options import check_choice, check_count
+
+Prefer = Literal["probability", "nearest", "first", "last"]
+"""What makes a partner the best one."""
+Matching = Literal["mutual", "optimal"]
+"""How events are matched one to one."""
+
+MOST_PARTNERS = 10_000
+"""Of `k`: that many are kept at hand for each event."""
+LARGEST_GROUP = 2_000
+"""Events of a connected group, unless said otherwise: assigned in a second or two."""
+MOST_IN_GROUP = 20_000
+"""Its table of pairs takes up to 0.8 GB."""
+
+
+@dataclass(frozen=True)
+class Partners:
+    """Which partners of an event are handed out.
+
+    Parameters
+    ----------
+    prefer : {"probability", "nearest", "first", "last"}
+        The best partner is the most probable one, the one whose midpoint is nearest, the earliest, or the
+        latest by its midpoint.
+    k : int
+        How many partners of each left event, the best first.
+    matching : {"mutual", "optimal"} or None
+        One to one: pairs in which each event is the other's best partner, or the best assignment as a
+        whole. None: a right event may be the partner of many.
+    largest_group : int
+        Most events of both sides that an optimal assignment may have to look at together.
+
+    Raises
+    ------
+    ConditionError
+        If one is none of these, or they do not go together.
+    """
+
+    prefer: Prefer = "probability"
+    k: int = 1
+    matching: Matching | None = None
+    largest_group: int = LARGEST_GROUP
+
+    def __post_init__(self) -> None:
+        check_choice("prefer", self.prefer, get_args(Prefer))
+        if self.k is None:
+            raise ConditionError("k must be an int of at least 1; found None")
+        check_count("k", self.k, most=MOST_PARTNERS)
+        if self.largest_group is None:
+            raise ConditionError("largest_group must be an int of at least 2; found None")
+        check_count("largest_group", self.largest_group, 2, MOST_IN_GROUP)
+        if self.matching is None:
+            return
+        check_choice("matching", self.matching, get_args(Matching))
+        if self.k != 1:
+            raise ConditionError(f"matching={self.matching!r} is one to one; leave out k={self.k}")
+        if self.matching == "optimal" and self.prefer in ("first", "last"):
+            raise ConditionError(
+                f"matching='optimal' takes prefer='probability' or 'nearest', whose sums it optimises; for"
+                f" prefer={self.prefer!r} use matching='mutual'"
+            )
+
+    @property
+    def is_most_probable(self) -> bool:
+        """Whether the best partner is asked for, and it is the most probable one."""
+        return self.prefer == "probability" and self.k == 1
+
+    def check_emission(self, how: str, emit: str) -> None:
+        """Refuse what has no meaning for an answer of such a shape.
+
+        Raises
+        ------
+        ConditionError
+        """
+        if self.matching is not None:
+            is_one_sided = how not in ("inner", "left")
+            if is_one_sided or emit not in ("pairs", "best"):
+                shape = f"how={how!r}" if is_one_sided else f"emit={emit!r}"
+                raise ConditionError(
+                    f"matching={self.matching!r} gives pairs, one a row, with how='left' beside left events"
+                    f" that are in none; leave out {shape}"
+                )
+            return
+        if emit == "best" or (self.prefer == "probability" and self.k == 1):
+            return
+        said = f"k={self.k}" if self.prefer == "probability" else f"prefer={self.prefer!r}"
+        raise ConditionError(
+            f"{said} says which partners are handed out, and emit={emit!r} hands out all or none; add"
+            " emit='best', or leave it out"
+        )
+
+
+MOST_PROBABLE = Partners()
+"""What is handed out where nothing else is asked for."""

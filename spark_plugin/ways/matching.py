@@ -1,0 +1,103 @@
+"""The ways of joins whose pairs are one to one; every other join goes its way as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+
+from coincide.errors import ConditionError
+from coincide.options import CorrelateOptions
+from coincide.sides import SIDES
+from spark_plugin.dataframes.events import EventFrame
+from spark_plugin.dataframes.output_columns import ResultColumns
+from spark_plugin.dataframes.stage import Stage
+from spark_plugin.dataframes.statistics import SideStatistics
+from spark_plugin.dataframes.wire_rows import wire_rows
+from spark_plugin.ways.broadcast.plan import BroadcastPlan
+from spark_plugin.ways.choice import JOINS, plan_ways
+from spark_plugin.ways.exchange.gap_slices import GapPlan, gap_join
+from spark_plugin.ways.exchange.plan import SlicePlan
+from spark_plugin.ways.mutual import Counts, chosen_pairs, handed_out, with_unmatched
+from spark_plugin.worker.emission.spec import AnySpec, JoinSpec
+from spark_plugin.worker.wire.shipment import Shipment
+
+AnyPlan = SlicePlan | GapPlan | BroadcastPlan
+Sides = tuple[EventFrame, EventFrame]
+
+
+def plan_way(
+    sides: Sides, spec: AnySpec, options: CorrelateOptions
+) -> tuple[tuple[SideStatistics, SideStatistics] | None, AnyPlan]:
+    """As `plan_ways`; events that are assigned as a whole meet by an exchange cut at gaps.
+
+    Raises
+    ------
+    ConditionError, DataError
+    """
+    if spec.matching == "mutual":
+        check_told_apart(spec, [side.payload for side in sides])
+    if spec.matching != "optimal":
+        return plan_ways(sides, spec, options)
+    if options.way not in ("auto", "exchange"):
+        raise ConditionError(
+            "matching='optimal' looks at all events together that hang together by their pairs, and these"
+            f" meet by an exchange; leave out way={options.way!r}"
+        )
+    statistics, plan = plan_ways(sides, spec, replace(options, way="exchange"))
+    assert isinstance(plan, SlicePlan)
+    return statistics, GapPlan(plan.count, plan.reach)
+
+
+def check_told_apart(spec: AnySpec, payload: Sequence[Sequence[str]]) -> None:
+    """Refuse mutual choice among events that their times, keys and columns cannot tell apart.
+
+    Raises
+    ------
+    ConditionError
+    """
+    if not isinstance(spec, JoinSpec):
+        return
+    if spec.case_fold:
+        raise ConditionError(
+            "matching='mutual' on Spark knows events again by their keys as they are written, and case_fold"
+            " makes several one: make a column of the keys in lower case, and join by it"
+        )
+    if spec.where is None:
+        return
+    tested = spec.where.where.left, spec.where.where.right
+    for side, needed, handed_out in zip(SIDES, tested, payload, strict=True):
+        lacking = [name for name in needed if name not in handed_out]
+        if lacking:
+            raise ConditionError(
+                f"matching='mutual' on Spark knows events again by what is handed out, and where looks at"
+                f" {lacking[0]!r} besides: add it to {side}_columns"
+            )
+
+
+def found_by(
+    sides: Sides,
+    spec: AnySpec,
+    result: ResultColumns,
+    plan: AnyPlan,
+    options: CorrelateOptions,
+    stage: Stage,
+) -> tuple[DataFrame, Shipment | None]:
+    """The result in wire types, and what it needs."""
+    if isinstance(plan, GapPlan):
+        return gap_join(sides, spec, result, plan, stage), None
+    join = JOINS[plan.way]
+    if spec.matching is None:
+        return join(sides, spec, result, plan, options, stage)
+    local = spec.with_merits().but(how="inner")
+    partial = ResultColumns(sides, local)
+    found, shipment = join(sides, local, partial, plan, options, stage)
+    layout = result.layout
+    counts = Counts(len(layout.keys), len(layout.left), len(layout.right))
+    pairs = chosen_pairs(found, partial.columns, counts, spec)
+    if spec.how == "inner":
+        return pairs.selectExpr(*handed_out(result.columns)), shipment
+    events = replace(sides[0], observation=None)  # whose rows the join has counted
+    rows = wire_rows(events, layout, True, stage.raise_invalid, place=("low", "high"))
+    return with_unmatched(rows, layout, pairs, result.columns, counts), shipment

@@ -1,0 +1,143 @@
+"""Pairs one to one: of which each is the other's best, or of the best assignment as a whole."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from coincide.sides import LEFT, RIGHT
+from cpu_fallback.join.choosing import least_of_each, least_of_targets
+from spark_plugin.worker.emission.emission import Emission, MakeBatch
+from spark_plugin.worker.emission.order import PairOrder, Rows
+from spark_plugin.worker.in_order import in_order
+from spark_plugin.worker.partial_results import sortable
+
+_FEW = 1 << 20
+"""Pairs to gather before those are thinned out again that cannot be anybody's best."""
+
+
+class Matched(Emission):
+    """Rows of pairs that are known only when all pairs were looked at."""
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        self._order.prepared(LEFT, RIGHT)  # before threads share it
+        matched = np.zeros(len(self._left), bool)
+        matched[self._found[LEFT]] = True
+        yield from super().__iter__()
+        if self._spec.how != "left":
+            return
+        alone = np.flatnonzero(~matched[self.join.left_order])
+        for start in range(0, alone.size, self._spec.batch_pairs):
+            run = alone[start : start + self._spec.batch_pairs]
+            yield from (make() for make in self._without_partner(run))
+
+    @property
+    @abstractmethod
+    def _found(self) -> Rows:
+        """Left and right rows of the pairs."""
+
+    def _runs(self) -> Iterable[tuple[int, int]]:
+        """Runs of pairs."""
+        n, step = self._found[LEFT].size, self._spec.batch_pairs
+        return ((start, min(start + step, n)) for start in range(0, n, step))
+
+    def _parts(self, start: int, stop: int) -> Iterator[MakeBatch]:
+        left_rows, right_rows = (rows[start:stop] for rows in self._found)
+        yield from self._matched(left_rows, right_rows, self._measured(left_rows, right_rows))
+
+    def _pairs_of(self, start: int, stop: int) -> Rows:
+        """All pairs of a run of base positions."""
+        join = self.join
+        left_rows, right_rows = join.pairs(start, stop, join.left_order, join.right_order)
+        return left_rows, right_rows
+
+    @cached_property
+    def _order(self) -> PairOrder:
+        return PairOrder(self._left, self._right, self._spec, self._probabilities)
+
+
+class Mutual(Matched):
+    """Pairs in which each event is the other's best partner."""
+
+    @cached_property
+    def _found(self) -> Rows:
+        of_left, of_right = self._bests()
+        best = np.full(len(self._right), -1)
+        best[of_right[RIGHT]] = of_right[LEFT]
+        return taken(of_left, best[of_left[RIGHT]] == of_left[LEFT])
+
+    def _bests(self) -> tuple[Rows, Rows]:
+        """The pair of each left event with its best partner, and of each right event with its own."""
+        runs = in_order(
+            lambda run: [self._bests_of(*run)],
+            self.join.chunks(self._batch_pairs),
+            self._spec.threads,
+        )
+        of_left: list[Rows] = []
+        of_right: list[Rows] = []
+        held, most = 0, 2 * len(self._right) + _FEW
+        for left_best, right_best in runs:
+            of_left.append(left_best)
+            of_right.append(right_best)
+            held += right_best[LEFT].size
+            if held > most:
+                of_right = [self._best(joined(of_right), LEFT)]
+                held = of_right[0][LEFT].size
+        return joined(of_left), self._best(joined(of_right), LEFT)
+
+    def _bests_of(self, start: int, stop: int) -> tuple[Rows, Rows]:
+        """Of a run of base positions: the same, of right events with the left ones of the run."""
+        rows, order = self._pairs_of(start, stop), self._order
+        offsets = self.join.offsets[start : stop + 1] - self.join.offsets[start]
+        keys = order.leading(rows)
+        for_left = least_of_each(offsets, keys, 1)
+        for_right = least_of_targets(rows[RIGHT], keys, len(self._right))
+        return self._best(taken(rows, for_left), RIGHT), self._best(taken(rows, for_right), LEFT)
+
+    def _best(self, rows: Rows, of: int) -> Rows:
+        return taken(rows, self._order.best(rows, of)[0])
+
+
+class LocalBests(Mutual):
+    """What a task knows of mutual pairs: the best partners that it has seen, and by what they are.
+
+    Whoever is an event's best partner of all is so in the task that finds the pair.
+    """
+
+    @cached_property
+    def _found(self) -> Rows:
+        of_left, of_right = self._bests()
+        best = np.full(len(self._left), -1)
+        best[of_left[LEFT]] = of_left[RIGHT]
+        others = taken(of_right, best[of_right[LEFT]] != of_right[RIGHT])
+        return joined([of_left, others])
+
+    def _measured(self, left_rows: np.ndarray, right_rows: np.ndarray) -> list[np.ndarray]:
+        """As `JoinSpec.measures` has them."""
+        rows, order = (left_rows, right_rows), self._order
+        measured = [
+            self._probabilities(*rows),
+            order.preferred(rows),
+            sortable(order.from_middle(rows)),
+        ]
+        for side, each in zip((self._left, self._right), rows, strict=True):
+            measured += [side.max_time[each], side.min_time[each]]
+        return measured
+
+
+def taken(rows: Rows, chosen: np.ndarray) -> Rows:
+    """Some of the pairs."""
+    return rows[LEFT][chosen], rows[RIGHT][chosen]
+
+
+def joined(parts: list[Rows]) -> Rows:
+    """All pairs of several parts."""
+    nothing = np.empty(0, np.int64)
+    left, right = (
+        np.concatenate([nothing, *(part[side] for part in parts)]) for side in (LEFT, RIGHT)
+    )
+    return left, right

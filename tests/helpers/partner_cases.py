@@ -1,0 +1,95 @@
+"""Cases with many ties of partners; lengths are powers of two, so probabilities are exact."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from coincide import CorrelateOptions, TimingCondition, correlate_tables, within
+from cpu_fallback.reference.partners import (
+    Asked,
+    best_partners,
+    mutual_pairs,
+    optimum,
+    pairs,
+    value,
+)
+
+LENGTHS = (0, 2, 4, 8)
+
+
+@st.composite
+def partner_cases(draw: Any, most: int = 8) -> Asked:
+    """Few different times, lengths, ids and keys: all kinds of ties, and events alike in all."""
+
+    def side() -> list[dict[str, Any]]:
+        times = st.none() | st.integers(-12, 12) | st.integers(-12, 12) | st.integers(-3, 3)
+        ends = st.tuples(times, st.sampled_from(LENGTHS), st.integers(0, 3), keys)
+        drawn = draw(st.lists(ends, max_size=most))
+        return [
+            {"min_time": None if t is None else t - n, "max_time": t, "id": i, "key": key}
+            for t, n, i, key in drawn
+        ]
+
+    by = draw(st.sampled_from([(), ("key",)]))
+    keys = st.sampled_from([1, 1, 2, None]) if by else st.just(1)
+    lo = draw(st.integers(-12, 8))
+    hi = draw(st.integers(lo, lo + 16))
+    confidence = draw(st.sampled_from([1.0, 0.5, 0.125, 0.03125]))
+    return Asked(side(), side(), lo, hi, confidence, by)
+
+
+def condition_of(asked: Asked) -> TimingCondition:
+    return TimingCondition(within(asked.lo, asked.hi), asked.confidence)
+
+
+def tables_of(asked: Asked) -> tuple[pa.Table, pa.Table]:
+    names = ("min_time", "max_time", "id", "key")
+    left, right = (
+        pa.table({
+            **{name: pa.array([row[name] for row in rows], pa.int64()) for name in names},
+            "row": pa.array(range(len(rows)), pa.int64()),
+        })
+        for rows in asked[:2]
+    )  # fmt: skip
+    return left, right
+
+
+def answer(asked: Asked, batch: int | None = None, **arguments: Any) -> pa.Table:
+    """Of `correlate_tables`, in batches of so many pairs."""
+    options = CorrelateOptions(batch_pairs=batch, threads=1)
+    given = {"by": asked.by, "options": options, **arguments}
+    return correlate_tables(*tables_of(asked), condition_of(asked), **given)
+
+
+def check_best(found: pa.Table, asked: Asked, prefer: str, k: int, how: str) -> None:
+    """Against the reference, rows of nulls included."""
+    chosen = best_partners(asked, prefer, k)
+    expected = Counter((asked.left[i]["id"], asked.right[j]["id"], rank) for i, j, rank in chosen)
+    if how == "left":
+        alone = set(range(len(asked.left))) - {i for i, _, _ in chosen}
+        expected += Counter((asked.left[i]["id"], None, None) for i in alone)
+    rows = found.to_pylist()
+    if k == 1:
+        rows = [{**row, "rank": None if row["right_id"] is None else 1} for row in rows]
+    assert Counter((row["left_id"], row["right_id"], row["rank"]) for row in rows) == expected
+
+
+def check_mutual(found: pa.Table, asked: Asked, prefer: str) -> None:
+    expected = [(asked.left[i]["id"], asked.right[j]["id"]) for i, j in mutual_pairs(asked, prefer)]
+    assert Counter(_ids(found)) == Counter(expected)
+
+
+def check_optimal(found: pa.Table, asked: Asked, prefer: str) -> None:
+    """As good as the best of all assignments; each row at most once, of pairs that qualify."""
+    by_rows = {(pair.left, pair.right): pair for pair in pairs(asked)}
+    rows = list(zip(found["left_row"].to_pylist(), found["right_row"].to_pylist(), strict=True))
+    assert all(len(set(side)) == len(rows) for side in zip(*rows, strict=True))
+    assert value(asked, prefer, [by_rows[row] for row in rows]) == optimum(asked, prefer)
+
+
+def _ids(found: pa.Table) -> list[tuple[int, int]]:
+    return list(zip(found["left_id"].to_pylist(), found["right_id"].to_pylist(), strict=True))

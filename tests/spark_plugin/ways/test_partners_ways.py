@@ -1,0 +1,174 @@
+"""Which partners are handed out: every way chooses those of one process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from coincide import (
+    ConditionError,
+    CorrelateOptions,
+    TimingCondition,
+    correlate,
+    correlate_files,
+    correlate_tables,
+    within,
+)
+from spark_plugin.ways.files.planning import NotDirect
+from tests.helpers.joins import plan_correlation
+from tests.helpers.spark_cases import SPREAD, frame, settings
+
+if TYPE_CHECKING:
+    from spark_plugin.ways.correlation import Correlation
+
+pytestmark = pytest.mark.spark
+CONDITION = TimingCondition(within(-15, 25), 0.05)
+COLUMNS = {
+    "by": "key", "left_columns": ["name", "id"], "right_columns": ["weight", "name", "id"],
+}  # fmt: skip
+BEST = [
+    ("exchange", "first", 1, "inner", False),
+    ("dealt", "nearest", 3, "left", True),
+    ("dealt", "last", 1, "inner", False),
+    ("broadcast-left", "nearest", 3, "left", False),
+    ("broadcast-left", "first", 1, "inner", True),
+    ("broadcast-right", "probability", 2, "inner", True),
+    ("direct", "last", 2, "left", False),
+]
+MUTUAL = [
+    ("exchange", "probability", "inner"), ("dealt", "first", "left"), ("dealt", "probability", "inner"),
+    ("broadcast-left", "nearest", "left"), ("broadcast-right", "last", "left"),
+    ("direct", "nearest", "inner"),
+]  # fmt: skip
+
+
+def events(n: int, seed: int) -> pa.Table:
+    """Equal times, midpoints, names and weights, nulls and NaN among them; long pauses between bursts."""
+    rng = np.random.default_rng(seed)
+    low = np.sort(rng.integers(0, 5, n) * 1000 + rng.integers(0, 9, n) * 10)
+    table = pa.table({
+        "min_time": low, "max_time": low + rng.choice([0, 10, 20], n),
+        "name": pa.array(rng.choice(["b", "ab", "", "é", None], n)),
+        "weight": pa.array(rng.choice([np.nan, -1.0, 0.5, None], n).tolist(), pa.float64()),
+        "key": pa.array(rng.choice([1, 2, None], n, p=[0.5, 0.4, 0.1]).tolist(), pa.int64()),
+        "id": np.arange(n) // 2,
+    })  # fmt: skip
+    # Some events are alike in all.
+    return pa.concat_tables([table, table.slice(3, 12)])
+
+
+SIDES = events(90, 1), events(120, 2)
+OPTIONS = {
+    "dealt": CorrelateOptions(way="exchange", slice_rows=24, max_replication=1.0),
+    "direct": CorrelateOptions(way="direct", slices=4, max_replication=1e9),
+}
+
+
+def joined(spark: SparkSession, way: str, **arguments: Any) -> Correlation:
+    options = OPTIONS.get(way) or CorrelateOptions(way=way)
+    frames = (frame(spark, table).repartition(3) for table in SIDES)
+    return plan_correlation(
+        *frames, CONDITION, options=options, observe=True, **COLUMNS | arguments
+    )
+
+
+def joined_directly(spark: SparkSession, folder: Path, **arguments: Any) -> DataFrame:
+    paths = folder / "left.parquet", folder / "right.parquet"
+    for path, table in zip(paths, SIDES, strict=True):
+        pq.write_table(table, path, row_group_size=16)
+    given = COLUMNS | arguments
+    return correlate_files(spark, *paths, CONDITION, options=OPTIONS["direct"], **given)
+
+
+def rows_of(table: pa.Table) -> list[str]:
+    """In one order; nulls and NaN are told apart."""
+    return sorted(map(str, table.to_pylist()))
+
+
+@pytest.fixture
+def few_partitions(spark: SparkSession) -> Iterator[None]:
+    with settings(spark, SPREAD):
+        yield
+
+
+@pytest.mark.parametrize(("way", "prefer", "k", "how", "probability"), BEST)
+def test_the_best_partners_by_every_way(
+    spark: SparkSession, small_slices: None, few_partitions: None, tmp_path: Path, way: str,
+    prefer: str, k: int, how: str, probability: bool,
+) -> None:  # fmt: skip
+    given = {"emit": "best", "prefer": prefer, "k": k, "how": how, "probability": probability}
+    if way == "direct":
+        found = joined_directly(spark, tmp_path, **given)
+    else:
+        planned = joined(spark, way, **given)
+        assert getattr(planned.plan, "deals_right", False) == (way == "dealt")
+        found = planned.dataframe
+    expected = correlate_tables(*SIDES, CONDITION, **COLUMNS, **given)
+    assert expected.num_rows > 60
+    assert found.columns == expected.column_names
+    assert rows_of(found.toArrow()) == rows_of(expected)
+
+
+@pytest.mark.parametrize(("way", "prefer", "how"), MUTUAL)
+def test_mutual_pairs_by_every_way(
+    spark: SparkSession, small_slices: None, few_partitions: None, tmp_path: Path, way: str,
+    prefer: str, how: str,
+) -> None:  # fmt: skip
+    given = {"matching": "mutual", "how": how, "prefer": prefer, "probability": prefer == "first"}
+    if way == "direct":
+        found = joined_directly(spark, tmp_path, **given)
+    else:
+        planned = joined(spark, way, **given)
+        assert getattr(planned.plan, "deals_right", False) == (way == "dealt")
+        found = planned.dataframe
+    expected = correlate_tables(*SIDES, CONDITION, **COLUMNS, **given)
+    assert expected.num_rows > 20
+    assert found.columns == expected.column_names
+    assert rows_of(found.toArrow()) == rows_of(expected)
+    if way != "direct":
+        assert planned.summary().counters.pairs > 100
+
+
+def test_the_optimal_assignment_does_not_depend_on_slices(
+    spark: SparkSession, small_slices: None, few_partitions: None
+) -> None:
+    given = {"matching": "optimal", "prefer": "nearest", "probability": True, "how": "left"}
+    planned = joined(spark, "dealt", **given)
+    assert planned.slices > 4
+    expected = correlate_tables(*SIDES, CONDITION, **COLUMNS, **given)
+    assert expected.num_rows > 40
+    assert rows_of(planned.dataframe.toArrow()) == rows_of(expected)
+    spread = planned.dataframe.selectExpr("spark_partition_id() AS p").distinct()
+    assert spread.count() > 1
+
+
+def test_a_matching_of_nothing_says_so(spark: SparkSession, few_partitions: None) -> None:
+    for matching in ("mutual", "optimal"):
+        right = frame(spark, SIDES[1].slice(0, 0))
+        planned = plan_correlation(
+            frame(spark, SIDES[0]), right, CONDITION, matching=matching, observe=True, **COLUMNS
+        )
+        assert planned.dataframe.toArrow().num_rows == 0
+        summary = planned.summary()
+        assert summary.counters is None or summary.counters.pairs == 0
+
+
+def test_what_cannot_be_matched_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    stream = spark.readStream.format("rate").load()
+    stream = stream.selectExpr("value AS id", "value AS min_time", "value AS max_time")
+    longest = CorrelateOptions(way="broadcast-right", left_longest=0, right_longest=9)
+    with pytest.raises(ConditionError, match=r"left is streaming.*leave out matching="):
+        correlate(
+            stream, frame(spark, SIDES[1]), CONDITION, matching="mutual", options=longest
+        )  # fmt: skip
+    with pytest.raises(ConditionError, match="leave out way='broadcast-left'"):
+        joined(spark, "broadcast-left", matching="optimal")
+    with pytest.raises(NotDirect, match="slices of files do not know each other's pairs"):
+        joined_directly(spark, tmp_path, matching="optimal")
