@@ -58,7 +58,8 @@ def correlate_files(
         Is told what the rows were and what was found; of a DataFrame once that was computed.
     **arguments
         ``left_time``, ``right_time``, ``by``, ``case_fold``, ``left_columns``, ``right_columns``, ``how``,
-        ``emit``, ``probability``, ``backend``, ``options``, ``shifts``: as `coincide.correlate` takes them.
+        ``emit``, ``probability``, ``backend``, ``options``, ``shifts``, ``where``: as `coincide.correlate`
+        takes them.
 
     Returns
     -------

@@ -67,8 +67,8 @@ def check_told_apart(spec: AnySpec, payload: Sequence[Sequence[str]]) -> None:
     if spec.where is None:
         return
     tested = spec.where.where.left, spec.where.where.right
-    for side, needed, handed_out in zip(SIDES, tested, payload, strict=True):
-        lacking = [name for name in needed if name not in handed_out]
+    for side, needed, own in zip(SIDES, tested, payload, strict=True):
+        lacking = [name for name in needed if name not in own]
         if lacking:
             raise ConditionError(
                 f"matching='mutual' on Spark knows events again by what is handed out, and where looks at"

@@ -102,8 +102,8 @@ class JoinArguments:
         """Of one stream it is said once what its times are."""
         if self.matching is not None:
             raise ConditionError(
-                "matching is of two sides, and in one stream an event can be left of one and right of another:"
-                " leave matching out, or give the events a second time as right"
+                "matching is of two sides, and in one stream an event may be left of one and right of"
+                " another: leave matching out, or give the events a second time as right"
             )
         for name in ("right_unit", "right_longest"):
             if getattr(self.options, name) is not None:

@@ -29,12 +29,13 @@ from spark_plugin.worker.arrow.wide_columns import decoded
 from spark_plugin.worker.backends.devices import load_task_backend
 from spark_plugin.worker.emission import emission_of
 from spark_plugin.worker.emission.emission import Emission
-from spark_plugin.worker.emission.spec import AnySpec, JoinSpec, output_schema
+from spark_plugin.worker.emission.spec import JoinSpec, output_schema
 from spark_plugin.worker.one_stream import ROW_NUMBERS
 from spark_plugin.worker.reports.accidental import AccidentalPairs
 from spark_plugin.worker.reports.emptiness import NoPairs, evidence_of, explain_emptiness
 from spark_plugin.worker.reports.key_overlap import KeyOverlap, key_overlap
 from spark_plugin.worker.reports.reports import JoinSummary
+from spark_plugin.worker.shifted_sides import check_shifted, without_payload
 from spark_plugin.worker.shifts import ShiftPlan
 from spark_plugin.worker.timestamps.columns import TimestampColumns
 from spark_plugin.worker.timestamps.names import arrow_clocks
@@ -208,28 +209,6 @@ def _split(columns: list[pa.Array], parts: Sequence[list[str]]) -> Iterator[list
     """Columns in parts of as many as there are names."""
     rest = iter(columns)
     return (list(islice(rest, len(part))) for part in parts)
-
-
-def without_payload(side: Side) -> Side:
-    """A side of which nothing is handed out."""
-    return replace(side, payload=[])
-
-
-def check_shifted(shifts: ShiftPlan, spec: AnySpec, left: Side, right: Side) -> None:
-    """Refuse shifts that move times out of their range, and warn of short ones.
-
-    Raises
-    ------
-    ConditionError
-    """
-    lengths = []
-    for side in (left, right):
-        rows = slice(None) if side.matchable is None else side.matchable
-        lengths.append(side.lengths[rows])
-    times = right.max_time[rows]
-    if times.size:
-        shifts.check_times(int((times - lengths[1]).min()), int(times.max()))
-    shifts.warn_of_short(spec, (int(lengths[0].max(initial=0)), int(lengths[1].max(initial=0))))
 
 
 def as_schema(table: pa.Table, schema: pa.Schema, names: list[str]) -> pa.Table:

@@ -279,6 +279,26 @@ def test_tables_of_chosen_partners(asked: dict[str, Any]) -> None:
         assert gpu.equals(cpu)
 
 
+@pytest.mark.parametrize("emit", ["pairs", "counts", "best"])
+def test_pairs_that_meet_more_than_the_time(emit: str) -> None:
+    for n, case in enumerate(random_cases(950, 3)):
+        left, right = ticks_of(case.left, case.by), ticks_of(case.right, case.by)
+        for sides in ((left, right), (left,)):
+            gpu, cpu = (
+                correlate_tables(
+                    *sides,
+                    condition=condition_of(case),
+                    by=case.by,
+                    emit=emit,
+                    where="left_id <> right_id + 1",
+                    backend=backend,
+                    options=CorrelateOptions(threads=1, batch_pairs=(5, 10**6)[n % 2]),
+                )
+                for backend in ("gpu", "cpu")
+            )
+            assert gpu.equals(cpu)
+
+
 def test_backend_auto_takes_the_gpu() -> None:
     assert load_backend("auto") is load_backend("gpu") is gpu_kernels
     assert load_backend("cpu") is cpu_fallback

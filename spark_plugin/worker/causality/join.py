@@ -30,11 +30,12 @@ from spark_plugin.worker.causality.places import (
     read_coordinates,
 )
 from spark_plugin.worker.emission.spec import output_schema
-from spark_plugin.worker.join import as_schema, check_shifted, without_payload
+from spark_plugin.worker.join import as_schema
 from spark_plugin.worker.reports.accidental import AccidentalPairs
 from spark_plugin.worker.reports.emptiness import NoPairs, evidence_of
 from spark_plugin.worker.reports.key_overlap import key_overlap
 from spark_plugin.worker.reports.reports import JoinSummary
+from spark_plugin.worker.shifted_sides import check_shifted, without_payload
 from spark_plugin.worker.shifts import ShiftPlan
 from spark_plugin.worker.timestamps.names import arrow_clocks
 
