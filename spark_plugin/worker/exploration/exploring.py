@@ -23,8 +23,9 @@ from spark_plugin.worker.exploration.curve import STEPS, curve_table, histogram_
 from spark_plugin.worker.exploration.delays import PARTS, DayParts, DelayGrid
 from spark_plugin.worker.exploration.exploration import Exploration
 from spark_plugin.worker.exploration.partners import partner_table
-from spark_plugin.worker.join import TablePlan, as_schema, check_shifted, plan_tables
+from spark_plugin.worker.join import TablePlan, as_schema, plan_tables
 from spark_plugin.worker.reports.emptiness import evidence_of, explain_emptiness, highest
+from spark_plugin.worker.shifted_sides import check_shifted
 from spark_plugin.worker.shifts import ShiftPlan
 
 Say = Callable[[str], None]
