@@ -53,8 +53,9 @@ if TYPE_CHECKING:
     )
     from spark_plugin.operators.causality import causality, causality_tables, clusters
     from spark_plugin.operators.explore import explore_tables
-    from spark_plugin.operators.join import correlate, correlate_tables
+    from spark_plugin.operators.join import correlate
     from spark_plugin.operators.join_of_files import correlate_files
+    from spark_plugin.operators.join_of_tables import correlate_tables
     from spark_plugin.operators.streams import stream_correlator, stream_tables
     from spark_plugin.operators.transitions import transition_tables, transitions
     from spark_plugin.operators.window_recall import window_recall
@@ -104,8 +105,9 @@ _HOMES = {
     "spark_plugin.operators.causality": ("causality", "causality_tables", "clusters"),
     "spark_plugin.operators.borders": ("border_crossing_tables", "border_crossings", "inside_tables"),
     "spark_plugin.operators.explore": ("explore_tables",),
-    "spark_plugin.operators.join": ("correlate", "correlate_tables"),
+    "spark_plugin.operators.join": ("correlate",),
     "spark_plugin.operators.join_of_files": ("correlate_files",),
+    "spark_plugin.operators.join_of_tables": ("correlate_tables",),
     "spark_plugin.operators.streams": ("stream_correlator", "stream_tables"),
     "spark_plugin.operators.transitions": ("transition_tables", "transitions"),
     "spark_plugin.ways.files.source": ("register_source",),

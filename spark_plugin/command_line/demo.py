@@ -27,7 +27,7 @@ from spark_plugin.command_line.problems import Problem
 from spark_plugin.command_line.requests import ENGINES
 from spark_plugin.command_line.sample import WINDOW_SECONDS, Sample, make_sample
 from spark_plugin.command_line.summary import Summary
-from spark_plugin.operators.join import correlate_tables
+from spark_plugin.operators.join_of_tables import correlate_tables
 from spark_plugin.worker.arguments import JoinArguments
 
 _ASKED = 0.1

@@ -265,7 +265,7 @@ def _join_two_events(backend: Any) -> None:
     import pyarrow as pa
 
     from coincide import TimingCondition, within
-    from spark_plugin.operators.join import correlate_tables
+    from spark_plugin.operators.join_of_tables import correlate_tables
 
     event = pa.table({"id": [1], "min_time": [0], "max_time": [10]})
     found = correlate_tables(event, event, TimingCondition(within(-5, 5), 0.5), backend=backend)

@@ -10,12 +10,13 @@ import pyarrow as pa
 from coincide.cause_and_effect.condition import CausalityCondition
 from coincide.errors import ConditionError, SchemaError
 from coincide.options import Backend, CorrelateOptions, Emit, How
-from spark_plugin.worker.arguments import EVENT, names_of
+from spark_plugin.worker.arguments import EVENT
 from spark_plugin.worker.arrow.frames import arrow_table, offers_arrow
 from spark_plugin.worker.causality.arguments import CausalityArguments, Place
 from spark_plugin.worker.causality.clusters import ClusterArguments, cluster_table
 from spark_plugin.worker.causality.join import TableCausality
 from spark_plugin.worker.causality.places import names_of_coordinates
+from spark_plugin.worker.column_names import names_of
 from spark_plugin.worker.reports.reports import JoinReport, check_report, tell
 from spark_plugin.worker.shifts import check_told
 from spark_plugin.worker.timestamps.names import GivenTimes, all_columns, timestamp_names

@@ -11,7 +11,7 @@ from coincide.predicates import Within
 from coincide.sides import SIDES
 from coincide.units import Duration
 from coincide.warnings import NoPairsWarning
-from spark_plugin.operators.join import check_table
+from spark_plugin.operators.join_of_tables import check_table
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.frames import arrow_table
 from spark_plugin.worker.exploration.arguments import ExploreArguments, window_of

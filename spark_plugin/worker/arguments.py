@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ from coincide.sides import SIDES
 from coincide.units import Tick
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of
 from spark_plugin.worker.backends.choice import check_backend
+from spark_plugin.worker.column_names import ALL, Names, check_names, is_all_columns, names_of
 from spark_plugin.worker.emission.spec import JoinSpec, check_emission, hands_out_partners
 from spark_plugin.worker.keys import Keys, key_pairs
 from spark_plugin.worker.shifts import Shifts, check_shifts
@@ -27,11 +28,8 @@ from spark_plugin.worker.timestamps.names import (
 )
 from spark_plugin.worker.where.pair_filter import GivenWhere, Where, check_where, where_of
 
-Names = str | Sequence[str]
 EVENT = "event"
 """What messages call the rows of one stream."""
-ALL = "*"
-"""All columns of a side but its keys."""
 _TIMES = ("min_time", "max_time")
 
 
@@ -85,7 +83,7 @@ class JoinArguments:
             raise ConditionError("case_fold is of keys: name them in by, or leave it out")
         for name in ("left_columns", "right_columns"):
             check_names(name, getattr(self, name))
-            if ALL in names_of(getattr(self, name)) and not _is_all(getattr(self, name)):
+            if ALL in names_of(getattr(self, name)) and not is_all_columns(getattr(self, name)):
                 raise ConditionError(f"{name} is '*', all columns, or names of some; found both")
         if not isinstance(self.options, CorrelateOptions):
             raise ConditionError(f"options must be CorrelateOptions(...); found {self.options!r}")
@@ -168,7 +166,7 @@ class JoinArguments:
     def payload(self) -> tuple[list[str], list[str]]:
         """The columns to hand out, left and right; none of right for semi, anti and counts."""
         right = self.right_columns if hands_out_partners(self.how, self.emit) else ()
-        own, others = (() if _is_all(each) else each for each in (self.left_columns, right))
+        own, others = (() if is_all_columns(each) else each for each in (self.left_columns, right))
         return names_of(own), names_of(others)
 
     @property
@@ -180,13 +178,13 @@ class JoinArguments:
     @property
     def is_open(self) -> bool:
         """Whether it takes the columns of both sides to know which are needed."""
-        is_all = _is_all(self.left_columns) or _is_all(self.right_columns)
+        is_all = is_all_columns(self.left_columns) or is_all_columns(self.right_columns)
         return is_all or not (self.where is None or isinstance(self.where, Where))
 
     @property
     def words_of_needed(self) -> str | None:
         """Words in which the needed columns that are not named are; None if all are needed."""
-        is_all = _is_all(self.left_columns) or _is_all(self.right_columns)
+        is_all = is_all_columns(self.left_columns) or is_all_columns(self.right_columns)
         return None if is_all else str(self.where)
 
     def settled(self, left: pa.Schema, right: pa.Schema) -> JoinArguments:
@@ -201,7 +199,7 @@ class JoinArguments:
             return self
         own, others = (
             [name for name in dict.fromkeys(schema.names) if name not in keys]
-            if _is_all(given)
+            if is_all_columns(given)
             else given
             for given, schema, keys in (
                 (self.left_columns, left, self.keys), (self.right_columns, right, self.right_keys),
@@ -278,27 +276,3 @@ class JoinArguments:
             self.options.batch_pairs or batch_pairs, (left.model, right.model), self.is_one_stream,
             case_fold=self.case_fold, partners=self.partners,
         )  # fmt: skip
-
-
-def _is_all(columns: Names) -> bool:
-    return names_of(columns) == [ALL]
-
-
-def names_of(columns: Names) -> list[str]:
-    """Column names as a list; one name may stand alone."""
-    return [columns] if isinstance(columns, str) else list(columns)
-
-
-def check_names(argument: str, given: object) -> None:
-    """Refuse what is no name and no collection of names.
-
-    Raises
-    ------
-    ConditionError
-    """
-    if isinstance(given, str):
-        return
-    if not isinstance(given, Collection) or not all(isinstance(name, str) for name in given):
-        raise ConditionError(
-            f"{argument} must be a column name or a sequence of names; () means none; found {given!r}"
-        )

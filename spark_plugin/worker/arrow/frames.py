@@ -91,3 +91,9 @@ def _with_plain_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
     ]
     kind = pa.dictionary(column.type.index_type, pa.large_string())
     return pa.chunked_array(chunks, kind)
+
+
+def kind_of(given: object) -> str:
+    """The type of what was given, with the package that it is from."""
+    package, name = type(given).__module__.split(".")[0], type(given).__name__
+    return name if package == "builtins" else f"{package}.{name}"

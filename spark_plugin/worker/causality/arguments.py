@@ -9,7 +9,7 @@ from coincide.cause_and_effect.condition import CausalityCondition
 from coincide.errors import ConditionError, SchemaError, found_instead
 from coincide.options import Backend, CorrelateOptions, Emit, How, check_choice
 from coincide.units import Duration
-from spark_plugin.worker.arguments import EVENT, check_names, names_of
+from spark_plugin.worker.arguments import EVENT
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of
 from spark_plugin.worker.backends.choice import check_backend
 from spark_plugin.worker.causality.emission import CausalitySpec
@@ -19,6 +19,7 @@ from spark_plugin.worker.causality.places import (
     coordinates,
     names_of_coordinates,
 )
+from spark_plugin.worker.column_names import check_names, names_of
 from spark_plugin.worker.emission.spec import check_emission, hands_out_partners
 from spark_plugin.worker.histograms import Histograms
 from spark_plugin.worker.shifts import Shifts, check_shifts

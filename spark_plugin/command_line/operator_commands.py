@@ -1,0 +1,172 @@
+"""The commands of the other operators, and their options."""
+
+from __future__ import annotations
+
+from spark_plugin.command_line import border_options as b
+from spark_plugin.command_line import causality_options as c
+from spark_plugin.command_line import csv_options as v
+from spark_plugin.command_line import options as o
+from spark_plugin.command_line import transition_options as t
+from spark_plugin.command_line.help_texts import (
+    BORDERS_EXAMPLES,
+    BORDERS_HELP,
+    CAUSALITY_EXAMPLES,
+    CAUSALITY_HELP,
+    TRANSITIONS_EXAMPLES,
+    TRANSITIONS_HELP,
+)
+from spark_plugin.command_line.program import answer, app
+
+
+@app.command(help=BORDERS_HELP, epilog=BORDERS_EXAMPLES)
+def borders(
+    readings: b.Readings,
+    queries: b.Queries,
+    output: o.Output,
+    output_format: o.OutputFormat = None,
+    overwrite: o.Overwrite = False,
+    file_format: o.FileFormat = None,
+    csv_delimiter: v.CsvDelimiter = None,
+    csv_quote: v.CsvQuote = None,
+    csv_decimal: v.CsvDecimal = None,
+    csv_null: v.CsvNull = None,
+    csv_type: v.CsvType = None,
+    csv_names: v.CsvNames = None,
+    csv_skip: v.CsvSkip = 0,
+    csv_encoding: v.CsvEncoding = None,
+    stream: b.Stream = "stream_id",
+    time: b.Time = "time",
+    values: b.Values = None,
+    query: b.Query = "query_id",
+    unit: b.Unit = None,
+    tick: o.TickUnit = None,
+    invalid: b.Invalid = "raise",
+    first: b.First = "ignore",
+    pass_through: b.PassThrough = False,
+    interpolate: b.Interpolate = False,
+    hysteresis: b.Hysteresis = "0",
+    engine: b.Engine = "auto",
+    way: b.Way = "auto",
+    master: o.Master = None,
+    conf: o.Conf = None,
+    backend: o.Backend = "auto",
+    processing: b.Processing = "auto",
+    batch_events: b.BatchEvents = 1 << 18,
+    threads: o.Threads = None,
+    as_json: o.AsJson = False,
+    debug: o.Debug = False,
+) -> None:
+    """Find border crossings."""
+    words = dict(locals())
+    from spark_plugin.command_line.borders import border_request, run_borders
+
+    answer(border_request, run_borders, words)
+
+
+@app.command(help=CAUSALITY_HELP, epilog=CAUSALITY_EXAMPLES)
+def causality(
+    causes: c.Causes,
+    output: o.Output,
+    effects: c.Effects = None,
+    output_format: o.OutputFormat = None,
+    overwrite: o.Overwrite = False,
+    file_format: o.FileFormat = None,
+    csv_delimiter: v.CsvDelimiter = None,
+    csv_quote: v.CsvQuote = None,
+    csv_decimal: v.CsvDecimal = None,
+    csv_null: v.CsvNull = None,
+    csv_type: v.CsvType = None,
+    csv_names: v.CsvNames = None,
+    csv_skip: v.CsvSkip = 0,
+    csv_encoding: v.CsvEncoding = None,
+    cause_time: c.CauseTime = "time",
+    effect_time: c.EffectTime = None,
+    cause_around: c.CauseAround = None,
+    effect_around: c.EffectAround = None,
+    cause_resolution: c.CauseResolution = None,
+    effect_resolution: c.EffectResolution = None,
+    cause_place: c.CausePlace = None,
+    effect_place: c.EffectPlace = None,
+    lat_lon: c.LatLon = False,
+    sphere_radius: c.SphereRadius = None,
+    scale: c.Scale = None,
+    unit: o.Unit = None,
+    cause_unit: c.CauseUnit = None,
+    effect_unit: c.EffectUnit = None,
+    tick: o.TickUnit = None,
+    invalid: c.Invalid = "raise",
+    delta: c.Delta = None,
+    radius: c.Radius = None,
+    speed: c.Speed = None,
+    slack: c.Slack = "0",
+    per: c.Per = "s",
+    propagation_time: c.PropagationTime = None,
+    propagation_speed: c.PropagationSpeed = None,
+    tolerance: c.Tolerance = None,
+    ellipsoid: c.Ellipsoid = None,
+    strict: c.Strict = False,
+    confidence: c.Confidence = 1.0,
+    by: o.By = None,
+    how: c.How = "inner",
+    emit: c.Emit = "pairs",
+    cause_columns: c.CauseColumns = None,
+    effect_columns: c.EffectColumns = None,
+    shifts: c.Shifts = None,
+    engine: c.Engine = "auto",
+    way: c.Way = "auto",
+    master: o.Master = None,
+    conf: o.Conf = None,
+    backend: o.Backend = "auto",
+    slices: o.Slices = None,
+    cause_longest: c.CauseLongest = None,
+    effect_longest: c.EffectLongest = None,
+    batch_pairs: o.BatchPairs = None,
+    threads: o.Threads = None,
+    as_json: o.AsJson = False,
+    debug: o.Debug = False,
+) -> None:
+    """Find causes and effects."""
+    words = dict(locals())
+    from spark_plugin.command_line.causality import run_causality
+    from spark_plugin.command_line.causality_request import causality_request
+
+    answer(causality_request, run_causality, words)
+
+
+@app.command(help=TRANSITIONS_HELP, epilog=TRANSITIONS_EXAMPLES)
+def transitions(
+    events: t.Events,
+    output: o.Output,
+    within: t.Within,
+    output_format: o.OutputFormat = None,
+    overwrite: o.Overwrite = False,
+    file_format: o.FileFormat = None,
+    csv_delimiter: v.CsvDelimiter = None,
+    csv_quote: v.CsvQuote = None,
+    csv_decimal: v.CsvDecimal = None,
+    csv_null: v.CsvNull = None,
+    csv_type: v.CsvType = None,
+    csv_names: v.CsvNames = None,
+    csv_skip: v.CsvSkip = 0,
+    csv_encoding: v.CsvEncoding = None,
+    query: t.Query = "query_id",
+    stream: b.Stream = "stream_id",
+    event: t.Event = "event",
+    time: t.Time = "min_time,max_time",
+    unit: o.Unit = None,
+    tick: o.TickUnit = None,
+    invalid: t.Invalid = "raise",
+    confidence: t.Confidence = None,
+    until: t.Until = None,
+    repeated: t.Repeated = "raise",
+    engine: t.Engine = "auto",
+    master: o.Master = None,
+    conf: o.Conf = None,
+    as_json: o.AsJson = False,
+    debug: o.Debug = False,
+) -> None:
+    """Find region transitions."""
+    words = dict(locals())
+    from spark_plugin.command_line.transitions import run_transitions, transition_request
+
+    answer(transition_request, run_transitions, words)

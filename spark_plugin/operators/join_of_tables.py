@@ -1,0 +1,148 @@
+"""The probability join of Arrow tables, in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from coincide.condition import TimingCondition
+from coincide.errors import SchemaError
+from coincide.options import Backend, CorrelateOptions, Emit, How
+from coincide.partners import LARGEST_GROUP, Matching, Prefer
+from coincide.sides import SIDES
+from spark_plugin.worker.arguments import JoinArguments
+from spark_plugin.worker.arrow.frames import arrow_table, kind_of, needed_names, offers_arrow
+from spark_plugin.worker.conditions import GivenWindow, check_second, condition_of
+from spark_plugin.worker.join import TableJoin
+from spark_plugin.worker.keys import Keys
+from spark_plugin.worker.reports.reports import JoinReport, check_report, tell
+from spark_plugin.worker.shifts import check_told
+from spark_plugin.worker.timestamps.names import GivenTimes
+from spark_plugin.worker.where.pair_filter import GivenWhere
+
+_TO_ARROW = (
+    ".collect() makes one of a LazyFrame, .toArrow() of a Spark DataFrame, pyarrow.table of a dict"
+)
+
+
+def correlate_tables(
+    left: Any,
+    right: Any = None,
+    condition: TimingCondition | None = None,
+    *,
+    within: GivenWindow | None = None,
+    confidence: float | None = None,
+    left_time: GivenTimes = ("min_time", "max_time"),
+    right_time: GivenTimes = ("min_time", "max_time"),
+    by: Keys = (),
+    case_fold: bool = False,
+    left_columns: str | Sequence[str] = ("id",),
+    right_columns: str | Sequence[str] = ("id",),
+    how: How = "inner",
+    emit: Emit = "pairs",
+    probability: bool = False,
+    backend: Backend = "auto",
+    options: CorrelateOptions = CorrelateOptions(),
+    report: JoinReport | None = None,
+    shifts: Sequence[int | str] | None = None,
+    where: GivenWhere = None,
+    prefer: Prefer = "probability",
+    k: int = 1,
+    matching: Matching | None = None,
+    largest_group: int = LARGEST_GROUP,
+) -> pa.Table:
+    """Join two tables of events by satisfaction probability, in this process.
+
+    The same join as `coincide.correlate`, with the same arguments, on tables in memory.
+
+    Parameters
+    ----------
+    left, right : pa.Table, or whatever offers Arrow's C stream (``__arrow_c_stream__``)
+        Tables of pandas, Polars, DuckDB and others; a stream that can be read but once is read once.
+        Events: time columns (timestamps, integers or floats), key columns, columns to hand out. Without
+        `right` the stream `left` is joined with itself, as by `coincide.correlate`; of simultaneous events
+        the one in the lower row is left.
+    condition : TimingCondition
+    within, confidence
+        In place of `condition`, as of `coincide.correlate`.
+    left_time, right_time : str, (str, str), Around or Histograms
+        As of `coincide.correlate`.
+    by, case_fold
+        As of `coincide.correlate`.
+    left_columns, right_columns : str or sequence of str
+        Columns to hand out, as ``left_<name>`` and ``right_<name>``; ``"*"`` is all but keys.
+        `right_columns` have no meaning, and need not exist, with ``how="semi"``, ``how="anti"`` and
+        ``emit="counts"``, which hand out nothing of a partner.
+    how, emit
+        As of `coincide.correlate`.
+    probability : bool
+        Add the satisfaction probability (float64), a column or an array.
+    backend : {"auto", "cpu", "gpu"}
+    options : CorrelateOptions
+    report : JoinReport, optional
+        Is told what the rows were and what was found.
+    shifts : sequence of int and str, optional
+        As of `coincide.correlate`; counted when the rest is done.
+    where : str or pyarrow.compute.Expression, optional
+        As of `coincide.correlate`.
+    prefer, k, matching, largest_group
+        As of `coincide.correlate`.
+
+    Returns
+    -------
+    pa.Table
+        Columns `by`, ``left_...``, ``right_...`` (or ``matches``), ``probability``, ``rank``.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing or of a type that cannot serve.
+    ConditionError
+        If the condition or an argument makes no sense.
+    DataError
+        If rows are invalid and ``options.invalid`` is ``"raise"``.
+    BackendError
+        If the backend is not here.
+
+    Warns
+    -----
+    DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning, NoPairsWarning, ShortShiftsWarning
+    """
+    check_report(report)
+    check_told(shifts, report)
+    check_second(right)
+    arguments = JoinArguments(
+        condition_of(condition, within, confidence), left_time=left_time, right_time=right_time,
+        by=by, case_fold=case_fold, left_columns=left_columns, right_columns=right_columns, how=how,
+        emit=emit, probability=probability, backend=backend, options=options, shifts=shifts,
+        is_one_stream=right is None, where=where, prefer=prefer, k=k,
+        matching=matching, largest_group=largest_group,
+    )  # fmt: skip
+    tables = []
+    inputs = (left,) if right is None else (left, right)
+    for side, given, names in zip(SIDES, inputs, arguments.columns, strict=False):
+        check_table(side, given)
+        if arguments.is_open:
+            names = needed_names(given, names, arguments.words_of_needed)
+        tables.append(arrow_table(side, given, names))
+    job = TableJoin(tables[0], None if right is None else tables[1], arguments)
+    found = pa.Table.from_batches(job.batches(), schema=job.schema)
+    assert job.summary is not None
+    tell(job.summary, report)
+    return found
+
+
+def check_table(side: str, given: object) -> None:
+    """Refuse what offers no Arrow table.
+
+    Raises
+    ------
+    SchemaError
+    """
+    if not offers_arrow(given):
+        raise SchemaError(
+            f"{side} must be a table that offers Arrow's C stream, such as those of pyarrow, pandas,"
+            f" Polars and DuckDB; found {kind_of(given)}. {_TO_ARROW}"
+        )
