@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from spark_plugin.operators.join import correlate
     from spark_plugin.operators.join_of_files import correlate_files
     from spark_plugin.operators.join_of_tables import correlate_tables
+    from spark_plugin.operators.probability import qualifies, satisfaction_probability
     from spark_plugin.operators.streams import stream_correlator, stream_tables
     from spark_plugin.operators.transitions import transition_tables, transitions
     from spark_plugin.operators.window_recall import window_recall
@@ -108,6 +109,7 @@ _HOMES = {
     "spark_plugin.operators.join": ("correlate",),
     "spark_plugin.operators.join_of_files": ("correlate_files",),
     "spark_plugin.operators.join_of_tables": ("correlate_tables",),
+    "spark_plugin.operators.probability": ("qualifies", "satisfaction_probability"),
     "spark_plugin.operators.streams": ("stream_correlator", "stream_tables"),
     "spark_plugin.operators.transitions": ("transition_tables", "transitions"),
     "spark_plugin.ways.files.source": ("register_source",),
@@ -199,8 +201,10 @@ __all__ = [
     "instants",
     "intervals",
     "mutual_deadline",
+    "qualifies",
     "register_source",
     "resolution",
+    "satisfaction_probability",
     "stream_correlator",
     "stream_tables",
     "template_rows",

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, Observation
 from coincide.options import CorrelateOptions
 from coincide.results import JoinCounters
 from spark_plugin.cluster.accelerator import is_accelerated
+from spark_plugin.cluster.batch_size import advise_batch_size
 from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.dataframes import columns as frames
@@ -262,6 +263,7 @@ def planned_join(
     check_workers(spark)
     statistics, plan = plan_way(sides, spec, options)
     _log.info("correlate: %s", plan.describe())
+    advise_batch_size(spark)
     observable = not is_accelerated(spark)
     observation = Observation("coincide") if observe and observable else None
     if observation and statistics is None:

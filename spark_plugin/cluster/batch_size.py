@@ -1,0 +1,33 @@
+"""How many rows Spark hands to its Python workers at once, where nobody has chosen it."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SETTING = "spark.sql.execution.arrow.maxRecordsPerBatch"
+SPARKS_DEFAULT = "10000"
+BETTER = "100000"
+
+_log = logging.getLogger("coincide")
+_told: WeakSet[Any] = WeakSet()
+"""Sessions that were looked at."""
+
+
+def advise_batch_size(spark: SparkSession) -> None:
+    """Say once a session, at level INFO, that larger batches are faster, if it has Spark's default.
+
+    Sessions that `coincide` starts have the larger one; one that has any other was given it by somebody.
+    """
+    if spark in _told:
+        return
+    _told.add(spark)
+    if spark.conf.get(SETTING, None) == SPARKS_DEFAULT:
+        _log.info(
+            "correlate: %s is %s; %s would let joins of many rows take less time",
+            SETTING, SPARKS_DEFAULT, BETTER,
+        )  # fmt: skip
