@@ -57,6 +57,10 @@ class Partners:
         if self.largest_group is None:
             raise ConditionError("largest_group must be an int of at least 2; found None")
         check_count("largest_group", self.largest_group, 2, MOST_IN_GROUP)
+        if self.matching != "optimal" and self.largest_group != LARGEST_GROUP:
+            raise ConditionError(
+                "largest_group is of matching='optimal', which alone assigns whole groups; leave it out"
+            )
         if self.matching is None:
             return
         check_choice("matching", self.matching, get_args(Matching))

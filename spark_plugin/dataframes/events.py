@@ -117,7 +117,9 @@ class EventFrame:
         """
         names = [quoted(name) for name in self.by]
         own = self._told_apart if self.identity else self._places
-        known = ", ".join([self._sql.low, self._sql.high, *names, *own, *self._hashable])
+        # Hashes pass over nulls, which a condition on pairs tells apart.
+        nulls = [f"{quoted(name)} IS NULL" for name in dict.fromkeys(self.tested)]
+        known = ", ".join([self._sql.low, self._sql.high, *names, *own, *self._hashable, *nulls])
         return [f"xxhash64({i}L, {known}) AS {name}" for i, name in enumerate(HASHES)]
 
     @property

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import unquote
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_plugin.cluster.connect import context_of
+from spark_plugin.cluster.gateway_errors import Py4JError
 
 _LOGICAL = "org.apache.spark.sql.catalyst.plans.logical"
 _SOURCES = "org.apache.spark.sql.execution.datasources"

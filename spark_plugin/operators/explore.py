@@ -14,7 +14,8 @@ from coincide.warnings import NoPairsWarning
 from spark_plugin.operators.join_of_tables import check_table
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.frames import arrow_table
-from spark_plugin.worker.exploration.arguments import ExploreArguments, window_of
+from spark_plugin.worker.conditions import window_of
+from spark_plugin.worker.exploration.arguments import ExploreArguments
 from spark_plugin.worker.exploration.exploration import Exploration
 from spark_plugin.worker.exploration.exploring import TableExploration
 from spark_plugin.worker.reports.losses import warn_of_losses

@@ -9,7 +9,7 @@ from typing import Any
 import cpu_fallback.streams
 import gpu_kernels.streams
 from coincide.condition import TimingCondition, Window
-from coincide.errors import ConditionError
+from coincide.errors import ConditionError, SchemaError, found_instead
 from coincide.options import Backend, CorrelateOptions, How, check_choice
 from coincide.options import Emit as JoinEmit
 from coincide.streams.live_blocks import Deferred, LiveBlockStep
@@ -188,6 +188,11 @@ def stream_tables(
     BackendError
         If the backend is unknown.
     """
+    if not isinstance(condition, TimingCondition):
+        raise SchemaError(
+            "condition must be a TimingCondition(predicate, confidence), such as"
+            f" TimingCondition(within('0s', '3s'), 0.9); found {found_instead(condition)}"
+        )
     join = JoinArguments(
         condition, left_time=left_time, right_time=right_time, by=by, left_columns=left_columns,
         right_columns=right_columns, how=how, emit=emit, probability=probability, backend=backend,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from coincide.errors import ConditionError
@@ -21,6 +22,8 @@ from spark_plugin.ways.exchange.gap_slices import GapPlan, gap_join
 from spark_plugin.ways.exchange.plan import SlicePlan
 from spark_plugin.ways.mutual import Counts, chosen_pairs, handed_out, with_unmatched
 from spark_plugin.worker.emission.spec import AnySpec, JoinSpec
+from spark_plugin.worker.timestamps.columns import TimestampColumns
+from spark_plugin.worker.timestamps.histograms import HistogramColumns
 from spark_plugin.worker.wire.shipment import Shipment
 
 AnyPlan = SlicePlan | GapPlan | BroadcastPlan
@@ -37,7 +40,12 @@ def plan_way(
     ConditionError, DataError
     """
     if spec.matching == "mutual":
-        check_told_apart(spec, [side.payload for side in sides])
+        check_told_apart(
+            spec,
+            [side.times for side in sides],
+            [side.by for side in sides],
+            [side.payload for side in sides],
+        )
     if spec.matching != "optimal":
         return plan_ways(sides, spec, options)
     if options.way not in ("auto", "exchange"):
@@ -50,8 +58,19 @@ def plan_way(
     return statistics, GapPlan(plan.count, plan.reach)
 
 
-def check_told_apart(spec: AnySpec, payload: Sequence[Sequence[str]]) -> None:
+def check_told_apart(
+    spec: AnySpec,
+    times: Sequence[TimestampColumns],
+    keys: Sequence[Sequence[str]],
+    payload: Sequence[Sequence[str]],
+) -> None:
     """Refuse mutual choice among events that their times, keys and columns cannot tell apart.
+
+    Parameters
+    ----------
+    spec : AnySpec
+    times, keys, payload
+        Of the left and of the right side.
 
     Raises
     ------
@@ -64,15 +83,31 @@ def check_told_apart(spec: AnySpec, payload: Sequence[Sequence[str]]) -> None:
             "matching='mutual' on Spark knows events again by their keys as they are written, and case_fold"
             " makes several one: make a column of the keys in lower case, and join by it"
         )
-    if spec.where is None:
-        return
-    tested = spec.where.where.left, spec.where.where.right
-    for side, needed, own in zip(SIDES, tested, payload, strict=True):
-        lacking = [name for name in needed if name not in own]
+    needed: list[list[str]] = [[], []]
+    for side, columns in enumerate(times):
+        if isinstance(columns, HistogramColumns):
+            needed[side].append(columns.template)
+    if spec.where is not None:
+        tested = spec.where.where.left, spec.where.where.right
+        for own, names, kinds in zip(needed, tested, spec.where.kinds, strict=True):
+            _refuse_nested(names, kinds)
+            own += names
+    for called, own, *told in zip(SIDES, needed, keys, payload, strict=True):
+        known = {*told[0], *told[1]}
+        lacking = [name for name in own if name not in known]
         if lacking:
             raise ConditionError(
-                f"matching='mutual' on Spark knows events again by what is handed out, and where looks at"
-                f" {lacking[0]!r} besides: add it to {side}_columns"
+                f"matching='mutual' on Spark knows events again by what is handed out, and {lacking[0]!r}"
+                f" tells them apart besides: add it to {called}_columns"
+            )
+
+
+def _refuse_nested(names: Sequence[str], kinds: Sequence[pa.DataType]) -> None:
+    for name, kind in zip(names, kinds, strict=True):
+        if pa.types.is_nested(kind):
+            raise ConditionError(
+                f"matching='mutual' on Spark cannot tell events apart by {name!r}, which is {kind} and"
+                " looked at by where: make a plain column of what is compared"
             )
 
 

@@ -36,10 +36,17 @@ def condition_of(
     if window is None or confidence is None:
         lacking = "within" if window is None else "confidence"
         raise ConditionError(f"{lacking} is missing: give both, as in {_EXAMPLE}")
-    return TimingCondition(_predicate(window), confidence)
+    return TimingCondition(window_of(window), confidence)
 
 
-def _predicate(window: GivenWindow) -> Within:
+def window_of(window: GivenWindow) -> Within:
+    """The window on delta: a predicate as it is, two ends, or one duration for both.
+
+    Raises
+    ------
+    ConditionError
+        If it is none of these.
+    """
     if isinstance(window, Within):
         return window
     if isinstance(window, (tuple, list)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from coincide.errors import ConditionError
 
@@ -20,7 +20,11 @@ def key_pairs(given: object) -> list[tuple[str, str]]:
     """
     if isinstance(given, str):
         return [(given, given)]
-    if isinstance(given, Collection):
+    if isinstance(given, Mapping):
+        raise ConditionError(
+            f"by takes pairs of names, left and right, and no mapping: say by={list(given.items())!r}"
+        )
+    if isinstance(given, Sequence | Set):
         pairs = [(each, each) if isinstance(each, str) else each for each in given]
         if all(map(_is_pair, pairs)):
             return [(left, right) for left, right in pairs]

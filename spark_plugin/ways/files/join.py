@@ -156,7 +156,8 @@ def plan_direct(
     tasks = parallelism(spark)
     join = plan_files(left, right, arguments, parallelism=tasks, compares_slices=compares_slices)
     if join.tables.spec.matching == "mutual":
-        check_told_apart(join.tables.spec, join.tables.payload)
+        tables = join.tables
+        check_told_apart(tables.spec, tables.times, tables.by, tables.payload)
     check_workers(spark)
     options = arguments.options
     spec = join.tables.spec.but(

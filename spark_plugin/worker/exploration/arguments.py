@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from coincide.condition import TimingCondition
 from coincide.errors import ConditionError, brief
-from coincide.predicates import Within, within
 from spark_plugin.worker.arguments import JoinArguments
 
 LEAST_CONFIDENCE = 1e-9
@@ -60,21 +59,3 @@ class ExploreArguments:
             raise ConditionError(
                 f"most_pairs must be a whole number of at least 1; found {brief(self.most_pairs)}"
             )
-
-
-def window_of(given: object) -> Within:
-    """The window on delta, of a pair of durations or of what `coincide.within` has made.
-
-    Raises
-    ------
-    ConditionError
-        If it is neither.
-    """
-    if isinstance(given, Within):
-        return given
-    if isinstance(given, tuple | list) and len(given) == 2:
-        return within(*given)
-    raise ConditionError(
-        "within takes the two ends of the window, such as ('-250ms', '250ms'), or what"
-        f" mutual_deadline() makes; found {brief(given)}"
-    )

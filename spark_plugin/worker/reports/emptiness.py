@@ -149,6 +149,8 @@ def explain_emptiness(
     ]
     reasons = tuple(text for is_reason, text in found if is_reason)
     hints = tuple(text for is_reason, text in found if not is_reason)
+    if getattr(spec, "where", None) is not None:
+        hints += ("a pair must meet where= besides, which may leave out all that meet the window",)
     hints += tuple(_suspicions(left, right, window))
     times = left.words_of_times, right.words_of_times
     return NoPairs(reasons, hints, best, *times, keys, how == "anti")

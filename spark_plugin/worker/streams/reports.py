@@ -22,7 +22,7 @@ class StreamSummary:
     live : (int, int)
         Events that are kept, left and right.
     nbytes : int
-        Bytes that these take.
+        Bytes that these take, and late rows that nobody has taken yet.
     counters : JoinCounters
         What was looked at and found.
     tick : Tick or None

@@ -169,7 +169,7 @@ class Running:
             right.counts,
             (left.late_count, right.late_count),
             (len(left.live), len(right.live)),
-            left.live.nbytes + right.live.nbytes,
+            sum(s.live.nbytes + sum(late.nbytes for late in s.late) for s in self.streams),
             self.counters,
             self.plan.tick,
         )

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.acero as acero
 import pyarrow.compute as pc
 
-from coincide.errors import ConditionError, SchemaError
+from coincide.errors import ConditionError, DataError, SchemaError
 from spark_plugin.worker.arrow.sides import PairTest, Side
 from spark_plugin.worker.where.sql import expression_of
 
@@ -54,9 +54,9 @@ class PairFilter:
     kinds: tuple[list[pa.DataType], list[pa.DataType]]
 
     def __post_init__(self) -> None:
-        nothing = [pa.array([], kind) for side in self.kinds for kind in side]
+        nothing = [pa.nulls(1, kind) for side in self.kinds for kind in side]
         try:
-            found = self._evaluated(nothing).type
+            found = self._evaluated(nothing, 1).type
         except pa.ArrowException as error:
             columns = ", ".join(
                 f"{name} is {kind}"
@@ -87,7 +87,13 @@ class PairFilter:
                 for side, index in zip(sides, indices, strict=True)
                 for column in side
             ]
-            met = self._evaluated(columns, left_rows.size)
+            try:
+                met = self._evaluated(columns, left_rows.size)
+            except pa.ArrowException as error:
+                raise DataError(
+                    f"where cannot be told of some pairs: {_first_line(error)}; leave such rows out of"
+                    " the sides, make a column of what is computed, or cast the columns to a wider type"
+                ) from error
             found: np.ndarray = met.to_numpy(zero_copy_only=False)
             return found
 

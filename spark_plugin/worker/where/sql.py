@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.errors import ConditionError, brief
@@ -14,7 +15,7 @@ from coincide.errors import ConditionError, brief
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)"
     r"|(?P<text>'(?:[^']|'')*')|(?P<quoted>`(?:[^`]|``)+`)|(?P<word>[A-Za-z_]\w*)"
-    r"|(?P<sign><=>|<=|>=|<>|!=|==|[-+*/(),=<>]))"
+    r"|(?P<sign>--|<=>|<=|>=|<>|!=|==|[-+*/(),=<>]))"
 )
 _WORDS = {"AND", "OR", "NOT", "IS", "NULL", "IN", "BETWEEN", "LIKE", "TRUE", "FALSE"}
 _COMPARISONS: dict[str, Callable[[Any, Any], pc.Expression]] = {
@@ -24,7 +25,8 @@ _COMPARISONS: dict[str, Callable[[Any, Any], pc.Expression]] = {
 }  # fmt: skip
 _FUNCTIONS: dict[str, tuple[int, Callable[..., pc.Expression]]] = {
     "abs": (1, pc.abs_checked), "lower": (1, pc.utf8_lower), "upper": (1, pc.utf8_upper),
-    "length": (1, pc.utf8_length), "trim": (1, pc.utf8_trim_whitespace), "coalesce": (0, pc.coalesce),
+    "length": (1, pc.utf8_length), "trim": (1, lambda text: pc.utf8_trim(text, characters=" ")),
+    "coalesce": (0, pc.coalesce),
 }  # fmt: skip
 _UNDERSTOOD = (
     "Comparisons, AND, OR, NOT, IS NULL, IN, BETWEEN, LIKE, + - * /, abs, lower, upper, length, trim,"
@@ -123,12 +125,15 @@ class _Reader:
         while self._next[1] in ("*", "/") and self._next[0] == "sign":
             multiplies = self._takes("*") or not self._takes("/")
             other = self._factor()
-            # As Spark has it: a quotient of whole numbers is no whole number.
-            found = found * other if multiplies else found.cast("float64") / other.cast("float64")
+            found = found * other if multiplies else _quotient(found, other)
         return found
 
     def _factor(self) -> pc.Expression:
         if self._takes("-"):
+            kind, word = self._next
+            if kind == "number":
+                self._at += 1
+                return self._number("-" + word)
             return pc.negate_checked(self._factor())
         if self._takes("("):
             found = self.disjunction()
@@ -137,7 +142,7 @@ class _Reader:
         kind, word = self._next
         self._at += 1
         if kind == "number":
-            return pc.scalar(float(word) if re.search(r"[.eE]", word) else int(word))
+            return self._number(word)
         if kind == "text":
             return pc.scalar(_unquoted(word))
         if kind == "quoted":
@@ -148,6 +153,13 @@ class _Reader:
         raise self._error(
             "it ends too early" if kind == "end" else f"{word!r} is not expected there"
         )
+
+    def _number(self, word: str) -> pc.Expression:
+        if re.search(r"[.eE]", word):
+            return pc.scalar(float(word))
+        if not -(2**63) <= int(word) < 2**63:
+            raise self._error(f"{word} is beyond whole numbers of 64 bits")
+        return pc.scalar(int(word))
 
     def _word(self, word: str) -> pc.Expression:
         upper = word.upper()
@@ -221,6 +233,13 @@ class _Reader:
 
     def _error(self, what: str) -> ConditionError:
         return ConditionError(f"where={brief(self._text)}: {what}. {_UNDERSTOOD}")
+
+
+def _quotient(number: pc.Expression, divisor: pc.Expression) -> pc.Expression:
+    """As in SQL: of whole numbers it is none, and by zero it is null."""
+    divisor = divisor.cast("float64")
+    nothing = pc.scalar(pa.scalar(None, pa.float64()))
+    return pc.divide(number.cast("float64"), pc.if_else(divisor == 0.0, nothing, divisor))
 
 
 def _tokens(text: str) -> Any:

@@ -19,6 +19,7 @@ from coincide import (
     correlate,
     correlate_files,
     correlate_tables,
+    histograms,
     within,
 )
 from spark_plugin.ways.files.planning import NotDirect
@@ -172,3 +173,34 @@ def test_what_cannot_be_matched_is_refused(spark: SparkSession, tmp_path: Path) 
         joined(spark, "broadcast-left", matching="optimal")
     with pytest.raises(NotDirect, match="slices of files do not know each other's pairs"):
         joined_directly(spark, tmp_path, matching="optimal")
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"case_fold": True, "by": "key"}, "column of the keys in lower case"),
+        ({"where": "left_more > 0"}, "'more' tells them apart besides: add it to left_columns"),
+        (
+            {
+                "left_time": histograms(
+                    "min_time", template="key", templates={"a": ([-1, 0], [1.0])}
+                )
+            },
+            "'key' tells them apart besides: add it to left_columns",
+        ),
+    ],
+    ids=["case", "where", "histograms"],
+)
+def test_events_that_cannot_be_known_again_are_not_matched(
+    spark: SparkSession, asked: dict[str, Any], told: str
+) -> None:
+    rows = pa.table({"id": [1], "min_time": [0], "max_time": [1], "key": ["a"], "more": [1]})
+    events = spark.createDataFrame(rows)
+    with pytest.raises(ConditionError, match=told):
+        correlate(events, events, within=(0, 5), confidence=0.5, matching="mutual", **asked)
+    if "case_fold" in asked:
+        return
+    known = {**asked, "left_columns": ["id", "key", "more"]}
+    assert correlate(
+        events, events, within=(0, 5), confidence=0.1, matching="mutual", **known
+    ).count()
