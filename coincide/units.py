@@ -102,7 +102,7 @@ class Tick:
         if ticks.denominator != 1:
             raise ConditionError(
                 f"the duration {brief(text)} is {float(ticks):g} ticks of 1 {self.unit}, not a whole"
-                " number. Round it, or give the times in a finer unit"
+                " number. Round it, or count in a finer tick, such as tick='ms' (--tick ms)"
             )
         return int(ticks)
 

@@ -20,7 +20,7 @@ _CURES = {
     "unexpected extra argument": "--within takes two bounds, LO HI, and a glob stands in quotes, such as"
     " 'events/*.parquet'",
     "Missing option '-o'": "say where to write, such as -o out.parquet, or -o - for standard output",
-    "Missing argument 'RIGHT'": "a join takes two inputs, LEFT and RIGHT, such as a.parquet b.parquet",
+    "Missing argument 'RIGHT'": "two inputs are needed, LEFT and RIGHT, such as a.parquet b.parquet",
     "valid number": "write it as 0.9",
     "valid integer": "write it as 8",
 }

@@ -7,17 +7,16 @@ from typing import Any
 
 from coincide.condition import TimingCondition
 from coincide.options import Backend, CorrelateOptions
-from coincide.predicates import Within
 from coincide.sides import SIDES
-from coincide.units import Duration
 from coincide.warnings import NoPairsWarning
 from spark_plugin.operators.join_of_tables import check_table
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.frames import arrow_table
-from spark_plugin.worker.conditions import window_of
+from spark_plugin.worker.conditions import GivenWindow, window_of
 from spark_plugin.worker.exploration.arguments import ExploreArguments
 from spark_plugin.worker.exploration.exploration import Exploration
 from spark_plugin.worker.exploration.exploring import TableExploration
+from spark_plugin.worker.keys import Keys
 from spark_plugin.worker.reports.losses import warn_of_losses
 from spark_plugin.worker.reports.reports import side_warnings
 from spark_plugin.worker.reports.warn import warn
@@ -28,10 +27,11 @@ def explore_tables(
     left: Any,
     right: Any,
     *,
-    within: tuple[Duration, Duration] | Within,
+    within: GivenWindow,
     left_time: GivenTimes = ("min_time", "max_time"),
     right_time: GivenTimes = ("min_time", "max_time"),
-    by: str | Sequence[str] = (),
+    by: Keys = (),
+    case_fold: bool = False,
     confidence: float = 0.5,
     confidences: Sequence[float] = (0.1, 0.5, 0.9),
     shifts: Sequence[int | str] | None = None,
@@ -48,9 +48,9 @@ def explore_tables(
     ----------
     left, right : pa.Table, or whatever offers Arrow's C stream (``__arrow_c_stream__``)
         As of `coincide.correlate_tables`; ids are not needed.
-    within : (lo, hi), or what `coincide.within` and `coincide.mutual_deadline` make
+    within : (lo, hi), one duration for both, or what `coincide.within` and `coincide.mutual_deadline` make
         The window on T_right - T_left: durations.
-    left_time, right_time, by, backend, options
+    left_time, right_time, by, case_fold, backend, options
         As of `coincide.correlate_tables`.
     confidence : float
         At which delays are shown.
@@ -83,8 +83,8 @@ def explore_tables(
     """
     join = JoinArguments(
         TimingCondition(window_of(within), confidence), left_time=left_time, right_time=right_time,
-        by=by, left_columns=(), right_columns=(), probability=True, backend=backend, options=options,
-        shifts=shifts,
+        by=by, case_fold=case_fold, left_columns=(), right_columns=(), probability=True,
+        backend=backend, options=options, shifts=shifts,
     )  # fmt: skip
     arguments = ExploreArguments(join, confidences, most_pairs)
     tables = []

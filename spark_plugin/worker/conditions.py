@@ -22,6 +22,8 @@ def condition_of(
     ConditionError
         If it is given both ways, or not whole.
     """
+    if isinstance(condition, Within) and window is None:
+        condition, window = None, condition
     if condition is not None:
         if window is None and confidence is None:
             return condition

@@ -166,6 +166,8 @@ def tie_ranks(side: Side) -> np.ndarray:
 
 def _sortable(column: pa.Array) -> pa.Array:
     """Nested columns and intervals have no order: they do not take part in ties."""
+    if isinstance(column, pa.ExtensionArray):
+        column = column.storage
     if pa.types.is_nested(column.type) or pa.types.is_interval(column.type):
         return pa.nulls(len(column), pa.int64())
     return column.cast(pa.float32()) if pa.types.is_float16(column.type) else column

@@ -264,7 +264,7 @@ def _suspicions(left: Evidence, right: Evidence, window: Window) -> Iterator[str
     shifts = right.first - left.first, right.last - left.last
     shift = Fraction(sum(shifts), 2)
     is_even = abs(shifts[1] - shifts[0]) <= _NEAR * abs(shift)
-    if is_even and not window.lo <= shift <= window.hi:
+    if shift and is_even and not window.lo <= shift <= window.hi:
         about = length_words(abs(shift), left.scale.tick, digits=3)
         earlier, later = _called(left, right)[:: 1 if shift > 0 else -1]
         yield (

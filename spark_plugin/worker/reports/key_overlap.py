@@ -58,6 +58,8 @@ class KeyOverlap:
             text += f", such as {self.examples[0]} and {self.examples[1]}"
         if self.alike:
             text += "; {} and {} differ only in {}, so write both alike".format(*self.alike)
+            if self.alike[-1] == "case":
+                text += ", or say case_fold=True (--case-fold)"
         return text
 
 

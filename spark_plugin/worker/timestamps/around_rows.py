@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from coincide.errors import ConditionError
 from coincide.units import NANOSECONDS_PER_UNIT, TIME_LIMIT
@@ -105,19 +106,17 @@ class AroundRowsColumns:
         return self.names[1:] if reason == "width" else self.names
 
     def read(self, table: pa.Table) -> ReadAroundRows:  # noqa: D102
-        stamps, before, after = (
-            Ticks(column_of(table, scale.column.side, scale.column.name), scale)
-            for scale in (self.scale, self.before, self.after)
-        )
+        stamps = Ticks(column_of(table, self.scale.column.side, self.scale.column.name), self.scale)
+        before, after = (_Widths(table, scale) for scale in (self.before, self.after))
         return ReadAroundRows(stamps, (before, after), self.longest)
 
 
 class ReadAroundRows:
     """Intervals of rows: `spark_plugin.worker.timestamps.columns.ReadTimes`."""
 
-    def __init__(self, stamps: Ticks, widths: tuple[Ticks, Ticks], longest: int | None) -> None:
+    def __init__(self, stamps: Ticks, widths: tuple[_Widths, _Widths], longest: int | None) -> None:
         self._stamps, self._longest = stamps, longest
-        self._is_wrong = np.logical_or.reduce([_wrong(width) for width in widths])
+        self._is_wrong = np.logical_or.reduce([width.are_none for width in widths])
         before, after = (np.where(self._is_wrong, 0, width.ticks) for width in widths)
         self.max_time = stamps.ticks + after
         self.shapes = before + after
@@ -159,6 +158,16 @@ class ReadAroundRows:
         return most_rounded([self._stamps], valid)
 
 
-def _wrong(width: Ticks) -> np.ndarray:
-    """Half-widths that are none: missing, not finite, out of range or negative."""
-    return width.null | width.not_finite | width.out_of_range | (width.ticks < 0)
+class _Widths:
+    """Half-widths of rows: ticks, and which are none: missing, not finite, out of range or negative."""
+
+    def __init__(self, table: pa.Table, scale: TimeScale) -> None:
+        column = column_of(table, scale.column.side, scale.column.name)
+        if pa.types.is_integer(
+            column.type
+        ):  # beyond 2^53 they are out of range, and may be inexact
+            column = column.cast(pa.float64(), safe=False)
+        widths = Ticks(column, scale)
+        self.ticks = widths.ticks
+        are_negative = pc.fill_null(pc.less(column, 0), False).to_numpy()
+        self.are_none = widths.null | widths.not_finite | widths.out_of_range | are_negative

@@ -45,7 +45,12 @@ def expression_of(text: str) -> tuple[pc.Expression, list[str]]:
         If it is none of the subset.
     """
     reader = _Reader(text)
-    found = reader.disjunction()
+    try:
+        found = reader.disjunction()
+    except RecursionError:
+        raise ConditionError(
+            f"where={brief(text)}: too many parentheses within each other; an Arrow expression can say more"
+        ) from None
     reader.check_end()
     return found, list(dict.fromkeys(reader.names))
 
