@@ -29,7 +29,13 @@ from spark_plugin.worker.one_stream import in_order_of_stream, window_in_order
 from spark_plugin.worker.timestamps.models import INTERVALS
 from tests.helpers.comparison import SHAPES, assert_answer, condition_of, ticks_of
 from tests.helpers.direct_layouts import write_layout
-from tests.helpers.histogram_tables import by_device, events, random_templates
+from tests.helpers.histogram_tables import (
+    by_device,
+    events,
+    histograms_of,
+    pairs_by_definition,
+    random_templates,
+)
 from tests.helpers.strategies import JoinCase, random_cases
 
 
@@ -65,29 +71,33 @@ def test_all_shapes_are_the_references(seed: int, cases: int) -> None:
 
 @pytest.mark.parametrize("emit", ["pairs", "best"])
 def test_histograms_are_filtered_as_pairs_are(emit: Any) -> None:
-    """What both orders of a pair give, cut down to one."""
-    table = events(1, 150)
-    given: dict[str, Any] = {"by": "place", "probability": True, "left_columns": ("id", "seen_at")}
-    given["right_columns"] = given["left_columns"]
-    time, condition = by_device(random_templates(3)), TimingCondition(within(-30, 50), 0.6)
+    """What the definition gives in both orders of a pair, cut down to one; and the best of that."""
+    table, templates, window = events(1, 150), random_templates(3), Window(-30, 50, 0.6)
     found = correlate_tables(
-        table, condition=condition, left_time=time, emit=emit, **given
-    ).to_pylist()
-    every = correlate_tables(
-        table, table, condition, left_time=time, right_time=time, **given
-    ).to_pylist()
-    assert found
-    if emit == "pairs":
-        both = {(row["left_id"], row["right_id"]) for row in every}
-        pairs = [(row["left_id"], row["right_id"]) for row in found]
-        once = {frozenset(pair) for pair in pairs}
-        assert len(once) == len(pairs)
-        assert set(pairs) <= both
-        assert all(a != b for a, b in pairs)
-    else:
-        ids = [row["left_id"] for row in found]
-        assert len(set(ids)) == len(ids)
-        assert all(row["left_id"] != row["right_id"] for row in found)
+        table, condition=TimingCondition(within(window.lo, window.hi), window.confidence),
+        left_time=by_device(templates), emit=emit, by="place", probability=True,
+        left_columns="id", right_columns="id",
+    ).to_pylist()  # fmt: skip
+    buckets = histograms_of(table, templates)
+    ends = [(max(hi for _, hi, _ in each), min(lo for lo, _, _ in each)) for each in buckets]
+    expected = {
+        (a, b): probability
+        for (a, b), probability in pairs_by_definition((table, buckets), (table, buckets), window).items()
+        if (ends[a][0], a) < (ends[b][0], b)
+    }  # fmt: skip
+    assert len(expected) > 100
+    if emit == "best":
+
+        def order(pair: tuple[int, int]) -> tuple[Any, ...]:
+            a, b = pair
+            apart = abs(sum(ends[b]) - sum(ends[a]) - window.lo - window.hi)
+            return -round(expected[pair] * 2**40), apart, *ends[b], b
+
+        best = (min((p for p in expected if p[0] == a), key=order) for a, _ in list(expected))
+        expected = {pair: expected[pair] for pair in best}
+    ids = {(row["left_id"], row["right_id"]): row["probability"] for row in found}
+    assert len(ids) == len(found)
+    assert ids == pytest.approx(expected, abs=1e-12)
 
 
 def instants(case: JoinCase, *, is_apart: bool) -> JoinCase:
