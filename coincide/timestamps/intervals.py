@@ -137,9 +137,13 @@ class IntervalPairs:
     ----------
     window : Window
         The timing condition, ticks.
+    sought : Window or None
+        The part of it in which pairs are looked for, where that is not all: of exact instants only, whose
+        pairs are decided by where they are looked for.
     """
 
     window: Window
+    sought: Window | None = None
 
     @property
     def rule(self) -> IntervalRule:
@@ -152,7 +156,7 @@ class IntervalPairs:
     def choose_classes(  # noqa: D102
         self, left: Population, right: Population, groups: int, classes: int | None
     ) -> tuple[ShapeClasses, ShapeClasses]:
-        return choose_classes(left, right, groups, self.window, classes)
+        return choose_classes(left, right, groups, self._window_from(LEFT), classes)
 
     def bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:  # noqa: D102
         return band_table(own, other, self._window_from(base_side))
@@ -166,7 +170,8 @@ class IntervalPairs:
 
     def _window_from(self, base_side: int) -> Window:
         """The window on T_target - T_base."""
-        return self.window if base_side == LEFT else self.window.mirrored()
+        window = self.sought or self.window
+        return window if base_side == LEFT else window.mirrored()
 
 
 @compiled

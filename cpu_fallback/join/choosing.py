@@ -82,30 +82,45 @@ def _ordered_delays(left, right, left_rows, right_rows, best, out):
 
 @compiled
 def _least_of_each(offsets, keys, seconds, kept, kept_seconds, chosen):
-    """`kept` and `kept_seconds` hold the least of an event in ascending order."""
+    """`kept` and `kept_seconds` hold the least of an event as a heap, the greatest of them on top."""
+    k = kept.size
     for event in range(offsets.size - 1):
-        held = np.int64(0)
-        for pair in range(offsets[event], offsets[event + 1]):
+        first, stop = offsets[event], offsets[event + 1]
+        if stop - first <= k:
+            chosen[first:stop] = True
+            continue
+        for place in range(k):
+            kept[place] = keys[first + place]
+            kept_seconds[place] = seconds[first + place]
+        for place in range(k // 2 - 1, -1, -1):
+            _sift(kept, kept_seconds, place, kept[place], kept_seconds[place])
+        for pair in range(first + k, stop):
             key, second = keys[pair], seconds[pair]
-            if held == kept.size:
-                last = held - 1
-                if key > kept[last] or (key == kept[last] and second >= kept_seconds[last]):
-                    continue
-            held = min(held + 1, kept.size)
-            place = held - 1
-            while place > 0 and (
-                kept[place - 1] > key
-                or (kept[place - 1] == key and kept_seconds[place - 1] > second)
-            ):
-                kept[place] = kept[place - 1]
-                kept_seconds[place] = kept_seconds[place - 1]
-                place -= 1
-            kept[place] = key
-            kept_seconds[place] = second
-        for pair in range(offsets[event], offsets[event + 1]):
-            last = held - 1
-            is_kept = keys[pair] == kept[last] and seconds[pair] <= kept_seconds[last]
-            chosen[pair] = is_kept or keys[pair] < kept[last]
+            if key < kept[0] or (key == kept[0] and second < kept_seconds[0]):
+                _sift(kept, kept_seconds, np.int64(0), key, second)
+        for pair in range(first, stop):
+            is_kept = keys[pair] == kept[0] and seconds[pair] <= kept_seconds[0]
+            chosen[pair] = is_kept or keys[pair] < kept[0]
+
+
+@compiled
+def _sift(kept, kept_seconds, place, key, second):
+    """Put a pair into a heap where there is room for it, or below, in place of those that are greater."""
+    child = 2 * place + 1
+    while child < kept.size:
+        other = child + 1
+        if other < kept.size and (
+            kept[other] > kept[child]
+            or (kept[other] == kept[child] and kept_seconds[other] > kept_seconds[child])
+        ):
+            child = other
+        if key > kept[child] or (key == kept[child] and second >= kept_seconds[child]):
+            break
+        kept[place] = kept[child]
+        kept_seconds[place] = kept_seconds[child]
+        place, child = child, 2 * child + 1
+    kept[place] = key
+    kept_seconds[place] = second
 
 
 @compiled

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from coincide.condition import Window
 from spark_plugin.worker.arrow.sides import Side
 
 ROW_NUMBERS = ("\0group", "\0row")
@@ -65,3 +66,59 @@ def ranked_sides(causes: Side, effects: Side) -> tuple[Side, Side, Ranks]:
         effects.rows(order[is_effect] - len(causes)),
     )
     return causes, effects, (ranks[~is_effect], ranks[is_effect])
+
+
+def window_in_order(window: Window, left: Side, right: Side, shift: int) -> tuple[Window, bool]:
+    """The part of a window that holds all pairs whose earlier event is left.
+
+    Parameters
+    ----------
+    window : Window
+        On the delay of pairs before right times are moved.
+    left, right : Side
+        Of one stream, with ranks.
+    shift : int
+        Ticks by which right times are moved.
+
+    Returns
+    -------
+    Window
+        Narrower only where all events are exact instants, of which the delay says who is earlier.
+    bool
+        Whether it holds no other pairs, so that none needs to be looked at for it.
+    """
+    if not (_are_instants(left) and _are_instants(right)):
+        return window, False
+    least = -shift
+    # Of simultaneous events once moved the one that was earlier is left: no rank decides.
+    if shift > 0 or (shift == 0 and window.lo <= 0 and not _has_ties(left, right)):
+        least += 1
+    lo = max(window.lo, least)
+    if lo > window.hi:
+        return window, False
+    return replace(window, lo=lo), shift != 0 or lo > 0
+
+
+def _are_instants(side: Side) -> bool:
+    return side.model.table is None and not side.shapes.any()
+
+
+def _has_ties(left: Side, right: Side) -> bool:
+    """Whether there are two events of one time; those that match nothing do not matter."""
+    if left.max_time is right.max_time:
+        times = np.sort(_of_matchable(left, left.max_time))
+        return bool((times[1:] == times[:-1]).any())
+    assert left.ranks is not None
+    assert right.ranks is not None
+    times, ranks = (
+        np.concatenate([_of_matchable(left, own), _of_matchable(right, others)])
+        for own, others in ((left.max_time, right.max_time), (left.ranks, right.ranks))
+    )
+    order = np.argsort(times, kind="stable")
+    times, ranks = times[order], ranks[order]
+    # An event that is on both sides has one rank.
+    return bool(((times[1:] == times[:-1]) & (ranks[1:] != ranks[:-1])).any())
+
+
+def _of_matchable(side: Side, values: np.ndarray) -> np.ndarray:
+    return values if side.matchable is None else values[side.matchable]

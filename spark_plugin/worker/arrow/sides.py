@@ -88,6 +88,47 @@ class Side:
         return Side(*times, self.model, matchable, keys, payload, places, identity, ranks, tested)
 
 
+def concatenated(sides: Sequence[Side]) -> Side:
+    """The events of several parts of a side, of which there is at least one, as one side.
+
+    Raises
+    ------
+    ValueError
+        If only some of the parts have ranks.
+    """
+    filled = [side for side in sides if len(side)] or list(sides[:1])
+    if len(filled) == 1:
+        return filled[0]
+    every = [(s.keys, s.payload, s.places, s.identity, s.tested) for s in filled]
+    keys, payload, places, identity, tested = (
+        [one_array(of_one_type(parts)) for parts in zip(*columns, strict=True)]
+        for columns in zip(*every, strict=True)
+    )
+    return Side(
+        np.concatenate([side.max_time for side in filled]),
+        np.concatenate([side.shapes for side in filled]),
+        filled[0].model, _all_matchable(filled), keys, payload, places, identity, _all_ranks(filled),
+        tested,
+    )  # fmt: skip
+
+
+def _all_matchable(sides: Sequence[Side]) -> np.ndarray | None:
+    if all(side.matchable is None for side in sides):
+        return None
+    return np.concatenate(
+        [np.ones(len(s), bool) if s.matchable is None else s.matchable for s in sides]
+    )
+
+
+def _all_ranks(sides: Sequence[Side]) -> np.ndarray | None:
+    ranks = [side.ranks for side in sides if side.ranks is not None]
+    if ranks and len(ranks) < len(sides):
+        raise ValueError(
+            "some parts of a side have ranks and some do not: give all of them, or none"
+        )
+    return np.concatenate(ranks) if ranks else None
+
+
 def grouped_events(left: Side, right: Side, *, case_fold: bool = False) -> tuple[Events, Events]:
     """Both sides as events whose groups are codes of their keys; unmatchable events get code -1.
 

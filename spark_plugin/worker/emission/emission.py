@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from coincide.errors import MemoryBudgetError
 from coincide.results import JoinCounters
+from coincide.timestamps import IntervalPairs
 from cpu_fallback import event_merits
 from spark_plugin.worker.arrow import row_sizes
 from spark_plugin.worker.arrow.gather import Gather
@@ -21,7 +22,7 @@ from spark_plugin.worker.arrow.row_sizes import cuts, total_bytes
 from spark_plugin.worker.arrow.sides import Side, grouped_events
 from spark_plugin.worker.backends.fallback import make_join
 from spark_plugin.worker.emission.filtered import FilteredJoin
-from spark_plugin.worker.emission.pair_tests import pair_test
+from spark_plugin.worker.emission.pair_tests import pairs_sought
 from spark_plugin.worker.emission.spec import JoinSpec
 from spark_plugin.worker.in_order import in_order
 
@@ -72,7 +73,10 @@ class Emission(ABC):
     def _make_join(self) -> Any:
         spec = self._spec
         events = grouped_events(self._left, self._right, case_fold=spec.case_fold)
+        window, test = pairs_sought(spec, self._left, self._right)
         self._model, *self._events = spec.pairs.for_events(*events)
+        if window != spec.window:
+            self._model = IntervalPairs(spec.window, sought=window)
         join = make_join(
             self._backend,
             *self._events,
@@ -81,7 +85,6 @@ class Emission(ABC):
             threads=spec.threads,
             empty=arrow_int64,
         )
-        test = pair_test(spec, self._left, self._right)
         if test is None:
             return join
         return FilteredJoin(join, test, self._merits_of, spec.batch_pairs, spec.threads)

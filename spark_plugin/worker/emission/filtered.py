@@ -10,6 +10,7 @@ import numpy as np
 
 from coincide.counted import CountedJoin
 from coincide.results import JoinCounters, runs_of_about
+from cpu_fallback.join.filtering import best_of_each, kept, passing_of_each
 from spark_plugin.worker.arrow.sides import PairTest
 from spark_plugin.worker.in_order import in_order
 
@@ -71,9 +72,8 @@ class FilteredJoin(CountedJoin):
 
         def count(run: tuple[int, int]) -> list[np.ndarray]:
             start, stop = run
-            left, right = self._join.pairs(start, stop, *self._positions)
-            passing = self._test(self.left_order[left], self.right_order[right])
-            counts[start:stop] = np.bincount(left[passing] - start, minlength=stop - start)
+            passing = self._tested(start, stop)
+            passing_of_each(self._join.offsets[start : stop + 1], passing, counts[start:stop])
             return [np.packbits(passing)] if keeps_bits else []
 
         runs = list(self._join.chunks(self._batch_pairs))
@@ -87,76 +87,62 @@ class FilteredJoin(CountedJoin):
         self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """As of the join: `cpu_fallback.join.event_join.EventJoin.pairs`."""
-        left, right = self._found(start, stop)
-        return left_values[left], right_values[right]
+        left, right = self._empty(start, stop), self._empty(start, stop)
+        for part, first, last in self._parts(start, stop):
+            passing = self._passing(first, last)
+            own, others = self._join.pairs(first, last, left_values, right_values)
+            kept(own, passing, left[part])
+            kept(others, passing, right[part])
+        return left, right
 
     def partners(self, start: int, stop: int, right_values: np.ndarray) -> np.ndarray:
         """As `pairs`, the right side only."""
-        found: np.ndarray = right_values[self._found(start, stop)[1]]
-        return found
+        right = self._empty(start, stop)
+        for part, first, last in self._parts(start, stop):
+            others = self._join.partners(first, last, right_values)
+            kept(others, self._passing(first, last), right[part])
+        return right
 
     def best(
         self, start: int, stop: int, ranks: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, JoinCounters]:
         """The most probable partner: `cpu_fallback.join.event_join.EventJoin.best`."""
         best, merits = np.full(stop - start, -1), np.full(stop - start, np.nan)
-        pairs = 0
-        for first, last in self._runs(start, stop):
-            left, right = self._passing(first, last)
-            pairs += left.size
-            merit, distance = self._merits(self.left_order[left], self.right_order[right])
-            chosen = _least_of_each(left, (-merit, distance, ranks[right]))
+        for _, first, last in self._parts(start, stop):
+            left, right = self.pairs(first, last, *self._positions)
+            found = self._merits(self.left_order[left], self.right_order[right])
+            chosen = best_of_each(left, right, found, ranks)
             best[left[chosen] - start] = right[chosen]
-            merits[left[chosen] - start] = merit[chosen]
-        looked_at = int(self._join.offsets[stop] - self._join.offsets[start])
+            merits[left[chosen] - start] = found[0][chosen]
+        looked_at, pairs = (
+            int(join.offsets[stop] - join.offsets[start]) for join in (self._join, self)
+        )
         return best, merits, JoinCounters(looked_at, 0, pairs)
 
-    def _runs(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+    def _empty(self, start: int, stop: int) -> np.ndarray:
+        """Room for a number of each pair of a run of base positions."""
+        return np.empty(int(self.offsets[stop] - self.offsets[start]), np.int64)
+
+    def _parts(self, start: int, stop: int) -> Iterator[tuple[slice, int, int]]:
+        """A run of any size in runs of bounded size, and where the pairs of each are among those of all."""
         offsets = self._join.offsets[start : stop + 1]
         for first, last in runs_of_about(offsets, self._batch_pairs):
-            yield start + first, start + last
+            run = start + first, start + last
+            begin, end = (self.offsets[list(run)] - self.offsets[start]).tolist()
+            yield slice(begin, end), *run
 
-    def _found(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-        """Base and target positions of the pairs of a run of any size."""
-        found = [self._passing(*run) for run in self._runs(start, stop)]
-        if len(found) == 1:
-            return found[0]
-        none = np.empty(0, np.int64)
-        left, right = zip((none, none), *found, strict=True)
-        return np.concatenate(left), np.concatenate(right)
-
-    def _passing(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-        """Base and target positions of the pairs of a run: int64 arrays, the first one ascending."""
-        left, right = self._join.pairs(start, stop, *self._positions)
+    def _passing(self, start: int, stop: int) -> np.ndarray:
+        """Which pairs of the join pass, of a run: bool array."""
         if self._passed is None:
-            passing = self._test(self.left_order[left], self.right_order[right])
-        else:
-            passing = _bits_of(*self._passed, *self._join.offsets[[start, stop]].tolist())
-        return left[passing], right[passing]
+            return self._tested(start, stop)
+        return _bits_of(*self._passed, *self._join.offsets[[start, stop]].tolist())
+
+    def _tested(self, start: int, stop: int) -> np.ndarray:
+        return self._test(*self._join.pairs(start, stop, self.left_order, self.right_order))
 
     @cached_property
     def _positions(self) -> tuple[np.ndarray, np.ndarray]:
         return np.arange(self.left_order.size), np.arange(self.right_order.size)
-
-
-def _least_of_each(left: np.ndarray, terms: tuple[np.ndarray, ...]) -> np.ndarray:
-    """The pair of each left event that is least in the terms, in their order: int64 array.
-
-    Parameters
-    ----------
-    left : int64 array, shape (n,), ascending
-    terms : arrays, shape (n,)
-        No two pairs of an event are alike in all.
-    """
-    chosen = np.arange(left.size)
-    for term in terms:
-        if not chosen.size:
-            break
-        own, values = left[chosen], term[chosen]
-        begins = np.flatnonzero(np.diff(own, prepend=-1))
-        least = np.minimum.reduceat(values, begins)
-        chosen = chosen[values == np.repeat(least, np.diff(begins, append=own.size))]
-    return chosen
 
 
 def _bits_of(ends: np.ndarray, bits: list[np.ndarray], first: int, last: int) -> np.ndarray:

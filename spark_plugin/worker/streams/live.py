@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
-from spark_plugin.worker.arrow.sides import Side
-from spark_plugin.worker.arrow.wide_columns import of_one_type, one_array
+from spark_plugin.worker.arrow.sides import Side, concatenated
 from spark_plugin.worker.streams.marks import are_marked
 
 _LEAST_DEAD = 256
@@ -59,25 +57,8 @@ def joined(parts: Sequence[Part]) -> Part:
     some = [part for part in parts if len(part)] or [parts[0]]
     if len(some) == 1:
         return some[0]
-    sides = [part.side for part in some]
-    masks = None
-    if any(side.matchable is not None for side in sides):
-        masks = np.concatenate(
-            [np.ones(len(s), bool) if s.matchable is None else s.matchable for s in sides]
-        )
-    side = Side(
-        np.concatenate([side.max_time for side in sides]),
-        np.concatenate([side.shapes for side in sides]),
-        sides[0].model,
-        masks,
-        _columns([side.keys for side in sides]),
-        _columns([side.payload for side in sides]),
-    )
+    side = concatenated([part.side for part in some])
     return Part(side, np.concatenate([part.marks for part in some]))
-
-
-def _columns(columns: list[list[pa.Array]]) -> list[pa.Array]:
-    return [one_array(of_one_type(each)) for each in zip(*columns, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,23 @@ from coincide import (
     mutual_deadline,
     within,
 )
+from coincide.condition import Window
 from cpu_fallback.reference import join as reference
 from spark_plugin.ways.files.local import LocalFilesJoin
 from spark_plugin.worker.arguments import JoinArguments
+from spark_plugin.worker.arrow.sides import Side
+from spark_plugin.worker.emission import filtered
+from spark_plugin.worker.one_stream import in_order_of_stream, window_in_order
+from spark_plugin.worker.timestamps.models import INTERVALS
 from tests.helpers.comparison import SHAPES, assert_answer, condition_of, ticks_of
 from tests.helpers.direct_layouts import write_layout
-from tests.helpers.histogram_tables import by_device, events, random_templates
+from tests.helpers.histogram_tables import (
+    by_device,
+    events,
+    histograms_of,
+    pairs_by_definition,
+    random_templates,
+)
 from tests.helpers.strategies import JoinCase, random_cases
 
 
@@ -59,29 +71,107 @@ def test_all_shapes_are_the_references(seed: int, cases: int) -> None:
 
 @pytest.mark.parametrize("emit", ["pairs", "best"])
 def test_histograms_are_filtered_as_pairs_are(emit: Any) -> None:
-    """What both orders of a pair give, cut down to one."""
-    table = events(1, 150)
-    given: dict[str, Any] = {"by": "place", "probability": True, "left_columns": ("id", "seen_at")}
-    given["right_columns"] = given["left_columns"]
-    time, condition = by_device(random_templates(3)), TimingCondition(within(-30, 50), 0.6)
+    """What the definition gives in both orders of a pair, cut down to one; and the best of that."""
+    table, templates, window = events(1, 150), random_templates(3), Window(-30, 50, 0.6)
     found = correlate_tables(
-        table, condition=condition, left_time=time, emit=emit, **given
-    ).to_pylist()
-    every = correlate_tables(
-        table, table, condition, left_time=time, right_time=time, **given
-    ).to_pylist()
-    assert found
-    if emit == "pairs":
-        both = {(row["left_id"], row["right_id"]) for row in every}
-        pairs = [(row["left_id"], row["right_id"]) for row in found]
-        once = {frozenset(pair) for pair in pairs}
-        assert len(once) == len(pairs)
-        assert set(pairs) <= both
-        assert all(a != b for a, b in pairs)
-    else:
-        ids = [row["left_id"] for row in found]
-        assert len(set(ids)) == len(ids)
-        assert all(row["left_id"] != row["right_id"] for row in found)
+        table, condition=TimingCondition(within(window.lo, window.hi), window.confidence),
+        left_time=by_device(templates), emit=emit, by="place", probability=True,
+        left_columns="id", right_columns="id",
+    ).to_pylist()  # fmt: skip
+    buckets = histograms_of(table, templates)
+    ends = [(max(hi for _, hi, _ in each), min(lo for lo, _, _ in each)) for each in buckets]
+    expected = {
+        (a, b): probability
+        for (a, b), probability in pairs_by_definition((table, buckets), (table, buckets), window).items()
+        if (ends[a][0], a) < (ends[b][0], b)
+    }  # fmt: skip
+    assert len(expected) > 100
+    if emit == "best":
+
+        def order(pair: tuple[int, int]) -> tuple[Any, ...]:
+            a, b = pair
+            apart = abs(sum(ends[b]) - sum(ends[a]) - window.lo - window.hi)
+            return -round(expected[pair] * 2**40), apart, *ends[b], b
+
+        best = (min((p for p in expected if p[0] == a), key=order) for a, _ in list(expected))
+        expected = {pair: expected[pair] for pair in best}
+    ids = {(row["left_id"], row["right_id"]): row["probability"] for row in found}
+    assert len(ids) == len(found)
+    assert ids == pytest.approx(expected, abs=1e-12)
+
+
+def instants(case: JoinCase, *, is_apart: bool) -> JoinCase:
+    """Its left rows as exact instants of one stream, no two of them at one time if so asked."""
+    rows = [{**row, "min_time": row["max_time"]} for row in case.left]
+    if is_apart:
+        rows = list({row["max_time"]: row for row in rows}.values())
+    return one_stream(case._replace(left=rows))
+
+
+@pytest.mark.parametrize("is_apart", [False, True])
+def test_exact_instants_are_looked_for_where_they_are_in_order(is_apart: bool) -> None:
+    pairs = 0
+    for number, drawn in enumerate(random_cases(7, 150, max_size=12)):
+        case = instants(drawn, is_apart=is_apart)
+        how, emit, probability = SHAPES[number % len(SHAPES)]
+        found = correlate_tables(
+            ticks_of(case.left, case.by), condition=condition_of(case), by=case.by, how=how, emit=emit,
+            probability=probability,
+        )  # fmt: skip
+        admits = reference.earlier_first(case.left)
+        assert_answer(found.to_pylist(), case, how, emit, probability, admits=admits)
+        pairs += found.num_rows
+    assert pairs > 200
+
+
+@pytest.mark.parametrize(
+    ("lo", "shift"), [(-40, 0), (0, 0), (5, 0), (-40, 70), (0, -70), (-90, 50)]
+)
+@pytest.mark.parametrize("is_apart", [False, True])
+def test_the_window_of_exact_instants(lo: int, shift: int, is_apart: bool) -> None:
+    """Narrowed it holds all pairs that are in order, and no others if it says so."""
+    random = np.random.default_rng(2)
+    times = random.choice(400, 120, replace=not is_apart)
+    own = Side(times, np.zeros_like(times), INTERVALS, random.random(120) < 0.9, [], [])
+    left, right = in_order_of_stream(own, replace(own), shift)
+    window = Window(lo - shift, 60 - shift, 0.5)
+    narrow, is_enough = window_in_order(window, left, right, shift)
+    assert (narrow.hi, narrow.confidence) == (window.hi, 0.5)
+    assert left.ranks is not None
+    assert right.ranks is not None
+    assert own.matchable is not None
+    delay = times[None, :] - times[:, None]
+    moved = delay + shift
+    is_ordered = (moved > 0) | ((moved == 0) & (left.ranks[:, None] < right.ranks[None, :]))
+    is_ordered &= own.matchable[:, None] & own.matchable[None, :]
+    is_ordered &= (delay >= window.lo) & (delay <= window.hi)
+    is_found = (delay >= narrow.lo) & (delay <= narrow.hi)
+    is_found &= own.matchable[:, None] & own.matchable[None, :]
+    assert is_ordered.sum() > 100
+    assert not (is_ordered & ~is_found).any()
+    assert is_enough == (is_apart or shift != 0 or lo > 0)
+    if is_enough:
+        assert (is_found == is_ordered).all()
+
+
+def test_parts_of_a_stream_have_ties_where_events_differ() -> None:
+    def part(times: list[int], numbers: list[int]) -> Side:
+        identity = [pa.array([0] * len(numbers)), pa.array(numbers)]
+        own = np.array(times), np.zeros(len(times), np.int64), INTERVALS
+        return Side(*own, None, [], [], identity=identity)
+
+    window = Window(-5, 5, 0.5)
+    for right, is_enough in (
+        (part([7, 3, 9], [2, 0, 4]), True),
+        (part([7, 3, 7], [2, 0, 4]), False),
+        (part([7, 3, 4], [2, 0, 4]), False),
+        (part([7], [3]), False),
+    ):
+        sides = in_order_of_stream(part([3, 4, 7], [0, 1, 2]), right, 0)
+        assert window_in_order(window, *sides, 0) == (
+            Window(1 if is_enough else 0, 5, 0.5),
+            is_enough,
+        )
 
 
 def test_files_are_as_tables(tmp_path: Path) -> None:
@@ -175,3 +265,17 @@ def test_a_window_in_two_words_is_the_condition() -> None:
     assert expected.num_rows > 0
     for window in (5, (-5, 5), [-5, 5], within(-5, 5)):
         assert correlate_tables(left, right, within=window, confidence=0.6).equals(expected)
+
+
+@pytest.mark.parametrize("emit", ["pairs", "counts", "best", "lists"])
+def test_pairs_are_tested_again_where_there_are_too_many_to_keep_which_passed(
+    emit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = np.arange(0, 300, 2) // 3
+    table = pa.table({"id": np.arange(150), "min_time": times - 2, "max_time": times})
+    given: dict[str, Any] = {"within": 9, "confidence": 0.5, "emit": emit, "how": "left"}
+    given["options"] = CorrelateOptions(batch_pairs=40)
+    expected = correlate_tables(table, **given)
+    assert expected.num_rows >= 150
+    monkeypatch.setattr(filtered, "_MOST_BITS", 0)
+    assert correlate_tables(table, **given).equals(expected)

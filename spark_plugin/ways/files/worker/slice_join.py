@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,8 +11,7 @@ from coincide.sides import LEFT, RIGHT
 from spark_plugin.ways.files.plan import DirectPlan, DirectSlice, Parts, needed_groups
 from spark_plugin.ways.files.worker.reading import PlannedFiles
 from spark_plugin.worker.arrow.counts import SideCounts
-from spark_plugin.worker.arrow.sides import Side
-from spark_plugin.worker.arrow.wide_columns import of_one_type, one_array
+from spark_plugin.worker.arrow.sides import Side, concatenated
 from spark_plugin.worker.emission.emission import Emission
 from spark_plugin.worker.join import TablePlan
 
@@ -78,7 +76,7 @@ def read_slice(join: DirectJoin, number: int, threads: bool = False) -> SliceRow
         # Their invalid rows are told of, and counted, by the slice that accounts for them.
         lenient = replace(tables, invalid="drop")
         sides.append(_right(join, lenient, borrowed, threads)[0])
-    right = _within_reach(_joined(sides), _span(left), tables)
+    right = _within_reach(concatenated(sides), _span(left), tables)
     return SliceRows(left, right, (left_counts, right_counts))
 
 
@@ -134,29 +132,3 @@ def _within_reach(right: Side, span: tuple[int, int] | None, tables: TablePlan) 
     if np.count_nonzero(reached) >= _FEW_BEYOND * len(right):
         return right
     return right.rows(np.flatnonzero(reached))
-
-
-def _joined(sides: Sequence[Side]) -> Side:
-    """Events of several sides as one."""
-    filled = [side for side in sides if len(side)] or list(sides[:1])
-    if len(filled) == 1:
-        return filled[0]
-    matchable = None
-    if any(side.matchable is not None for side in filled):
-        matchable = np.concatenate(
-            [np.ones(len(s), bool) if s.matchable is None else s.matchable for s in filled]
-        )
-    return Side(
-        np.concatenate([side.max_time for side in filled]),
-        np.concatenate([side.shapes for side in filled]),
-        filled[0].model,
-        matchable,
-        _columns(filled, lambda side: side.keys),
-        _columns(filled, lambda side: side.payload),
-        identity=_columns(filled, lambda side: side.identity),
-        tested=_columns(filled, lambda side: side.tested),
-    )
-
-
-def _columns(sides: Sequence[Side], of: Callable[[Side], list[pa.Array]]) -> list[pa.Array]:
-    return [one_array(of_one_type(each)) for each in zip(*map(of, sides), strict=True)]
