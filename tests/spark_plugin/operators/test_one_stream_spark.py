@@ -15,16 +15,20 @@ from coincide import (
     ConditionError,
     CorrelateOptions,
     JoinReport,
+    TimingCondition,
     correlate,
     correlate_files,
     correlate_tables,
+    within,
 )
 from spark_plugin.ways.files.source import CoincideSource
+from tests.helpers.joins import plan_correlation
 from tests.helpers.spark_cases import frame
 
 pytestmark = pytest.mark.spark
 
 WINDOW: dict[str, Any] = {"within": (-20, 60), "confidence": 0.6}
+CONDITION = TimingCondition(within(-20, 60), 0.6)
 
 
 def stream(seed: int, size: int = 300) -> pa.Table:
@@ -48,24 +52,31 @@ def in_order(table: pa.Table) -> list[str]:
 
 
 BEST = {"emit": "best", "right_columns": ("id", "max_time"), "probability": True}
+DEALT = {"slice_rows": 100, "max_replication": 1.0}
 CASES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"left_columns": ("id", "name"), "probability": True}, {"slices": 6}),
-    ({"how": "left", "emit": "counts"}, {"slice_rows": 40}),
-    ({"how": "left", **BEST}, {"slice_rows": 40}),
+    ({"how": "left", "emit": "counts"}, {"slices": 6}),
+    ({"how": "left", **BEST}, DEALT),
     ({"how": "left", **BEST}, {"slices": 6}),
     ({"how": "anti"}, {"slices": 6}),
-    ({"emit": "lists"}, {"slice_rows": 40}),
+    ({"emit": "lists"}, DEALT),
 ]
 
 
 @pytest.mark.parametrize(("shape", "options"), CASES)
-def test_dataframes(spark: SparkSession, shape: Any, options: dict[str, Any]) -> None:
+def test_dataframes(
+    spark: SparkSession, small_slices: None, shape: Any, options: dict[str, Any]
+) -> None:
     table, report, told = stream(1), JoinReport(), JoinReport()
     expected = correlate_tables(table, by="key", report=told, **WINDOW, **shape)
-    found = correlate(
-        frame(spark, table).repartition(3), by="key", report=report, **WINDOW, **shape,
-        options=CorrelateOptions(**options),
-    ).toArrow()  # fmt: skip
+    planned = plan_correlation(
+        frame(spark, table).repartition(3), None, CONDITION, is_one_stream=True, by="key", **shape,
+        options=CorrelateOptions(**options), observe=True,
+    )  # fmt: skip
+    assert planned.plan.count > 5
+    assert planned.plan.deals_right == (options is DEALT)
+    planned.tell(report)
+    found = planned.dataframe.toArrow()
     assert in_order(found) == in_order(expected)
     assert found.num_rows > 50
     summary, wanted = report.summary(), told.summary()

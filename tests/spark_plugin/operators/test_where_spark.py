@@ -18,11 +18,14 @@ from coincide import (
     CorrelateOptions,
     JoinReport,
     SchemaError,
+    TimingCondition,
     correlate,
     correlate_files,
     correlate_tables,
+    within,
 )
 from spark_plugin.ways.files.source import CoincideSource
+from tests.helpers.joins import plan_correlation
 from tests.helpers.spark_cases import frame
 
 pytestmark = pytest.mark.spark
@@ -69,10 +72,12 @@ def in_order(table: pa.Table) -> list[str]:
 
 
 BEST = {"emit": "best", "how": "left", "right_columns": ("id", "text"), "probability": True}
+DEALT = {"way": "exchange", "slice_rows": 100, "max_replication": 1.0}
 CASES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"left_columns": "*", "right_columns": "*"}, {"slices": 5}),
-    ({"emit": "counts", "how": "left"}, {"slice_rows": 40}),
-    (BEST, {"slice_rows": 40}),
+    ({"emit": "counts", "how": "left"}, DEALT),
+    (BEST, {"slices": 5}),
+    (BEST, DEALT),
     (BEST, {"way": "broadcast-left"}),
     ({"how": "anti"}, {"way": "broadcast-left"}),
     ({"emit": "lists"}, {"way": "broadcast-right"}),
@@ -82,10 +87,15 @@ CASES: list[tuple[dict[str, Any], dict[str, Any]]] = [
 @pytest.mark.parametrize(("shape", "options"), CASES)
 def test_dataframes(spark: SparkSession, shape: Any, options: dict[str, Any]) -> None:
     expected = correlate_tables(LEFT, RIGHT, **GIVEN, **shape)
-    found = correlate(
-        frame(spark, LEFT), frame(spark, RIGHT), **GIVEN, **shape,
-        options=CorrelateOptions(**options),
-    ).toArrow()  # fmt: skip
+    planned = plan_correlation(
+        frame(spark, LEFT), frame(spark, RIGHT), TimingCondition(within(-20, 30), 0.6), where=WHERE,
+        **shape, options=CorrelateOptions(**options),
+    )  # fmt: skip
+    assert planned.plan.way == options.get("way", "exchange").split("-")[0]
+    if planned.plan.way == "exchange":
+        assert planned.plan.count > 4
+        assert planned.plan.deals_right == (options is DEALT)
+    found = planned.dataframe.toArrow()
     assert found.column_names == expected.column_names
     assert in_order(found) == in_order(expected)
     assert found.num_rows > 30
