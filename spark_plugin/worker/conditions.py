@@ -22,7 +22,7 @@ def condition_of(
     ConditionError
         If it is given both ways, or not whole.
     """
-    if isinstance(condition, Within) and window is None:
+    if isinstance(condition, Within) and window is None and confidence is not None:
         condition, window = None, condition
     if condition is not None:
         if window is None and confidence is None:

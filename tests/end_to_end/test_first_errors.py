@@ -134,7 +134,10 @@ BOTH = ("join", "left.parquet", "right.parquet", "-o", "out.parquet")
 
 COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "no such command": (("jion",), "Did you mean 'join'"),
-    "one input": (("join", "left.parquet", "-o", "out", *WINDOW), "two inputs, LEFT and RIGHT"),
+    "one input": (
+        ("explore", "left.parquet", *WINDOW[:3]),
+        "two inputs are needed, LEFT and RIGHT",
+    ),
     "no output": (BOTH[:3] + WINDOW, "say where to write, such as -o out.parquet"),
     "no window": (BOTH, "with one of --within LO HI and --mutual-deadline D"),
     "no confidence": (BOTH + WINDOW[:3], "say how probable a pair must be, with --confidence"),
