@@ -121,7 +121,7 @@ def test_plan_errors_run_nothing(spark: SparkSession) -> None:
         (SchemaError, "interval year to month.* cast", (with_months, right), {"left_columns": "x"}),
         (SchemaError, "TimingCondition", (left, right), {"condition": within(0, 1)}),
         (SchemaError, "left must be a Spark DataFrame; found str", ("a.parquet", right), {}),
-        (SchemaError, "right must be a Spark DataFrame; found NoneType", (left, None), {}),
+        (SchemaError, "right must be a Spark DataFrame; found str", (left, "b.parquet"), {}),
         (ConditionError, "by must be .*; found None", (left, right), {"by": None}),
         (ConditionError, "left_columns must be", (left, right), {"left_columns": None}),
         (ConditionError, "left_time must be", (left, right), {"left_time": None}),
