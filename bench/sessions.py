@@ -51,6 +51,13 @@ def parquet_frames(
         yield spark.read.parquet(str(left)), spark.read.parquet(str(right))
 
 
+def any_frame(frame: DataFrame) -> DataFrame:
+    """The same rows as what is no plain read of files any more: as of any other DataFrame."""
+    from pyspark.sql import functions as F
+
+    return frame.select(*(F.col(name).alias(name) for name in frame.columns))
+
+
 def consume(frame: DataFrame) -> None:
     """Compute all rows and drop them: Spark's ``noop`` sink."""
     frame.write.format("noop").mode("overwrite").save()

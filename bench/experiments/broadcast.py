@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from bench.events import stream, with_timestamps
 from bench.experiment import Bench, Experiment
 from bench.joins import spark_join
-from bench.sessions import consume, rows_and_pairs, spark_session
+from bench.sessions import any_frame, consume, rows_and_pairs, spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -96,7 +96,7 @@ def _frames(bench: Bench, spark: SparkSession, case: Case) -> Iterator[tuple[Dat
         bench.say(f"writing {case.name}")
         left, right = case.files(Path(folder), bench.pick(1, 1000))
         bench.note(**{case.name: {"events": list(case.events), "rate": case.rate}})
-        yield spark.read.parquet(str(left)), spark.read.parquet(str(right))
+        yield any_frame(spark.read.parquet(str(left))), any_frame(spark.read.parquet(str(right)))
 
 
 def _compare(bench: Bench, case: Case, emit: Emit, left: DataFrame, right: DataFrame) -> None:

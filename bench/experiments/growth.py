@@ -10,7 +10,7 @@ import numpy as np
 from bench.events import Load
 from bench.experiment import Bench, Experiment
 from bench.joins import local_join, spark_join
-from bench.sessions import consume, parquet_frames, spark_session
+from bench.sessions import any_frame, consume, parquet_frames, spark_session
 from bench.timing import Timing
 
 RATE = 4.0
@@ -41,7 +41,7 @@ def _spark(bench: Bench, loads: list[Load]) -> None:
     with spark_session(bench) as spark, ExitStack() as stack:
         frames = [stack.enter_context(parquet_frames(bench, spark, load)) for load in loads]
         works = [
-            lambda pair=pair: consume(spark_join(*pair, "counts"))  # type: ignore[misc]
+            lambda pair=pair: consume(spark_join(*map(any_frame, pair), "counts"))  # type: ignore[misc]
             for pair in frames
         ]
         _fit(bench, "Spark", loads, works)

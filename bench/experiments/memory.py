@@ -8,7 +8,7 @@ from bench.events import Load
 from bench.experiment import Bench, Experiment
 from bench.joins import spark_join
 from bench.processes import PeakMemory, peak_memory
-from bench.sessions import consume, parquet_frames, rows_and_pairs, spark_session
+from bench.sessions import any_frame, consume, parquet_frames, rows_and_pairs, spark_session
 from bench.timing import timed
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ def _watch(
 ) -> int:
     """Note peak memory of counts and pairs of a load; the number of pairs."""
     bench.note(**{label: {"events": load.events, "rate": load.rate}})
-    with parquet_frames(bench, spark, load) as (left, right):
+    with parquet_frames(bench, spark, load) as frames:
+        left, right = map(any_frame, frames)
         bench.say(f"{label}, counts")
         with peak_memory() as peak:
             seconds, counted = timed(

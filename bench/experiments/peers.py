@@ -14,7 +14,7 @@ from bench.events import Condition, Load
 from bench.experiment import Bench, Experiment
 from bench.fingerprints import fingerprint_of_table, sums
 from bench.joins import local_join, spark_join
-from bench.sessions import consume, parquet_frames, spark_session
+from bench.sessions import any_frame, consume, parquet_frames, spark_session
 from bench.timing import Timing
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _tiny(bench: Bench, point: Point) -> Point:
 
 def _measure(bench: Bench, spark: SparkSession, label: str, point: Point) -> dict[str, Timing]:
     with parquet_frames(bench, spark, point.load) as frames:
-        contestants = _contestants(bench, point, *frames)
+        contestants = _contestants(bench, point, *map(any_frame, frames))
         proofs = {name: proof() for name, (_, proof) in contestants.items()}
         bench.check_equal(f"{label}: pairs", proofs)
         pairs = proofs[OURS][0]

@@ -392,8 +392,8 @@ def test_saving(tmp_path: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        ({"within": "10ms"}, ConditionError, "takes the two ends of the window"),
-        ({"within": (0,)}, ConditionError, "takes the two ends of the window"),
+        ({"within": "10ms"}, ConditionError, "has a unit, but the time columns are plain numbers"),
+        ({"within": (0,)}, ConditionError, r"takes \(lo, hi\)"),
         ({"confidence": 0}, ConditionError, "must lie in"),
         ({"confidences": 0.5}, ConditionError, "a sequence of numbers"),
         ({"confidences": ()}, ConditionError, "1 to 6 numbers"),
