@@ -1,13 +1,13 @@
-"""One-to-one assignments: of all pairs at most one for each event, as good as they can be together."""
+"""One-to-one assignments: of all pairs at most one for each event, as good as they can be together.
+
+SciPy is loaded by what needs it: every worker of a join imports this module.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
 
 class Groups(NamedTuple):
@@ -44,6 +44,9 @@ def connected_groups(left: np.ndarray, right: np.ndarray) -> Groups:
     -------
     Groups
     """
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
     lefts, own = np.unique(left, return_inverse=True)
     rights, others = np.unique(right, return_inverse=True)
     n = lefts.size + rights.size
@@ -78,6 +81,8 @@ def best_assignment(groups: Groups, gains: np.ndarray) -> np.ndarray:
     int64 array
         Numbers of pairs.
     """
+    from scipy.optimize import linear_sum_assignment
+
     ordered = gains[groups.order]
     chosen = np.zeros(ordered.size, bool)
     is_star = groups.sizes.min(axis=1) == 1

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pyspark.errors import PySparkException
 
-__all__ = ["SPARK_ERRORS", "Py4JError"]
-
 try:
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 except ModuleNotFoundError:  # pyspark-client comes without it

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_plugin.cluster.connect import context_of
-from spark_plugin.cluster.gateway_errors import Py4JError
+from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
 
 _LOGICAL = "org.apache.spark.sql.catalyst.plans.logical"
 _SOURCES = "org.apache.spark.sql.execution.datasources"
@@ -60,7 +60,7 @@ def plain_read(frame: DataFrame) -> tuple[str, ...] | None:
         # Cached data and hints show in this plan; the optimizer's has no hints any more.
         relation = _relation(frame._jdf.queryExecution().withCachedData())
         return None if relation is None else _files(relation)
-    except Py4JError:  # a release of Spark with other classes
+    except SPARK_ERRORS:  # a release of Spark with other classes
         return None
 
 

@@ -12,6 +12,7 @@ from coincide.sides import LEFT, RIGHT
 from cpu_fallback.join.choosing import EARLIEST, LATEST, NEAREST, Keys, ordered_delays
 from spark_plugin.worker.arrow.sides import Side, tie_ranks
 from spark_plugin.worker.emission.spec import JoinSpec
+from spark_plugin.worker.numbering import numbers_in_runs
 from spark_plugin.worker.partial_results import sortable
 
 Rows = tuple[np.ndarray, np.ndarray]
@@ -124,7 +125,6 @@ class PairOrder:
 
 def _places(events: np.ndarray) -> np.ndarray:
     """The how-many-eth of its event each entry is, from 0, where those of an event are together."""
-    places = np.arange(events.size)
     begins = np.ones(events.size, bool)
     begins[1:] = events[1:] != events[:-1]
-    return places - np.maximum.accumulate(np.where(begins, places, 0))
+    return numbers_in_runs(begins)

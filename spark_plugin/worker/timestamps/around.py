@@ -119,9 +119,13 @@ class ReadAround:
     @property
     def _is_far(self) -> np.ndarray:
         """Whether an end reaches 2^61 ticks: no sum overflows, since durations stay below that."""
-        far = self._stamps.out_of_range
-        ends = self.max_time, self.max_time - self.shapes
-        return far | (ends[0] >= TIME_LIMIT) | (ends[1] <= -TIME_LIMIT)
+        return are_far(self._stamps, self.max_time, self.shapes)
 
     def rounded(self, valid: np.ndarray | None) -> float:  # noqa: D102
         return most_rounded([self._stamps], valid)
+
+
+def are_far(stamps: Ticks, max_time: np.ndarray, shapes: np.ndarray) -> np.ndarray:
+    """Whether a stamp or an end about it reaches 2^61 ticks: bool array, shape (n,)."""
+    ends = max_time, max_time - shapes
+    return stamps.out_of_range | (ends[0] >= TIME_LIMIT) | (ends[1] <= -TIME_LIMIT)

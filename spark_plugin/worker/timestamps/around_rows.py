@@ -15,6 +15,7 @@ from spark_plugin.worker.arrow.schemas import column_of
 from spark_plugin.worker.arrow.ticks import Ticks
 from spark_plugin.worker.arrow.time_columns import TimeColumn, TimeScale
 from spark_plugin.worker.clocks import AroundByRow
+from spark_plugin.worker.timestamps.around import are_far
 from spark_plugin.worker.timestamps.columns import Faults, most_rounded
 from spark_plugin.worker.timestamps.models import INTERVALS, IntervalModel
 
@@ -145,9 +146,7 @@ class ReadAroundRows:
     @property
     def _is_far(self) -> np.ndarray:
         """Whether an end reaches 2^61 ticks: no sum overflows, since half-widths stay below that."""
-        far = self._stamps.out_of_range
-        ends = self.max_time, self.max_time - self.shapes
-        return far | (ends[0] >= TIME_LIMIT) | (ends[1] <= -TIME_LIMIT)
+        return are_far(self._stamps, self.max_time, self.shapes)
 
     @property
     def _is_long(self) -> np.ndarray:

@@ -16,6 +16,7 @@ from spark_plugin.ways.exchange.worker.task import SliceTask
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.emission.emission import Emission
 from spark_plugin.worker.emission.spec import AnySpec
+from spark_plugin.worker.numbering import numbers_in_runs
 from spark_plugin.worker.partial_results import parts_of_best
 from spark_plugin.worker.wire.columns import HASHES
 
@@ -98,7 +99,6 @@ def _occurrences(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     ordered = first[order], second[order]
     begins = np.ones(first.size, bool)
     begins[1:] = (ordered[0][1:] != ordered[0][:-1]) | (ordered[1][1:] != ordered[1][:-1])
-    places = np.arange(first.size)
     numbers = np.empty(first.size, np.int64)
-    numbers[order] = places - np.maximum.accumulate(np.where(begins, places, 0))
+    numbers[order] = numbers_in_runs(begins)
     return numbers

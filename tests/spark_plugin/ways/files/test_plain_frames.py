@@ -103,7 +103,7 @@ def test_what_is_cached_is_no_plain_read(spark: SparkSession, sides: tuple[Path,
     assert plain_read(spark.read.parquet(str(sides[0]))) is not None
 
 
-def test_options_partitions_tables_and_doubles_are_no_plain_reads(
+def test_options_partitions_and_doubles_are_no_plain_reads(
     spark: SparkSession, sides: tuple[Path, Path], tmp_path: Path
 ) -> None:
     path = str(sides[0])
@@ -115,11 +115,57 @@ def test_options_partitions_tables_and_doubles_are_no_plain_reads(
     assert plain_read(spark.read.parquet(str(part.parent))) is None
     assert plain_read(spark.read.parquet(str(part))) == (str(part / "a.parquet"),)
     assert plain_read(spark.read.format("json").load(path)) is None
-    spark.conf.set("spark.sql.files.ignoreCorruptFiles", "true")
+    odd = tmp_path / "odd"
+    odd.mkdir()
+    shutil.copy(path, odd / "a[1].parquet")  # PyArrow would take the name for a pattern
+    assert plain_read(spark.read.parquet(str(odd))) is None
+
+
+def test_a_table_of_a_catalog_is_no_plain_read(
+    spark: SparkSession, sides: tuple[Path, Path], tmp_path: Path
+) -> None:
+    folder = tmp_path / "table"
+    folder.mkdir()
+    shutil.copy(sides[0], folder / "a.parquet")
+    spark.sql(f"CREATE TABLE of_a_catalog USING parquet LOCATION '{folder}'")
     try:
-        assert plain_read(spark.read.parquet(path)) is None
+        assert plain_read(spark.table("of_a_catalog")) is None
     finally:
-        spark.conf.unset("spark.sql.files.ignoreCorruptFiles")
+        spark.sql("DROP TABLE of_a_catalog")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("spark.sql.files.ignoreCorruptFiles", "true"),
+        ("spark.sql.files.ignoreMissingFiles", "true"),
+        ("spark.sql.parquet.fieldId.read.enabled", "true"),
+        ("spark.sql.parquet.datetimeRebaseModeInRead", "LEGACY"),
+    ],
+)
+def test_settings_by_which_spark_reads_otherwise(
+    spark: SparkSession, sides: tuple[Path, Path], name: str, value: str
+) -> None:
+    before = spark.conf.get(name)
+    spark.conf.set(name, value)
+    try:
+        assert plain_read(spark.read.parquet(str(sides[0]))) is None
+    finally:
+        spark.conf.set(name, before)
+    assert plain_read(spark.read.parquet(str(sides[0]))) is not None
+
+
+def test_what_was_planned_otherwise_stays_so(
+    spark: SparkSession, sides: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frames = read(spark, sides)
+    declared = CorrelateOptions(
+        time_range=(0, 10**9), left_longest=10**6, right_longest=10**6, slices=2
+    )
+    assert way_of(*frames, options=declared) != "direct"
+    module = "spark_plugin.ways.files.plain_frames.is_accelerated"
+    monkeypatch.setattr(module, lambda spark: True)
+    assert way_of(*frames) != "direct"
 
 
 def test_a_given_schema_is_read_by_spark(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,0 +1,108 @@
+"""Joins drawn at random: every way of Spark finds what one process finds, whatever is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from coincide import CorrelateOptions, correlate, correlate_files, correlate_tables, within
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+ROWS = 40
+
+
+def drawn_events(random: np.random.Generator, key: str, kind: pa.DataType) -> pa.Table:
+    """Few times and keys, so that much is alike: nulls, zero lengths, doubles, blanks in texts."""
+    n = int(random.choice([0, 1, ROWS, ROWS]))
+    low = np.sort(random.integers(-300, 300, n))
+    names = np.array(["a", "A", "\u00e9", ""], object)
+    return pa.table(
+        {
+            "id": pa.array(np.arange(n) // int(random.integers(1, 3)), pa.int64()),
+            "min_time": pa.array(low, mask=random.random(n) < 0.03),
+            "max_time": pa.array(low + random.choice([0, 0, 7, 40], n)),
+            key: pa.array(random.integers(0, 3, n), kind, mask=random.random(n) < 0.05),
+            "name": pa.array(names[random.integers(0, 4, n)], pa.string()),
+            "x": pa.array(random.normal(size=n).round(1), mask=random.random(n) < 0.1),
+        }
+    )
+
+
+def drawn_words(random: np.random.Generator, right_key: str, is_one: bool) -> dict[str, Any]:
+    """What is asked of a join of such events."""
+    lo, width = int(random.integers(-60, 40)), int(random.integers(1, 90))
+    closed = str(random.choice(["both", "both", "left", "right"]))
+    words: dict[str, Any] = {
+        "within": within(lo, lo + width, closed=closed),
+        "confidence": float(random.choice([0.1, 0.5, 0.9, 1.0])),
+        "probability": bool(random.random() < 0.3),
+        "left_columns": ["id", "x", "name"],
+        "right_columns": "*" if random.random() < 0.3 else ["id", "x", "name"],
+    }
+    keys: list[Any] = [[], ["k"] if is_one else [("k", right_key)], ["name"]]
+    words["by"] = keys[int(random.integers(0, 3))]
+    if words["by"] == ["name"]:
+        words["left_columns"] = ["id", "x"]
+        words["right_columns"] = ["id", "x"]
+        words["case_fold"] = bool(random.random() < 0.5)
+    if random.random() < 0.4:
+        words["where"] = str(
+            random.choice(["left_x <= right_x", "left_id <> right_id OR left_x IS NULL"])
+        )
+    shape = int(random.integers(0, 6))
+    if shape == 0 and not is_one and not words.get("case_fold"):
+        words["matching"] = "mutual"
+    elif shape in (1, 2):
+        prefer = str(random.choice(["probability", "nearest", "first", "last"]))
+        words |= {"emit": "best", "prefer": prefer, "k": int(random.integers(1, 4))}
+    elif shape == 3:
+        words |= {"emit": "counts", "how": "left", "probability": False}
+    elif shape == 4:
+        words |= {"how": str(random.choice(["semi", "anti"])), "probability": False}
+    if "emit" not in words and "how" not in words and random.random() < 0.3:
+        words["how"] = "left"
+    return words
+
+
+def rows_of(found: pa.Table) -> list[str]:
+    return sorted(map(str, found.to_pylist()))
+
+
+def more_than_a_read(frame: DataFrame) -> DataFrame:
+    return frame.select(*(F.col(name).alias(name) for name in frame.columns))
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_every_way(spark: SparkSession, small_slices: None, tmp_path: Path, seed: int) -> None:
+    random = np.random.default_rng(31_000 + seed)
+    is_one, right_key = bool(random.random() < 0.25), str(random.choice(["k", "other"]))
+    kinds = [pa.int32(), pa.int64()]
+    left = drawn_events(random, "k", kinds[int(random.integers(0, 2))])
+    right = None if is_one else drawn_events(random, right_key, kinds[int(random.integers(0, 2))])
+    words = drawn_words(random, right_key, is_one)
+    expected = correlate_tables(left, right, **words)
+    paths, reads = [], []
+    for i, table in enumerate(filter(None.__ne__, (left, right))):
+        paths.append(str(tmp_path / f"{i}.parquet"))
+        pq.write_table(table, paths[-1], row_group_size=11)
+        reads.append(spark.read.parquet(paths[-1]))
+    frames = [more_than_a_read(each) for each in reads]
+    direct = [*paths, None] if is_one else paths
+    ways: dict[str, Any] = {
+        "plain reads": lambda: correlate(*reads, **words),
+        "files": lambda: correlate_files(spark, direct[0], direct[1], **words),
+    }
+    for way in ("exchange",) if is_one else ("exchange", "broadcast-left", "broadcast-right"):
+        options = CorrelateOptions(way=way, slices=3 if way == "exchange" else None)  # type: ignore[arg-type]
+        ways[way] = lambda options=options: correlate(*frames, options=options, **words)
+    for name, join in ways.items():
+        found = join().toArrow()
+        assert found.column_names == expected.column_names, (name, words)
+        assert rows_of(found) == rows_of(expected), (name, words)
