@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 DIRECT, EXCHANGE, SQL = "direct", "exchange", "Spark SQL"
 LOCAL, DUCKDB = "one process", "DuckDB COPY"
-SQL_HINT = "shuffled hash join"
 SPARSE = Load(4_000_000, 4.0)
 DENSE = Load(200_000, 100.0)
 ROWS_IN_GROUP = 100_000
@@ -98,10 +97,18 @@ def parquet_files(bench: Bench, load: Load, order: str) -> Iterator[Place]:
 
 
 def _spark(bench: Bench, spark: SparkSession, place: Place, order: str, emit: Emit) -> None:
-    from bench.peers.spark_join import sql_join
+    from bench.peers.spark_join import sql_join, variants
     from coincide import CorrelateOptions, correlate_files
 
     frames = [spark.read.parquet(str(path)) for path in (place.left, place.right)]
+    hint = bench.fastest(
+        f"Spark SQL, {order}, {emit}",
+        {
+            name: lambda name=name: consume(sql_join(*frames, emit, name))  # type: ignore[misc]
+            for name in variants(broadcast=False)
+        },
+        rounds=0,
+    )
     condition = timing_condition(Condition())
     out = str(place.out)
 
@@ -118,11 +125,11 @@ def _spark(bench: Bench, spark: SparkSession, place: Place, order: str, emit: Em
         consume(correlate_files(spark, place.left, place.right, condition, **given))
 
     def sql_files() -> int:
-        sql_join(frames[0], frames[1], emit, SQL_HINT).write.mode("overwrite").parquet(out)
+        sql_join(*frames, emit, hint).write.mode("overwrite").parquet(out)
         return _pairs(out, emit)
 
     def sql_noop() -> None:
-        consume(sql_join(frames[0], frames[1], emit, SQL_HINT))
+        consume(sql_join(*frames, emit, hint))
 
     ways = (DIRECT, EXCHANGE) if order == "ordered" else ("auto", EXCHANGE)
     targets: dict[str, dict[str, Callable[[], Any]]] = {

@@ -47,7 +47,7 @@ CASES = (
         "200 k dense",
         Load(200_000, 100.0),
         Load(2_000, 100.0),
-        {"pairs": 1.8, "counts": 4.0, "lists": 5.0},
+        {"pairs": 1.2, "counts": 2.5, "lists": 6.0},
         rounds=5,
         broadcast=True,
     ),
@@ -55,7 +55,7 @@ CASES = (
         "4 M sparse",
         Load(4_000_000, 4.0),
         Load(4_000, 4.0),
-        {"pairs": 1.1, "counts": 1.4},
+        {"pairs": 1.5, "counts": 2.2},
         rounds=3,
         broadcast=False,
         # By now everything is compiled and warm.

@@ -96,7 +96,7 @@ def test_every_way(spark: SparkSession, small_slices: None, tmp_path: Path, seed
     words = drawn_words(random, right_key, is_one)
     expected = correlate_tables(left, right, **words)
     paths, reads = [], []
-    for i, table in enumerate(filter(None.__ne__, (left, right))):
+    for i, table in enumerate([left] if right is None else [left, right]):
         paths.append(str(tmp_path / f"{i}.parquet"))
         pq.write_table(table, paths[-1], row_group_size=11)
         reads.append(spark.read.parquet(paths[-1]))
