@@ -22,12 +22,12 @@ def join_block(plan: TablePlan, left: Part, right: Part) -> tuple[pa.Table, Join
     gives_pairs = plan.spec.how == "inner" and plan.spec.emit == "pairs"
     if not len(left) or (gives_pairs and not len(right)):
         return plan.schema.empty_table(), JoinCounters()
-    emission = _sized(plan, left, right).join(left.side, right.side)
+    emission = sized(plan, left, right).join(left.side, right.side)
     found = pa.Table.from_batches(emission, plan.schema)
     return found, emission.counters
 
 
-def _sized(plan: TablePlan, left: Part, right: Part) -> TablePlan:
+def sized(plan: TablePlan, left: Part, right: Part) -> TablePlan:
     """The plan for so many events."""
     spec = plan.spec
     if len(left) + len(right) < _FEW:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,10 +46,10 @@ class Part:
     @property
     def nbytes(self) -> int:
         """Bytes of the events with their columns."""
-        columns = sum(column.nbytes for column in (*self.side.keys, *self.side.payload))
-        return int(
-            columns + self.side.max_time.nbytes + self.side.shapes.nbytes + self.marks.nbytes
-        )
+        side = self.side
+        columns = sum(each.nbytes for each in (*side.keys, *side.payload, *side.tested))
+        ranks = 0 if side.ranks is None else side.ranks.nbytes
+        return int(columns + side.max_time.nbytes + side.shapes.nbytes + self.marks.nbytes + ranks)
 
 
 def joined(parts: Sequence[Part]) -> Part:
@@ -100,11 +100,22 @@ class Live:
 
     def between(self, first: int, stop: int) -> Part:
         """Those whose max_time is at least `first` and below `stop`."""
-        found = [
-            part.where((part.side.max_time >= first) & (part.side.max_time < stop))
-            for part in self.parts
-        ]
-        return joined([*found, self.none])
+        return self.where(lambda part: (part.side.max_time >= first) & (part.side.max_time < stop))
+
+    def where(self, mask: Callable[[Part], np.ndarray]) -> Part:
+        """Those in a mask, which is made of each part."""
+        return joined([*(part.where(mask(part)) for part in self.parts), self.none])
+
+    def within(self, span: tuple[int, int], marks: np.ndarray) -> Part:
+        """Those whose max_time is in a span, ends included, and whose mark is among these."""
+        first, last = span
+        return self.where(
+            lambda part: (
+                (part.side.max_time >= first)
+                & (part.side.max_time <= last)
+                & are_marked(part.marks, marks)
+            )
+        )
 
     def near(self, others: Part, reach: tuple[int, int]) -> Part:
         """Those that may have a partner among others of the other side: the rest need not be sorted.

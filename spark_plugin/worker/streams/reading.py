@@ -8,12 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from spark_plugin.worker.arrow.counts import SideCounts
-from spark_plugin.worker.arrow.tables import read_side
+from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.join import TablePlan
+from spark_plugin.worker.one_stream import ROW_NUMBERS
 from spark_plugin.worker.streams.live import Part
 from spark_plugin.worker.streams.marks import marks_of
 
-_ROW = "\0row"
+_ROW = ROW_NUMBERS[-1]
 """A column beside those of the user: the row of the push, to find late ones by."""
 
 
@@ -23,8 +24,8 @@ class Arrivals:
 
     Parameters
     ----------
-    events : Part
-        In time; they can match.
+    events : tuple of Part
+        In time; they can match. Of one stream twice: as left events and as right ones.
     matchless : Part
         With a null time or key.
     late : pa.Table
@@ -35,7 +36,7 @@ class Arrivals:
         Of all rows.
     """
 
-    events: Part
+    events: tuple[Part, ...]
     matchless: Part
     late: pa.Table
     clock: int
@@ -43,7 +44,7 @@ class Arrivals:
 
 
 def read_arrivals(
-    plan: TablePlan, number: int, table: pa.Table, clock: int, delay: int
+    plan: TablePlan, number: int, table: pa.Table, clock: int, delay: int, taken: int = 0
 ) -> Arrivals:
     """The rows of a push, in order of arrival.
 
@@ -59,6 +60,8 @@ def read_arrivals(
     clock : int
         The largest max_time so far, ticks.
     delay : int
+    taken : int
+        Events of the side that were in time so far: where order of arrival matters, ranks go on from there.
 
     Raises
     ------
@@ -66,19 +69,36 @@ def read_arrivals(
         If rows are invalid and ``options.invalid`` is ``"raise"``.
     """
     numbered = table.append_column(_ROW, pa.array(np.arange(table.num_rows)))
-    payload = [*plan.payload[number], _ROW]
-    side, counts = read_side(numbered, plan.times[number], plan.by[number], payload, plan.invalid)
-    rows = side.payload[-1].to_numpy()
-    side = replace(side, payload=side.payload[:-1])
-    null = np.zeros(0, np.int64) if side.matchable is None else np.flatnonzero(~side.matchable)
-    matchless = Part(side.rows(null), np.zeros(null.size, np.uint16))
-    if side.matchable is not None:
-        rows = rows[side.matchable]
-        side = replace(side.rows(np.flatnonzero(side.matchable)), matchable=None)
-    clocks = np.maximum.accumulate(np.maximum(side.max_time, clock))
-    is_late = side.max_time < clocks - delay
+    sides, counts = _read(plan, number, numbered)
+    rows = sides[0].identity[-1].to_numpy()
+    sides = [replace(side, identity=[]) for side in sides]
+    can_match = sides[0].matchable
+    null = np.zeros(0, np.int64) if can_match is None else np.flatnonzero(~can_match)
+    matchless = Part(sides[0].rows(null), np.zeros(null.size, np.uint16))
+    if can_match is not None:
+        rows, sides = rows[can_match], [_chosen(side, can_match) for side in sides]
+    max_time = sides[0].max_time
+    clocks = np.maximum.accumulate(np.maximum(max_time, clock))
+    is_late = max_time < clocks - delay
     late = table.take(pa.array(rows[is_late]))
     if is_late.any():
-        side = side.rows(np.flatnonzero(~is_late))
-    events = Part(side, marks_of(side.keys, len(side)))
+        sides = [_chosen(side, ~is_late) for side in sides]
+    if plan.spec.is_one_stream or plan.spec.matching:
+        ranks = np.arange(taken, taken + len(sides[0]))
+        sides = [replace(side, ranks=ranks) for side in sides]
+    marks = marks_of(sides[0].keys, len(sides[0]), case_fold=plan.spec.case_fold)
+    events = tuple(Part(side, marks) for side in sides)
     return Arrivals(events, matchless, late, int(clocks[-1]) if clocks.size else clock, counts)
+
+
+def _read(plan: TablePlan, number: int, table: pa.Table) -> tuple[list[Side], SideCounts]:
+    """The events of a table; of one stream as left events and as right ones."""
+    if plan.spec.is_one_stream:
+        left, right, counts = plan.read_stream(table)
+        return [left, right], counts
+    side, counts = plan.read(number, table)
+    return [side], counts
+
+
+def _chosen(side: Side, mask: np.ndarray) -> Side:
+    return replace(side.rows(np.flatnonzero(mask)), matchable=None)
