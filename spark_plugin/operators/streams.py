@@ -9,7 +9,7 @@ from typing import Any
 import cpu_fallback.streams
 import gpu_kernels.streams
 from coincide.condition import TimingCondition, Window
-from coincide.errors import SchemaError, found_instead
+from coincide.errors import ConditionError, SchemaError, found_instead
 from coincide.options import Backend, CorrelateOptions, How, check_choice
 from coincide.options import Emit as JoinEmit
 from coincide.partners import Matching, Prefer
@@ -55,6 +55,7 @@ def stream_correlator(
     classes: int | None = None,
     response: bool = False,
     backend: Backend = "auto",
+    by: None = None,
 ) -> cpu_fallback.streams.StreamCorrelator:
     """Make a stream correlator, as `cpu_fallback.streams.stream_correlator`, on a GPU where there is one.
 
@@ -77,6 +78,8 @@ def stream_correlator(
     backend : {"auto", "cpu", "gpu"}
         ``"auto"`` takes a GPU if one can be used, the algorithm is one of a GPU's, and `block` is at least
         `LEAST_BLOCK`; with `every` alone, where blocks are as large as they happen to be, the CPU.
+    by : None
+        Keys are for `stream_tables`, which takes them with tables, ids and units.
 
     Returns
     -------
@@ -85,11 +88,16 @@ def stream_correlator(
     Raises
     ------
     ConditionError
-        As `cpu_fallback.streams.stream_correlator`, or if the backend is unknown.
+        As `cpu_fallback.streams.stream_correlator`, if the backend is unknown, or if there are keys.
     BackendError
         If ``"gpu"`` is asked for, and no GPU can be used here or the algorithm is the CPU's alone. Later,
         if the device fails: its live events are lost then.
     """
+    if by is not None:
+        raise ConditionError(
+            "stream_correlator takes arrays of one pair of streams; coincide.stream_tables takes by=, with"
+            " tables, ids and units"
+        )
     check_choice("algorithm", algorithm, cpu_fallback.streams.ALGORITHMS)
     check_backend(backend)
     if backend == "gpu":

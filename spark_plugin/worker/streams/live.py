@@ -25,7 +25,7 @@ class Part:
     Parameters
     ----------
     side : Side
-        Of events that can match, ``matchable`` is None.
+        Of events that can match, ``matchable`` is None. Ranks are in order of arrival.
     marks : uint16 array, shape (n,)
     """
 
@@ -48,8 +48,9 @@ class Part:
         """Bytes of the events with their columns."""
         side = self.side
         columns = sum(each.nbytes for each in (*side.keys, *side.payload, *side.tested))
-        ranks = 0 if side.ranks is None else side.ranks.nbytes
-        return int(columns + side.max_time.nbytes + side.shapes.nbytes + self.marks.nbytes + ranks)
+        assert side.ranks is not None
+        arrays = side.max_time, side.shapes, side.ranks, self.marks
+        return int(columns + sum(each.nbytes for each in arrays))
 
 
 def joined(parts: Sequence[Part]) -> Part:

@@ -61,7 +61,7 @@ def read_arrivals(
         The largest max_time so far, ticks.
     delay : int
     taken : int
-        Events of the side that were in time so far: where order of arrival matters, ranks go on from there.
+        Events of the side that were in time so far: ranks go on from there.
 
     Raises
     ------
@@ -74,7 +74,8 @@ def read_arrivals(
     sides = [replace(side, identity=[]) for side in sides]
     can_match = sides[0].matchable
     null = np.zeros(0, np.int64) if can_match is None else np.flatnonzero(~can_match)
-    matchless = Part(sides[0].rows(null), np.zeros(null.size, np.uint16))
+    none = np.zeros(null.size, np.int64)
+    matchless = Part(replace(sides[0].rows(null), ranks=none), none.astype(np.uint16))
     if can_match is not None:
         rows, sides = rows[can_match], [_chosen(side, can_match) for side in sides]
     max_time = sides[0].max_time
@@ -83,9 +84,8 @@ def read_arrivals(
     late = table.take(pa.array(rows[is_late]))
     if is_late.any():
         sides = [_chosen(side, ~is_late) for side in sides]
-    if plan.spec.is_one_stream or plan.spec.matching:
-        ranks = np.arange(taken, taken + len(sides[0]))
-        sides = [replace(side, ranks=ranks) for side in sides]
+    ranks = np.arange(taken, taken + len(sides[0]))
+    sides = [replace(side, ranks=ranks) for side in sides]
     marks = marks_of(sides[0].keys, len(sides[0]), case_fold=plan.spec.case_fold)
     events = tuple(Part(side, marks) for side in sides)
     return Arrivals(events, matchless, late, int(clocks[-1]) if clocks.size else clock, counts)
