@@ -14,6 +14,8 @@ _LEAST_DEAD = 256
 """Fewer are not worth a copy."""
 _MOST_DEAD = 4
 """Dead ones are let go of where they are more than one in so many."""
+_RATIO = 8
+"""A part that is no more than so many times larger than the next one takes it in."""
 _MUCH = 4
 """So many times more events than look for partners among them are looked through by keys first."""
 
@@ -64,7 +66,7 @@ def joined(parts: Sequence[Part]) -> Part:
 
 @dataclass(frozen=True, eq=False)
 class Live:
-    """Events in parts, the larger ones first: an event is copied as often as the parts have doubled.
+    """Events in parts, each much larger than the next: so an event is seldom copied, and parts are few.
 
     Parameters
     ----------
@@ -88,10 +90,12 @@ class Live:
         """These and more."""
         if not len(part):
             return self
-        # A copy: what was pushed may be a slice of much more.
-        parts = [*self.parts, part.rows(np.arange(len(part)))]
-        while len(parts) > 1 and len(parts[-2]) <= 2 * len(parts[-1]):
+        parts = [*self.parts, part]
+        while len(parts) > 1 and len(parts[-2]) <= _RATIO * len(parts[-1]):
             parts[-2:] = [joined(parts[-2:])]
+        if parts[-1] is part:
+            # A copy: what was pushed may be a slice of much more.
+            parts[-1] = part.rows(np.arange(len(part)))
         return Live(self.none, tuple(parts))
 
     def since(self, bound: int) -> Live:

@@ -115,7 +115,7 @@ def decided(
     before, now = ((of[LEFT].of(lefts), of[RIGHT].of(rights)) for of in (step.before, step.now))
     times = lefts.side.max_time
     now = now[LEFT] & (times >= left[0]) & (times <= left[1]), now[RIGHT]
-    spec = sized(plan, lefts, rights).spec
+    spec = sized(plan, horizon, lefts, rights).spec
     emission = DecidedMutual(
         lefts.side, rights.side, spec, plan.schema, load_task_backend(spec.backend)
     ).of(before, now)

@@ -26,8 +26,8 @@ class Arrivals:
     ----------
     events : tuple of Part
         In time; they can match. Of one stream twice: as left events and as right ones.
-    matchless : Part
-        With a null time or key.
+    matchless : Part or None
+        With a null time or key; None if there are none.
     late : pa.Table
         Rows that came later than the delay permits, as they were pushed.
     clock : int
@@ -37,7 +37,7 @@ class Arrivals:
     """
 
     events: tuple[Part, ...]
-    matchless: Part
+    matchless: Part | None
     late: pa.Table
     clock: int
     counts: SideCounts
@@ -68,21 +68,22 @@ def read_arrivals(
     DataError
         If rows are invalid and ``options.invalid`` is ``"raise"``.
     """
-    numbered = table.append_column(_ROW, pa.array(np.arange(table.num_rows)))
-    sides, counts = _read(plan, number, numbered)
-    rows = sides[0].identity[-1].to_numpy()
-    sides = [replace(side, identity=[]) for side in sides]
+    sides, counts = _read(plan, number, table)
     can_match = sides[0].matchable
-    null = np.zeros(0, np.int64) if can_match is None else np.flatnonzero(~can_match)
-    none = np.zeros(null.size, np.int64)
-    matchless = Part(replace(sides[0].rows(null), ranks=none), none.astype(np.uint16))
+    matchless = None
     if can_match is not None:
-        rows, sides = rows[can_match], [_chosen(side, can_match) for side in sides]
+        null = np.flatnonzero(~can_match)
+        none = np.zeros(null.size, np.int64)
+        matchless = Part(replace(sides[0].rows(null), ranks=none), none.astype(np.uint16))
+        sides = [_chosen(side, can_match) for side in sides]
     max_time = sides[0].max_time
     clocks = np.maximum.accumulate(np.maximum(max_time, clock))
     is_late = max_time < clocks - delay
-    late = table.take(pa.array(rows[is_late]))
+    late = table.slice(0, 0)
     if is_late.any():
+        rows = _rows(plan, number, table, counts)
+        rows = rows if can_match is None else rows[can_match]
+        late = table.take(pa.array(rows[is_late]))
         sides = [_chosen(side, ~is_late) for side in sides]
     ranks = np.arange(taken, taken + len(sides[0]))
     sides = [replace(side, ranks=ranks) for side in sides]
@@ -98,6 +99,16 @@ def _read(plan: TablePlan, number: int, table: pa.Table) -> tuple[list[Side], Si
         return [left, right], counts
     side, counts = plan.read(number, table)
     return [side], counts
+
+
+def _rows(plan: TablePlan, number: int, table: pa.Table, counts: SideCounts) -> np.ndarray:
+    """Of each event its row in the table, from which invalid rows have been left out."""
+    rows = np.arange(table.num_rows)
+    if not counts.dropped:
+        return rows
+    (side, *_), _ = _read(plan, number, table.append_column(_ROW, pa.array(rows)))
+    found: np.ndarray = side.identity[-1].to_numpy()
+    return found
 
 
 def _chosen(side: Side, mask: np.ndarray) -> Side:

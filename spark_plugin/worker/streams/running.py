@@ -108,9 +108,8 @@ class Running:
         # Some come when their partners can come no more: they are final already.
         is_final = events.side.max_time < self._until[LEFT]
         final, waiting = (events.where(mask) for mask in (is_final, ~is_final))
-        return after._keeping(number, waiting)._settled(
-            self._until[LEFT], [final, arrivals.matchless]
-        )
+        lonely = [] if arrivals.matchless is None else [arrivals.matchless]
+        return after._keeping(number, waiting)._settled(self._until[LEFT], [final, *lonely])
 
     def advanced(self, clocks: tuple[int, int]) -> tuple[Running, pa.Table]:
         """After time has passed, and what that makes final."""
@@ -150,9 +149,9 @@ class Running:
         horizon, others = self.horizon, self.streams[1 - number].live
         if number == LEFT:
             near = others.near(events, (horizon.first, horizon.last))
-            return join_block(self.plan, events, near)
+            return join_block(self.plan, self.horizon, events, near)
         near = others.near(events, (-horizon.last, -horizon.first))
-        return join_block(self.plan, near, events)
+        return join_block(self.plan, self.horizon, near, events)
 
     def _settled(self, settled: int, final: list[Part]) -> tuple[Running, pa.Table]:
         """Give out left events that have become final, besides others that are.
@@ -166,7 +165,7 @@ class Running:
         left, right = (stream.live for stream in self.streams)
         rows = joined([left.between(settled, self._until[LEFT]), *final])
         near = right.near(rows, (self.horizon.first, self.horizon.last))
-        found, counters = join_block(self.plan, rows, near)
+        found, counters = join_block(self.plan, self.horizon, rows, near)
         return self._trimmed()._counted(counters), found
 
     def _decided(
@@ -186,7 +185,7 @@ class Running:
         step = Step(before._progress, self._progress)
         found, counters = decided(self.plan, self.horizon, (left, right), step)
         if matchless is not None and number == LEFT:
-            alone, _ = join_block(self.plan, matchless, right.none)
+            alone, _ = join_block(self.plan, self.horizon, matchless, right.none)
             found = pa.concat_tables([found, alone])
         return self._trimmed()._counted(counters), found
 
