@@ -25,7 +25,7 @@ from spark_plugin.worker.timestamps.instants import instant_of
 
 
 class StreamJoin:
-    """Takes tables of two streams in as they come, and gives rows out when they are final.
+    """Takes tables of two streams, or of one, in as they come, and gives rows out when they are final.
 
     Made by `coincide.stream_tables`. All rows that it gives out, together, are those of
     `coincide.correlate_tables` of all rows that were pushed and not late, each once. Calls from several
@@ -37,7 +37,7 @@ class StreamJoin:
 
     def __init__(self, arguments: StreamArguments, schemas: tuple[Any, Any]) -> None:
         self._arguments = arguments
-        self._sides = arguments.sides
+        self._sides, self._columns = arguments.sides, arguments.join.columns
         self._schemas: list[pa.Schema | None] = [None for _ in self._sides]
         self._held: list[list[pa.Table]] = [[] for _ in self._sides]
         self._running: Running | None = None
@@ -103,9 +103,8 @@ class StreamJoin:
                 f" pandas, Polars and DuckDB; found {type(events).__name__}. pa.Table.from_pylist makes one"
                 " of a list of dicts"
             )
-        join = self._arguments.join
-        names = join.columns[number]
-        if join.is_open:
+        join, names = self._arguments.join, self._columns[number]
+        if self._running is None and join.is_open:
             names = needed_names(events, names, join.words_of_needed)
         table = arrow_table(words, events, names)
         with self._lock:
@@ -245,7 +244,7 @@ class StreamJoin:
                 running, rows = running.pushed(number, in_schema(side, waiting, known[number]))
                 parts.append(rows)
         self._schemas, self._held, self._running = [*known], [[] for _ in known], running
-        self._arguments = arguments
+        self._arguments, self._columns = arguments, join.columns
         return pa.concat_tables(parts)
 
     def _resolved(self, method: str) -> Running:

@@ -206,6 +206,25 @@ def test_a_mutual_pair_goes_out_when_neither_can_find_a_better_one() -> None:
     assert stream.summary().counters.pairs == 3  # a and b with x, b with y
 
 
+def test_time_that_passes_makes_rows_final() -> None:
+    """A window to 10 and a delay of 5; horizons err by a tick to the later side."""
+    given: dict[str, Any] = {"within": (0, 10), "confidence": 1.0, "left_time": "t"}
+    alone = stream_tables(left_delay=5, how="anti", **given)
+    assert alone.push(at("ab", [0, 4])).num_rows == 0
+    assert alone.advance(20).num_rows == 0
+    assert alone.advance(21)["left_id"].to_pylist() == ["b"]  # a has b after it
+    assert alone.push(at("c", [14])).num_rows == 0
+    assert alone.take_late().to_pylist() == [{"id": "c", "t": 14}]
+    pairs = stream_tables(left_delay=5, right_delay=5, right_time="t", **MUTUAL, **given)
+    pairs.push("left", at("a", [0]))
+    assert pairs.push("right", at("x", [4])).num_rows == 0
+    assert pairs.advance(17, "right").num_rows == 0
+    assert pairs.advance(17, "left")["right_id"].to_pylist() == ["x"]
+    assert pairs.summary().live == (1, 1)  # rivals of what may come
+    pairs.advance(60)
+    assert pairs.summary().live == (0, 0)
+
+
 def test_simultaneous_events_of_one_stream_count_in_order_of_arrival() -> None:
     stream = stream_tables(within=(0, 5), confidence=0.5, left_delay=3, left_time="t")
     found = [stream.push(at("ba", [7, 7])), stream.push(at("c", [7])), stream.push(at("d", [5]))]
