@@ -12,6 +12,7 @@ from coincide.condition import TimingCondition, Window
 from coincide.errors import ConditionError, SchemaError, found_instead
 from coincide.options import Backend, CorrelateOptions, How, check_choice
 from coincide.options import Emit as JoinEmit
+from coincide.partners import Matching, Prefer
 from coincide.streams.live_blocks import Deferred, LiveBlockStep
 from coincide.streams.options import Emit
 from coincide.streams.sides import MOST_LENGTHS
@@ -23,9 +24,12 @@ from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.template_frames import templates_of
 from spark_plugin.worker.backends.choice import check_backend
 from spark_plugin.worker.backends.live_blocks import ResilientLiveBlocks
+from spark_plugin.worker.conditions import GivenWindow, condition_of
+from spark_plugin.worker.keys import Keys
 from spark_plugin.worker.streams.arguments import StreamArguments
 from spark_plugin.worker.streams.stream_join import StreamJoin
 from spark_plugin.worker.timestamps.names import GivenTimes
+from spark_plugin.worker.where.pair_filter import GivenWhere
 
 LEAST_BLOCK = 1 << 14
 """Events of a block from which on ``"auto"`` takes a GPU. Estimated, not measured: a block costs a GPU 1 to
@@ -51,6 +55,7 @@ def stream_correlator(
     classes: int | None = None,
     response: bool = False,
     backend: Backend = "auto",
+    by: None = None,
 ) -> cpu_fallback.streams.StreamCorrelator:
     """Make a stream correlator, as `cpu_fallback.streams.stream_correlator`, on a GPU where there is one.
 
@@ -73,6 +78,8 @@ def stream_correlator(
     backend : {"auto", "cpu", "gpu"}
         ``"auto"`` takes a GPU if one can be used, the algorithm is one of a GPU's, and `block` is at least
         `LEAST_BLOCK`; with `every` alone, where blocks are as large as they happen to be, the CPU.
+    by : None
+        Keys are for `stream_tables`, which takes them with tables, ids and units.
 
     Returns
     -------
@@ -81,11 +88,16 @@ def stream_correlator(
     Raises
     ------
     ConditionError
-        As `cpu_fallback.streams.stream_correlator`, or if the backend is unknown.
+        As `cpu_fallback.streams.stream_correlator`, if the backend is unknown, or if there are keys.
     BackendError
         If ``"gpu"`` is asked for, and no GPU can be used here or the algorithm is the CPU's alone. Later,
         if the device fails: its live events are lost then.
     """
+    if by is not None:
+        raise ConditionError(
+            "stream_correlator takes arrays of one pair of streams; coincide.stream_tables takes by=, with"
+            " tables, ids and units"
+        )
     check_choice("algorithm", algorithm, cpu_fallback.streams.ALGORITHMS)
     check_backend(backend)
     if backend == "gpu":
@@ -128,13 +140,16 @@ def _may_use_gpu(backend: Backend, block: int | None) -> bool:
 
 
 def stream_tables(
-    condition: TimingCondition,
+    condition: TimingCondition | None = None,
     *,
+    within: GivenWindow | None = None,
+    confidence: float | None = None,
     left_delay: Duration,
-    right_delay: Duration,
+    right_delay: Duration | None = None,
     left_time: GivenTimes = ("min_time", "max_time"),
     right_time: GivenTimes = ("min_time", "max_time"),
-    by: str | Sequence[str] = (),
+    by: Keys = (),
+    case_fold: bool = False,
     left_columns: str | Sequence[str] = ("id",),
     right_columns: str | Sequence[str] = ("id",),
     how: How = "inner",
@@ -144,8 +159,12 @@ def stream_tables(
     right_schema: Any = None,
     backend: Backend = "auto",
     options: CorrelateOptions = CorrelateOptions(),
+    where: GivenWhere = None,
+    prefer: Prefer = "probability",
+    k: int = 1,
+    matching: Matching | None = None,
 ) -> StreamJoin:
-    """Join two streams of tables as their rows arrive, by any number of keys.
+    """Join two streams of tables as their rows arrive, or one with itself, by any number of keys.
 
     What it gives out, all in all, is what `coincide.correlate_tables` gives of all rows that were pushed,
     but for late ones. Events are kept for as long as something may come that they can be a partner of.
@@ -153,11 +172,16 @@ def stream_tables(
     Parameters
     ----------
     condition : TimingCondition
+    within, confidence
+        In place of `condition`, as of `coincide.correlate`.
     left_delay, right_delay : int, str or timedelta
         How long after its max_time an event of the side may arrive, such as ``"250ms"``; an int counts
         ticks. An event arrives at the largest max_time that its side has seen, over all keys, and one
-        that comes later than this is left out, counted, and kept for `StreamJoin.take_late`.
-    left_time, right_time, by, left_columns, right_columns
+        that comes later than this is left out, counted, and kept for `StreamJoin.take_late`. Without
+        `right_delay` there is one stream, which is joined with itself as by ``correlate_tables(events)``:
+        each unordered pair once, no event with itself, the earlier event left; of simultaneous ones
+        that which came first.
+    left_time, right_time, by, case_fold, left_columns, right_columns
         As of `coincide.correlate_tables`.
     how, emit
         As of `coincide.correlate_tables`. Pairs (``how="inner"``, ``emit="pairs"``) are given out when the
@@ -167,12 +191,17 @@ def stream_tables(
         Add the satisfaction probability (float64).
     left_schema, right_schema : pa.Schema, optional
         Of the tables to come. Without it the first table of a side says of which types its columns are,
-        and until that is known of both, events wait.
+        and until that is known of both, events wait. With ``"*"`` it says which columns there are.
     backend : {"auto", "cpu", "gpu"}
         ``"auto"`` takes a GPU, where there is one, for blocks of many events.
     options : CorrelateOptions
         ``left_longest`` and ``right_longest`` let events go sooner. Of intervals without it those are
         reckoned with that are not too long for the window and the confidence.
+    where : str or pyarrow.compute.Expression, optional
+        As of `coincide.correlate`.
+    prefer, k, matching
+        As of `coincide.correlate`. A pair of ``matching="mutual"`` is given out when no event may come that
+        could be a better partner of either. There is no ``"optimal"`` here.
 
     Returns
     -------
@@ -188,19 +217,16 @@ def stream_tables(
     BackendError
         If the backend is unknown.
     """
+    condition = condition_of(condition, within, confidence)
     if not isinstance(condition, TimingCondition):
         raise SchemaError(
             "condition must be a TimingCondition(predicate, confidence), such as"
             f" TimingCondition(within('0s', '3s'), 0.9); found {found_instead(condition)}"
         )
     join = JoinArguments(
-        condition, left_time=left_time, right_time=right_time, by=by, left_columns=left_columns,
-        right_columns=right_columns, how=how, emit=emit, probability=probability, backend=backend,
-        options=options,
+        condition, left_time=left_time, right_time=right_time, by=by, case_fold=case_fold,
+        left_columns=left_columns, right_columns=right_columns, how=how, emit=emit,
+        probability=probability, backend=backend, options=options, is_one_stream=right_delay is None,
+        where=where, prefer=prefer, k=k, matching=matching,
     )  # fmt: skip
-    if join.is_open:
-        raise ConditionError(
-            "a stream is told by name which columns it hands out: '*' in left_columns or right_columns is"
-            " for joins of whole tables"
-        )
     return StreamJoin(StreamArguments(join, left_delay, right_delay), (left_schema, right_schema))

@@ -168,12 +168,13 @@ class TablePlan:
 
     def read_stream(self, table: pa.Table) -> tuple[Side, Side, SideCounts]:
         """The events of one table as both sides; raises as `read`."""
-        parts = *self.payload, *self.tested
+        numbers = [name for name in ROW_NUMBERS if name in table.column_names]
+        parts = *self.payload, *self.tested, numbers
         events, counts = self._read(0, table, parts)
-        own, others, left, right = _split(events.payload, parts)
+        own, others, left, right, identity = _split(events.payload, parts)
         return (
-            replace(events, payload=own, tested=left),
-            replace(events, payload=others, tested=right),
+            replace(events, payload=own, tested=left, identity=identity),
+            replace(events, payload=others, tested=right, identity=identity),
             counts,
         )
 

@@ -20,11 +20,13 @@ def in_order_of_stream(left: Side, right: Side, shift: int) -> tuple[Side, Side]
     Parameters
     ----------
     left, right : Side
-        Without identities their rows are the same.
+        Ranks that they have already stay. Without these and identities their rows are the same.
     shift : int
         Ticks by which right times are moved: of two events that are simultaneous then the one that was
         earlier is left.
     """
+    if left.ranks is not None and not shift:
+        return left, right
     if shift:
         ranks = np.full(len(left), 1), np.full(len(right), 0 if shift > 0 else 2)
     elif left.identity:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from coincide import StreamJoin
+from coincide.sides import SIDES
 from tests.helpers.strategies import JoinCase, Row
 
 SCHEMA = pa.schema([
@@ -22,8 +24,19 @@ def table_of(rows: list[Row]) -> pa.Table:
 
 
 def is_whole(row: Row) -> bool:
-    """Whether a row has both times and all keys."""
-    return all(value is not None for value in row.values())
+    """Whether a row has both times, in their order, and all keys."""
+    has_all = all(value is not None for value in row.values())
+    return has_all and row["min_time"] <= row["max_time"]
+
+
+def spoilt(rows: list[Row], rng: np.random.Generator) -> list[Row]:
+    """Some rows with their times the wrong way round."""
+    return [
+        {**row, "min_time": row["max_time"] + 1}
+        if row["max_time"] is not None and rng.random() < 0.1
+        else row
+        for row in rows
+    ]
 
 
 def as_arriving(rows: list[Row], delay: int, rng: np.random.Generator) -> list[Row]:
@@ -52,16 +65,27 @@ def cut(rows: list[Row], rng: np.random.Generator) -> list[list[Row]]:
     return [rows[a:b] for a, b in pairwise(ends)]
 
 
-def pushed(stream: StreamJoin, sides: list[list[Row]], rng: np.random.Generator) -> pa.Table:
-    """All that a stream gives out of both sides, whose pushes come among each other."""
+def pushed(
+    stream: StreamJoin,
+    sides: list[list[Row]],
+    rng: np.random.Generator,
+    made: Callable[[int, pa.Table], pa.Table] = lambda number, table: table,
+) -> pa.Table:
+    """All that a stream gives out of both sides, whose pushes come among each other.
+
+    `made` makes of the number of a side, and of its rows, what is pushed.
+    """
     waiting = [cut(rows, rng) for rows in sides]
     found = []
     while any(waiting):
         number = int(rng.integers(2))
         if waiting[number]:
             rows = waiting[number].pop(0)
-            found.append(stream.push(("left", "right")[number], table_of(rows)))
-    found.append(stream.flush())
+            found.append(stream.push(SIDES[number], made(number, table_of(rows))))
+    return all_of([*found, stream.flush()])
+
+
+def all_of(found: list[pa.Table]) -> pa.Table:
     return pa.concat_tables(part for part in found if part.num_columns)
 
 

@@ -20,6 +20,11 @@ PRINTS = {
     "as_they_arrive": "12628 pairs, (0, 1) events were late\n",
     "flashes": "40 flashes of [25] sources\n",
     "missed_deadlines": "  channel  left_id\n0     web        1\n1   phone        3\n",
+    "pairs_as_they_arrive": (
+        "left nothing is final\nright nothing is final\nleft nothing is final\n"
+        "right [{'line': 'a7', 'left_id': 2, 'right_id': 81}]\n"
+        "end [{'line': 'b2', 'left_id': 4, 'right_id': 83}]\n"
+    ),
     "plus_minus_clocks": "r1 a1 1.00\nr2 a3 0.15\nr3 a2 1.00\n",
     "spark_frames": "2000 pairs of probability 0.667\nway: broadcast\n",
     "who_parked": "north red I>!O 08:15\nsouth blue I>O 08:10\nsouth blue O>!I 08:20\n",

@@ -52,9 +52,12 @@ def needed_names(given: object, names: Sequence[str], words: str | None) -> list
     More than are needed may be among them.
     """
     own = [name for name in getattr(given, "columns", ()) if isinstance(name, str)]
-    if words is None:
-        return list(dict.fromkeys([*names, *own]))
-    return list(dict.fromkeys([*names, *(name for name in own if f"_{name}" in words)]))
+    return list(dict.fromkeys([*names, *needed_among(own, words)]))
+
+
+def needed_among(names: Sequence[str], words: str | None) -> list[str]:
+    """Those of some columns that words may tell of; None: all."""
+    return [name for name in names if words is None or f"_{name}" in words]
 
 
 def _narrowed(side: str, given: Any, names: Sequence[str]) -> Any:

@@ -146,10 +146,21 @@ def _at(widths: _Widths, ends: np.ndarray) -> np.ndarray:
 
 def offsets(array: pa.Array) -> np.ndarray:
     """Where the rows of texts or lists begin and end: int64 array, shape (n + 1,)."""
+    return _stored_offsets(array).astype(np.int64, copy=False)
+
+
+def ends(array: pa.Array) -> tuple[int, int]:
+    """Where the first row of texts or lists begins, and the last one ends."""
+    found = _stored_offsets(array)
+    return int(found[0]), int(found[-1])
+
+
+def _stored_offsets(array: pa.Array) -> np.ndarray:
+    """As an array has them, in 32 or 64 bits: shape (n + 1,)."""
     if not len(array):
         return np.zeros(1, np.int64)
     types = pa.types
     large = (types.is_large_string, types.is_large_binary, types.is_large_list)
     width = np.int64 if any(is_(array.type) for is_ in large) else np.int32
     found = np.frombuffer(array.buffers()[1], width)
-    return found[array.offset : array.offset + len(array) + 1].astype(np.int64, copy=False)
+    return found[array.offset : array.offset + len(array) + 1]

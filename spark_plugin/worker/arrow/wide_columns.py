@@ -15,9 +15,9 @@ from coincide.errors import MemoryBudgetError
 from spark_plugin.worker.arrow import row_sizes
 from spark_plugin.worker.arrow.row_sizes import (
     cuts,
+    ends,
     is_listing,
     is_text,
-    offsets,
     row_bytes,
     total_bytes,
 )
@@ -121,18 +121,10 @@ def _extents(array: pa.Array) -> list[int]:
         return _extents(array.values.slice(array.offset * size, len(array) * size))
     if not (is_text(kind) or is_listing(kind)):
         return []
-    first, last = _ends(array)
+    first, last = ends(array)
     if is_text(kind):
         return [last - first]
     return [last - first, *_extents(array.values.slice(first, last - first))]
-
-
-def _ends(array: pa.Array) -> tuple[int, int]:
-    """Offsets of the first row's beginning and the last row's end."""
-    if not len(array):
-        return 0, 0
-    first, last = offsets(array.slice(0, 1))[0], offsets(array.slice(len(array) - 1, 1))[-1]
-    return int(first), int(last)
 
 
 def stored(values: pa.Array) -> pa.Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import cached_property, partial
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -69,6 +69,11 @@ class Emission(ABC):
             total_bytes(column.sizes for column in columns)
             for columns in (self._left_columns, self._right_columns)
         )
+
+    @cached_property
+    def _largest(self) -> list[int]:
+        """Most bytes of a row of either side."""
+        return [0 if sizes is None else int(sizes.max(initial=0)) for sizes in self._sizes]
 
     def _make_join(self) -> Any:
         spec = self._spec
@@ -171,6 +176,10 @@ class Emission(ABC):
 
     def _cut(self, *rows: np.ndarray) -> Iterator[slice]:
         """The rows of both sides, or of left alone, in batches of bounded size."""
+        n = rows[0].size
+        if n * sum(self._largest[: len(rows)]) <= row_sizes.BATCH_BYTES:
+            yield from (slice(0, n) for _ in range(min(n, 1)))
+            return
         sides = zip(self._sizes, rows, strict=False)
         sizes = total_bytes(None if s is None else s[r] for s, r in sides)
         yield from (slice(*cut) for cut in cuts(sizes, rows[0].size, row_sizes.BATCH_BYTES))

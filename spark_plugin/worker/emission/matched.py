@@ -30,7 +30,7 @@ class Matched(Emission):
         yield from super().__iter__()
         if self._spec.how != "left":
             return
-        alone = np.flatnonzero(~matched[self.join.left_order])
+        alone = np.flatnonzero((self._are_told & ~matched)[self.join.left_order])
         for start in range(0, alone.size, self._spec.batch_pairs):
             run = alone[start : start + self._spec.batch_pairs]
             yield from (make() for make in self._without_partner(run))
@@ -39,6 +39,11 @@ class Matched(Emission):
     @abstractmethod
     def _found(self) -> Rows:
         """Left and right rows of the pairs."""
+
+    @property
+    def _are_told(self) -> np.ndarray:
+        """Left events, by row, that are in the output if they are in no pair: bool array."""
+        return np.ones(len(self._left), bool)
 
     def _runs(self) -> Iterable[tuple[int, int]]:
         """Runs of pairs."""
@@ -65,7 +70,10 @@ class Mutual(Matched):
 
     @cached_property
     def _found(self) -> Rows:
-        of_left, of_right = self._bests()
+        return self._mutual(*self._bests())
+
+    def _mutual(self, of_left: Rows, of_right: Rows) -> Rows:
+        """The pairs that are the best of both their events."""
         best = np.full(len(self._right), -1)
         best[of_right[RIGHT]] = of_right[LEFT]
         return taken(of_left, best[of_left[RIGHT]] == of_left[LEFT])

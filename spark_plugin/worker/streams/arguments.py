@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -22,7 +23,7 @@ class StreamArguments:
     join : JoinArguments
         All that a join of tables is asked.
     left_delay, right_delay : int, str or timedelta
-        How long after its max_time an event of the side may arrive.
+        How long after its max_time an event of the side may arrive. None: there is no right side.
 
     Raises
     ------
@@ -32,10 +33,18 @@ class StreamArguments:
 
     join: JoinArguments
     left_delay: Duration
-    right_delay: Duration
+    right_delay: Duration | None
 
     def __post_init__(self) -> None:
-        for side, delay in zip(SIDES, (self.left_delay, self.right_delay), strict=True):
+        if self.join.matching == "optimal":
+            raise ConditionError(
+                "matching='optimal' weighs events against each other that hang together by any number of"
+                " pairs, in a stream without end: use matching='mutual', or correlate_tables"
+            )
+        delays = (
+            (self.left_delay,) if self.right_delay is None else (self.left_delay, self.right_delay)
+        )
+        for side, delay in zip(SIDES, delays, strict=False):
             if size_of(delay) < 0:
                 raise ConditionError(
                     f"{side}_delay is how long after its time an event may arrive, and cannot be negative;"
@@ -43,9 +52,25 @@ class StreamArguments:
                 )
 
     @property
+    def sides(self) -> tuple[str, ...]:
+        """What messages call the streams, of which there may be one."""
+        return self.join.sides[: 1 if self.join.is_one_stream else 2]
+
+    def settled(self, schemas: Sequence[pa.Schema]) -> StreamArguments:
+        """The same for streams of these columns: it is known then which are handed out and needed.
+
+        Raises
+        ------
+        ConditionError, SchemaError
+            If `where` makes no sense of them.
+        """
+        return replace(self, join=self.join.settled(schemas[0], schemas[-1]))
+
+    @property
     def gives_pairs_at_once(self) -> bool:
         """Whether rows are pairs, which are final as soon as both events are there."""
-        return self.join.how == "inner" and self.join.emit == "pairs"
+        join = self.join
+        return join.how == "inner" and join.emit == "pairs" and join.matching is None
 
     def delays(self, tick: Tick) -> tuple[int, int]:
         """Both delays in ticks.
@@ -55,7 +80,8 @@ class StreamArguments:
         ConditionError
             If one is no whole number of ticks, or ticks are bare and it has a unit.
         """
-        return tick.count(self.left_delay), tick.count(self.right_delay)
+        right = self.left_delay if self.right_delay is None else self.right_delay
+        return tick.count(self.left_delay), tick.count(right)
 
 
 def given_schema(side: str, given: Any) -> pa.Schema | None:

@@ -40,10 +40,13 @@ def horizon_of(plan: TablePlan) -> Horizon:
     """The horizon of a join."""
     window = plan.spec.widest
     shapes = [_shapes(columns, window) for columns in plan.times]
-    if not plan.spec.has_histograms:
-        return _of_intervals(window, shapes[0][1], shapes[1][1])
-    left, right = (ShapeClasses.one(*each) for each in shapes)
-    return Horizon(*map(int, plan.spec.pairs.reach(LEFT, left, right)))
+    if plan.spec.has_histograms:
+        left, right = (ShapeClasses.one(*each) for each in shapes)
+        found = Horizon(*map(int, plan.spec.pairs.reach(LEFT, left, right)))
+    else:
+        found = _of_intervals(window, shapes[0][1], shapes[1][1])
+    # Of one stream the event with the earlier max_time is left.
+    return found._replace(first=max(0, found.first)) if plan.spec.is_one_stream else found
 
 
 def longest_useful(window: Window) -> int:

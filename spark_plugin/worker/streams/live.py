@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,8 @@ _LEAST_DEAD = 256
 """Fewer are not worth a copy."""
 _MOST_DEAD = 4
 """Dead ones are let go of where they are more than one in so many."""
+_RATIO = 8
+"""A part that is no more than so many times larger than the next one takes it in."""
 _MUCH = 4
 """So many times more events than look for partners among them are looked through by keys first."""
 
@@ -25,7 +27,7 @@ class Part:
     Parameters
     ----------
     side : Side
-        Of events that can match, ``matchable`` is None.
+        Of events that can match, ``matchable`` is None. Ranks are in order of arrival.
     marks : uint16 array, shape (n,)
     """
 
@@ -46,10 +48,11 @@ class Part:
     @property
     def nbytes(self) -> int:
         """Bytes of the events with their columns."""
-        columns = sum(column.nbytes for column in (*self.side.keys, *self.side.payload))
-        return int(
-            columns + self.side.max_time.nbytes + self.side.shapes.nbytes + self.marks.nbytes
-        )
+        side = self.side
+        columns = sum(each.nbytes for each in (*side.keys, *side.payload, *side.tested))
+        assert side.ranks is not None
+        arrays = side.max_time, side.shapes, side.ranks, self.marks
+        return int(columns + sum(each.nbytes for each in arrays))
 
 
 def joined(parts: Sequence[Part]) -> Part:
@@ -63,7 +66,7 @@ def joined(parts: Sequence[Part]) -> Part:
 
 @dataclass(frozen=True, eq=False)
 class Live:
-    """Events in parts, the larger ones first: an event is copied as often as the parts have doubled.
+    """Events in parts, each much larger than the next: so an event is seldom copied, and parts are few.
 
     Parameters
     ----------
@@ -87,10 +90,12 @@ class Live:
         """These and more."""
         if not len(part):
             return self
-        # A copy: what was pushed may be a slice of much more.
-        parts = [*self.parts, part.rows(np.arange(len(part)))]
-        while len(parts) > 1 and len(parts[-2]) <= 2 * len(parts[-1]):
+        parts = [*self.parts, part]
+        while len(parts) > 1 and len(parts[-2]) <= _RATIO * len(parts[-1]):
             parts[-2:] = [joined(parts[-2:])]
+        if parts[-1] is part:
+            # A copy: what was pushed may be a slice of much more.
+            parts[-1] = part.rows(np.arange(len(part)))
         return Live(self.none, tuple(parts))
 
     def since(self, bound: int) -> Live:
@@ -100,11 +105,22 @@ class Live:
 
     def between(self, first: int, stop: int) -> Part:
         """Those whose max_time is at least `first` and below `stop`."""
-        found = [
-            part.where((part.side.max_time >= first) & (part.side.max_time < stop))
-            for part in self.parts
-        ]
-        return joined([*found, self.none])
+        return self.where(lambda part: (part.side.max_time >= first) & (part.side.max_time < stop))
+
+    def where(self, mask: Callable[[Part], np.ndarray]) -> Part:
+        """Those in a mask, which is made of each part."""
+        return joined([*(part.where(mask(part)) for part in self.parts), self.none])
+
+    def within(self, span: tuple[int, int], marks: np.ndarray) -> Part:
+        """Those whose max_time is in a span, ends included, and whose mark is among these."""
+        first, last = span
+        return self.where(
+            lambda part: (
+                (part.side.max_time >= first)
+                & (part.side.max_time <= last)
+                & are_marked(part.marks, marks)
+            )
+        )
 
     def near(self, others: Part, reach: tuple[int, int]) -> Part:
         """Those that may have a partner among others of the other side: the rest need not be sorted.

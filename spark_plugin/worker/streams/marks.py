@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_plugin.worker.arrow.sides import folded
 from spark_plugin.worker.arrow.wide_columns import stored
 
 MARKS = 1 << 16
@@ -19,7 +20,7 @@ _LONGEST = 256
 _POWERS = np.cumprod(np.full(_LONGEST, _FACTOR | np.uint64(1), np.uint64))
 
 
-def marks_of(keys: Sequence[pa.Array], rows: int) -> np.ndarray:
+def marks_of(keys: Sequence[pa.Array], rows: int, *, case_fold: bool = False) -> np.ndarray:
     """Marks of rows: uint16 array, shape (n,). They stay the same from process to process.
 
     Parameters
@@ -27,11 +28,13 @@ def marks_of(keys: Sequence[pa.Array], rows: int) -> np.ndarray:
     keys : sequence of pa.Array
         The `by` columns, without nulls.
     rows : int
+    case_fold : bool
+        Whether texts are equal if they are so in lower case.
     """
     mixed = np.zeros(rows, np.uint64)
     for key in keys:
         encoded = pc.dictionary_encode(stored(key))
-        hashes = _hashes(encoded.dictionary)
+        hashes = _hashes(folded(encoded.dictionary) if case_fold else encoded.dictionary)
         mixed = mixed * _FACTOR + hashes[encoded.indices.to_numpy(zero_copy_only=False)]
     mixed ^= mixed >> np.uint64(29)
     return ((mixed * _FACTOR) >> np.uint64(48)).astype(np.uint16)

@@ -16,11 +16,11 @@ class StreamSummary:
     Parameters
     ----------
     left, right : SideCounts
-        What the rows were.
+        What the rows were. Of one stream `left` tells of it, and `right` is None.
     late : (int, int)
         Of those: rows that came later than the delay permits, left and right. They took no part.
     live : (int, int)
-        Events that are kept, left and right.
+        Events that are kept, left and right; of one stream for partners after them, and before them.
     nbytes : int
         Bytes that these take, and late rows that nobody has taken yet.
     counters : JoinCounters
@@ -30,7 +30,7 @@ class StreamSummary:
     """
 
     left: SideCounts = field(default_factory=SideCounts)
-    right: SideCounts = field(default_factory=SideCounts)
+    right: SideCounts | None = field(default_factory=SideCounts)
     late: tuple[int, int] = (0, 0)
     live: tuple[int, int] = (0, 0)
     nbytes: int = 0

@@ -2,7 +2,8 @@
 
 A call makes a new state beside the old one, which stands if it fails. New events are joined with the live
 ones of the other side by the batch join, so that each pair is found by the later of its two arrivals; or,
-where a row tells of all partners of a left event, left events once they are final.
+where a row tells of all partners of a left event, left events once they are final. Events of one stream
+come as left ones and then as right ones: of each pair the join takes the earlier event as left.
 """
 
 from __future__ import annotations
@@ -13,64 +14,20 @@ import pyarrow as pa
 
 from coincide.results import JoinCounters
 from coincide.sides import LEFT, RIGHT
-from coincide.streams.shared import NEVER
 from coincide.units import TIME_LIMIT
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.join import TablePlan
 from spark_plugin.worker.streams.arguments import StreamArguments
 from spark_plugin.worker.streams.blocks import join_block
 from spark_plugin.worker.streams.horizon import Horizon, horizon_of
-from spark_plugin.worker.streams.live import Live, Part, joined
+from spark_plugin.worker.streams.live import Part, joined
+from spark_plugin.worker.streams.matching import Settled, Step, decided, kept_from
 from spark_plugin.worker.streams.reading import Arrivals, read_arrivals
 from spark_plugin.worker.streams.reports import StreamSummary
+from spark_plugin.worker.streams.stream import Stream
 
 _END = 8 * TIME_LIMIT
 """After whatever may come."""
-
-
-@dataclass(frozen=True, eq=False)
-class Stream:
-    """One side so far.
-
-    Parameters
-    ----------
-    live : Live
-        Events that are kept.
-    clock : int
-        Its largest max_time so far, or the time to which it was advanced, ticks.
-    late : tuple of pa.Table
-        Late rows that were not taken yet.
-    counts : SideCounts
-    late_count : int
-    """
-
-    live: Live
-    clock: int
-    late: tuple[pa.Table, ...]
-    counts: SideCounts = field(default_factory=SideCounts)
-    late_count: int = 0
-
-    @classmethod
-    def of(cls, plan: TablePlan, number: int, schema: pa.Schema) -> Stream:
-        """Before the first event."""
-        none = schema.empty_table()
-        arrivals = read_arrivals(plan, number, none, NEVER, 0)
-        return cls(Live(arrivals.events), NEVER, (none,))
-
-    def after(self, arrivals: Arrivals) -> Stream:
-        """The same after a push, whose events are yet to be kept."""
-        late = (*self.late, arrivals.late) if arrivals.late.num_rows else self.late
-        return replace(
-            self,
-            clock=arrivals.clock,
-            late=late,
-            counts=self.counts + arrivals.counts,
-            late_count=self.late_count + arrivals.late.num_rows,
-        )
-
-    def with_live(self, live: Live) -> Stream:
-        """The same with other events."""
-        return replace(self, live=live)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +63,7 @@ class Running:
         ConditionError
             If delays and units do not go together.
         """
-        left, right = (Stream.of(plan, n, schema) for n, schema in enumerate(schemas))
+        left, right = (Stream.of(plan, n, schemas[n % len(schemas)]) for n in (LEFT, RIGHT))
         return cls(
             plan,
             arguments.delays(plan.tick),
@@ -128,25 +85,38 @@ class Running:
         DataError
             If rows are invalid and are to be refused.
         """
-        clock, delay = self.clocks[number], self.delays[number]
-        arrivals = read_arrivals(self.plan, number, table, clock, delay)
-        after = self._with(number, self.streams[number].after(arrivals))
+        stream, delay = self.streams[number], self.delays[number]
+        arrivals = read_arrivals(self.plan, number, table, stream.clock, delay, stream.taken)
+        if not self.plan.spec.is_one_stream:
+            return self._took(number, arrivals)
+        left, right = arrivals.events
+        after, found = self._took(LEFT, replace(arrivals, events=(left,)))
+        again = replace(arrivals, events=(right,), late=table.slice(0, 0), counts=SideCounts())
+        after, others = after._took(RIGHT, again)
+        return after, pa.concat_tables([found, others])
+
+    def _took(self, number: int, arrivals: Arrivals) -> tuple[Running, pa.Table]:
+        """After events of one side, and what they make final."""
+        after, (events,) = self._with(number, self.streams[number].after(arrivals)), arrivals.events
+        if self.plan.spec.matching:
+            return after._keeping(number, events)._decided(self, arrivals.matchless, number)
         if self.at_once:
-            found, counters = self._pairs(number, arrivals.events)
-            return after._keeping(number, arrivals.events)._counted(counters), found
+            found, counters = self._pairs(number, events)
+            return after._keeping(number, events)._counted(counters), found
         if number == RIGHT:
-            return after._keeping(number, arrivals.events)._settled(self._until[LEFT], [])
+            return after._keeping(number, events)._settled(self._until[LEFT], [])
         # Some come when their partners can come no more: they are final already.
-        is_final = arrivals.events.side.max_time < self._until[LEFT]
-        final, waiting = (arrivals.events.where(mask) for mask in (is_final, ~is_final))
-        return after._keeping(number, waiting)._settled(
-            self._until[LEFT], [final, arrivals.matchless]
-        )
+        is_final = events.side.max_time < self._until[LEFT]
+        final, waiting = (events.where(mask) for mask in (is_final, ~is_final))
+        lonely = [] if arrivals.matchless is None else [arrivals.matchless]
+        return after._keeping(number, waiting)._settled(self._until[LEFT], [final, *lonely])
 
     def advanced(self, clocks: tuple[int, int]) -> tuple[Running, pa.Table]:
         """After time has passed, and what that makes final."""
         streams = [replace(s, clock=c) for s, c in zip(self.streams, clocks, strict=True)]
         after = replace(self, streams=(streams[LEFT], streams[RIGHT]))
+        if self.plan.spec.matching:
+            return after._decided(self)
         if self.at_once:
             return after._trimmed(), self.plan.schema.empty_table()
         return after._settled(self._until[LEFT], [])
@@ -166,7 +136,7 @@ class Running:
         left, right = self.streams
         return StreamSummary(
             left.counts,
-            right.counts,
+            None if self.plan.spec.is_one_stream else right.counts,
             (left.late_count, right.late_count),
             (len(left.live), len(right.live)),
             sum(s.live.nbytes + sum(late.nbytes for late in s.late) for s in self.streams),
@@ -179,9 +149,9 @@ class Running:
         horizon, others = self.horizon, self.streams[1 - number].live
         if number == LEFT:
             near = others.near(events, (horizon.first, horizon.last))
-            return join_block(self.plan, events, near)
+            return join_block(self.plan, self.horizon, events, near)
         near = others.near(events, (-horizon.last, -horizon.first))
-        return join_block(self.plan, near, events)
+        return join_block(self.plan, self.horizon, near, events)
 
     def _settled(self, settled: int, final: list[Part]) -> tuple[Running, pa.Table]:
         """Give out left events that have become final, besides others that are.
@@ -195,8 +165,34 @@ class Running:
         left, right = (stream.live for stream in self.streams)
         rows = joined([left.between(settled, self._until[LEFT]), *final])
         near = right.near(rows, (self.horizon.first, self.horizon.last))
-        found, counters = join_block(self.plan, rows, near)
+        found, counters = join_block(self.plan, self.horizon, rows, near)
         return self._trimmed()._counted(counters), found
+
+    def _decided(
+        self, before: Running, matchless: Part | None = None, number: int = LEFT
+    ) -> tuple[Running, pa.Table]:
+        """Give out one-to-one pairs that have become final since a state before this one.
+
+        Parameters
+        ----------
+        before : Running
+        matchless : Part, optional
+            Events that have come since and match nothing.
+        number : int
+            Of which side these are.
+        """
+        left, right = (stream.live for stream in self.streams)
+        step = Step(before._progress, self._progress)
+        found, counters = decided(self.plan, self.horizon, (left, right), step)
+        if matchless is not None and number == LEFT:
+            alone, _ = join_block(self.plan, self.horizon, matchless, right.none)
+            found = pa.concat_tables([found, alone])
+        return self._trimmed()._counted(counters), found
+
+    @property
+    def _progress(self) -> tuple[Settled, Settled]:
+        until, (left, right) = self._until, self.streams
+        return Settled(until[LEFT], left.taken), Settled(until[RIGHT], right.taken)
 
     def _keeping(self, number: int, events: Part) -> Running:
         stream = self.streams[number]
@@ -207,7 +203,9 @@ class Running:
         """Without events that nothing to come, or that waits, can be a partner of."""
         left, right = self.streams
         until = self._until
-        if not self.at_once:
+        if self.plan.spec.matching:
+            until = kept_from(self.horizon, until)
+        elif not self.at_once:
             earliest = min(self._to_come[LEFT], until[LEFT])
             until = until[LEFT], self.horizon.right_until(earliest)
         streams = (

@@ -8,6 +8,8 @@ import pyarrow as pa
 
 from coincide.errors import ConditionError, DataError, SchemaError
 from coincide.sides import SIDES
+from spark_plugin.worker.arguments import JoinArguments
+from spark_plugin.worker.arrow.frames import needed_among
 from spark_plugin.worker.arrow.schemas import check_name, plain_type, type_of
 from spark_plugin.worker.arrow.tables import read_side
 from spark_plugin.worker.arrow.time_columns import resolve_tick, scale_of
@@ -28,6 +30,16 @@ def needed_schema(side: str, schema: pa.Schema, names: Sequence[str]) -> pa.Sche
         If one is missing or stands twice.
     """
     return pa.schema([(name, type_of(schema, side, name)) for name in names])
+
+
+def open_names(schema: pa.Schema, number: int, join: JoinArguments) -> list[str]:
+    """Columns of a side of which some are needed, before the other side's are known."""
+    names = join.columns[number]
+    if not join.is_open:
+        return names
+    needed = [*names, *needed_among(schema.names, join.words_of_needed)]
+    in_order = (name for name in schema.names if name in needed)
+    return list(dict.fromkeys([*in_order, *names]))
 
 
 def in_schema(side: str, table: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -8,19 +8,24 @@ from typing import Any
 import pyarrow as pa
 
 from coincide.errors import ConditionError, DataError, SchemaError
-from coincide.sides import SIDES, side_index
-from spark_plugin.worker.arrow.frames import arrow_table, offers_arrow
+from coincide.sides import LEFT, RIGHT, SIDES, side_index
+from spark_plugin.worker.arrow.frames import arrow_table, needed_names, offers_arrow
 from spark_plugin.worker.arrow.schemas import with_like_keys
 from spark_plugin.worker.join import plan_tables
 from spark_plugin.worker.streams.arguments import StreamArguments, given_schema
 from spark_plugin.worker.streams.reports import StreamSummary
 from spark_plugin.worker.streams.running import Running
-from spark_plugin.worker.streams.schemas import check_alone, in_schema, needed_schema
+from spark_plugin.worker.streams.schemas import (
+    check_alone,
+    in_schema,
+    needed_schema,
+    open_names,
+)
 from spark_plugin.worker.timestamps.instants import instant_of
 
 
 class StreamJoin:
-    """Takes tables of two streams in as they come, and gives rows out when they are final.
+    """Takes tables of two streams, or of one, in as they come, and gives rows out when they are final.
 
     Made by `coincide.stream_tables`. All rows that it gives out, together, are those of
     `coincide.correlate_tables` of all rows that were pushed and not late, each once. Calls from several
@@ -32,13 +37,18 @@ class StreamJoin:
 
     def __init__(self, arguments: StreamArguments, schemas: tuple[Any, Any]) -> None:
         self._arguments = arguments
-        self._columns = arguments.join.columns
-        self._schemas: list[pa.Schema | None] = [None, None]
-        self._held: list[list[pa.Table]] = [[], []]
+        self._sides, self._columns = arguments.sides, arguments.join.columns
+        self._schemas: list[pa.Schema | None] = [None for _ in self._sides]
+        self._held: list[list[pa.Table]] = [[] for _ in self._sides]
         self._running: Running | None = None
         self._closed = False
         self._lock = threading.Lock()
         given = [given_schema(*each) for each in zip(SIDES, schemas, strict=True)]
+        if self._is_one and given[RIGHT] is not None:
+            raise ConditionError(
+                "right_schema is of a second stream, and there is one, as right_delay was left out: say"
+                " left_schema, or give right_delay"
+            )
         for number, schema in enumerate(given):
             if schema is not None:
                 self._take(number, schema.empty_table())
@@ -51,8 +61,10 @@ class StreamJoin:
         vars(self).update(state)
         self._lock = threading.Lock()
 
-    def push(self, side: str, events: Any) -> pa.Table:
+    def push(self, side: Any = None, events: Any = None) -> pa.Table:
         """Take events of one side, and give out what they make final.
+
+        Of one stream it is ``push(events)``.
 
         Parameters
         ----------
@@ -70,20 +82,31 @@ class StreamJoin:
         Raises
         ------
         ConditionError
-            If the side is unknown, or durations and units do not go together.
+            If the side is unknown, or there is but one; if durations and units do not go together.
         SchemaError
             If a column is missing, of a type that cannot serve, or of another than in the first table.
         DataError
             If rows are invalid and ``options.invalid`` is ``"raise"``; after `flush`.
         """
-        number = side_index(side)
+        if self._is_one and events is None:
+            side, events = None, side
+        elif events is None and not isinstance(side, str):
+            raise ConditionError(
+                "push takes the side of the events first: push('left', events) or push('right', events);"
+                " of one stream, which is made without right_delay, push(events)"
+            )
+        number = self._number(side)
+        words = self._sides[number]
         if not offers_arrow(events):
             raise SchemaError(
-                f"{side} events must be a table that offers Arrow's C stream, such as those of pyarrow,"
+                f"{words} events must be a table that offers Arrow's C stream, such as those of pyarrow,"
                 f" pandas, Polars and DuckDB; found {type(events).__name__}. pa.Table.from_pylist makes one"
                 " of a list of dicts"
             )
-        table = arrow_table(side, events, self._columns[number])
+        join, names = self._arguments.join, self._columns[number]
+        if self._running is None and join.is_open:
+            names = needed_names(events, names, join.words_of_needed)
+        table = arrow_table(words, events, names)
         with self._lock:
             self._check_open()
             return self._take(number, table)
@@ -111,7 +134,7 @@ class StreamJoin:
         DataError
             After `flush`.
         """
-        numbers = (0, 1) if side is None else (side_index(side),)
+        numbers = (LEFT, RIGHT) if side is None else (self._number(side),)
         with self._lock:
             self._check_open()
             running = self._resolved("advance")
@@ -142,9 +165,12 @@ class StreamJoin:
             self._closed = True
             return found
 
-    def take_late(self, side: str) -> pa.Table:
-        """The late rows of a side since they were last taken, as they were pushed."""
-        number = side_index(side)
+    def take_late(self, side: str | None = None) -> pa.Table:
+        """The late rows of a side since they were last taken, as they were pushed.
+
+        Of one stream it is ``take_late()``.
+        """
+        number = self._number(side)
         with self._lock:
             if self._running is None:
                 schema = self._schemas[number]
@@ -155,7 +181,9 @@ class StreamJoin:
     def summary(self) -> StreamSummary:
         """What became of all rows so far, and what was found."""
         with self._lock:
-            return StreamSummary() if self._running is None else self._running.summary()
+            if self._running is None:
+                return StreamSummary(right=None) if self._is_one else StreamSummary()
+            return self._running.summary()
 
     @property
     def schema(self) -> pa.Schema:
@@ -168,36 +196,64 @@ class StreamJoin:
         """
         return self._resolved("schema").plan.schema
 
+    @property
+    def _is_one(self) -> bool:
+        return len(self._sides) == 1
+
+    def _number(self, side: object) -> int:
+        """LEFT or RIGHT; of one stream, whose side nobody says, LEFT."""
+        if not self._is_one:
+            return side_index(side)
+        if side is not None:
+            raise ConditionError(
+                "there is one stream, as right_delay was left out, and it has no sides: say push(events),"
+                " advance(time) and take_late(), or give right_delay"
+            )
+        return LEFT
+
     def _take(self, number: int, table: pa.Table) -> pa.Table:
-        schema, side = self._schemas[number], SIDES[number]
+        schema, side = self._schemas[number], self._sides[number]
         if schema is None:
-            schema = needed_schema(side, table.schema, self._columns[number])
+            names = open_names(table.schema, number, self._arguments.join)
+            schema = needed_schema(side, table.schema, names)
         table = in_schema(side, table, schema)
         if self._running is not None:
             self._running, rows = self._running.pushed(number, table)
             return rows
-        check_alone(number, table, self._arguments)
         schemas, held = list(self._schemas), [list(each) for each in self._held]
         schemas[number] = schema
         held[number].append(table)
         if None in schemas:
+            check_alone(number, table, self._arguments)
             self._schemas, self._held = schemas, held
             return pa.table({})
-        join = self._arguments.join
-        keys = join.keys, join.right_keys
-        known = with_like_keys([s for s in schemas if s is not None], *keys)
-        plan = plan_tables(known[0], known[1], join)
-        running = Running.of(plan, known, self._arguments)
+        return self._begin([s for s in schemas if s is not None], held)
+
+    def _begin(self, found: list[pa.Schema], held: list[list[pa.Table]]) -> pa.Table:
+        """Join what waited until the columns of all sides were known."""
+        arguments = self._arguments.settled(found)
+        join, sides = arguments.join, list(enumerate(self._sides))
+        known = with_like_keys(
+            [needed_schema(side, found[n], join.columns[n]) for n, side in sides],
+            *(join.keys, join.right_keys),
+        )
+        running = Running.of(plan_tables(known[0], known[-1], join), known, arguments)
         parts = []
-        for each, tables in enumerate(held):
-            for waiting in tables:
-                running, found = running.pushed(each, in_schema(SIDES[each], waiting, known[each]))
-                parts.append(found)
-        self._schemas, self._held, self._running = [*known], [[], []], running
+        for number, side in sides:
+            for waiting in held[number]:
+                running, rows = running.pushed(number, in_schema(side, waiting, known[number]))
+                parts.append(rows)
+        self._schemas, self._held, self._running = [*known], [[] for _ in known], running
+        self._arguments, self._columns = arguments, join.columns
         return pa.concat_tables(parts)
 
     def _resolved(self, method: str) -> Running:
         if self._running is None:
+            if self._is_one:
+                raise ConditionError(
+                    f"{method} needs the columns of the stream, which are not known: push a table, which"
+                    " may be empty, or give left_schema="
+                )
             missing = [side for side, s in zip(SIDES, self._schemas, strict=True) if s is None]
             raise ConditionError(
                 f"{method} needs the columns of both sides, and those of {' and '.join(missing)} are not"
