@@ -51,6 +51,32 @@ CauseResolution = Annotated[
     ),
 ]
 EffectResolution = Annotated[str | None, _data(metavar="D", help="The same, of EFFECTS.")]
+CauseAroundColumn = Annotated[
+    str | None,
+    _data(
+        metavar="NAME",
+        help="The column that says how far off each stamp of CAUSES may be, or BEFORE,AFTER.",
+    ),
+]
+EffectAroundColumn = Annotated[str | None, _data(metavar="NAME", help="The same, of EFFECTS.")]
+CauseAroundUnit = Annotated[
+    str | None, _data(metavar="UNIT", help="What the numbers in that column count, such as ms.")
+]
+EffectAroundUnit = Annotated[str | None, _data(metavar="UNIT", help="The same, of EFFECTS.")]
+CauseTemplate = Annotated[
+    str | None,
+    _data(
+        metavar="COLUMN",
+        help="Column that names the template of each event of CAUSES, whose timestamps are histograms"
+        " then.",
+    ),
+]
+EffectTemplate = Annotated[str | None, _data(metavar="COLUMN", help="The same, of EFFECTS.")]
+CauseTemplates = Annotated[
+    str | None,
+    _data(metavar="FILE", help="The templates: a file as --left-templates of coincide join."),
+]
+EffectTemplates = Annotated[str | None, _data(metavar="FILE", help="The same, of EFFECTS.")]
 CausePlace = Annotated[
     list[str] | None,
     _data(
@@ -158,6 +184,22 @@ Strict = Annotated[
 Confidence = Annotated[
     float,
     _meaning(metavar="CT", help="Of uncertain times: how probable a pair must be, 0 < CT ≤ 1."),
+]
+By = Annotated[
+    list[str] | None,
+    _meaning(
+        metavar="A,B,…",
+        help="Columns that must be equal on both sides; [cyan]station=sta[/cyan] where that of EFFECTS has"
+        " another name.",
+    ),
+]
+Where = Annotated[
+    str | None,
+    _meaning(
+        metavar="SQL",
+        help="What pairs must meet besides, of cause_… and effect_… columns, delta and distance, such as"
+        " [cyan]'distance <= 10 * cause_magnitude'[/cyan].",
+    ),
 ]
 
 How = Annotated[

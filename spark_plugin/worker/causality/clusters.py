@@ -13,14 +13,11 @@ import pyarrow as pa
 from coincide.cause_and_effect.condition import CausalityCondition
 from coincide.errors import SchemaError
 from coincide.options import CorrelateOptions
-from spark_plugin.worker.arguments import EVENT
 from spark_plugin.worker.arrow.schemas import can_be_key, type_of
 from spark_plugin.worker.causality.arguments import (
     MATCHLESS,
-    Names,
     Place,
     check_condition,
-    check_options,
     check_places,
     check_time,
     resolved_columns,
@@ -32,8 +29,9 @@ from spark_plugin.worker.causality.places import (
     check_coordinate_types,
     coordinates,
 )
-from spark_plugin.worker.column_names import check_names, names_of
+from spark_plugin.worker.column_names import Names, check_names, names_of
 from spark_plugin.worker.emission.spec import check_output_names
+from spark_plugin.worker.pair_arguments import EVENT, check_options
 from spark_plugin.worker.reports.reports import JoinSummary
 from spark_plugin.worker.timestamps.names import GivenTimes, arrow_clocks, timestamp_names
 

@@ -23,6 +23,7 @@ from spark_plugin.worker.backends.devices import load_task_backend
 from spark_plugin.worker.backends.fallback import resilient
 from spark_plugin.worker.causality.bounds import CausalBounds
 from spark_plugin.worker.causality.events import moved_sides, placed_events
+from spark_plugin.worker.causality.filtered import FilteredCausality
 from spark_plugin.worker.emission import task_emission
 from spark_plugin.worker.emission.emission import Emission, MakeBatch, arrow_int64
 from spark_plugin.worker.emission.lists import Lists
@@ -32,6 +33,7 @@ from spark_plugin.worker.emission.spec import AnySpec
 from spark_plugin.worker.one_stream import ranked_sides
 from spark_plugin.worker.partial_results import sortable
 from spark_plugin.worker.timestamps.models import INTERVALS, SideModel
+from spark_plugin.worker.where.pair_filter import PairFilter
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,10 @@ class CausalitySpec(AnySpec):
         Whether a best pair tells by what it was chosen.
     models : (SideModel, SideModel)
         Of the timestamps of causes and of effects.
+    case_fold : bool
+        Whether keys that are texts are equal if they are so in lower case.
+    where : PairFilter or None
+        What pairs must meet besides the condition.
     how, emit, threads, batch_pairs, backend
         As `spark_plugin.worker.emission.spec.JoinSpec`.
     """
@@ -68,6 +74,8 @@ class CausalitySpec(AnySpec):
     shift: int = 0
     merits: bool = False
     models: tuple[SideModel, SideModel] = (INTERVALS, INTERVALS)
+    case_fold: bool = False
+    where: PairFilter | None = None
 
     prefixes: ClassVar[tuple[str, str]] = ("cause", "effect")
 
@@ -117,9 +125,19 @@ class _Causal(Emission):
 
     def _joined_by(self, package: str) -> Any:
         spec: Any = self._spec
-        return import_module(f"{package}.causality").CausalityJoin(
+        join = import_module(f"{package}.causality").CausalityJoin(
             *self._placed_events, spec.model, threads=spec.threads, empty=arrow_int64
         )
+        if spec.where is None:
+            return join
+
+        def measure(left_rows: np.ndarray, right_rows: np.ndarray) -> dict[str, np.ndarray]:
+            return dict(
+                zip(("delta", "distance"), join.measured(left_rows, right_rows), strict=True)
+            )
+
+        test = spec.where.between(self._left, self._right, measure)
+        return FilteredCausality(join, test, spec.batch_pairs, spec.threads)
 
     @property
     def _measures(self) -> bool:
@@ -233,7 +251,7 @@ def _(spec: CausalitySpec, left: Side, right: Side, schema: pa.Schema) -> Emissi
     ranks = None
     if spec.is_one_stream and not spec.shift:
         left, right, ranks = ranked_sides(left, right)
-    events = placed_events(left, right, spec.space, ranks)
+    events = placed_events(left, right, spec.space, ranks, case_fold=spec.case_fold)
     if spec.shift:
         events = moved_sides(*events, spec.shift, spec.is_one_stream)
     return causal_emission(left, right, events, spec, schema)
