@@ -10,6 +10,7 @@ import pyarrow as pa
 from coincide.cause_and_effect.condition import CausalityCondition
 from coincide.errors import ConditionError, SchemaError
 from coincide.options import Backend, CorrelateOptions, Emit, How
+from coincide.partners import LARGEST_GROUP, Matching, PreferEffect
 from spark_plugin.worker.arrow.frames import arrow_table, needed_names, offers_arrow
 from spark_plugin.worker.causality.arguments import CausalityArguments, Place
 from spark_plugin.worker.causality.clusters import ClusterArguments, cluster_table
@@ -47,6 +48,10 @@ def causality(
     report: JoinReport | None = None,
     shifts: Sequence[int | str] | None = None,
     where: GivenWhere = None,
+    prefer: PreferEffect = "probability",
+    k: int = 1,
+    matching: Matching | None = None,
+    largest_group: int = LARGEST_GROUP,
 ) -> DataFrame:
     """Find all pairs of a cause and its effect in two DataFrames, on Spark.
 
@@ -69,7 +74,7 @@ def causality(
         have no order: which of two simultaneous ones is the cause is left open, each pair is found once.
     condition : CausalityCondition
     cause_time, effect_time, cause_place, effect_place, by, case_fold, cause_columns, effect_columns
-    how, emit, backend, where
+    how, emit, backend, where, prefer, k, matching, largest_group
         As of `coincide.causality_tables`.
     options : CorrelateOptions
         As of `coincide.correlate`; length classes mean nothing here.
@@ -110,7 +115,8 @@ def causality(
         condition, cause_time=cause_time, effect_time=effect_time, cause_place=cause_place,
         effect_place=effect_place, by=by, case_fold=case_fold, cause_columns=cause_columns,
         effect_columns=effect_columns, how=how, emit=emit, backend=backend, options=options,
-        is_one_stream=effects is None, shifts=shifts, where=where,
+        is_one_stream=effects is None, shifts=shifts, where=where, prefer=prefer, k=k,
+        matching=matching, largest_group=largest_group,
     )  # fmt: skip
     if options.way == "direct":
         raise ConditionError(
@@ -147,6 +153,10 @@ def causality_tables(
     report: JoinReport | None = None,
     shifts: Sequence[int | str] | None = None,
     where: GivenWhere = None,
+    prefer: PreferEffect = "probability",
+    k: int = 1,
+    matching: Matching | None = None,
+    largest_group: int = LARGEST_GROUP,
 ) -> pa.Table:
     """Find all pairs of a cause and its effect in two tables, in this process.
 
@@ -201,6 +211,19 @@ def causality_tables(
         events, handed out or not, and ``delta`` and ``distance``: ``"distance <= 10 * cause_magnitude"`` in
         a subset of SQL, or an expression of pyarrow.compute. Pairs of which it is null or false are none:
         they are not counted, and nobody's best effect.
+    prefer : {"probability", "nearest", "first", "last", "distance"}
+        With ``emit="best"`` or `matching`, which effect is the best one: the most probable, the one whose
+        midpoint is nearest to that of its cause, the earliest or latest by its midpoint, or the nearest in
+        space. Equals are told apart as ``emit="best"`` has it.
+    k : int
+        With ``emit="best"``, how many effects of each cause at most; of more than one a row has its
+        ``rank``, from 1 for the best.
+    matching : {"mutual", "optimal"}, optional
+        Pairs one to one: those in which each event is the best one of the other; or the assignment of the
+        greatest sum of probabilities, with ``prefer="nearest"`` of the most pairs and then the least sum of
+        differences of midpoints. ``how="left"`` adds the causes that are in none.
+    largest_group : int
+        Most events, of both sides, that an optimal assignment may have to look at together.
 
     Returns
     -------
@@ -231,7 +254,8 @@ def causality_tables(
         condition, cause_time=cause_time, effect_time=effect_time, cause_place=cause_place,
         effect_place=effect_place, by=by, case_fold=case_fold, cause_columns=cause_columns,
         effect_columns=effect_columns, how=how, emit=emit, backend=backend, options=options,
-        is_one_stream=effects is None, shifts=shifts, where=where,
+        is_one_stream=effects is None, shifts=shifts, where=where, prefer=prefer, k=k,
+        matching=matching, largest_group=largest_group,
     )  # fmt: skip
     own, others = (
         None if given is None else _table(side, given, names, arguments)

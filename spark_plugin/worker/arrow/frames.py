@@ -53,7 +53,7 @@ def needed_names(given: object, names: Sequence[str], words: str | None) -> list
     """
     own = [name for name in getattr(given, "columns", ()) if isinstance(name, str)]
     if words is None:
-        return list(dict.fromkeys([*names, *own]))
+        return list(dict.fromkeys([*own, *names]))
     return list(dict.fromkeys([*names, *(name for name in own if f"_{name}" in words)]))
 
 

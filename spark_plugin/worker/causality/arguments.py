@@ -11,6 +11,7 @@ import pyarrow as pa
 from coincide.cause_and_effect.condition import CausalityCondition
 from coincide.errors import ConditionError, SchemaError, found_instead
 from coincide.options import Backend, CorrelateOptions, Emit, How
+from coincide.partners import LARGEST_GROUP, EffectPartners, Matching, PreferEffect
 from coincide.units import Duration
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of
 from spark_plugin.worker.backends.choice import check_backend
@@ -61,6 +62,10 @@ class CausalityArguments(PairArguments):
     shifts: Shifts = None
     case_fold: bool = False
     where: GivenWhere | Where = None
+    prefer: PreferEffect = "probability"
+    k: int = 1
+    matching: Matching | None = None
+    largest_group: int = LARGEST_GROUP
 
     prefixes: ClassVar[tuple[str, str]] = CAUSE_AND_EFFECT
     matchless: ClassVar[str] = MATCHLESS
@@ -69,6 +74,7 @@ class CausalityArguments(PairArguments):
         check_condition(self.condition)
         self.check_pairs()
         check_emission(self.how, self.emit, False)
+        self.partners.check_emission(self.how, self.emit)
         check_backend(self.backend)
         for name in ("cause", "effect"):
             check_time(name, getattr(self, f"{name}_time"), self.options)
@@ -87,9 +93,19 @@ class CausalityArguments(PairArguments):
                 " such as 0.0 for a depth"
             )
         check_places(self.condition, "cause_place and effect_place", own)
+        if self.prefer == "distance" and not own:
+            raise ConditionError(
+                "prefer='distance' needs places: name the coordinates in cause_place and effect_place, such"
+                " as ('x', 'y'), or leave it out"
+            )
 
     def _take_from_causes(self) -> None:
         """Of one stream times and places are said once."""
+        if self.matching is not None:
+            raise ConditionError(
+                "matching is of two sides, and in one stream an event may be a cause and an effect: leave"
+                " matching out, or give the events a second time as effects"
+            )
         for name, default in (("time", "time"), ("place", ())):
             given, own = getattr(self, f"effect_{name}"), getattr(self, f"cause_{name}")
             if given != default and _listed(given) != _listed(own):
@@ -114,6 +130,11 @@ class CausalityArguments(PairArguments):
             coordinates("cause_place", self.cause_place, space),
             coordinates("effect_place", self.effect_place, space),
         )
+
+    @property
+    def partners(self) -> EffectPartners:
+        """Which effects of a cause are handed out."""
+        return EffectPartners(self.prefer, self.k, self.matching, self.largest_group)
 
     @property
     def pair_columns(self) -> PairColumns:
@@ -145,10 +166,10 @@ class CausalityArguments(PairArguments):
         has_histograms = own.table is not None or others.table is not None
         return CausalitySpec(
             self.condition.model(tick, heights=coordinates == 3), self.condition.space, coordinates,
-            self.how, self.emit, self.options.threads or threads,
+            self.how, "pairs" if self.matching else self.emit, self.options.threads or threads,
             self.options.batch_pairs or batch_pairs, self.is_one_stream,
             "cpu" if has_histograms else self.backend, models=(own, others),
-            case_fold=self.case_fold,
+            case_fold=self.case_fold, partners=self.partners,
         )  # fmt: skip
 
 

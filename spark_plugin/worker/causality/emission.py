@@ -17,6 +17,7 @@ from coincide.cause_and_effect.spaces import Space
 from coincide.cause_and_effect.template_rule import deciding_rule
 from coincide.condition import Window
 from coincide.options import Emit, How
+from coincide.partners import MOST_PROBABLE, Matching, Partners
 from cpu_fallback.causality import Merits
 from spark_plugin.worker.arrow.sides import Side, tie_ranks
 from spark_plugin.worker.backends.devices import load_task_backend
@@ -24,12 +25,16 @@ from spark_plugin.worker.backends.fallback import resilient
 from spark_plugin.worker.causality.bounds import CausalBounds
 from spark_plugin.worker.causality.events import moved_sides, placed_events
 from spark_plugin.worker.causality.filtered import FilteredCausality
+from spark_plugin.worker.causality.order import CausalOrder
 from spark_plugin.worker.emission import task_emission
+from spark_plugin.worker.emission.chosen import Chosen
 from spark_plugin.worker.emission.emission import Emission, MakeBatch, arrow_int64
 from spark_plugin.worker.emission.lists import Lists
+from spark_plugin.worker.emission.matched import LocalBests, Mutual, times_of
+from spark_plugin.worker.emission.optimal import Optimal
 from spark_plugin.worker.emission.pairs import Pairs
 from spark_plugin.worker.emission.rows import Counts, LeftRows
-from spark_plugin.worker.emission.spec import AnySpec
+from spark_plugin.worker.emission.spec import MERITS_OF_BOTH, AnySpec
 from spark_plugin.worker.one_stream import ranked_sides
 from spark_plugin.worker.partial_results import sortable
 from spark_plugin.worker.timestamps.models import INTERVALS, SideModel
@@ -58,6 +63,8 @@ class CausalitySpec(AnySpec):
         Whether keys that are texts are equal if they are so in lower case.
     where : PairFilter or None
         What pairs must meet besides the condition.
+    partners : Partners
+        Which effects of a cause are handed out.
     how, emit, threads, batch_pairs, backend
         As `spark_plugin.worker.emission.spec.JoinSpec`.
     """
@@ -76,6 +83,7 @@ class CausalitySpec(AnySpec):
     models: tuple[SideModel, SideModel] = (INTERVALS, INTERVALS)
     case_fold: bool = False
     where: PairFilter | None = None
+    partners: Partners = MOST_PROBABLE
 
     prefixes: ClassVar[tuple[str, str]] = ("cause", "effect")
 
@@ -85,10 +93,22 @@ class CausalitySpec(AnySpec):
 
     @property
     def measures(self) -> dict[str, pa.DataType]:
-        """Delta, the distance where there is one, and of best pairs by what they were chosen."""
+        """Delta, the distance where there is one, and of best pairs which, or by what they were chosen."""
         placed = {"distance": pa.float64()} if self.coordinates else {}
-        merits = {"probability": pa.float64(), "from_middle": pa.int64()} if self.merits else {}
-        return {"delta": pa.int64(), **placed, **merits}
+        measures = {"delta": pa.int64(), **placed}
+        if self.merits:
+            has_order = self.partners.prefer != "probability"
+            names = MERITS_OF_BOTH if self.matching else MERITS_OF_BOTH[not has_order : 2]
+            return {**measures, "probability": pa.float64(), **dict.fromkeys(names, pa.int64())}
+        return {**measures, "rank": pa.int64()} if self.k > 1 else measures
+
+    @property
+    def k(self) -> int:  # noqa: D102
+        return self.partners.k
+
+    @property
+    def matching(self) -> Matching | None:  # noqa: D102
+        return self.partners.matching
 
     @property
     def pairs(self) -> CausalBounds:
@@ -103,7 +123,7 @@ class CausalitySpec(AnySpec):
 
     def moved(self, ticks: int) -> CausalitySpec:
         """As of `AnySpec`: effects are moved where they are joined."""
-        return self.but(shift=ticks, how="inner", emit="counts")
+        return self.but(shift=ticks, how="inner", emit="counts", partners=MOST_PROBABLE)
 
 
 class _Causal(Emission):
@@ -144,7 +164,32 @@ class _Causal(Emission):
         return self._spec.hands_out_partners
 
     def _measured(self, left_rows: np.ndarray, right_rows: np.ndarray) -> list[np.ndarray]:
-        return self._wanted(self.join.measured(left_rows, right_rows))
+        """As `CausalitySpec.measures` has them, but the rank."""
+        rows, spec = (left_rows, right_rows), self._spec
+        measured = self._wanted(self.join.measured(*rows))
+        if not spec.merits:
+            return measured
+        probability, apart = self._merits.of(*rows)
+        measured.append(probability)
+        if "preferred" in spec.measures:
+            measured.append(self._order.preferred(rows))
+        measured.append(sortable(apart))
+        if spec.matching:
+            measured += times_of((self._left, self._right), rows)
+        return measured
+
+    def _probabilities(self, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
+        return self._merits.of(left_rows, right_rows)[0]
+
+    @cached_property
+    def _merits(self) -> Merits:
+        spec: Any = self._spec
+        rule = deciding_rule(spec.model, *self._placed_events)
+        return Merits(*self._placed_events, rule, spec.is_one_stream)
+
+    @cached_property
+    def _order(self) -> CausalOrder:
+        return CausalOrder(self._left, self._right, self._spec, self._merits, self.join.measured)
 
     def _wanted(self, measures: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Delta, and the distance where there is one."""
@@ -207,23 +252,26 @@ class _CausalBest(_Causal):
         if self._spec.how == "left":
             yield from self._without_partner(start + np.flatnonzero(best < 0))
 
-    def _measured(self, left_rows: np.ndarray, right_rows: np.ndarray) -> list[np.ndarray]:
-        measured, spec = super()._measured(left_rows, right_rows), self._spec
-        if not spec.merits:
-            return measured
-        probability, apart = self._merits.of(left_rows, right_rows)
-        return [*measured, probability, sortable(apart)]
-
-    @cached_property
-    def _merits(self) -> Merits:
-        spec: Any = self._spec
-        rule = deciding_rule(spec.model, *self._placed_events)
-        return Merits(*self._placed_events, rule, spec.is_one_stream)
-
     @cached_property
     def _ranks(self) -> np.ndarray:
         """Order for ties, by row."""
         return tie_ranks(self._right)
+
+
+class _CausalChosen(_Causal, Chosen):
+    pass
+
+
+class _CausalMutual(_Causal, Mutual):
+    pass
+
+
+class _CausalLocalBests(_Causal, LocalBests):
+    pass
+
+
+class _CausalOptimal(_Causal, Optimal):
+    pass
 
 
 _SHAPES: dict[Emit, type[_Causal]] = {
@@ -242,8 +290,19 @@ def causal_emission(
     schema: pa.Schema,
 ) -> Emission:
     """The output batches of a causality join of two sides, which to the join are `events`."""
-    shape = _CausalRows if spec.one_row_per_event else _SHAPES[spec.emit]
-    return shape(causes, effects, events, spec, schema)
+    return _shape_of(spec)(causes, effects, events, spec, schema)
+
+
+def _shape_of(spec: CausalitySpec) -> type[_Causal]:
+    if spec.one_row_per_event:
+        return _CausalRows
+    if spec.matching == "mutual":
+        return _CausalLocalBests if spec.merits else _CausalMutual
+    if spec.matching == "optimal":
+        return _CausalOptimal
+    if spec.emit == "best" and not spec.partners.is_most_probable:
+        return _CausalChosen
+    return _SHAPES[spec.emit]
 
 
 @task_emission.register
