@@ -225,6 +225,22 @@ CauseColumns = Annotated[
 EffectColumns = Annotated[
     list[str] | None, _result(metavar="A,B,…", help="Columns of EFFECTS to hand out. Default: id.")
 ]
+Prefer = Annotated[
+    str,
+    _result(
+        metavar="probability|nearest|first|last|distance",
+        help="With --emit best or --matching, which effect is the best one: the most probable, the one"
+        " whose midpoint is nearest, the earliest, the latest, or the nearest in space.",
+    ),
+]
+MostEffects = Annotated[
+    int,
+    _result(
+        "--k",
+        metavar="K",
+        help="With --emit best, how many effects of each cause, ranked from 1.",
+    ),
+]
 
 Shifts = Annotated[
     list[str] | None,

@@ -29,6 +29,9 @@ from spark_plugin.worker.words import CLOCKS, duration, keys, names, numbers, sh
 
 _WAYS = ("auto", "broadcast", "broadcast-left", "broadcast-right", "exchange")
 _OPTIONS = ("unit", "tick", "invalid", "way", "slices", "batch_pairs", "threads")
+_ASKED = (
+    "how", "emit", "backend", "case_fold", "where", "prefer", "k", "matching", "largest_group",
+)  # fmt: skip
 _OPEN = "any"
 
 
@@ -85,7 +88,7 @@ def causality_request(**words: Any) -> CausalityRequest:
     """
     check_choice("--way", words["way"], _WAYS)
     is_one_stream = words["effects"] is None
-    own = {name: words[name] for name in ("how", "emit", "backend", "case_fold", "where")}
+    own = {name: words[name] for name in _ASKED}
     words = _with_effect_times(words)
     for side in CAUSE_AND_EFFECT:
         # Of effects as of causes, unless it is said.

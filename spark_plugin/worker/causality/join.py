@@ -13,7 +13,7 @@ from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.arrow.tables import read_side
 from spark_plugin.worker.causality.arguments import CausalityArguments
-from spark_plugin.worker.causality.emission import CausalitySpec, causal_emission
+from spark_plugin.worker.causality.emission import CausalitySpec
 from spark_plugin.worker.causality.emptiness import explain_no_effects
 from spark_plugin.worker.causality.events import moved_sides, placed_events, placed_stream
 from spark_plugin.worker.causality.places import (
@@ -22,6 +22,7 @@ from spark_plugin.worker.causality.places import (
     names_of_coordinates,
     read_coordinates,
 )
+from spark_plugin.worker.causality.shapes import causal_emission
 from spark_plugin.worker.emission.emission import Emission
 from spark_plugin.worker.join import TableJoin, TablePlan
 from spark_plugin.worker.reports.accidental import AccidentalPairs
