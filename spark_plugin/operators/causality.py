@@ -13,6 +13,7 @@ from coincide.options import Backend, CorrelateOptions, Emit, How
 from coincide.partners import LARGEST_GROUP, Matching, PreferEffect
 from spark_plugin.worker.arrow.frames import arrow_table, needed_names, offers_arrow
 from spark_plugin.worker.causality.arguments import CausalityArguments, Place
+from spark_plugin.worker.causality.clusters import ClusterArguments
 from spark_plugin.worker.causality.join import TableCausality
 from spark_plugin.worker.keys import Keys
 from spark_plugin.worker.pair_arguments import PairArguments
@@ -268,7 +269,7 @@ def causality_tables(
 
 
 def causal_table(
-    side: str, given: Any, names: Sequence[str], asked: PairArguments | None = None
+    side: str, given: Any, names: Sequence[str], asked: PairArguments | ClusterArguments
 ) -> pa.Table:
     """The columns of these names, and those that are asked for besides."""
     if not offers_arrow(given):
@@ -277,6 +278,6 @@ def causal_table(
             f" Polars and DuckDB; found {type(given).__name__}"
         )
     named = list(dict.fromkeys(names))
-    if asked is not None and asked.is_open:
+    if asked.is_open:
         named = needed_names(given, named, asked.words_of_needed)
     return arrow_table(side, given, named)

@@ -13,7 +13,7 @@ from coincide.errors import ConditionError
 from coincide.options import CorrelateOptions, Emit, How, check_choice
 from coincide.sides import SIDES
 from spark_plugin.worker.arrow.time_columns import TimeColumn
-from spark_plugin.worker.column_names import ALL, check_names, is_all_columns, names_of
+from spark_plugin.worker.column_names import check_all_or_names, is_all_columns, names_of
 from spark_plugin.worker.emission.spec import AnySpec, hands_out_partners
 from spark_plugin.worker.keys import Keys, key_pairs
 from spark_plugin.worker.shifts import Shifts, check_shifts
@@ -58,9 +58,7 @@ class PairArguments(ABC):
         if self.case_fold and not self.keys:
             raise ConditionError("case_fold is of keys: name them in by, or leave it out")
         for name, given in zip(self._names_of_columns, self.given_columns, strict=True):
-            check_names(name, given)
-            if ALL in names_of(given) and not is_all_columns(given):
-                raise ConditionError(f"{name} is '*', all columns, or names of some; found both")
+            check_all_or_names(name, given)
         check_options(self.options)
         check_where(self.where, self.pair_columns)
         check_shifts(self.shifts)

@@ -138,9 +138,8 @@ class CausalityArguments(PairArguments):
 
     @property
     def pair_columns(self) -> PairColumns:
-        """The columns of both events, delta, and the distance where there are places."""
-        placed = (("distance", pa.float64()),) if self.places[0] else ()
-        return PairColumns(self.prefixes, (("delta", pa.int64()), *placed))
+        """What `where` may be on."""
+        return causal_columns(len(self.places[0]))
 
     def resolved_times(self, clocks: Sequence[TimeColumn]) -> tuple[PlacedColumns, PlacedColumns]:
         """As of `PairArguments`, with places."""
@@ -171,6 +170,12 @@ class CausalityArguments(PairArguments):
             "cpu" if has_histograms else self.backend, models=(own, others),
             case_fold=self.case_fold, partners=self.partners,
         )  # fmt: skip
+
+
+def causal_columns(coordinates: int) -> PairColumns:
+    """The columns of a pair: those of both events, delta, and the distance where there are places."""
+    placed = (("distance", pa.float64()),) if coordinates else ()
+    return PairColumns(CAUSE_AND_EFFECT, (("delta", pa.int64()), *placed))
 
 
 def resolved_columns(

@@ -53,13 +53,9 @@ class _Causal(Emission):
         )
         if spec.where is None:
             return join
-
-        def measure(left_rows: np.ndarray, right_rows: np.ndarray) -> dict[str, np.ndarray]:
-            return dict(
-                zip(("delta", "distance"), join.measured(left_rows, right_rows), strict=True)
-            )
-
-        test = spec.where.between(self._left, self._right, measure)
+        test = spec.where.between(
+            self._left, self._right, lambda *rows: measured_by_name(join, *rows)
+        )
         return FilteredCausality(join, test, spec.batch_pairs, spec.threads)
 
     @property
@@ -183,6 +179,13 @@ _SHAPES: dict[Emit, type[_Causal]] = {
     "counts": _CausalCounts,
     "best": _CausalBest,
 }
+
+
+def measured_by_name(
+    join: Any, left_rows: np.ndarray, right_rows: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Delta and distance of pairs; the distance is empty where there are no places."""
+    return dict(zip(("delta", "distance"), join.measured(left_rows, right_rows), strict=True))
 
 
 def causal_emission(

@@ -22,8 +22,10 @@ from coincide import (
     Spatial,
     Temporal,
     causality_tables,
+    clusters,
 )
 from coincide.units import Tick
+from cpu_fallback.reference import causality as reference
 from cpu_fallback.reference.effects import (
     PREFERENCES,
     Asked,
@@ -115,7 +117,13 @@ def check(
     ranks = best["rank"].to_pylist() if k > 1 else [1] * best.num_rows
     chosen = [(i, -1, None if k > 1 else 1) for i in alone] + best_effects(asked, prefer, k)
     assert sorted(zip(*columns(best), ranks, strict=True), key=repr) == sorted(chosen, key=repr)
-    if not is_one_stream:
+    if is_one_stream:
+        label = clusters(
+            sides[0], condition, time=("low", "high"), place=names, columns="*",
+            options=arguments["options"], where=arguments["where"],
+        )["cluster"].to_pylist()  # fmt: skip
+        assert label == reference.clusters(len(causes), told)
+    else:
         check_matched(found, asked, prefer, alone=how == "left", how=how)
 
 
@@ -194,6 +202,29 @@ def test_all_columns_of_frames() -> None:
     where = "cause_kind = effect_kind"
     found = causality_tables(frames[0], frames[1], NEAR, **XY, where=where)
     assert ids(found) == [(1, 7), (2, 8), (2, 9)]
+
+
+def test_clusters_by_folded_keys() -> None:
+    events = pa.table({"id": [1, 2, 3], "time": [0, 1, 2], "key": ["a", "A", "b"], "n": [5, 6, 7]})
+    condition = CausalityCondition(Temporal(0, 9))
+    found = clusters(events.to_pandas(), condition, by="key", case_fold=True, columns="*")
+    assert found.to_pydict() == {
+        "key": ["a", "A", "b"], "id": [1, 2, 3], "time": [0, 1, 2], "n": [5, 6, 7],
+        "cluster": [0, 0, 2],
+    }  # fmt: skip
+    report = JoinReport()
+    found = clusters(events, condition, where="effect_n - cause_n = 1 AND delta = 1", report=report)
+    assert found["cluster"].to_pylist() == [0, 0, 0]
+    counters = report.summary().counters
+    assert counters is not None
+    assert (counters.candidates, counters.pairs) == (3, 2)
+    for arguments, words in (
+        ({"case_fold": True}, "case_fold is of keys"),
+        ({"columns": ["*", "n"]}, "columns is '\\*', all columns, or names of some"),
+        ({"where": "distance < 3"}, "'distance' is no column of a pair"),
+    ):
+        with pytest.raises(ConditionError, match=words):
+            clusters(events, condition, **arguments)
 
 
 def test_expressions_shifts_and_counters() -> None:
