@@ -6,6 +6,7 @@ import pickle
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -18,6 +19,7 @@ from coincide import (
     CorrelateOptions,
     DataError,
     JoinReport,
+    Plane,
     SchemaError,
     Spatial,
     Temporal,
@@ -69,6 +71,25 @@ def test_the_reference_finds_and_chooses_the_same(**drawn: Any) -> None:
 @given(**DRAWN)
 def test_the_reference_finds_and_chooses_the_same_at_length(**drawn: Any) -> None:
     check(**drawn)
+
+
+@pytest.mark.parametrize(
+    ("seed", "cases"), [(3, 40), pytest.param(4, 1500, marks=pytest.mark.slow)]
+)
+def test_crowds_of_equals(seed: int, cases: int) -> None:
+    """Few times, places and lengths, nearly all in reach: each rule of the order decides somewhere."""
+    random = np.random.default_rng(seed)
+    exact = [reference.temporal(-6, 14), reference.spatial(2)]
+    for number in range(cases):
+        sides = [
+            [(int(t), (float(x),), "a") for t, x in random.integers(0, (9, 3), (7, 2))]
+            for _ in "ab"
+        ]
+        check(
+            Case(*sides, [Temporal(-6, 14), Spatial(2)], exact, Plane()),
+            random.choice([0, 4, 8], 3).tolist(), 0.125, is_one_stream=number % 5 == 0, batch=7,
+            has_where=number % 3 == 0, how="left", prefer=PREFERENCES[number % 5], k=1 + number % 3,
+        )  # fmt: skip
 
 
 def check(
