@@ -51,7 +51,8 @@ if TYPE_CHECKING:
         border_crossings,
         inside_tables,
     )
-    from spark_plugin.operators.causality import causality, causality_tables, clusters
+    from spark_plugin.operators.causality import causality, causality_tables
+    from spark_plugin.operators.clusters import clusters
     from spark_plugin.operators.explore import explore_tables
     from spark_plugin.operators.join import correlate
     from spark_plugin.operators.join_of_files import correlate_files
@@ -103,7 +104,8 @@ _HOMES = {
         "ShortShiftsWarning", "UnmatchableRowsWarning",
     ),
     "coincide.causal_windows.options": ("WindowOptions",),
-    "spark_plugin.operators.causality": ("causality", "causality_tables", "clusters"),
+    "spark_plugin.operators.causality": ("causality", "causality_tables"),
+    "spark_plugin.operators.clusters": ("clusters",),
     "spark_plugin.operators.borders": ("border_crossing_tables", "border_crossings", "inside_tables"),
     "spark_plugin.operators.explore": ("explore_tables",),
     "spark_plugin.operators.join": ("correlate",),

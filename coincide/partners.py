@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from coincide.errors import ConditionError
 from coincide.options import check_choice, check_count
 
 Prefer = Literal["probability", "nearest", "first", "last"]
 """What makes a partner the best one."""
+PreferEffect = Literal["probability", "nearest", "first", "last", "distance"]
+"""What makes an effect the best one: also where it is."""
 Matching = Literal["mutual", "optimal"]
 """How events are matched one to one."""
 
@@ -44,13 +46,15 @@ class Partners:
         If one is none of these, or they do not go together.
     """
 
-    prefer: Prefer = "probability"
+    prefer: PreferEffect = "probability"
     k: int = 1
     matching: Matching | None = None
     largest_group: int = LARGEST_GROUP
 
+    preferences: ClassVar[tuple[str, ...]] = get_args(Prefer)
+
     def __post_init__(self) -> None:
-        check_choice("prefer", self.prefer, get_args(Prefer))
+        check_choice("prefer", self.prefer, self.preferences)
         if self.k is None:
             raise ConditionError("k must be an int of at least 1; found None")
         check_count("k", self.k, most=MOST_PARTNERS)
@@ -66,7 +70,7 @@ class Partners:
         check_choice("matching", self.matching, get_args(Matching))
         if self.k != 1:
             raise ConditionError(f"matching={self.matching!r} is one to one; leave out k={self.k}")
-        if self.matching == "optimal" and self.prefer in ("first", "last"):
+        if self.matching == "optimal" and self.prefer not in ("probability", "nearest"):
             raise ConditionError(
                 f"matching='optimal' takes prefer='probability' or 'nearest', whose sums it optimises; for"
                 f" prefer={self.prefer!r} use matching='mutual'"
@@ -100,6 +104,13 @@ class Partners:
             f"{said} says which partners are handed out, and emit={emit!r} hands out all or none; add"
             " emit='best', or leave it out"
         )
+
+
+@dataclass(frozen=True)
+class EffectPartners(Partners):
+    """Which effects of a cause are handed out: as `Partners`, also by their distance in space."""
+
+    preferences: ClassVar[tuple[str, ...]] = get_args(PreferEffect)
 
 
 MOST_PROBABLE = Partners()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -65,6 +66,42 @@ def cluster_labels(
         labels[events.group < 0] = -1
     candidates, probed, pairs = np.sum(tallies, axis=0).tolist()
     return labels, JoinCounters(candidates, probed, pairs)
+
+
+def labels_of_pairs(
+    n: int, group: np.ndarray | None, pairs: Iterable[tuple[np.ndarray, np.ndarray]]
+) -> np.ndarray:
+    """As `cluster_labels`, of pairs of rows that are given run by run, of which none is kept.
+
+    Parameters
+    ----------
+    n : int
+        Events.
+    group : int64 array, shape (n,), or None
+        As of `PlacedEvents`.
+    pairs : iterable of (int64 array, int64 array)
+    """
+    labels = np.arange(n)
+    for own, others in pairs:
+        connect_pairs(own, others, labels)
+    flatten(labels)
+    if group is not None:
+        labels[group < 0] = -1
+    return labels
+
+
+@compiled(allocates=True)
+def connect_pairs(own, others, parent):
+    """Connect the events of pairs; `parent` is by row, and no parent is above its child."""
+    for k in range(own.size):
+        connect(parent, root_of(parent, own[k]), root_of(parent, others[k]))
+
+
+@compiled(allocates=True)
+def flatten(parent):
+    """Make each event the child of its root."""
+    for i in range(parent.size):
+        parent[i] = root_of(parent, i)
 
 
 @compiled(allocates=True)

@@ -171,52 +171,6 @@ def histogram_causality(
     return found
 
 
-def best_effects(
-    causes: Sequence[tuple[int, int, Place]],
-    effects: Sequence[tuple[int, int, Place]],
-    predicates: Sequence[Predicate],
-    confidence: float,
-    deltas: range,
-    is_one_stream: bool = False,
-) -> list[tuple[int, int]]:
-    """The best effect of each cause that has one: rows (cause, effect), in a plane.
-
-    Among the pairs of `uncertain_causality` the most probable one; of these the one whose midpoints differ
-    by what is nearest to the middle of the pair's own window; of these the nearest in space; then the one
-    of the earlier max_time, the earlier min_time, the lower row. A window that is open at one end has no
-    middle: nearest to the other end counts; in one that is open at both all deltas are alike. Of one stream
-    the cause is the earlier event by max_time, or the lower row, and a window begins at 0 at the earliest.
-
-    Parameters
-    ----------
-    causes, effects, predicates, confidence
-        As of `uncertain_causality`.
-    deltas : range
-        A window that holds the first or the last of these is open there.
-    is_one_stream : bool
-        Whether `effects` are the causes.
-    """
-    best: dict[int, tuple[Any, int]] = {}
-    for i, j in uncertain_causality(causes, effects, predicates, confidence, deltas):
-        (low, high, place), (first, last, where) = causes[i], effects[j]
-        if is_one_stream and (high, i) >= (last, j):
-            continue
-        squared = plane_distance2(place, where)
-        window = [d for d in deltas if all(each(d, squared) for each in predicates)]
-        p = satisfaction_probability(low, high, first, last, window[0], window[-1])
-        lo = None if window[0] == deltas[0] else window[0]
-        hi = None if window[-1] == deltas[-1] else window[-1]
-        if is_one_stream and (lo, hi) != (None, None):
-            lo = 0 if lo is None else max(lo, 0)
-        middle = [end for end in (lo, hi) if end is not None]
-        doubled = Fraction(2 * sum(middle), len(middle)) if middle else Fraction(0)
-        apart = abs(first + last - low - high - doubled) if middle else Fraction(0)
-        order = (-p, apart, squared, last, first, j)
-        if i not in best or order < best[i][0]:
-            best[i] = order, j
-    return sorted((i, j) for i, (_, j) in best.items())
-
-
 def clusters(n: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
     """Of n rows the smallest row that each is connected to, by pairs."""
     label = list(range(n))

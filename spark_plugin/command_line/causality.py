@@ -18,6 +18,7 @@ from spark_plugin.command_line.input_checks import (
     path_columns,
 )
 from spark_plugin.command_line.inputs import Source
+from spark_plugin.command_line.known_columns import with_known_columns
 from spark_plugin.command_line.outputs import local_output, spark_output, write_frame
 from spark_plugin.command_line.progress import Progress
 from spark_plugin.command_line.runs import spark_at_work, written
@@ -48,6 +49,7 @@ def _run_local(request: CausalityRequest, sources: list[Source], progress: Progr
     with local_output(request, sources) as output:
         started = time.perf_counter()
         inputs = _inputs(request, sources)
+        request = with_known_columns(request, inputs)
         for given, columns in zip(inputs, request.columns, strict=True):
             check_complete(given, columns)
             check_zones(given, columns)
@@ -81,6 +83,7 @@ def _run_spark(request: CausalityRequest, sources: list[Source], progress: Progr
 
     with spark_output(request, sources) as output:
         inputs = _inputs(request, sources)
+        request = with_known_columns(request, inputs)
         types = _checked_before_spark(request, inputs)
         with spark_at_work(request, progress) as (spark, started, start_seconds):
             if request.effects is not None:
@@ -106,7 +109,7 @@ def _inputs(request: CausalityRequest, sources: list[Source]) -> list[ArrowInput
     fine = request.engine == "local" and "ns" in (options.unit, options.tick)
     found = [
         ArrowInput(source, fine, times, tuple(names_of_coordinates(place)))
-        for source, times, place in zip(sources, arguments.times, arguments.places, strict=False)
+        for source, times, place in zip(sources, arguments.clocks, arguments.places, strict=False)
     ]
     return [found[0], found[-1]]
 
@@ -138,16 +141,15 @@ def _checked_before_spark(
         check_for_spark(given, columns)
     types = _types(request, inputs)
     arguments, tables = request.arguments, []
-    needed = [
-        list(dict.fromkeys([*times, *names_of_coordinates(place)]))
-        for times, place in zip(arguments.times, arguments.places, strict=True)
-    ]
+    needed = arguments.timestamp_columns
     for given, columns, unknown in zip(inputs, needed, types, strict=True):
         if given.source.is_uri or path_columns(given.source).intersection(columns):
             return types  # Spark alone knows of which type they are
         schema = given.typed(columns, unknown)
         tables.append(pa.schema([f.with_type(plain_type(f.type)) for f in schema]).empty_table())
     # Times and places only: as keys, Spark takes many types for one that differ here.
-    alone = replace(arguments, by=(), cause_columns=needed[0], effect_columns=needed[1])
+    alone = replace(
+        arguments, by=(), cause_columns=needed[0], effect_columns=needed[1], where=None, case_fold=False
+    )  # fmt: skip
     TableCausality(tables[0], None if request.effects is None else tables[1], alone)
     return types

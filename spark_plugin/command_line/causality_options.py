@@ -51,6 +51,32 @@ CauseResolution = Annotated[
     ),
 ]
 EffectResolution = Annotated[str | None, _data(metavar="D", help="The same, of EFFECTS.")]
+CauseAroundColumn = Annotated[
+    str | None,
+    _data(
+        metavar="NAME",
+        help="The column that says how far off each stamp of CAUSES may be, or BEFORE,AFTER.",
+    ),
+]
+EffectAroundColumn = Annotated[str | None, _data(metavar="NAME", help="The same, of EFFECTS.")]
+CauseAroundUnit = Annotated[
+    str | None, _data(metavar="UNIT", help="What the numbers in that column count, such as ms.")
+]
+EffectAroundUnit = Annotated[str | None, _data(metavar="UNIT", help="The same, of EFFECTS.")]
+CauseTemplate = Annotated[
+    str | None,
+    _data(
+        metavar="COLUMN",
+        help="Column that names the template of each event of CAUSES, whose timestamps are histograms"
+        " then.",
+    ),
+]
+EffectTemplate = Annotated[str | None, _data(metavar="COLUMN", help="The same, of EFFECTS.")]
+CauseTemplates = Annotated[
+    str | None,
+    _data(metavar="FILE", help="The templates: a file as --left-templates of coincide join."),
+]
+EffectTemplates = Annotated[str | None, _data(metavar="FILE", help="The same, of EFFECTS.")]
 CausePlace = Annotated[
     list[str] | None,
     _data(
@@ -159,6 +185,22 @@ Confidence = Annotated[
     float,
     _meaning(metavar="CT", help="Of uncertain times: how probable a pair must be, 0 < CT ≤ 1."),
 ]
+By = Annotated[
+    list[str] | None,
+    _meaning(
+        metavar="A,B,…",
+        help="Columns that must be equal on both sides; [cyan]station=sta[/cyan] where that of EFFECTS has"
+        " another name.",
+    ),
+]
+Where = Annotated[
+    str | None,
+    _meaning(
+        metavar="SQL",
+        help="What pairs must meet besides, of cause_… and effect_… columns, delta and distance, such as"
+        " [cyan]'distance <= 10 * cause_magnitude'[/cyan].",
+    ),
+]
 
 How = Annotated[
     str,
@@ -182,6 +224,22 @@ CauseColumns = Annotated[
 ]
 EffectColumns = Annotated[
     list[str] | None, _result(metavar="A,B,…", help="Columns of EFFECTS to hand out. Default: id.")
+]
+Prefer = Annotated[
+    str,
+    _result(
+        metavar="probability|nearest|first|last|distance",
+        help="With --emit best or --matching, which effect is the best one: the most probable, the one"
+        " whose midpoint is nearest, the earliest, the latest, or the nearest in space.",
+    ),
+]
+MostEffects = Annotated[
+    int,
+    _result(
+        "--k",
+        metavar="K",
+        help="With --emit best, how many effects of each cause, ranked from 1.",
+    ),
 ]
 
 Shifts = Annotated[

@@ -22,14 +22,16 @@ from coincide.options import CorrelateOptions, check_choice
 from coincide.sides import SIDES
 from coincide.units import Tick
 from spark_plugin.command_line.requests import EventRequest, checked
-from spark_plugin.worker.arguments import EVENT
 from spark_plugin.worker.causality.arguments import CAUSE_AND_EFFECT, CausalityArguments
 from spark_plugin.worker.causality.places import Coordinate
-from spark_plugin.worker.timestamps.names import GivenTimes
-from spark_plugin.worker.words import clock, duration, names, numbers, shifts
+from spark_plugin.worker.pair_arguments import EVENT
+from spark_plugin.worker.words import CLOCKS, duration, keys, names, numbers, shifts, timestamps
 
 _WAYS = ("auto", "broadcast", "broadcast-left", "broadcast-right", "exchange")
 _OPTIONS = ("unit", "tick", "invalid", "way", "slices", "batch_pairs", "threads")
+_ASKED = (
+    "how", "emit", "backend", "case_fold", "where", "prefer", "k", "matching", "largest_group",
+)  # fmt: skip
 _OPEN = "any"
 
 
@@ -62,11 +64,11 @@ class CausalityRequest(EventRequest):
 
     @property
     def keys(self) -> list[tuple[str, str]]:  # noqa: D102
-        return [(name, name) for name in self.arguments.keys]
+        return list(zip(self.arguments.keys, self.arguments.right_keys, strict=True))
 
     @property
     def clocks(self) -> tuple[tuple[str, str], tuple[str, str]]:  # noqa: D102
-        return self.arguments.times
+        return self.arguments.clocks
 
     @property
     def options(self) -> CorrelateOptions:  # noqa: D102
@@ -86,18 +88,19 @@ def causality_request(**words: Any) -> CausalityRequest:
     """
     check_choice("--way", words["way"], _WAYS)
     is_one_stream = words["effects"] is None
-    own = {name: words[name] for name in ("how", "emit", "backend")}
+    own = {name: words[name] for name in _ASKED}
+    words = _with_effect_times(words)
     for side in CAUSE_AND_EFFECT:
         # Of effects as of causes, unless it is said.
-        time, place = words[f"{side}_time"], words[f"{side}_place"]
-        own[f"{side}_time"] = _times(side, words["cause_time"] if time is None else time, words)
+        place = words[f"{side}_place"]
+        own[f"{side}_time"] = timestamps(side, words)
         place = words["cause_place"] if place is None else place
         own[f"{side}_place"] = _place(f"--{side}-place", place)
         columns = words[f"{side}_columns"]
         own[f"{side}_columns"] = names(f"--{side}-columns", columns or ["id"])
     condition = CausalityCondition(_predicates(words), _space(words), words["confidence"])
     arguments = CausalityArguments(
-        condition, by=names("--by", words["by"]), options=_options(words),
+        condition, by=keys(words["by"]), options=_options(words),
         is_one_stream=is_one_stream, shifts=shifts(words["shifts"]), **own,
     )  # fmt: skip
     spark_only = {"--slices": words["slices"], "--way": words["way"] != "auto"}
@@ -107,6 +110,16 @@ def causality_request(**words: Any) -> CausalityRequest:
         arguments=arguments,
         **checked(words, spark_only),
     )
+
+
+def _with_effect_times(words: dict[str, Any]) -> dict[str, Any]:
+    """Where nothing is said of the times of effects, they are as those of causes."""
+    said = [f"effect_{name}" for name in ("time", *CLOCKS)]
+    if all(words[name] is None for name in said):
+        return {**words, **{name: words[name.replace("effect", "cause")] for name in said}}
+    if words["effect_time"] is None:
+        return {**words, "effect_time": words["cause_time"]}
+    return words
 
 
 def _options(words: dict[str, Any]) -> CorrelateOptions:
@@ -190,21 +203,6 @@ def _space(words: dict[str, Any]) -> Space:
     if scale is not None:
         raise ConditionError("--scale is of a plane; leave it out, or leave out --lat-lon")
     return Sphere(EARTH_KM if radius is None else radius)
-
-
-def _times(side: str, text: str, words: dict[str, Any]) -> GivenTimes:
-    """Names of columns, or what is known of a clock; of effects as of causes, unless it is said."""
-    known = words[f"{side}_around"], words[f"{side}_resolution"]
-    if side == "effect" and (words["effect_time"], *known) == (None, None, None):
-        return _times("cause", text, words)
-    if known != (None, None):
-        return clock(side, text, *known)
-    found = names(f"--{side}-time", [text])
-    if len(found) > 2:
-        raise ConditionError(
-            f"--{side}-time takes one column, or MIN,MAX of uncertain times; found {text!r}"
-        )
-    return found
 
 
 def _place(option: str, words: Sequence[str] | None) -> list[Coordinate]:

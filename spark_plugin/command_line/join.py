@@ -22,6 +22,7 @@ from spark_plugin.command_line.input_checks import (
     path_columns,
 )
 from spark_plugin.command_line.inputs import Source
+from spark_plugin.command_line.known_columns import with_known_columns
 from spark_plugin.command_line.outputs import (
     SparkOutput,
     SparkUri,
@@ -29,7 +30,6 @@ from spark_plugin.command_line.outputs import (
     spark_output,
     write_frame,
 )
-from spark_plugin.command_line.problems import Problem
 from spark_plugin.command_line.progress import Progress
 from spark_plugin.command_line.runs import spark_at_work, written
 from spark_plugin.command_line.summary import Summary
@@ -76,7 +76,7 @@ def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) 
             ArrowInput(s, "ns" in (options.unit_of(s.side), options.tick), tuple(times))
             for s, times in zip(sources, request.arguments.time_columns, strict=False)
         )
-        request = _settled(request, inputs)
+        request = with_known_columns(request, inputs)
         for given, columns in zip(inputs, request.columns, strict=True):
             check_complete(given, columns)
             check_zones(given, columns)
@@ -110,20 +110,6 @@ def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) 
     assert done is not None
     done = replace(done, rows=rows, seconds=seconds, why=why)
     return Summary(done, request.output, "local")
-
-
-def _settled(request: JoinRequest, inputs: list[ArrowInput]) -> JoinRequest:
-    """The request for inputs of these columns: `JoinArguments.settled`."""
-    arguments = request.arguments
-    if not arguments.is_open:
-        return request
-    for given in inputs:
-        if given.source.is_uri and request.engine == "spark":
-            raise Problem(
-                f"{given.source.side}: '*' and --where need to know the columns, and of"
-                f" {given.source.text} Spark alone can read them: name the columns, and filter the result"
-            )
-    return replace(request, arguments=arguments.settled(*(given.schema for given in inputs)))
 
 
 def _both(inputs: Iterable[ArrowInput]) -> list[ArrowInput]:
@@ -160,7 +146,7 @@ def _run_spark(request: JoinRequest, sources: list[Source], progress: Progress) 
             ArrowInput(source, times=tuple(times))
             for source, times in zip(sources, request.arguments.time_columns, strict=False)
         )
-        request = _settled(request, inputs)
+        request = with_known_columns(request, inputs)
         types = _check_before_spark(request, inputs)
         with spark_at_work(request, progress) as (spark, started, start_seconds):
             done = _written_directly(request, inputs, types, spark, progress, output)

@@ -16,6 +16,7 @@ from spark_plugin.command_line.inputs import FORMATS, Source, find_source
 from spark_plugin.command_line.output_formats import format_of_output
 from spark_plugin.command_line.problems import Problem
 from spark_plugin.worker.files.credentials import Redactor
+from spark_plugin.worker.pair_arguments import PairArguments
 from spark_plugin.worker.words import UNSET
 
 ENGINES = ("auto", "spark", "local")
@@ -88,7 +89,15 @@ class Request(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class EventRequest(Request):
-    """One run of a command that joins events of two inputs."""
+    """One run of a command that joins events of two inputs.
+
+    Parameters
+    ----------
+    arguments : PairArguments
+        What is asked of the join.
+    """
+
+    arguments: PairArguments
 
     @property
     @abstractmethod

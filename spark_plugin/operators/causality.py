@@ -1,4 +1,4 @@
-"""Causality joins: of DataFrames, and of Arrow tables in one process; clusters."""
+"""Causality joins: of DataFrames, and of Arrow tables in one process."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ import pyarrow as pa
 from coincide.cause_and_effect.condition import CausalityCondition
 from coincide.errors import ConditionError, SchemaError
 from coincide.options import Backend, CorrelateOptions, Emit, How
-from spark_plugin.worker.arguments import EVENT
-from spark_plugin.worker.arrow.frames import arrow_table, offers_arrow
+from coincide.partners import LARGEST_GROUP, Matching, PreferEffect
+from spark_plugin.worker.arrow.frames import arrow_table, needed_names, offers_arrow
 from spark_plugin.worker.causality.arguments import CausalityArguments, Place
-from spark_plugin.worker.causality.clusters import ClusterArguments, cluster_table
+from spark_plugin.worker.causality.clusters import ClusterArguments
 from spark_plugin.worker.causality.join import TableCausality
-from spark_plugin.worker.causality.places import names_of_coordinates
-from spark_plugin.worker.column_names import names_of
+from spark_plugin.worker.keys import Keys
+from spark_plugin.worker.pair_arguments import PairArguments
 from spark_plugin.worker.reports.reports import JoinReport, check_report, tell
 from spark_plugin.worker.shifts import check_told
-from spark_plugin.worker.timestamps.names import GivenTimes, all_columns, timestamp_names
+from spark_plugin.worker.timestamps.names import GivenTimes
+from spark_plugin.worker.where.pair_filter import GivenWhere
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,7 +35,8 @@ def causality(
     effect_time: GivenTimes = "time",
     cause_place: Place = (),
     effect_place: Place = (),
-    by: str | Sequence[str] = (),
+    by: Keys = (),
+    case_fold: bool = False,
     cause_columns: str | Sequence[str] = ("id",),
     effect_columns: str | Sequence[str] = ("id",),
     how: How = "inner",
@@ -43,6 +45,11 @@ def causality(
     options: CorrelateOptions = CorrelateOptions(),
     report: JoinReport | None = None,
     shifts: Sequence[int | str] | None = None,
+    where: GivenWhere = None,
+    prefer: PreferEffect = "probability",
+    k: int = 1,
+    matching: Matching | None = None,
+    largest_group: int = LARGEST_GROUP,
 ) -> DataFrame:
     """Find all pairs of a cause and its effect in two DataFrames, on Spark.
 
@@ -64,8 +71,8 @@ def causality(
         None: `causes` are one stream. Of two of its events the earlier is the cause. Rows of a DataFrame
         have no order: which of two simultaneous ones is the cause is left open, each pair is found once.
     condition : CausalityCondition
-    cause_time, effect_time, cause_place, effect_place, by, cause_columns, effect_columns, how, emit
-    backend
+    cause_time, effect_time, cause_place, effect_place, by, case_fold, cause_columns, effect_columns
+    how, emit, backend, where, prefer, k, matching, largest_group
         As of `coincide.causality_tables`.
     options : CorrelateOptions
         As of `coincide.correlate`; length classes mean nothing here.
@@ -104,9 +111,10 @@ def causality(
     check_told(shifts, report)
     arguments = CausalityArguments(
         condition, cause_time=cause_time, effect_time=effect_time, cause_place=cause_place,
-        effect_place=effect_place, by=by, cause_columns=cause_columns, effect_columns=effect_columns,
-        how=how, emit=emit, backend=backend, options=options, is_one_stream=effects is None,
-        shifts=shifts,
+        effect_place=effect_place, by=by, case_fold=case_fold, cause_columns=cause_columns,
+        effect_columns=effect_columns, how=how, emit=emit, backend=backend, options=options,
+        is_one_stream=effects is None, shifts=shifts, where=where, prefer=prefer, k=k,
+        matching=matching, largest_group=largest_group,
     )  # fmt: skip
     if options.way == "direct":
         raise ConditionError(
@@ -132,7 +140,8 @@ def causality_tables(
     effect_time: GivenTimes = "time",
     cause_place: Place = (),
     effect_place: Place = (),
-    by: str | Sequence[str] = (),
+    by: Keys = (),
+    case_fold: bool = False,
     cause_columns: str | Sequence[str] = ("id",),
     effect_columns: str | Sequence[str] = ("id",),
     how: How = "inner",
@@ -141,6 +150,11 @@ def causality_tables(
     options: CorrelateOptions = CorrelateOptions(),
     report: JoinReport | None = None,
     shifts: Sequence[int | str] | None = None,
+    where: GivenWhere = None,
+    prefer: PreferEffect = "probability",
+    k: int = 1,
+    matching: Matching | None = None,
+    largest_group: int = LARGEST_GROUP,
 ) -> pa.Table:
     """Find all pairs of a cause and its effect in two tables, in this process.
 
@@ -163,11 +177,15 @@ def causality_tables(
         The coordinates, in the order of the condition's space: columns, or numbers that hold for every
         event. A null or NaN matches nothing. () where the condition is on times alone. Of one stream
         times and places are said of causes.
-    by : str or sequence of str
-        Columns that must be equal on both sides. A null equals nothing.
+    by : str or sequence of str and (str, str)
+        Columns that must be equal on both sides, ``("station", "sta")`` where they are called otherwise of
+        effects: the output has that of causes. A null equals nothing; integers of any width are equal by
+        value.
+    case_fold : bool
+        Whether texts of `by` are equal if they are so in lower case, letter by letter.
     cause_columns, effect_columns : str or sequence of str
-        Columns to hand out, as ``cause_<name>`` and ``effect_<name>``. `effect_columns` have no meaning
-        with ``how="semi"``, ``how="anti"`` and ``emit="counts"``.
+        Columns to hand out, as ``cause_<name>`` and ``effect_<name>``; ``"*"`` is all but keys.
+        `effect_columns` have no meaning with ``how="semi"``, ``how="anti"`` and ``emit="counts"``.
     how : {"inner", "left", "semi", "anti"}
         ``left`` keeps causes without an effect, ``semi`` and ``anti`` give one row per cause that has, or
         lacks, an effect.
@@ -186,6 +204,24 @@ def causality_tables(
         which is needed, has their mean, ``accidental_pairs``, and standard deviation,
         ``accidental_spread``. Each must be longer than the widest window of the condition, of one stream
         than twice its end.
+    where : str or pyarrow.compute.Expression, optional
+        What pairs must meet besides, over the columns ``cause_<name>`` and ``effect_<name>`` of both
+        events, handed out or not, and ``delta`` and ``distance``: ``"distance <= 10 * cause_magnitude"`` in
+        a subset of SQL, or an expression of pyarrow.compute. Pairs of which it is null or false are none:
+        they are not counted, and nobody's best effect.
+    prefer : {"probability", "nearest", "first", "last", "distance"}
+        With ``emit="best"`` or `matching`, which effect is the best one: the most probable, the one whose
+        midpoint is nearest to that of its cause, the earliest or latest by its midpoint, or the nearest in
+        space. Equals are told apart as ``emit="best"`` has it.
+    k : int
+        With ``emit="best"``, how many effects of each cause at most; of more than one a row has its
+        ``rank``, from 1 for the best.
+    matching : {"mutual", "optimal"}, optional
+        Pairs one to one: those in which each event is the best one of the other; or the assignment of the
+        greatest sum of probabilities, with ``prefer="nearest"`` of the most pairs and then the least sum of
+        differences of midpoints. ``how="left"`` adds the causes that are in none.
+    largest_group : int
+        Most events, of both sides, that an optimal assignment may have to look at together.
 
     Returns
     -------
@@ -214,12 +250,13 @@ def causality_tables(
     check_told(shifts, report)
     arguments = CausalityArguments(
         condition, cause_time=cause_time, effect_time=effect_time, cause_place=cause_place,
-        effect_place=effect_place, by=by, cause_columns=cause_columns, effect_columns=effect_columns,
-        how=how, emit=emit, backend=backend, options=options, is_one_stream=effects is None,
-        shifts=shifts,
+        effect_place=effect_place, by=by, case_fold=case_fold, cause_columns=cause_columns,
+        effect_columns=effect_columns, how=how, emit=emit, backend=backend, options=options,
+        is_one_stream=effects is None, shifts=shifts, where=where, prefer=prefer, k=k,
+        matching=matching, largest_group=largest_group,
     )  # fmt: skip
     own, others = (
-        None if given is None else _table(side, given, names)
+        None if given is None else causal_table(side, given, names, arguments)
         for side, given, names in zip(
             arguments.sides, (causes, effects), arguments.columns, strict=True
         )
@@ -231,66 +268,16 @@ def causality_tables(
     return found
 
 
-def clusters(
-    events: Any,
-    condition: CausalityCondition,
-    *,
-    time: GivenTimes = "time",
-    place: Place = (),
-    by: str | Sequence[str] = (),
-    columns: str | Sequence[str] = ("id",),
-    options: CorrelateOptions = CorrelateOptions(),
-    report: JoinReport | None = None,
+def causal_table(
+    side: str, given: Any, names: Sequence[str], asked: PairArguments | ClusterArguments
 ) -> pa.Table:
-    """Find which events of a table are connected by pairs that meet a condition, in this process.
-
-    Of two events the earlier is the cause, and of simultaneous ones the one in the lower row. Two
-    events are of one cluster where a chain of pairs leads from one to the other, in either direction.
-
-    Parameters
-    ----------
-    events : pa.Table, or whatever offers Arrow's C stream (``__arrow_c_stream__``)
-    condition : CausalityCondition
-    time, place
-        As `cause_time` and `cause_place` of `causality_tables`.
-    by : str or sequence of str
-        Columns that must be equal: a cluster has one value of each.
-    columns : str or sequence of str
-        Columns to hand out.
-    options : CorrelateOptions
-        Of these, units, tick, ``invalid``, ``left_longest`` and ``threads`` count here.
-    report : JoinReport, optional
-        Is told what the rows were.
-
-    Returns
-    -------
-    pa.Table
-        Columns `by`, `columns`, and ``cluster``: int64, the first row of the event's cluster,
-        counted from 0 among the rows handed out. One row an event, in their order; null of an event
-        without time, place or key.
-
-    Raises
-    ------
-    SchemaError, ConditionError, DataError
-        As `causality_tables`.
-
-    Warns
-    -----
-    DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning
-    """
-    check_report(report)
-    arguments = ClusterArguments(condition, time, place, by, columns, options)
-    names = [*names_of_coordinates(arguments.coordinates), *names_of(by), *names_of(columns)]
-    table = _table(EVENT, events, [*all_columns(timestamp_names(EVENT, arguments.time)), *names])
-    found, summary = cluster_table(table, arguments)
-    tell(summary, report)
-    return found
-
-
-def _table(side: str, given: Any, names: Sequence[str]) -> pa.Table:
+    """The columns of these names, and those that are asked for besides."""
     if not offers_arrow(given):
         raise SchemaError(
             f"{side}s must be a table that offers Arrow's C stream, such as those of pyarrow, pandas,"
             f" Polars and DuckDB; found {type(given).__name__}"
         )
-    return arrow_table(side, given, list(dict.fromkeys(names)))
+    named = list(dict.fromkeys(names))
+    if asked.is_open:
+        named = needed_names(given, named, asked.words_of_needed)
+    return arrow_table(side, given, named)

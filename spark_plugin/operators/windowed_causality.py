@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from coincide.causal_windows.options import WindowOptions
 from coincide.cause_and_effect.condition import CausalityCondition
 from coincide.errors import ConditionError, SchemaError
-from spark_plugin.worker.causality.arguments import Names, Place
-from spark_plugin.worker.column_names import check_names, names_of
+from spark_plugin.worker.causality.arguments import Place
+from spark_plugin.worker.column_names import Names, check_names, names_of
 from spark_plugin.worker.windowed_causality.arguments import EVENT, WindowArguments
 from spark_plugin.worker.windowed_causality.reports import WindowReport
 

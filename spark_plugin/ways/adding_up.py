@@ -51,9 +51,9 @@ def added_up(
     if spec.emit == "lists":
         return [F.expr(f"flatten(collect_list({name})) AS {name}") for name in names]
     probability, *order = names[-length_of_order(spec) - 1 :]
+    preferred = [order.pop(0)] if _is_preferred(spec) else []
     if "distance" in spec.measures:  # of causes and effects; it is handed out
         order.insert(1, next(name for name, column in others if column.name == "distance"))
-    preferred = [order.pop(0)] if _is_preferred(spec) else []
     least = order_of_best(
         others, probability, *order, preferred=preferred, has_histograms=spec.has_histograms
     )

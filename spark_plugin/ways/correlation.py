@@ -16,7 +16,6 @@ from spark_plugin.cluster.accelerator import is_accelerated
 from spark_plugin.cluster.batch_size import advise_batch_size
 from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
 from spark_plugin.cluster.worker_python import check_workers
-from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.evidence import FrameEvidence
 from spark_plugin.dataframes.output_columns import ResultColumns
@@ -24,7 +23,13 @@ from spark_plugin.dataframes.stage import Stage, observed_numbers
 from spark_plugin.dataframes.stage_resources import gpu_profile
 from spark_plugin.dataframes.statistics import SideStatistics
 from spark_plugin.ways.broadcast.streaming_sides import check_streaming
-from spark_plugin.ways.join_sides import check_one_stream, event_frames, settled, with_filter
+from spark_plugin.ways.join_sides import (
+    check_one_stream,
+    check_payload,
+    event_frames,
+    settled,
+    with_filter,
+)
 from spark_plugin.ways.matching import AnyPlan, found_by, plan_way
 from spark_plugin.ways.shifts import accidental_pairs, plan_shifts
 from spark_plugin.worker.arguments import JoinArguments
@@ -187,9 +192,7 @@ def plan_correlation(
     sides = event_frames(sources, arguments)
     spec = arguments.spec([side.times for side in sides], 1, BATCH_PAIRS)
     spec = with_filter(spec, sides, arguments.where)
-    for side in sides:
-        for name in side.payload:
-            frames.field_of(side.source, side.called, name)
+    check_payload(sides)
     result = ResultColumns(sides, spec)
     shifts = plan_shifts(arguments.shifts, sides, spec)
     planned = planned_join(sides, spec, result, options, arguments.backend, observe)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import get_args
+from typing import TypeVar, get_args
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -16,10 +16,13 @@ from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.arrow_types import arrow_type
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.timestamps import spark_clocks, with_timestamps
-from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.schemas import check_foldable, check_keys
-from spark_plugin.worker.emission.spec import JoinSpec
+from spark_plugin.worker.emission.spec import AnySpec
+from spark_plugin.worker.pair_arguments import PairArguments
 from spark_plugin.worker.where.pair_filter import PairFilter, Where
+
+Arguments = TypeVar("Arguments", bound=PairArguments)
+Spec = TypeVar("Spec", bound=AnySpec)
 
 
 def check_one_stream(events: DataFrame, way: str, other: str, partners: str) -> None:
@@ -50,7 +53,7 @@ def check_one_stream(events: DataFrame, way: str, other: str, partners: str) -> 
 
 
 def event_frames(
-    sources: tuple[DataFrame, DataFrame], arguments: JoinArguments
+    sources: tuple[DataFrame, DataFrame], arguments: PairArguments
 ) -> tuple[EventFrame, EventFrame]:
     """Both sides as events; of one stream they have the same rows.
 
@@ -89,14 +92,26 @@ def event_frames(
     return left, right
 
 
-def settled(arguments: JoinArguments, left: DataFrame, right: DataFrame) -> JoinArguments:
-    """The arguments for DataFrames of these columns: `JoinArguments.settled`."""
+def settled(arguments: Arguments, left: DataFrame, right: DataFrame) -> Arguments:
+    """The arguments for DataFrames of these columns: `PairArguments.settled`."""
     if not arguments.is_open:
         return arguments
     return arguments.settled(*map(_arrow_schema, (left, right)))
 
 
-def with_filter(spec: JoinSpec, sides: tuple[EventFrame, EventFrame], where: object) -> JoinSpec:
+def check_payload(sides: tuple[EventFrame, EventFrame]) -> None:
+    """Refuse columns to hand out that are not there.
+
+    Raises
+    ------
+    SchemaError
+    """
+    for side in sides:
+        for name in side.payload:
+            frames.field_of(side.source, side.called, name)
+
+
+def with_filter(spec: Spec, sides: tuple[EventFrame, EventFrame], where: object) -> Spec:
     """What is computed, with the condition on pairs, if there is one."""
     if not isinstance(where, Where):
         return spec

@@ -10,7 +10,6 @@ from pyspark.sql import DataFrame
 
 from coincide.errors import ConditionError
 from coincide.options import CorrelateOptions
-from coincide.sides import SIDES
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.dataframes.stage import Stage
@@ -21,7 +20,8 @@ from spark_plugin.ways.choice import JOINS, plan_ways
 from spark_plugin.ways.exchange.gap_slices import GapPlan, gap_join
 from spark_plugin.ways.exchange.plan import SlicePlan
 from spark_plugin.ways.mutual import Counts, chosen_pairs, handed_out, with_unmatched
-from spark_plugin.worker.emission.spec import AnySpec, JoinSpec
+from spark_plugin.worker.causality.places import PlacedColumns, names_of_coordinates
+from spark_plugin.worker.emission.spec import AnySpec
 from spark_plugin.worker.timestamps.columns import TimestampColumns
 from spark_plugin.worker.timestamps.histograms import HistogramColumns
 from spark_plugin.worker.wire.shipment import Shipment
@@ -76,23 +76,18 @@ def check_told_apart(
     ------
     ConditionError
     """
-    if not isinstance(spec, JoinSpec):
-        return
     if spec.case_fold:
         raise ConditionError(
             "matching='mutual' on Spark knows events again by their keys as they are written, and case_fold"
             " makes several one: make a column of the keys in lower case, and join by it"
         )
-    needed: list[list[str]] = [[], []]
-    for side, columns in enumerate(times):
-        if isinstance(columns, HistogramColumns):
-            needed[side].append(columns.template)
+    needed = [_telling_apart(columns) for columns in times]
     if spec.where is not None:
         tested = spec.where.where.left, spec.where.where.right
         for own, names, kinds in zip(needed, tested, spec.where.kinds, strict=True):
             _refuse_nested(names, kinds)
             own += names
-    for called, own, *told in zip(SIDES, needed, keys, payload, strict=True):
+    for called, own, *told in zip(spec.prefixes, needed, keys, payload, strict=True):
         known = {*told[0], *told[1]}
         lacking = [name for name in own if name not in known]
         if lacking:
@@ -100,6 +95,13 @@ def check_told_apart(
                 f"matching='mutual' on Spark knows events again by what is handed out, and {lacking[0]!r}"
                 f" tells them apart besides: add it to {called}_columns"
             )
+
+
+def _telling_apart(columns: TimestampColumns) -> list[str]:
+    """Columns that tell events of one time apart: of templates, and of places."""
+    if isinstance(columns, PlacedColumns):
+        return [*_telling_apart(columns.times), *names_of_coordinates(columns.place)]
+    return [columns.template] if isinstance(columns, HistogramColumns) else []
 
 
 def _refuse_nested(names: Sequence[str], kinds: Sequence[pa.DataType]) -> None:

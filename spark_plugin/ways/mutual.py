@@ -120,8 +120,9 @@ def _alike(keys: Sequence[OutputColumn], payload: Sequence[OutputColumn], side: 
 
 def _order(payload: Sequence[OutputColumn], side: str, spec: AnySpec) -> list[str]:
     """SQL of the order among partners of a side."""
+    placed = ["distance"] if "distance" in spec.measures else []
     return order_of_best(
         [(frames.quoted(column.name), column) for column in payload],
-        "probability", "from_middle", f"max_of_{side}", f"min_of_{side}",
+        "probability", "from_middle", *placed, f"max_of_{side}", f"min_of_{side}",
         preferred=["preferred"], has_histograms=spec.has_histograms,
     )  # fmt: skip

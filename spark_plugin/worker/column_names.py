@@ -21,6 +21,18 @@ def names_of(columns: Names) -> list[str]:
     return [columns] if isinstance(columns, str) else list(columns)
 
 
+def check_all_or_names(argument: str, given: Names) -> None:
+    """Refuse what is neither `ALL` nor names of some columns.
+
+    Raises
+    ------
+    ConditionError
+    """
+    check_names(argument, given)
+    if ALL in names_of(given) and not is_all_columns(given):
+        raise ConditionError(f"{argument} is '*', all columns, or names of some; found both")
+
+
 def check_names(argument: str, given: object) -> None:
     """Refuse what is no name and no collection of names.
 

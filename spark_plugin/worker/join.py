@@ -7,13 +7,12 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
 from coincide.options import Invalid
-from coincide.sides import SIDES
 from coincide.units import Tick
-from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.schemas import (
     can_be_key,
@@ -31,6 +30,7 @@ from spark_plugin.worker.emission import emission_of
 from spark_plugin.worker.emission.emission import Emission
 from spark_plugin.worker.emission.spec import JoinSpec, output_schema
 from spark_plugin.worker.one_stream import ROW_NUMBERS
+from spark_plugin.worker.pair_arguments import PairArguments
 from spark_plugin.worker.reports.accidental import AccidentalPairs
 from spark_plugin.worker.reports.emptiness import NoPairs, evidence_of, explain_emptiness
 from spark_plugin.worker.reports.key_overlap import KeyOverlap, key_overlap
@@ -57,14 +57,17 @@ class TableJoin:
     arguments : JoinArguments
     """
 
-    def __init__(self, left: pa.Table, right: pa.Table | None, arguments: JoinArguments) -> None:
+    plan_kind: ClassVar[type[TablePlan]]
+    """What reads and joins the tables."""
+
+    def __init__(self, left: pa.Table, right: pa.Table | None, arguments: PairArguments) -> None:
         given = [left] if right is None else [left, right]
         arguments = arguments.settled(given[0].schema, given[-1].schema)
         keys = arguments.keys, arguments.right_keys
         schemas = with_like_keys([table.schema for table in given], *keys)
         self._tables = [as_schema(*each) for each in zip(given, schemas, keys, strict=False)]
-        self._plan = plan_tables(schemas[0], schemas[-1], arguments)
-        self._sides = arguments.sides
+        self._plan = plan_tables(schemas[0], schemas[-1], arguments, self.plan_kind)
+        self._sides, self._matchless = arguments.sides, arguments.matchless
         self._shifts = ShiftPlan.of(arguments.shifts, self._plan.spec, self._plan.tick)
         self.schema = self._plan.schema
         self.summary: JoinSummary | None = None
@@ -87,7 +90,7 @@ class TableJoin:
         no_pairs = None if counters.pairs else plan.no_pairs(left, right)
         self.summary = JoinSummary(
             counts[0], counts[1], counters, seconds, "in memory", plan.tick, no_pairs,
-            sides=self._sides, accidental=accidental,
+            sides=self._sides, matchless=self._matchless, accidental=accidental,
         )  # fmt: skip
 
     def _read(self) -> tuple[Side, Side, tuple[SideCounts, SideCounts | None]]:
@@ -222,7 +225,12 @@ def as_schema(table: pa.Table, schema: pa.Schema, names: list[str]) -> pa.Table:
     return table
 
 
-def plan_tables(left: pa.Schema, right: pa.Schema, arguments: JoinArguments) -> TablePlan:
+TableJoin.plan_kind = TablePlan
+
+
+def plan_tables(
+    left: pa.Schema, right: pa.Schema, arguments: PairArguments, kind: type[TablePlan] = TablePlan
+) -> TablePlan:
     """Resolve the arguments of a join against two schemas.
 
     Raises
@@ -236,17 +244,17 @@ def plan_tables(left: pa.Schema, right: pa.Schema, arguments: JoinArguments) -> 
     schemas = left, right
     _check_key_types(schemas, arguments)
     times = arguments.resolved_times(_clocks(schemas, arguments))
-    spec = arguments.spec(times, len(os.sched_getaffinity(0)), _BATCH_PAIRS)
+    spec: Any = arguments.spec(times, len(os.sched_getaffinity(0)), _BATCH_PAIRS)
     if isinstance(arguments.where, Where):
         spec = spec.but(where=PairFilter(arguments.where, _kinds_tested(schemas, arguments)))
-    return TablePlan(
+    return kind(
         keys, payload, times, arguments.options.invalid, spec,
-        output_schema(spec, *_fields(schemas, arguments.sides, keys[0], payload)),
+        output_schema(spec, *_fields(schemas, arguments, payload)),
         arguments.tested,
     )  # fmt: skip
 
 
-def _check_key_types(schemas: tuple[pa.Schema, pa.Schema], arguments: JoinArguments) -> None:
+def _check_key_types(schemas: tuple[pa.Schema, pa.Schema], arguments: PairArguments) -> None:
     by = arguments.keys, arguments.right_keys
     kinds = [
         [type_of(schema, side, name) for name in names]
@@ -258,7 +266,7 @@ def _check_key_types(schemas: tuple[pa.Schema, pa.Schema], arguments: JoinArgume
 
 
 def _kinds_tested(
-    schemas: tuple[pa.Schema, pa.Schema], arguments: JoinArguments
+    schemas: tuple[pa.Schema, pa.Schema], arguments: PairArguments
 ) -> tuple[list[pa.DataType], list[pa.DataType]]:
     own, others = (
         [type_of(schema, side, name) for name in names]
@@ -267,7 +275,7 @@ def _kinds_tested(
     return own, others
 
 
-def _clocks(schemas: tuple[pa.Schema, pa.Schema], arguments: JoinArguments) -> list[TimeColumn]:
+def _clocks(schemas: tuple[pa.Schema, pa.Schema], arguments: PairArguments) -> list[TimeColumn]:
     return [
         clock
         for side, names, schema in zip(arguments.sides, arguments.times, schemas, strict=True)
@@ -277,13 +285,13 @@ def _clocks(schemas: tuple[pa.Schema, pa.Schema], arguments: JoinArguments) -> l
 
 def _fields(
     schemas: tuple[pa.Schema, pa.Schema],
-    sides: tuple[str, str],
-    by: list[str],
+    arguments: PairArguments,
     payload: tuple[list[str], list[str]],
 ) -> list[list[pa.Field]]:
-    keys = [pa.field(name, type_of(schemas[0], sides[0], name)) for name in by]
+    sides, prefixes = arguments.sides, arguments.prefixes
+    keys = [pa.field(name, type_of(schemas[0], sides[0], name)) for name in arguments.keys]
     columns = [
         [pa.field(f"{prefix}_{name}", type_of(schema, side, name)) for name in names]
-        for schema, side, prefix, names in zip(schemas, sides, SIDES, payload, strict=True)
+        for schema, side, prefix, names in zip(schemas, sides, prefixes, payload, strict=True)
     ]
     return [keys, *columns]

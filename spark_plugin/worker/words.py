@@ -17,6 +17,8 @@ from spark_plugin.worker.keys import Key
 from spark_plugin.worker.timestamps.names import GivenTimes
 
 _CLOCKS = ("around", "resolution", "template", "templates", "around_column")
+CLOCKS = (*_CLOCKS, "around_unit")
+"""Options of a side that say what its stamps mean, without the side."""
 _TIMES = "min_time,max_time"
 UNSET = "name something, or leave the option out (is a variable of the shell unset?)"
 
@@ -40,9 +42,9 @@ def worded_join(words: dict[str, Any]) -> JoinArguments:
     predicate = _predicate(words["within"], words["mutual_deadline"], words.get("closed", "both"))
     return JoinArguments(
         TimingCondition(predicate, _confidence(words["confidence"])),
-        left_time=_timestamps("left", words),
-        right_time=_timestamps("right", words),
-        by=_keys(words["by"]),
+        left_time=timestamps("left", words),
+        right_time=timestamps("right", words),
+        by=keys(words["by"]),
         case_fold=words.get("case_fold", False),
         where=words.get("where"),
         left_columns=names("--left-columns", words["left_columns"] or ["id"]),
@@ -54,7 +56,7 @@ def worded_join(words: dict[str, Any]) -> JoinArguments:
     )
 
 
-def _keys(words: Sequence[str] | None) -> list[Key]:
+def keys(words: Sequence[str] | None) -> list[Key]:
     """Keys, LEFT=RIGHT where they are called otherwise on the right.
 
     Raises
@@ -80,7 +82,7 @@ def _of_one_stream(words: dict[str, Any]) -> dict[str, Any]:
     ConditionError
         If something is said of a second one.
     """
-    clocks = [f"{{}}_{name}" for name in (*_CLOCKS, "around_unit")]
+    clocks = [f"{{}}_{name}" for name in CLOCKS]
     for name in (*clocks, "{}_unit", "{}_longest"):
         option = name.format("right")
         if words.get(option) is not None:
@@ -137,7 +139,7 @@ def shifts(words: Sequence[str] | None) -> list[Duration] | None:
     return None if words is None else [duration(word) for word in names("--shifts", words)]
 
 
-def _timestamps(side: str, words: dict[str, Any]) -> GivenTimes:
+def timestamps(side: str, words: dict[str, Any]) -> GivenTimes:
     """Intervals of two columns; about the stamps of one; or histograms where a side has templates."""
     option, time = f"--{side}-time", words[f"{side}_time"]
     said: dict[str, Any] = {name: words.get(f"{side}_{name}") for name in _CLOCKS}
@@ -164,10 +166,10 @@ def _timestamps(side: str, words: dict[str, Any]) -> GivenTimes:
         columns = names(f"--{side}-around-column", [said["around_column"]])
         column = (columns[0], columns[-1]) if len(columns) < 3 else tuple(columns)
         return around(_stamps(option, time, "around-column"), column=column, unit=unit)  # type: ignore[arg-type]
-    return clock(side, time, said["around"], said["resolution"])
+    return _clock(side, time, said["around"], said["resolution"])
 
 
-def clock(side: str, time: str, width: str | None, step: str | None) -> Around:
+def _clock(side: str, time: str, width: str | None, step: str | None) -> Around:
     """What --SIDE-around, or else --SIDE-resolution, says of the column of --SIDE-time.
 
     Raises

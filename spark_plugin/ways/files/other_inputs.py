@@ -11,8 +11,8 @@ from pyarrow import fs
 
 from coincide.errors import DataError
 from coincide.sides import SIDES
-from spark_plugin.worker.arguments import EVENT
 from spark_plugin.worker.files.finding import PARQUET_ENDINGS, find_files
+from spark_plugin.worker.pair_arguments import EVENT
 
 _PARQUET_MAGIC = b"PAR1"
 _TABLE = re.compile(r"`?\w+`?(\.`?\w+`?){0,2}")

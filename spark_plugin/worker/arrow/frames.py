@@ -52,6 +52,8 @@ def needed_names(given: object, names: Sequence[str], words: str | None) -> list
     More than are needed may be among them.
     """
     own = [name for name in getattr(given, "columns", ()) if isinstance(name, str)]
+    if words is None:
+        return list(dict.fromkeys([*own, *names]))
     return list(dict.fromkeys([*names, *needed_among(own, words)]))
 
 

@@ -4,34 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
+
+import pyarrow as pa
 
 from coincide.cause_and_effect.condition import CausalityCondition
 from coincide.errors import ConditionError, SchemaError, found_instead
-from coincide.options import Backend, CorrelateOptions, Emit, How, check_choice
+from coincide.options import Backend, CorrelateOptions, Emit, How
+from coincide.partners import LARGEST_GROUP, EffectPartners, Matching, PreferEffect
 from coincide.units import Duration
-from spark_plugin.worker.arguments import EVENT
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of
 from spark_plugin.worker.backends.choice import check_backend
 from spark_plugin.worker.causality.emission import CausalitySpec
-from spark_plugin.worker.causality.places import (
-    Coordinate,
-    PlacedColumns,
-    coordinates,
-    names_of_coordinates,
-)
-from spark_plugin.worker.column_names import check_names, names_of
-from spark_plugin.worker.emission.spec import check_emission, hands_out_partners
+from spark_plugin.worker.causality.places import Coordinate, PlacedColumns, coordinates
+from spark_plugin.worker.column_names import Names
+from spark_plugin.worker.emission.spec import check_emission
 from spark_plugin.worker.histograms import Histograms
-from spark_plugin.worker.shifts import Shifts, check_shifts
+from spark_plugin.worker.keys import Keys
+from spark_plugin.worker.pair_arguments import PairArguments
+from spark_plugin.worker.shifts import Shifts
 from spark_plugin.worker.timestamps.columns import TimestampColumns
-from spark_plugin.worker.timestamps.names import (
-    GivenTimes,
-    TimestampNames,
-    all_columns,
-    timestamp_names,
-)
+from spark_plugin.worker.timestamps.names import GivenTimes, TimestampNames, timestamp_names
+from spark_plugin.worker.where.pair_columns import PairColumns
+from spark_plugin.worker.where.pair_filter import GivenWhere, Where
 
-Names = str | Sequence[str]
 Place = str | float | Sequence[Coordinate]
 CAUSE_AND_EFFECT = ("cause", "effect")
 MATCHLESS = "time, place or key"
@@ -39,7 +35,7 @@ MATCHLESS = "time, place or key"
 
 
 @dataclass(frozen=True)
-class CausalityArguments:
+class CausalityArguments(PairArguments):
     """What is asked of a causality join: the arguments of `coincide.causality_tables`.
 
     Raises
@@ -55,7 +51,7 @@ class CausalityArguments:
     effect_time: GivenTimes = "time"
     cause_place: Place = ()
     effect_place: Place = ()
-    by: Names = ()
+    by: Keys = ()
     cause_columns: Names = ("id",)
     effect_columns: Names = ("id",)
     how: How = "inner"
@@ -64,16 +60,22 @@ class CausalityArguments:
     options: CorrelateOptions = CorrelateOptions()
     is_one_stream: bool = False
     shifts: Shifts = None
+    case_fold: bool = False
+    where: GivenWhere | Where = None
+    prefer: PreferEffect = "probability"
+    k: int = 1
+    matching: Matching | None = None
+    largest_group: int = LARGEST_GROUP
+
+    prefixes: ClassVar[tuple[str, str]] = CAUSE_AND_EFFECT
+    matchless: ClassVar[str] = MATCHLESS
 
     def __post_init__(self) -> None:
         check_condition(self.condition)
-        check_choice("how", self.how, ("inner", "left", "semi", "anti"))
-        check_choice("emit", self.emit, ("pairs", "lists", "counts", "best"))
+        self.check_pairs()
         check_emission(self.how, self.emit, False)
+        self.partners.check_emission(self.how, self.emit)
         check_backend(self.backend)
-        for name in ("by", "cause_columns", "effect_columns"):
-            check_names(name, getattr(self, name))
-        check_options(self.options)
         for name in ("cause", "effect"):
             check_time(name, getattr(self, f"{name}_time"), self.options)
         given = self.cause_time, self.effect_time
@@ -81,7 +83,6 @@ class CausalityArguments:
             raise ConditionError(
                 "causality joins of histogram timestamps run on CPUs; leave out backend='gpu'"
             )
-        check_shifts(self.shifts)
         if self.is_one_stream:
             self._take_from_causes()
         own, others = (len(place) for place in self.places)
@@ -92,9 +93,19 @@ class CausalityArguments:
                 " such as 0.0 for a depth"
             )
         check_places(self.condition, "cause_place and effect_place", own)
+        if self.prefer == "distance" and not own:
+            raise ConditionError(
+                "prefer='distance' needs places: name the coordinates in cause_place and effect_place, such"
+                " as ('x', 'y'), or leave it out"
+            )
 
     def _take_from_causes(self) -> None:
         """Of one stream times and places are said once."""
+        if self.matching is not None:
+            raise ConditionError(
+                "matching is of two sides, and in one stream an event may be a cause and an effect: leave"
+                " matching out, or give the events a second time as effects"
+            )
         for name, default in (("time", "time"), ("place", ())):
             given, own = getattr(self, f"effect_{name}"), getattr(self, f"cause_{name}")
             if given != default and _listed(given) != _listed(own):
@@ -105,37 +116,11 @@ class CausalityArguments:
             object.__setattr__(self, f"effect_{name}", own)
 
     @property
-    def sides(self) -> tuple[str, str]:
-        """What messages call the sides."""
-        return (EVENT, EVENT) if self.is_one_stream else CAUSE_AND_EFFECT
-
-    @property
-    def columns(self) -> tuple[list[str], list[str]]:
-        """All columns that are needed of causes and of effects."""
-        own, others = (
-            list(
-                dict.fromkeys(
-                    [*all_columns(times), *names_of_coordinates(place), *self.keys, *payload]
-                )
-            )
-            for times, place, payload in zip(
-                self.timestamps, self.places, self.payload, strict=True
-            )
-        )
-        return (list(dict.fromkeys([*own, *others])),) * 2 if self.is_one_stream else (own, others)
-
-    @property
-    def timestamps(self) -> tuple[TimestampNames, TimestampNames]:
+    def times(self) -> tuple[TimestampNames, TimestampNames]:
         """The timestamps of causes and of effects."""
         return timestamp_names("cause", self.cause_time), timestamp_names(
             "effect", self.effect_time
         )
-
-    @property
-    def times(self) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Names of the earlier and later time columns of causes and of effects."""
-        own, others = (names.clocks for names in self.timestamps)
-        return own, others
 
     @property
     def places(self) -> tuple[tuple[Coordinate, ...], tuple[Coordinate, ...]]:
@@ -147,38 +132,26 @@ class CausalityArguments:
         )
 
     @property
-    def keys(self) -> list[str]:
-        """The columns that must be equal."""
-        return names_of(self.by)
+    def partners(self) -> EffectPartners:
+        """Which effects of a cause are handed out."""
+        return EffectPartners(self.prefer, self.k, self.matching, self.largest_group)
 
     @property
-    def payload(self) -> tuple[list[str], list[str]]:
-        """The columns to hand out; none of effects for semi, anti and counts."""
-        others = self.effect_columns if hands_out_partners(self.how, self.emit) else ()
-        return names_of(self.cause_columns), names_of(others)
+    def pair_columns(self) -> PairColumns:
+        """What `where` may be on."""
+        return causal_columns(len(self.places[0]))
 
-    def resolved(self, clocks: Sequence[TimeColumn]) -> tuple[PlacedColumns, PlacedColumns]:
-        """Timestamps and places of both sides, in one tick.
-
-        Parameters
-        ----------
-        clocks : sequence of TimeColumn
-            What the two time columns of causes, then those of effects, mean.
-
-        Raises
-        ------
-        SchemaError, ConditionError
-            If they do not go together, or not with what the options say.
-        """
+    def resolved_times(self, clocks: Sequence[TimeColumn]) -> tuple[PlacedColumns, PlacedColumns]:
+        """As of `PairArguments`, with places."""
         longest = self.options.left_longest, self.options.right_longest
         own, others = resolved_columns(
-            clocks, self.timestamps, self.places, self.condition, self.options,
+            clocks, self.times, self.places, self.condition, self.options,
             longest[:1] * 2 if self.is_one_stream else longest,
         )  # fmt: skip
         return own, others
 
     def spec(
-        self, columns: Sequence[TimestampColumns], threads: int, batch_pairs: int
+        self, times: Sequence[TimestampColumns], threads: int, batch_pairs: int
     ) -> CausalitySpec:
         """What is computed, in ticks; the numbers are for what the options leave open.
 
@@ -187,15 +160,22 @@ class CausalityArguments:
         ConditionError
             As `CausalityCondition.model`.
         """
-        coordinates, tick = len(self.places[0]), columns[0].scales[0].tick
-        own, others = (side.model for side in columns)
+        coordinates, tick = len(self.places[0]), times[0].scales[0].tick
+        own, others = (side.model for side in times)
         has_histograms = own.table is not None or others.table is not None
         return CausalitySpec(
             self.condition.model(tick, heights=coordinates == 3), self.condition.space, coordinates,
-            self.how, self.emit, self.options.threads or threads,
+            self.how, "pairs" if self.matching else self.emit, self.options.threads or threads,
             self.options.batch_pairs or batch_pairs, self.is_one_stream,
             "cpu" if has_histograms else self.backend, models=(own, others),
+            case_fold=self.case_fold, partners=self.partners,
         )  # fmt: skip
+
+
+def causal_columns(coordinates: int) -> PairColumns:
+    """The columns of a pair: those of both events, delta, and the distance where there are places."""
+    placed = (("distance", pa.float64()),) if coordinates else ()
+    return PairColumns(CAUSE_AND_EFFECT, (("delta", pa.int64()), *placed))
 
 
 def resolved_columns(
@@ -234,12 +214,6 @@ def check_time(side: str, time: GivenTimes, options: CorrelateOptions) -> None:
     longest = "right_longest" if side == "effect" else "left_longest"
     if getattr(options, longest) is not None:
         timestamp_names(side, time).check_longest(longest)
-
-
-def check_options(options: object) -> None:
-    """Refuse what are no options."""
-    if not isinstance(options, CorrelateOptions):
-        raise ConditionError(f"options must be CorrelateOptions(...); found {options!r}")
 
 
 def check_places(condition: CausalityCondition, argument: str, given: int) -> None:

@@ -5,22 +5,24 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 
+import numpy as np
 import pyarrow as pa
 
-from coincide.cause_and_effect.condition import CausalityCondition
-from coincide.errors import SchemaError
+from coincide.cause_and_effect.condition import CausalityCondition, CausalityModel
+from coincide.cause_and_effect.points import PlacedEvents
+from coincide.errors import ConditionError, SchemaError
 from coincide.options import CorrelateOptions
-from spark_plugin.worker.arguments import EVENT
-from spark_plugin.worker.arrow.schemas import can_be_key, type_of
+from coincide.results import JoinCounters
+from spark_plugin.worker.arrow.schemas import can_be_key, check_foldable, type_of
+from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.causality.arguments import (
     MATCHLESS,
-    Names,
     Place,
+    causal_columns,
     check_condition,
-    check_options,
     check_places,
     check_time,
     resolved_columns,
@@ -32,10 +34,28 @@ from spark_plugin.worker.causality.places import (
     check_coordinate_types,
     coordinates,
 )
-from spark_plugin.worker.column_names import check_names, names_of
+from spark_plugin.worker.causality.shapes import measured_by_name
+from spark_plugin.worker.column_names import (
+    Names,
+    check_all_or_names,
+    check_names,
+    is_all_columns,
+    names_of,
+)
 from spark_plugin.worker.emission.spec import check_output_names
+from spark_plugin.worker.pair_arguments import EVENT, check_options
 from spark_plugin.worker.reports.reports import JoinSummary
 from spark_plugin.worker.timestamps.names import GivenTimes, arrow_clocks, timestamp_names
+from spark_plugin.worker.where.pair_columns import PairColumns
+from spark_plugin.worker.where.pair_filter import (
+    GivenWhere,
+    PairFilter,
+    Where,
+    check_where,
+    where_of,
+)
+
+_BATCH_PAIRS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -56,19 +76,49 @@ class ClusterArguments:
     by: Names = ()
     columns: Names = ("id",)
     options: CorrelateOptions = CorrelateOptions()
+    case_fold: bool = False
+    where: GivenWhere | Where = None
 
     def __post_init__(self) -> None:
         check_condition(self.condition)
         check_names("by", self.by)
-        check_names("columns", self.columns)
+        check_all_or_names("columns", self.columns)
+        if self.case_fold and not names_of(self.by):
+            raise ConditionError("case_fold is of keys: name them in by, or leave it out")
         check_options(self.options)
         check_time(EVENT, self.time, self.options)
         check_places(self.condition, "place", len(self.coordinates))
+        check_where(self.where, self.pair_columns)
 
     @property
     def coordinates(self) -> tuple[Coordinate, ...]:
         """Where events are."""
         return coordinates("place", self.place, self.condition.space)
+
+    @property
+    def pair_columns(self) -> PairColumns:
+        """What `where` may be on."""
+        return causal_columns(len(self.coordinates))
+
+    @property
+    def is_open(self) -> bool:
+        """As `PairArguments.is_open`."""
+        return is_all_columns(self.columns) or self.where is not None
+
+    @property
+    def words_of_needed(self) -> str | None:
+        """As `PairArguments.words_of_needed`."""
+        return None if is_all_columns(self.columns) else str(self.where or "")
+
+    def settled(self, schema: pa.Schema) -> ClusterArguments:
+        """The same for events of these columns: it is known then which are handed out and needed."""
+        by, columns = names_of(self.by), names_of(self.columns)
+        if is_all_columns(columns):
+            columns = [name for name in dict.fromkeys(schema.names) if name not in by]
+        where = self.where
+        if not isinstance(where, Where):
+            where = where_of(where, schema, schema, self.pair_columns)
+        return replace(self, columns=columns, where=where)
 
 
 def cluster_table(table: pa.Table, arguments: ClusterArguments) -> tuple[pa.Table, JoinSummary]:
@@ -82,8 +132,9 @@ def cluster_table(table: pa.Table, arguments: ClusterArguments) -> tuple[pa.Tabl
         If rows are invalid and ``options.invalid`` is ``"raise"``.
     """
     started, options = time.perf_counter(), arguments.options
+    arguments = arguments.settled(table.schema)
     by, payload, place = names_of(arguments.by), names_of(arguments.columns), arguments.coordinates
-    _check_keys(by, table.schema)
+    _check_keys(by, table.schema, arguments.case_fold)
     check_coordinate_types(EVENT, place, table.schema)
     timestamps = timestamp_names(EVENT, arguments.time)
     given = arrow_clocks(EVENT, timestamps, table.schema)
@@ -94,22 +145,67 @@ def cluster_table(table: pa.Table, arguments: ClusterArguments) -> tuple[pa.Tabl
     model = arguments.condition.model(tick, heights=len(place) == 3)
     names = [*by, *payload, "cluster"]
     check_output_names(names)
-    side, counts = read_placed(table, columns, by, payload, options.invalid)
-    events = placed_stream(side, arguments.condition.space)
-    labels, counters = import_module("cpu_fallback.causality").cluster_labels(
-        events, model, threads=options.threads or len(os.sched_getaffinity(0))
-    )
+    test = _pair_filter(arguments.where, table.schema)
+    tested = [] if test is None else [*test.where.left, *test.where.right]
+    side, counts = read_placed(table, columns, by, [*payload, *tested], options.invalid)
+    handed_out, needed = side.payload[: len(payload)], side.payload[len(payload) :]
+    events = placed_stream(side, arguments.condition.space, case_fold=arguments.case_fold)
+    threads = options.threads or len(os.sched_getaffinity(0))
+    if test is None:
+        found = import_module("cpu_fallback.causality").cluster_labels
+        labels, counters = found(events, model, threads=threads)
+    else:
+        sides = needed[: len(test.where.left)], needed[len(test.where.left) :]
+        own, others = (replace(side, tested=columns) for columns in sides)
+        labels, counters = _labels_where(events, model, test, (own, others), options)
     cluster = pa.array(labels, mask=labels < 0)
-    found = pa.table([*side.keys, *side.payload, cluster], names=names)
+    answer = pa.table([*side.keys, *handed_out, cluster], names=names)
     seconds = time.perf_counter() - started
     summary = JoinSummary(
         counts, None, counters, seconds, "in memory", tick,
         sides=(EVENT, EVENT), matchless=MATCHLESS,
     )  # fmt: skip
-    return found, summary
+    return answer, summary
 
 
-def _check_keys(by: Sequence[str], schema: pa.Schema) -> None:
+def _pair_filter(where: object, schema: pa.Schema) -> PairFilter | None:
+    if not isinstance(where, Where):
+        return None
+    own, others = (
+        [type_of(schema, EVENT, name) for name in names] for names in (where.left, where.right)
+    )
+    return PairFilter(where, (own, others))
+
+
+def _labels_where(
+    events: PlacedEvents,
+    model: CausalityModel,
+    test: PairFilter,
+    sides: tuple[Side, Side],
+    options: CorrelateOptions,
+) -> tuple[np.ndarray, JoinCounters]:
+    """Clusters by those pairs alone that pass a test: each is looked at, run by run."""
+    package = import_module("cpu_fallback.causality")
+    threads = options.threads or len(os.sched_getaffinity(0))
+    join = package.CausalityJoin(events, None, model, threads=threads)
+    passes = test.between(*sides, lambda *rows: measured_by_name(join, *rows))
+    pairs = 0
+
+    def run(start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        nonlocal pairs
+        rows = join.pairs(start, stop, join.left_order, join.right_order)
+        passing = passes(*rows)
+        pairs += int(passing.sum())
+        return rows[0][passing], rows[1][passing]
+
+    runs = (run(*each) for each in join.chunks(options.batch_pairs or _BATCH_PAIRS))
+    labels = package.labels_of_pairs(len(events), events.group, runs)
+    return labels, JoinCounters(join.counters.candidates, join.counters.probed, pairs)
+
+
+def _check_keys(by: Sequence[str], schema: pa.Schema, case_fold: bool) -> None:
+    if case_fold:
+        check_foldable([str(type_of(schema, EVENT, name)) for name in by])
     for name in by:
         kind = type_of(schema, EVENT, name)
         if not can_be_key(kind):

@@ -1,37 +1,30 @@
-"""From a causality join to Arrow batches: the shapes of `correlate`, with delta and distance of pairs."""
+"""What a causality join computes, and the columns of its pairs.
+
+Tasks that hold such a spec find here what a join of theirs emits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from importlib import import_module
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
 import pyarrow as pa
 
 from coincide.cause_and_effect.condition import CausalityModel
-from coincide.cause_and_effect.points import PlacedEvents
 from coincide.cause_and_effect.spaces import Space
-from coincide.cause_and_effect.template_rule import deciding_rule
 from coincide.condition import Window
 from coincide.options import Emit, How
-from cpu_fallback.causality import Merits
-from spark_plugin.worker.arrow.sides import Side, tie_ranks
-from spark_plugin.worker.backends.devices import load_task_backend
-from spark_plugin.worker.backends.fallback import resilient
+from coincide.partners import MOST_PROBABLE, Matching, Partners
+from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.causality.bounds import CausalBounds
 from spark_plugin.worker.causality.events import moved_sides, placed_events
+from spark_plugin.worker.causality.shapes import causal_emission
 from spark_plugin.worker.emission import task_emission
-from spark_plugin.worker.emission.emission import Emission, MakeBatch, arrow_int64
-from spark_plugin.worker.emission.lists import Lists
-from spark_plugin.worker.emission.pairs import Pairs
-from spark_plugin.worker.emission.rows import Counts, LeftRows
-from spark_plugin.worker.emission.spec import AnySpec
+from spark_plugin.worker.emission.emission import Emission
+from spark_plugin.worker.emission.spec import MERITS_OF_BOTH, AnySpec
 from spark_plugin.worker.one_stream import ranked_sides
-from spark_plugin.worker.partial_results import sortable
 from spark_plugin.worker.timestamps.models import INTERVALS, SideModel
+from spark_plugin.worker.where.pair_filter import PairFilter
 
 
 @dataclass(frozen=True)
@@ -52,6 +45,12 @@ class CausalitySpec(AnySpec):
         Whether a best pair tells by what it was chosen.
     models : (SideModel, SideModel)
         Of the timestamps of causes and of effects.
+    case_fold : bool
+        Whether keys that are texts are equal if they are so in lower case.
+    where : PairFilter or None
+        What pairs must meet besides the condition.
+    partners : Partners
+        Which effects of a cause are handed out.
     how, emit, threads, batch_pairs, backend
         As `spark_plugin.worker.emission.spec.JoinSpec`.
     """
@@ -68,6 +67,9 @@ class CausalitySpec(AnySpec):
     shift: int = 0
     merits: bool = False
     models: tuple[SideModel, SideModel] = (INTERVALS, INTERVALS)
+    case_fold: bool = False
+    where: PairFilter | None = None
+    partners: Partners = MOST_PROBABLE
 
     prefixes: ClassVar[tuple[str, str]] = ("cause", "effect")
 
@@ -77,10 +79,22 @@ class CausalitySpec(AnySpec):
 
     @property
     def measures(self) -> dict[str, pa.DataType]:
-        """Delta, the distance where there is one, and of best pairs by what they were chosen."""
+        """Delta, the distance where there is one, and of best pairs which, or by what they were chosen."""
         placed = {"distance": pa.float64()} if self.coordinates else {}
-        merits = {"probability": pa.float64(), "from_middle": pa.int64()} if self.merits else {}
-        return {"delta": pa.int64(), **placed, **merits}
+        measures = {"delta": pa.int64(), **placed}
+        if self.merits:
+            has_order = self.partners.prefer != "probability"
+            names = MERITS_OF_BOTH if self.matching else MERITS_OF_BOTH[not has_order : 2]
+            return {**measures, "probability": pa.float64(), **dict.fromkeys(names, pa.int64())}
+        return {**measures, "rank": pa.int64()} if self.k > 1 else measures
+
+    @property
+    def k(self) -> int:  # noqa: D102
+        return self.partners.k
+
+    @property
+    def matching(self) -> Matching | None:  # noqa: D102
+        return self.partners.matching
 
     @property
     def pairs(self) -> CausalBounds:
@@ -95,137 +109,7 @@ class CausalitySpec(AnySpec):
 
     def moved(self, ticks: int) -> CausalitySpec:
         """As of `AnySpec`: effects are moved where they are joined."""
-        return self.but(shift=ticks, how="inner", emit="counts")
-
-
-class _Causal(Emission):
-    """The output batches of a causality join of two sides, which to the join are `events`."""
-
-    def __init__(
-        self,
-        causes: Side,
-        effects: Side,
-        events: tuple[PlacedEvents, PlacedEvents | None],
-        spec: Any,
-        schema: pa.Schema,
-    ) -> None:
-        self._placed_events = events
-        super().__init__(causes, effects, spec, schema, load_task_backend(spec.backend))
-
-    def _make_join(self) -> Any:
-        return resilient(self._backend, self._joined_by)
-
-    def _joined_by(self, package: str) -> Any:
-        spec: Any = self._spec
-        return import_module(f"{package}.causality").CausalityJoin(
-            *self._placed_events, spec.model, threads=spec.threads, empty=arrow_int64
-        )
-
-    @property
-    def _measures(self) -> bool:
-        return self._spec.hands_out_partners
-
-    def _measured(self, left_rows: np.ndarray, right_rows: np.ndarray) -> list[np.ndarray]:
-        return self._wanted(self.join.measured(left_rows, right_rows))
-
-    def _wanted(self, measures: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Delta, and the distance where there is one."""
-        return list(measures)[: 1 + ("distance" in self._spec.measures)]
-
-
-class _CausalPairs(_Causal, Pairs):
-    """Delta and distance come from where the pair is found, which has its events at hand."""
-
-    @property
-    def _direct(self) -> bool:
-        columns = self._left_columns, self._right_columns
-        return all(len(side) == 1 and side[0].values is not None for side in columns)
-
-    def _pairs(self, start: int, stop: int) -> Iterator[MakeBatch]:
-        join = self.join
-        if join.offsets[start] == join.offsets[stop]:
-            return
-        if self._direct:
-            yield partial(self._direct_batch, start, stop)
-            return
-        own, others, *measures = join.measured_pairs(start, stop, join.left_order, join.right_order)
-        yield from self._matched(own, others, self._wanted(measures))
-
-    def _direct_batch(self, start: int, stop: int) -> pa.RecordBatch:
-        values = self._left_direct, self._right_direct
-        own, others, *measures = self.join.measured_pairs(start, stop, *values)
-        ids = self._left_columns[0].wrap(own), self._right_columns[0].wrap(others)
-        measured = [pa.array(each) for each in self._wanted(measures)]
-        return pa.RecordBatch.from_arrays([*ids, *measured], schema=self.schema)
-
-
-class _CausalLists(_Causal, Lists):
-    pass
-
-
-class _CausalCounts(_Causal, Counts):
-    pass
-
-
-class _CausalRows(_Causal, LeftRows):
-    pass
-
-
-class _CausalBest(_Causal):
-    """One row per cause, with its best effect; chosen among the pairs that a backend has found."""
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        _ = self._ranks, self._merits  # made before threads share them
-        return super().__iter__()
-
-    def _parts(self, start: int, stop: int) -> Iterator[MakeBatch]:
-        join = self.join
-        own, others = join.pairs(start, stop, join.left_order, join.right_order)
-        offsets = join.offsets[start : stop + 1] - join.offsets[start]
-        best = self._merits.best(offsets, own, others, self._ranks)
-        chosen = best[best >= 0]
-        pairs = own[chosen], others[chosen]
-        yield from self._matched(*pairs, self._measured(*pairs))
-        if self._spec.how == "left":
-            yield from self._without_partner(start + np.flatnonzero(best < 0))
-
-    def _measured(self, left_rows: np.ndarray, right_rows: np.ndarray) -> list[np.ndarray]:
-        measured, spec = super()._measured(left_rows, right_rows), self._spec
-        if not spec.merits:
-            return measured
-        probability, apart = self._merits.of(left_rows, right_rows)
-        return [*measured, probability, sortable(apart)]
-
-    @cached_property
-    def _merits(self) -> Merits:
-        spec: Any = self._spec
-        rule = deciding_rule(spec.model, *self._placed_events)
-        return Merits(*self._placed_events, rule, spec.is_one_stream)
-
-    @cached_property
-    def _ranks(self) -> np.ndarray:
-        """Order for ties, by row."""
-        return tie_ranks(self._right)
-
-
-_SHAPES: dict[Emit, type[_Causal]] = {
-    "pairs": _CausalPairs,
-    "lists": _CausalLists,
-    "counts": _CausalCounts,
-    "best": _CausalBest,
-}
-
-
-def causal_emission(
-    causes: Side,
-    effects: Side,
-    events: tuple[PlacedEvents, PlacedEvents | None],
-    spec: CausalitySpec,
-    schema: pa.Schema,
-) -> Emission:
-    """The output batches of a causality join of two sides, which to the join are `events`."""
-    shape = _CausalRows if spec.one_row_per_event else _SHAPES[spec.emit]
-    return shape(causes, effects, events, spec, schema)
+        return self.but(shift=ticks, how="inner", emit="counts", partners=MOST_PROBABLE)
 
 
 @task_emission.register
@@ -233,7 +117,7 @@ def _(spec: CausalitySpec, left: Side, right: Side, schema: pa.Schema) -> Emissi
     ranks = None
     if spec.is_one_stream and not spec.shift:
         left, right, ranks = ranked_sides(left, right)
-    events = placed_events(left, right, spec.space, ranks)
+    events = placed_events(left, right, spec.space, ranks, case_fold=spec.case_fold)
     if spec.shift:
         events = moved_sides(*events, spec.shift, spec.is_one_stream)
     return causal_emission(left, right, events, spec, schema)

@@ -21,7 +21,12 @@ def points_of(side: Side, space: Space) -> np.ndarray | None:
 
 
 def placed_events(
-    causes: Side, effects: Side, space: Space, ranks: Ranks | None = None
+    causes: Side,
+    effects: Side,
+    space: Space,
+    ranks: Ranks | None = None,
+    *,
+    case_fold: bool = False,
 ) -> tuple[PlacedEvents, PlacedEvents]:
     """Both sides as a causality join takes them.
 
@@ -32,8 +37,10 @@ def placed_events(
         Of their coordinates, if they have any.
     ranks : two int64 arrays or None
         As `PlacedEvents.ranks`.
+    case_fold : bool
+        As of `CausalitySpec`.
     """
-    grouped = grouped_events(causes, effects)
+    grouped = grouped_events(causes, effects, case_fold=case_fold)
     own, others = (
         PlacedEvents(
             side.max_time,
@@ -79,6 +86,7 @@ def moved_sides(
     return replace(causes, ranks=ranks[0]), replace(moved, ranks=ranks[1])
 
 
-def placed_stream(events: Side, space: Space) -> PlacedEvents:
+def placed_stream(events: Side, space: Space, *, case_fold: bool = False) -> PlacedEvents:
     """One stream as a causality join with itself takes it."""
-    return placed_events(events, events.rows(np.empty(0, np.int64)), space)[0]
+    nothing = events.rows(np.empty(0, np.int64))
+    return placed_events(events, nothing, space, case_fold=case_fold)[0]

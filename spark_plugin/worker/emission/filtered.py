@@ -21,7 +21,7 @@ _MOST_BITS = 1 << 31
 """Of more pairs it is not kept which have passed, but found again."""
 
 
-class FilteredJoin(CountedJoin):
+class FilteredPairs(CountedJoin):
     """Pairs of a join that pass a test; used like the join.
 
     Pairs are looked at in runs of bounded size, once to be counted and once more to be handed out: so
@@ -29,20 +29,17 @@ class FilteredJoin(CountedJoin):
 
     Parameters
     ----------
-    join : EventJoin
+    join : CountedJoin
         Of either backend.
     test : PairTest
         May be called by several threads at the same time.
-    merits : PairMerits
     batch_pairs : int
         Pairs of the join to look at in one go.
     threads : int
     """
 
-    def __init__(
-        self, join: Any, test: PairTest, merits: PairMerits, batch_pairs: int, threads: int
-    ) -> None:
-        self._join, self._test, self._merits = join, test, merits
+    def __init__(self, join: Any, test: PairTest, batch_pairs: int, threads: int) -> None:
+        self._join, self._test = join, test
         self._batch_pairs, self._threads = batch_pairs, threads
         # First pair of each run that was counted, and their end; whether each pair passed.
         self._passed: tuple[np.ndarray, list[np.ndarray]] | None = None
@@ -103,22 +100,6 @@ class FilteredJoin(CountedJoin):
             kept(others, self._passing(first, last), right[part])
         return right
 
-    def best(
-        self, start: int, stop: int, ranks: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, JoinCounters]:
-        """The most probable partner: `cpu_fallback.join.event_join.EventJoin.best`."""
-        best, merits = np.full(stop - start, -1), np.full(stop - start, np.nan)
-        for _, first, last in self._parts(start, stop):
-            left, right = self.pairs(first, last, *self._positions)
-            found = self._merits(self.left_order[left], self.right_order[right])
-            chosen = best_of_each(left, right, found, ranks)
-            best[left[chosen] - start] = right[chosen]
-            merits[left[chosen] - start] = found[0][chosen]
-        looked_at, pairs = (
-            int(join.offsets[stop] - join.offsets[start]) for join in (self._join, self)
-        )
-        return best, merits, JoinCounters(looked_at, 0, pairs)
-
     def _empty(self, start: int, stop: int) -> np.ndarray:
         """Room for a number of each pair of a run of base positions."""
         return np.empty(int(self.offsets[stop] - self.offsets[start]), np.int64)
@@ -143,6 +124,39 @@ class FilteredJoin(CountedJoin):
     @cached_property
     def _positions(self) -> tuple[np.ndarray, np.ndarray]:
         return np.arange(self.left_order.size), np.arange(self.right_order.size)
+
+
+class FilteredJoin(FilteredPairs):
+    """The same of an `EventJoin`, with the best partner of each event.
+
+    Parameters
+    ----------
+    join, test, batch_pairs, threads
+        As of `FilteredPairs`.
+    merits : PairMerits
+    """
+
+    def __init__(
+        self, join: Any, test: PairTest, merits: PairMerits, batch_pairs: int, threads: int
+    ) -> None:
+        super().__init__(join, test, batch_pairs, threads)
+        self._merits = merits
+
+    def best(
+        self, start: int, stop: int, ranks: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, JoinCounters]:
+        """The most probable partner: `cpu_fallback.join.event_join.EventJoin.best`."""
+        best, merits = np.full(stop - start, -1), np.full(stop - start, np.nan)
+        for _, first, last in self._parts(start, stop):
+            left, right = self.pairs(first, last, *self._positions)
+            found = self._merits(self.left_order[left], self.right_order[right])
+            chosen = best_of_each(left, right, found, ranks)
+            best[left[chosen] - start] = right[chosen]
+            merits[left[chosen] - start] = found[0][chosen]
+        looked_at, pairs = (
+            int(join.offsets[stop] - join.offsets[start]) for join in (self._join, self)
+        )
+        return best, merits, JoinCounters(looked_at, 0, pairs)
 
 
 def _bits_of(ends: np.ndarray, bits: list[np.ndarray], first: int, last: int) -> np.ndarray:

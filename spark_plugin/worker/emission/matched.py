@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from coincide.sides import LEFT, RIGHT
 from cpu_fallback.join.choosing import least_of_each, least_of_targets
+from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.emission.emission import Emission, MakeBatch
 from spark_plugin.worker.emission.order import PairOrder, Rows
 from spark_plugin.worker.in_order import in_order
@@ -132,9 +133,13 @@ class LocalBests(Mutual):
             order.preferred(rows),
             sortable(order.from_middle(rows)),
         ]
-        for side, each in zip((self._left, self._right), rows, strict=True):
-            measured += [side.max_time[each], side.min_time[each]]
-        return measured
+        return measured + times_of((self._left, self._right), rows)
+
+
+def times_of(sides: tuple[Side, Side], rows: Rows) -> list[np.ndarray]:
+    """The later and the earlier end of the left event of each pair, and of the right one."""
+    ends = [(side.max_time, side.min_time) for side in sides]
+    return [column[each] for own, each in zip(ends, rows, strict=True) for column in own]
 
 
 def taken(rows: Rows, chosen: np.ndarray) -> Rows:

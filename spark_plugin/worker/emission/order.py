@@ -67,6 +67,10 @@ class PairOrder:
             return first, sortable(self.from_middle(rows))
         return first, np.zeros(first.size, np.int64)
 
+    def after_preferred(self, rows: Rows) -> list[np.ndarray]:
+        """By what pairs are ordered then, before the events themselves decide, the least being best."""
+        return [-self._merits(rows), self.from_middle(rows)]
+
     def from_middle(self, rows: Rows) -> np.ndarray:
         """How far pairs are from the middle of the window, half ticks: uint64 array, shape (pairs,)."""
         left, right = (own[each] for own, each in zip(self._midpoints, rows, strict=True))
@@ -92,12 +96,7 @@ class PairOrder:
             The how-many-best of its event each is, from 1.
         """
         events = rows[LEFT if of == RIGHT else RIGHT]
-        least_first = [
-            self.preferred(rows),
-            -self._merits(rows),
-            self.from_middle(rows),
-            self.ranks(of)[rows[of]],
-        ]
+        least_first = [self.preferred(rows), *self.after_preferred(rows), self.ranks(of)[rows[of]]]
         order = np.lexsort((*reversed(least_first), events))
         ranks = _places(events[order]) + 1
         kept = ranks <= k

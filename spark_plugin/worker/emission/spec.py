@@ -71,6 +71,11 @@ class AnySpec(ABC):
         return False
 
     @property
+    def where(self) -> PairFilter | None:
+        """What pairs must meet besides."""
+        return None
+
+    @property
     @abstractmethod
     def measures(self) -> dict[str, pa.DataType]:
         """Columns of a pair of its own, beside those of its events."""

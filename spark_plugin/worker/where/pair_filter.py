@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -12,10 +13,13 @@ import pyarrow.compute as pc
 
 from coincide.errors import ConditionError, DataError, SchemaError
 from spark_plugin.worker.arrow.sides import PairTest, Side
+from spark_plugin.worker.where.pair_columns import SIDES_ALONE, PairColumns
 from spark_plugin.worker.where.sql import expression_of
 
 GivenWhere: TypeAlias = "str | pc.Expression | None"
 """What users may say: SQL text, or an Arrow expression, over ``left_...`` and ``right_...`` columns."""
+Measure: TypeAlias = Callable[[np.ndarray, np.ndarray], dict[str, np.ndarray]]
+"""From left and right rows of pairs to their columns of their own, by name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,17 +30,25 @@ class Where:
     ----------
     expression : pc.Expression
     left, right : tuple of str
-        Names of columns, without ``left_`` and ``right_``.
+        Names of columns, without ``left_`` and ``right_``, or what else `pair` has for them.
+    pair : PairColumns
+        All that it may be on.
+    measures : tuple of str
+        Columns of the pair itself that it needs.
     """
 
     expression: pc.Expression
     left: tuple[str, ...]
     right: tuple[str, ...]
+    pair: PairColumns = SIDES_ALONE
+    measures: tuple[str, ...] = ()
 
     @property
     def names(self) -> list[str]:
         """Of the columns of a pair, left ones first."""
-        return [*(f"left_{name}" for name in self.left), *(f"right_{name}" for name in self.right)]
+        own, other = self.pair.prefixes
+        of_left, of_right = (f"{own}_{n}" for n in self.left), (f"{other}_{n}" for n in self.right)
+        return [*of_left, *of_right, *self.measures]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,15 +66,13 @@ class PairFilter:
     kinds: tuple[list[pa.DataType], list[pa.DataType]]
 
     def __post_init__(self) -> None:
-        nothing = [pa.nulls(1, kind) for side in self.kinds for kind in side]
+        nothing = [pa.nulls(1, kind) for kind in self._all_kinds]
         try:
             found = self._evaluated(nothing, 1).type
         except pa.ArrowException as error:
             columns = ", ".join(
                 f"{name} is {kind}"
-                for name, kind in zip(
-                    self.where.names, [*self.kinds[0], *self.kinds[1]], strict=True
-                )
+                for name, kind in zip(self.where.names, self._all_kinds, strict=True)
             )
             raise SchemaError(
                 f"where makes no sense of these columns ({columns}): {_first_line(error)}. Cast one, or"
@@ -73,8 +83,20 @@ class PairFilter:
                 f"where must be true or false of a pair, and is {found}: compare it with something"
             )
 
-    def between(self, left: Side, right: Side) -> PairTest:
-        """The test of pairs of two sides. Null counts as no."""
+    @property
+    def _all_kinds(self) -> list[pa.DataType]:
+        measures = dict(self.where.pair.measures)
+        return [*self.kinds[0], *self.kinds[1], *(measures[name] for name in self.where.measures)]
+
+    def between(self, left: Side, right: Side, measure: Measure = lambda *_: {}) -> PairTest:
+        """The test of pairs of two sides. Null counts as no.
+
+        Parameters
+        ----------
+        left, right : Side
+        measure : callable
+            Gives the columns of pairs of their own, if the condition needs any.
+        """
         sides = [
             list(map(in_kind, side.tested, kinds))
             for side, kinds in zip((left, right), self.kinds, strict=True)
@@ -87,6 +109,9 @@ class PairFilter:
                 for side, index in zip(sides, indices, strict=True)
                 for column in side
             ]
+            if self.where.measures:
+                measured = measure(left_rows, right_rows)
+                columns += [pa.array(measured[name]) for name in self.where.measures]
             try:
                 met = self._evaluated(columns, left_rows.size)
             except pa.ArrowException as error:
@@ -123,8 +148,10 @@ def in_kind(column: pa.Array, kind: pa.DataType) -> pa.Array:
     return column.cast(kind)
 
 
-def where_of(given: GivenWhere, left: pa.Schema, right: pa.Schema) -> Where | None:
-    """What is meant, of two sides of these columns.
+def where_of(
+    given: GivenWhere, left: pa.Schema, right: pa.Schema, pair: PairColumns = SIDES_ALONE
+) -> Where | None:
+    """What is meant, of pairs of two sides of these columns.
 
     Raises
     ------
@@ -132,25 +159,25 @@ def where_of(given: GivenWhere, left: pa.Schema, right: pa.Schema) -> Where | No
     """
     if given is None:
         return None
-    check_where(given)
-    sides = ("left", left), ("right", right)
+    check_where(given, pair)
+    known = pair.fields(left, right)
     if isinstance(given, str):
-        expression, used = expression_of(given)
-        known = [f"{side}_{name}" for side, schema in sides for name in schema.names]
+        expression, used = expression_of(given, pair)
         for name in used:
             if name not in known:
                 has = ", ".join(map(repr, known))
                 raise SchemaError(f"where: a pair has no column {name!r}; it has {has}")
     else:
-        expression, used = given, _used(given, left, right)
+        expression, used = given, _used(given, known, pair)
     names = [
-        tuple(name for name in dict.fromkeys(schema.names) if f"{side}_{name}" in used)
-        for side, schema in sides
+        tuple(name for name in dict.fromkeys(schema.names) if f"{prefix}_{name}" in used)
+        for prefix, schema in zip(pair.prefixes, (left, right), strict=True)
     ]
-    return Where(expression, names[0], names[1])
+    measures = tuple(name for name, _ in pair.measures if name in used)
+    return Where(expression, names[0], names[1], pair, measures)
 
 
-def check_where(given: object) -> None:
+def check_where(given: object, pair: PairColumns = SIDES_ALONE) -> None:
     """Refuse what is no condition on pairs; None is none.
 
     Raises
@@ -158,21 +185,17 @@ def check_where(given: object) -> None:
     ConditionError
     """
     if given is not None and not isinstance(given, (str, pc.Expression, Where)):
+        own, other = pair.prefixes
         raise ConditionError(
-            "where must be SQL text, such as 'left_amount = right_amount', or an expression of"
+            f"where must be SQL text, such as '{own}_amount = {other}_amount', or an expression of"
             f" pyarrow.compute; found {given!r}"
         )
     if isinstance(given, str):
-        expression_of(given)
+        expression_of(given, pair)
 
 
-def _used(given: pc.Expression, left: pa.Schema, right: pa.Schema) -> list[str]:
+def _used(given: pc.Expression, fields: dict[str, pa.DataType], pair: PairColumns) -> list[str]:
     """The columns of a pair without which an expression has no meaning; Arrow does not name them."""
-    fields = {
-        f"{side}_{field.name}": field.type
-        for side, schema in (("left", left), ("right", right))
-        for field in schema
-    }
 
     def fails(names: list[str]) -> str:
         try:
@@ -190,9 +213,7 @@ def _used(given: pc.Expression, left: pa.Schema, right: pa.Schema) -> list[str]:
     # Only what its words hold can be meant: most columns are sorted out unseen.
     likely = [name for name in fields if name in words]
     if why := fails(likely):
-        raise SchemaError(
-            f"where makes no sense of the columns of a pair, left_... and right_...: {why}"
-        )
+        raise SchemaError(f"where makes no sense of the columns of a pair, {pair.words}: {why}")
     return [name for name in likely if fails([other for other in likely if other != name])]
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.errors import ConditionError, brief
+from spark_plugin.worker.where.pair_columns import SIDES_ALONE, PairColumns
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)"
@@ -34,7 +35,7 @@ _UNDERSTOOD = (
 )
 
 
-def expression_of(text: str) -> tuple[pc.Expression, list[str]]:
+def expression_of(text: str, pair: PairColumns = SIDES_ALONE) -> tuple[pc.Expression, list[str]]:
     """What a condition in SQL is in Arrow, and the names that it uses.
 
     Nulls count as they do in SQL: a comparison with one is neither true nor false.
@@ -44,7 +45,7 @@ def expression_of(text: str) -> tuple[pc.Expression, list[str]]:
     ConditionError
         If it is none of the subset.
     """
-    reader = _Reader(text)
+    reader = _Reader(text, pair)
     try:
         found = reader.disjunction()
     except RecursionError:
@@ -58,8 +59,8 @@ def expression_of(text: str) -> tuple[pc.Expression, list[str]]:
 class _Reader:
     """Reads a text from left to right, a method for each level of precedence."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, text: str, pair: PairColumns) -> None:
+        self._text, self._pair = text, pair
         self._tokens = list(_tokens(text))
         self._at = 0
         self.names: list[str] = []
@@ -205,9 +206,10 @@ class _Reader:
         return pc.scalar(found.date() if kind == "DATE" else found)
 
     def _column(self, name: str) -> pc.Expression:
-        if not name.startswith(("left_", "right_")):
+        if not self._pair.knows(name):
+            own, other = (f"{prefix}_{name}" for prefix in self._pair.prefixes)
             raise self._error(
-                f"{name!r} is no column of a pair: say left_{name} or right_{name}, and quote texts as 'a'"
+                f"{name!r} is no column of a pair: say {own} or {other}, and quote texts as 'a'"
             )
         self.names.append(name)
         return pc.field(name)

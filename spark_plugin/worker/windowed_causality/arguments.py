@@ -16,9 +16,9 @@ from coincide.cause_and_effect.condition import CausalityCondition, CausalityMod
 from coincide.errors import CoincideError, ConditionError, brief
 from coincide.options import CorrelateOptions
 from coincide.units import Tick
-from spark_plugin.worker.causality.arguments import Names, Place, check_condition, check_places
+from spark_plugin.worker.causality.arguments import Place, check_condition, check_places
 from spark_plugin.worker.causality.places import Coordinate, coordinates
-from spark_plugin.worker.column_names import check_names, names_of
+from spark_plugin.worker.column_names import Names, check_names, names_of
 
 EVENT = "event"
 """What the table is called in messages."""

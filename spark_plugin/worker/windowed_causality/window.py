@@ -18,8 +18,9 @@ from coincide.errors import SchemaError
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.frames import arrow_table, offers_arrow
 from spark_plugin.worker.arrow.wide_columns import one_array
-from spark_plugin.worker.causality.arguments import Names, Place
+from spark_plugin.worker.causality.arguments import Place
 from spark_plugin.worker.causality.places import names_of_coordinates
+from spark_plugin.worker.column_names import Names
 from spark_plugin.worker.emission.spec import check_output_names
 from spark_plugin.worker.windowed_causality.arguments import EVENT, WindowArguments
 from spark_plugin.worker.windowed_causality.reading import Arriving, WindowColumns

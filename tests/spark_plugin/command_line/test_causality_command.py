@@ -165,7 +165,7 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     "speeds of no unit": (["--cause-place", "x,y", "--speed", "1", "2"], "speeds are per s"),
     "nothing bounded": (["--delta", "0", "any"], "bounds neither the time nor the distance"),
     "a latitude": (["--cause-place", "time,x", "--lat-lon", "--radius", "3"], "|latitude| > 90"),
-    "three times": ([*OPTIONS, "--cause-time", "a,b,c"], "--cause-time takes one column, or MIN,MAX"),
+    "three times": ([*OPTIONS, "--cause-time", "a,b,c"], "--cause-time takes the columns MIN,MAX, or one"),
 }  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,27 +22,9 @@ from coincide import (
     causality_tables,
 )
 from coincide.units import Tick
-from cpu_fallback.reference import causality as reference
+from cpu_fallback.reference.effects import Asked, best_effects
 from tests.helpers.causality_cases import Case, plane_cases
-
-DELTAS = range(-200, 201)
-"""Far beyond all times of the cases."""
-
-Interval = tuple[int, int, tuple[float, ...]]
-
-
-def intervals(events: Sequence[reference.Event], lengths: Sequence[int]) -> list[Interval]:
-    whole = [e for e in events if None not in e]
-    return [
-        (time - lengths[i % len(lengths)], time, where) for i, (time, where, _) in enumerate(whole)
-    ]
-
-
-def table(events: Sequence[Interval], names: Sequence[str]) -> pa.Table:
-    columns = {n: pa.array([e[2][i] for e in events], pa.float64()) for i, n in enumerate(names)}
-    times = {n: pa.array([e[i] for e in events], pa.int64()) for i, n in enumerate(("low", "high"))}
-    return pa.table({"id": pa.array(range(len(events)), pa.int64()), **times, **columns})
-
+from tests.helpers.timed_effects import DELTAS, intervals, table
 
 DRAWN = (
     plane_cases(),
@@ -86,18 +67,17 @@ def check(
     if not causes or not effects:
         return
     names = ["x", "y", "z"][: len(causes[0][2])]
-    expected = reference.best_effects(
-        causes, effects, case.exact, confidence, DELTAS, is_one_stream
-    )
+    given_ = causes, effects, case.exact, confidence, DELTAS, is_one_stream
+    expected = [(cause, effect) for cause, effect, _ in best_effects(Asked(*given_))]
     asked: dict[str, Any] = {
         "cause_time": ("low", "high"), "effect_time": ("low", "high"), "cause_place": names,
         "effect_place": names, "options": CorrelateOptions(batch_pairs=batch, threads=1),
     }  # fmt: skip
     sides = table(causes, names), None if is_one_stream else table(effects, names)
     found = causality_tables(*sides, condition, emit="best", how="left", **asked)
-    given_ = zip(*(found[n].to_pylist() for n in ("cause_id", "effect_id")), strict=True)
+    rows = zip(*(found[n].to_pylist() for n in ("cause_id", "effect_id")), strict=True)
     assert sorted(found["cause_id"].to_pylist()) == list(range(len(causes)))
-    assert sorted(pair for pair in given_ if pair[1] is not None) == expected
+    assert sorted(pair for pair in rows if pair[1] is not None) == expected
     inner = causality_tables(*sides, condition, emit="best", **asked)
     pairs = causality_tables(*sides, condition, **asked)
     assert inner.num_rows == len(expected)

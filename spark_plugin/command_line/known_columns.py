@@ -1,0 +1,34 @@
+"""Requests that need to know all columns of their inputs: those of `'*'` and of `--where`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from spark_plugin.command_line.arrow_inputs import ArrowInput
+from spark_plugin.command_line.problems import Problem
+from spark_plugin.command_line.requests import EventRequest
+
+Request = TypeVar("Request", bound=EventRequest)
+
+
+def with_known_columns(request: Request, inputs: Sequence[ArrowInput]) -> Request:
+    """The request for inputs of these columns: `PairArguments.settled`.
+
+    Raises
+    ------
+    CoincideError
+        If nobody but Spark can read them, or `--where` makes no sense of them.
+    """
+    arguments = request.arguments
+    if not arguments.is_open:
+        return request
+    for given in inputs:
+        if given.source.is_uri and request.engine == "spark":
+            raise Problem(
+                f"{given.source.side}: '*' and --where need to know the columns, and of"
+                f" {given.source.text} Spark alone can read them: name the columns, and filter the result"
+            )
+    settled = arguments.settled(*(given.schema for given in inputs))
+    return replace(request, arguments=settled)

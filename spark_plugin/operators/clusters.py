@@ -1,0 +1,88 @@
+"""Clusters of events that causes and effects connect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from coincide.cause_and_effect.condition import CausalityCondition
+from coincide.options import CorrelateOptions
+from spark_plugin.operators.causality import causal_table
+from spark_plugin.worker.causality.arguments import Place
+from spark_plugin.worker.causality.clusters import ClusterArguments, cluster_table
+from spark_plugin.worker.causality.places import names_of_coordinates
+from spark_plugin.worker.column_names import is_all_columns, names_of
+from spark_plugin.worker.pair_arguments import EVENT
+from spark_plugin.worker.reports.reports import JoinReport, check_report, tell
+from spark_plugin.worker.timestamps.names import GivenTimes, all_columns, timestamp_names
+from spark_plugin.worker.where.pair_filter import GivenWhere
+
+
+def clusters(
+    events: Any,
+    condition: CausalityCondition,
+    *,
+    time: GivenTimes = "time",
+    place: Place = (),
+    by: str | Sequence[str] = (),
+    case_fold: bool = False,
+    columns: str | Sequence[str] = ("id",),
+    options: CorrelateOptions = CorrelateOptions(),
+    report: JoinReport | None = None,
+    where: GivenWhere = None,
+) -> pa.Table:
+    """Find which events of a table are connected by pairs that meet a condition, in this process.
+
+    Of two events the earlier is the cause, and of simultaneous ones the one in the lower row. Two
+    events are of one cluster where a chain of pairs leads from one to the other, in either direction.
+
+    Parameters
+    ----------
+    events : pa.Table, or whatever offers Arrow's C stream (``__arrow_c_stream__``)
+    condition : CausalityCondition
+    time, place
+        As `cause_time` and `cause_place` of `causality_tables`.
+    by : str or sequence of str
+        Columns that must be equal: a cluster has one value of each.
+    case_fold : bool
+        Whether texts of `by` are equal if they are so in lower case, letter by letter.
+    columns : str or sequence of str
+        Columns to hand out; ``"*"`` is all but keys.
+    options : CorrelateOptions
+        Of these, units, tick, ``invalid``, ``left_longest`` and ``threads`` count here.
+    report : JoinReport, optional
+        Is told what the rows were.
+    where : str or pyarrow.compute.Expression, optional
+        What a pair must meet besides to connect its events, as of `causality_tables`. Each pair is looked
+        at then; without it those are not whose events are known to be of one cluster.
+
+    Returns
+    -------
+    pa.Table
+        Columns `by`, `columns`, and ``cluster``: int64, the first row of the event's cluster,
+        counted from 0 among the rows handed out. One row an event, in their order; null of an event
+        without time, place or key.
+
+    Raises
+    ------
+    SchemaError, ConditionError, DataError
+        As `causality_tables`.
+
+    Warns
+    -----
+    DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning
+    """
+    check_report(report)
+    arguments = ClusterArguments(
+        condition, time, place, by, columns, options, case_fold=case_fold, where=where
+    )  # fmt: skip
+    names = [*names_of_coordinates(arguments.coordinates), *names_of(by)]
+    if not is_all_columns(columns):
+        names += names_of(columns)
+    names = [*all_columns(timestamp_names(EVENT, arguments.time)), *names]
+    table = causal_table(EVENT, events, names, arguments)
+    found, summary = cluster_table(table, arguments)
+    tell(summary, report)
+    return found

@@ -1,0 +1,211 @@
+"""From a causality join to Arrow batches: the shapes of `correlate`, with delta and distance of pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property, partial
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from coincide.cause_and_effect.points import PlacedEvents
+from coincide.cause_and_effect.template_rule import deciding_rule
+from coincide.options import Emit
+from cpu_fallback.causality import Merits
+from spark_plugin.worker.arrow.sides import Side, tie_ranks
+from spark_plugin.worker.backends.devices import load_task_backend
+from spark_plugin.worker.backends.fallback import resilient
+from spark_plugin.worker.causality.filtered import FilteredCausality
+from spark_plugin.worker.causality.order import CausalOrder
+from spark_plugin.worker.emission.chosen import Chosen
+from spark_plugin.worker.emission.emission import Emission, MakeBatch, arrow_int64
+from spark_plugin.worker.emission.lists import Lists
+from spark_plugin.worker.emission.matched import LocalBests, Mutual, times_of
+from spark_plugin.worker.emission.optimal import Optimal
+from spark_plugin.worker.emission.pairs import Pairs
+from spark_plugin.worker.emission.rows import Counts, LeftRows
+from spark_plugin.worker.partial_results import sortable
+
+
+class _Causal(Emission):
+    """The output batches of a causality join of two sides, which to the join are `events`."""
+
+    def __init__(
+        self,
+        causes: Side,
+        effects: Side,
+        events: tuple[PlacedEvents, PlacedEvents | None],
+        spec: Any,
+        schema: pa.Schema,
+    ) -> None:
+        self._placed_events = events
+        super().__init__(causes, effects, spec, schema, load_task_backend(spec.backend))
+
+    def _make_join(self) -> Any:
+        return resilient(self._backend, self._joined_by)
+
+    def _joined_by(self, package: str) -> Any:
+        spec: Any = self._spec
+        join = import_module(f"{package}.causality").CausalityJoin(
+            *self._placed_events, spec.model, threads=spec.threads, empty=arrow_int64
+        )
+        if spec.where is None:
+            return join
+        test = spec.where.between(
+            self._left, self._right, lambda *rows: measured_by_name(join, *rows)
+        )
+        return FilteredCausality(join, test, spec.batch_pairs, spec.threads)
+
+    @property
+    def _measures(self) -> bool:
+        return self._spec.hands_out_partners
+
+    def _measured(self, left_rows: np.ndarray, right_rows: np.ndarray) -> list[np.ndarray]:
+        """As `CausalitySpec.measures` has them, but the rank."""
+        rows, spec = (left_rows, right_rows), self._spec
+        measured = self._wanted(self.join.measured(*rows))
+        if not spec.merits:
+            return measured
+        probability, apart = self._merits.of(*rows)
+        measured.append(probability)
+        if "preferred" in spec.measures:
+            measured.append(self._order.preferred(rows))
+        measured.append(sortable(apart))
+        if spec.matching:
+            measured += times_of((self._left, self._right), rows)
+        return measured
+
+    def _probabilities(self, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
+        return self._merits.of(left_rows, right_rows)[0]
+
+    @cached_property
+    def _merits(self) -> Merits:
+        spec: Any = self._spec
+        rule = deciding_rule(spec.model, *self._placed_events)
+        return Merits(*self._placed_events, rule, spec.is_one_stream)
+
+    @cached_property
+    def _order(self) -> CausalOrder:
+        return CausalOrder(self._left, self._right, self._spec, self._merits, self.join.measured)
+
+    def _wanted(self, measures: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Delta, and the distance where there is one."""
+        return list(measures)[: 1 + ("distance" in self._spec.measures)]
+
+
+class _CausalPairs(_Causal, Pairs):
+    """Delta and distance come from where the pair is found, which has its events at hand."""
+
+    @property
+    def _direct(self) -> bool:
+        columns = self._left_columns, self._right_columns
+        return all(len(side) == 1 and side[0].values is not None for side in columns)
+
+    def _pairs(self, start: int, stop: int) -> Iterator[MakeBatch]:
+        join = self.join
+        if join.offsets[start] == join.offsets[stop]:
+            return
+        if self._direct:
+            yield partial(self._direct_batch, start, stop)
+            return
+        own, others, *measures = join.measured_pairs(start, stop, join.left_order, join.right_order)
+        yield from self._matched(own, others, self._wanted(measures))
+
+    def _direct_batch(self, start: int, stop: int) -> pa.RecordBatch:
+        values = self._left_direct, self._right_direct
+        own, others, *measures = self.join.measured_pairs(start, stop, *values)
+        ids = self._left_columns[0].wrap(own), self._right_columns[0].wrap(others)
+        measured = [pa.array(each) for each in self._wanted(measures)]
+        return pa.RecordBatch.from_arrays([*ids, *measured], schema=self.schema)
+
+
+class _CausalLists(_Causal, Lists):
+    pass
+
+
+class _CausalCounts(_Causal, Counts):
+    pass
+
+
+class _CausalRows(_Causal, LeftRows):
+    pass
+
+
+class _CausalBest(_Causal):
+    """One row per cause, with its best effect; chosen among the pairs that a backend has found."""
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        _ = self._ranks, self._merits  # made before threads share them
+        return super().__iter__()
+
+    def _parts(self, start: int, stop: int) -> Iterator[MakeBatch]:
+        join = self.join
+        own, others = join.pairs(start, stop, join.left_order, join.right_order)
+        offsets = join.offsets[start : stop + 1] - join.offsets[start]
+        best = self._merits.best(offsets, own, others, self._ranks)
+        chosen = best[best >= 0]
+        pairs = own[chosen], others[chosen]
+        yield from self._matched(*pairs, self._measured(*pairs))
+        if self._spec.how == "left":
+            yield from self._without_partner(start + np.flatnonzero(best < 0))
+
+    @cached_property
+    def _ranks(self) -> np.ndarray:
+        """Order for ties, by row."""
+        return tie_ranks(self._right)
+
+
+class _CausalChosen(_Causal, Chosen):
+    pass
+
+
+class _CausalMutual(_Causal, Mutual):
+    pass
+
+
+class _CausalLocalBests(_Causal, LocalBests):
+    pass
+
+
+class _CausalOptimal(_Causal, Optimal):
+    pass
+
+
+_SHAPES: dict[Emit, type[_Causal]] = {
+    "pairs": _CausalPairs,
+    "lists": _CausalLists,
+    "counts": _CausalCounts,
+    "best": _CausalBest,
+}
+
+
+def measured_by_name(
+    join: Any, left_rows: np.ndarray, right_rows: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Delta and distance of pairs; the distance is empty where there are no places."""
+    return dict(zip(("delta", "distance"), join.measured(left_rows, right_rows), strict=True))
+
+
+def causal_emission(
+    causes: Side,
+    effects: Side,
+    events: tuple[PlacedEvents, PlacedEvents | None],
+    spec: Any,
+    schema: pa.Schema,
+) -> Emission:
+    """The output batches of a causality join of two sides, which to the join are `events`."""
+    return _shape_of(spec)(causes, effects, events, spec, schema)
+
+
+def _shape_of(spec: Any) -> type[_Causal]:
+    if spec.one_row_per_event:
+        return _CausalRows
+    if spec.matching == "mutual":
+        return _CausalLocalBests if spec.merits else _CausalMutual
+    if spec.matching == "optimal":
+        return _CausalOptimal
+    if spec.emit == "best" and not spec.partners.is_most_probable:
+        return _CausalChosen
+    return _SHAPES[spec.emit]

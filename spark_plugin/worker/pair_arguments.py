@@ -1,0 +1,220 @@
+"""What the arguments of all joins of two sides have in common: keys, columns, and a condition on pairs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar, Self
+
+import pyarrow as pa
+
+from coincide.errors import ConditionError
+from coincide.options import CorrelateOptions, Emit, How, check_choice
+from coincide.sides import SIDES
+from spark_plugin.worker.arrow.time_columns import TimeColumn
+from spark_plugin.worker.column_names import check_all_or_names, is_all_columns, names_of
+from spark_plugin.worker.emission.spec import AnySpec, hands_out_partners
+from spark_plugin.worker.keys import Keys, key_pairs
+from spark_plugin.worker.shifts import Shifts, check_shifts
+from spark_plugin.worker.timestamps.columns import TimestampColumns
+from spark_plugin.worker.timestamps.names import TimestampNames, all_columns
+from spark_plugin.worker.where.pair_columns import SIDES_ALONE, PairColumns
+from spark_plugin.worker.where.pair_filter import GivenWhere, Where, check_where, where_of
+
+EVENT = "event"
+"""What messages call the rows of one stream."""
+
+
+class PairArguments(ABC):
+    """What is asked of a join of two sides, or of one stream with itself: a frozen dataclass.
+
+    Its columns to hand out are ``<prefix>_columns`` of both `prefixes`.
+    """
+
+    prefixes: ClassVar[tuple[str, str]] = SIDES
+    matchless: ClassVar[str] = "time or key"
+    """What rows lack that match nothing."""
+
+    by: Keys
+    case_fold: bool
+    how: How
+    emit: Emit
+    options: CorrelateOptions
+    shifts: Shifts
+    where: GivenWhere | Where
+    is_one_stream: bool
+
+    def check_pairs(self) -> None:
+        """Refuse what makes no sense of any join.
+
+        Raises
+        ------
+        ConditionError
+        """
+        check_choice("how", self.how, ("inner", "left", "semi", "anti"))
+        check_choice("emit", self.emit, ("pairs", "lists", "counts", "best"))
+        key_pairs(self.by)
+        if self.case_fold and not self.keys:
+            raise ConditionError("case_fold is of keys: name them in by, or leave it out")
+        for name, given in zip(self._names_of_columns, self.given_columns, strict=True):
+            check_all_or_names(name, given)
+        check_options(self.options)
+        check_where(self.where, self.pair_columns)
+        check_shifts(self.shifts)
+        if self.is_one_stream and self.keys != self.right_keys:
+            raise ConditionError(
+                "of one stream both sides have the same keys: name each once in by, or give the events a"
+                f" second time as {'right' if self.prefixes == SIDES else f'{self.prefixes[1]}s'}"
+            )
+
+    @property
+    @abstractmethod
+    def times(self) -> tuple[TimestampNames, TimestampNames]:
+        """The timestamps of both sides."""
+
+    @abstractmethod
+    def resolved_times(
+        self, clocks: Sequence[TimeColumn]
+    ) -> tuple[TimestampColumns, TimestampColumns]:
+        """The timestamps of both sides, in one tick.
+
+        Parameters
+        ----------
+        clocks : sequence of TimeColumn
+            What the two clocks of left, then those of right, mean as times.
+
+        Raises
+        ------
+        SchemaError, ConditionError
+            If they do not go together, or not with what the options say.
+        """
+
+    @abstractmethod
+    def spec(self, times: Sequence[TimestampColumns], threads: int, batch_pairs: int) -> AnySpec:
+        """What is computed, in ticks; the numbers are for what the options leave open."""
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """What messages call the sides."""
+        return (EVENT, EVENT) if self.is_one_stream else self.prefixes
+
+    @property
+    def pair_columns(self) -> PairColumns:
+        """What `where` may be on."""
+        return SIDES_ALONE
+
+    @property
+    def places(self) -> tuple[tuple[str | float, ...], tuple[str | float, ...]]:
+        """Coordinates of both sides: columns, and numbers that hold for all."""
+        return (), ()
+
+    @property
+    def given_columns(self) -> tuple[Sequence[str], Sequence[str]]:
+        """The columns to hand out, as they were asked for."""
+        own, others = (getattr(self, name) for name in self._names_of_columns)
+        return own, others
+
+    @property
+    def _names_of_columns(self) -> list[str]:
+        return [f"{prefix}_columns" for prefix in self.prefixes]
+
+    @property
+    def clocks(self) -> tuple[tuple[str, str], tuple[str, str]]:
+        """Names of the earlier and later time columns of both sides."""
+        own, others = (names.clocks for names in self.times)
+        return own, others
+
+    @property
+    def time_columns(self) -> tuple[list[str], list[str]]:
+        """The time columns of both sides, each once: an instant has but one."""
+        own, others = (list(dict.fromkeys(clocks)) for clocks in self.clocks)
+        return own, others
+
+    @property
+    def timestamp_columns(self) -> tuple[list[str], list[str]]:
+        """All columns that the timestamps, and places, of both sides are made of."""
+        own, others = (
+            list(dict.fromkeys([*all_columns(times), *(p for p in place if isinstance(p, str))]))
+            for times, place in zip(self.times, self.places, strict=True)
+        )
+        return own, others
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns of left that must be equal to those of right."""
+        return [left for left, _ in key_pairs(self.by)]
+
+    @property
+    def right_keys(self) -> list[str]:
+        """Those of right, in the same order."""
+        return [right for _, right in key_pairs(self.by)]
+
+    @property
+    def payload(self) -> tuple[list[str], list[str]]:
+        """The columns to hand out, left and right; none of right for semi, anti and counts."""
+        left, right = self.given_columns
+        if not hands_out_partners(self.how, self.emit):
+            right = ()
+        own, others = (() if is_all_columns(each) else each for each in (left, right))
+        return names_of(own), names_of(others)
+
+    @property
+    def tested(self) -> tuple[list[str], list[str]]:
+        """The columns that `where` needs, left and right, once `settled`."""
+        where = self.where
+        return (list(where.left), list(where.right)) if isinstance(where, Where) else ([], [])
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it takes the columns of both sides to know which are needed."""
+        is_all = any(map(is_all_columns, self.given_columns))
+        return is_all or not (self.where is None or isinstance(self.where, Where))
+
+    @property
+    def words_of_needed(self) -> str | None:
+        """Words in which the needed columns that are not named are; None if all are needed."""
+        return None if any(map(is_all_columns, self.given_columns)) else str(self.where)
+
+    def settled(self, left: pa.Schema, right: pa.Schema) -> Self:
+        """The same for sides of these columns: it is known then which are handed out and needed.
+
+        Raises
+        ------
+        ConditionError, SchemaError
+            If `where` makes no sense of them.
+        """
+        if not self.is_open:
+            return self
+        keys, schemas = (self.keys, self.right_keys), (left, right)
+        found = [
+            [name for name in dict.fromkeys(schema.names) if name not in own]
+            if is_all_columns(given)
+            else given
+            for given, schema, own in zip(self.given_columns, schemas, keys, strict=True)
+        ]
+        where = self.where
+        if not isinstance(where, Where):
+            where = where_of(where, left, right, self.pair_columns)
+        changes = dict(zip(self._names_of_columns, found, strict=True))
+        return replace(self, **changes, where=where)  # type: ignore[type-var]
+
+    @property
+    def columns(self) -> tuple[list[str], list[str]]:
+        """All columns that are needed of the left and of the right side."""
+        left, right = (
+            list(dict.fromkeys([*times, *keys, *handed_out, *tested]))
+            for times, keys, handed_out, tested in zip(
+                self.timestamp_columns, (self.keys, self.right_keys), self.payload, self.tested,
+                strict=True,
+            )
+        )  # fmt: skip
+        if self.is_one_stream:
+            left = right = list(dict.fromkeys([*left, *right]))
+        return left, right
+
+
+def check_options(options: object) -> None:
+    """Refuse what are no options."""
+    if not isinstance(options, CorrelateOptions):
+        raise ConditionError(f"options must be CorrelateOptions(...); found {options!r}")
