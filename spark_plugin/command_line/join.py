@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from spark_plugin.command_line.arguments import JoinRequest
-from spark_plugin.command_line.arrow_inputs import ArrowInput
-from spark_plugin.command_line.csv_keys import read_ahead, with_text_keys
 from spark_plugin.command_line.engines import settled
 from spark_plugin.command_line.input_checks import (
     check_complete,
@@ -21,7 +19,6 @@ from spark_plugin.command_line.input_checks import (
     check_zones,
     path_columns,
 )
-from spark_plugin.command_line.inputs import Source
 from spark_plugin.command_line.outputs import (
     SparkOutput,
     SparkUri,
@@ -33,10 +30,13 @@ from spark_plugin.command_line.problems import Problem
 from spark_plugin.command_line.progress import Progress
 from spark_plugin.command_line.runs import spark_at_work, written
 from spark_plugin.command_line.summary import Summary
-from spark_plugin.command_line.unknown_types import Types, types_of_unknown
 from spark_plugin.command_line.ways import planned_directly, refuse_if_asked
 from spark_plugin.ways.files.local import LocalFilesJoin
 from spark_plugin.worker.arrow.schemas import plain_type
+from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
+from spark_plugin.worker.inputs.csv_keys import read_ahead, with_text_keys
+from spark_plugin.worker.inputs.source import Source
+from spark_plugin.worker.inputs.unknown_types import Types, types_of_unknown
 from spark_plugin.worker.join import TableJoin
 from spark_plugin.worker.reports.reports import JoinSummary
 

@@ -10,12 +10,12 @@ from typing import Any
 
 from coincide.options import CorrelateOptions, check_choice
 from coincide.units import Tick
-from spark_plugin.command_line.csv_files import check_said
-from spark_plugin.command_line.csv_rules import PLAIN, CsvRules, csv_rules
-from spark_plugin.command_line.inputs import FORMATS, Source, find_source
 from spark_plugin.command_line.output_formats import format_of_output
 from spark_plugin.command_line.problems import Problem
 from spark_plugin.worker.files.credentials import Redactor
+from spark_plugin.worker.inputs.csv_files import check_said
+from spark_plugin.worker.inputs.csv_rules import PLAIN, CsvRules, csv_rules
+from spark_plugin.worker.inputs.source import FORMATS, Source, find_source
 from spark_plugin.worker.words import UNSET
 
 ENGINES = ("auto", "spark", "local")

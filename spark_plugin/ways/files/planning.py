@@ -18,7 +18,6 @@ from spark_plugin.ways.files.footers import (
     Footer,
     check_alike,
     file_schemas,
-    holds_dates,
     read_footers,
 )
 from spark_plugin.ways.files.plan import DirectPlan, direct_plan
@@ -29,6 +28,7 @@ from spark_plugin.ways.files.worker.slice_join import DirectJoin
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.schemas import plain_schema, with_like_keys
 from spark_plugin.worker.files.finding import Given, ParquetFiles, find_files
+from spark_plugin.worker.files.old_types import holds_dates
 from spark_plugin.worker.join import TablePlan, plan_tables
 
 TIMES_WITH_STATISTICS = (

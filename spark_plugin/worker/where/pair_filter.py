@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.acero as acero
 import pyarrow.compute as pc
 
-from coincide.errors import ConditionError, DataError, SchemaError
+from coincide.errors import ConditionError, DataError, SchemaError, first_line
 from spark_plugin.worker.arrow.sides import PairTest, Side
 from spark_plugin.worker.where.sql import expression_of
 
@@ -65,7 +65,7 @@ class PairFilter:
                 )
             )
             raise SchemaError(
-                f"where makes no sense of these columns ({columns}): {_first_line(error)}. Cast one, or"
+                f"where makes no sense of these columns ({columns}): {first_line(error)}. Cast one, or"
                 " compare it with something of its type"
             ) from error
         if not pa.types.is_boolean(found):
@@ -91,7 +91,7 @@ class PairFilter:
                 met = self._evaluated(columns, left_rows.size)
             except pa.ArrowException as error:
                 raise DataError(
-                    f"where cannot be told of some pairs: {_first_line(error)}; leave such rows out of"
+                    f"where cannot be told of some pairs: {first_line(error)}; leave such rows out of"
                     " the sides, make a column of what is computed, or cast the columns to a wider type"
                 ) from error
             found: np.ndarray = met.to_numpy(zero_copy_only=False)
@@ -183,7 +183,7 @@ def _used(given: pc.Expression, left: pa.Schema, right: pa.Schema) -> list[str]:
                 inputs=[acero.Declaration("table_source", acero.TableSourceNodeOptions(table))],
             ).to_table(use_threads=False)
         except pa.ArrowException as error:
-            return _first_line(error)
+            return first_line(error)
         return ""
 
     words = str(given)
@@ -194,7 +194,3 @@ def _used(given: pc.Expression, left: pa.Schema, right: pa.Schema) -> list[str]:
             f"where makes no sense of the columns of a pair, left_... and right_...: {why}"
         )
     return [name for name in likely if fails([other for other in likely if other != name])]
-
-
-def _first_line(error: BaseException) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)

@@ -10,12 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from coincide import SchemaError
+from coincide import DataError, SchemaError
 from spark_plugin.command_line import run
-from spark_plugin.command_line.arrow_inputs import ArrowInput
-from spark_plugin.command_line.csv_rules import csv_rules
-from spark_plugin.command_line.inputs import find_source
-from spark_plugin.command_line.problems import Problem
+from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
+from spark_plugin.worker.inputs.csv_rules import csv_rules
+from spark_plugin.worker.inputs.source import find_source
 from tests.helpers.engine_cases import sorted_rows
 
 TIMES = ("t",)
@@ -103,7 +102,7 @@ def test_tabs_go_by_the_name(tmp_path):
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named_with_its_cure(path, text, words, said):
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(DataError) as refused:
         given(path, text, **words).table(["id", "t"])
     assert said in str(refused.value)
     assert str(refused.value).startswith("left: ")
@@ -113,7 +112,7 @@ def test_what_is_wrong_is_named_with_its_cure(path, text, words, said):
 def test_a_bad_cell_far_down_is_named(path):
     text = "id,t\n" + "1,2\n" * 200_000 + "1,2x\n"
     wanted = given(path, text)
-    with pytest.raises(Problem, match=r"line 200,002, column 't': '2x' is no number"):
+    with pytest.raises(DataError, match=r"line 200,002, column 't': '2x' is no number"):
         wanted.table(["t"])
 
 

@@ -10,11 +10,10 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from spark_plugin.cluster.spark_errors import first_line
-from spark_plugin.command_line.csv_rules import BY_COMMAS, COMMA, PLAIN, TAB, CsvRules
-from spark_plugin.command_line.problems import Problem
+from coincide.errors import DataError, first_line
 from spark_plugin.worker.files.credentials import check_encoded, shown
 from spark_plugin.worker.files.finding import PARQUET_ENDINGS, ParquetFiles, find_files, local_path
+from spark_plugin.worker.inputs.csv_rules import BY_COMMAS, COMMA, PLAIN, TAB, CsvRules
 
 FORMATS = {
     "parquet": PARQUET_ENDINGS,
@@ -87,11 +86,11 @@ def find_source(
 
     Raises
     ------
-    Problem, DataError
+    DataError
         If nothing is there, or its format cannot be told.
     """
     if not text.strip():
-        raise Problem(f"the {side} input has no name; name a file, a folder, a glob or a URI")
+        raise DataError(f"the {side} input has no name; name a file, a folder, a glob or a URI")
     if local_path(text) is None:
         check_encoded(f"the {side} input", text)
         return Source(side, text, file_format or _guess(side, text, [shown(text).rstrip("/*")]))
@@ -118,22 +117,22 @@ def path_keys(source: Source) -> dict[str, tuple[str, ...]]:
 
 @contextmanager
 def reading(source: Source) -> Iterator[None]:
-    """Turn failures to read into a `Problem` that names the input."""
+    """Turn failures to read into a `DataError` that names the input."""
     try:
         yield
     except PermissionError as error:
-        raise Problem(
+        raise DataError(
             f"{source.side}: no permission to read {error.filename or source.text}"
         ) from error
     except pa.ArrowNotImplementedError as error:
-        raise Problem(
+        raise DataError(
             f"{source.side}: cannot read {source.text}, perhaps since lists or structs of one row group"
             f" hold more than 2 GiB of text; write it in smaller row groups ({first_line(error)})"
         ) from error
     except (pa.ArrowException, OSError, UnicodeError) as error:
         is_other = isinstance(error, pa.ArrowInvalid)
         other = "; say --format, if it is something else" if is_other else ""
-        raise Problem(
+        raise DataError(
             f"{source.side}: cannot read {source.text} as {source.file_format}: {first_line(error)}{other}"
         ) from error
 
@@ -144,7 +143,7 @@ def _guess(side: str, text: str, files: Sequence[str]) -> str:
         return str(found.pop())
     known = ", ".join(ending for endings in FORMATS.values() for ending in endings)
     what = "is of unknown format" if found == {None} else "holds files of several formats"
-    raise Problem(
+    raise DataError(
         f"{side}: {text} {what}; names that end in {known} are understood. Say --format, or"
         " name the files with a glob"
     )

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as csv
 
-from spark_plugin.command_line.csv_errors import line_of, located
-from spark_plugin.command_line.csv_numbers import BLANKS
-from spark_plugin.command_line.csv_rules import CsvRules
-from spark_plugin.command_line.inputs import Source, reading
-from spark_plugin.command_line.problems import Problem
+from coincide.errors import DataError
+from spark_plugin.worker.inputs.csv_errors import line_of, located
+from spark_plugin.worker.inputs.csv_numbers import BLANKS
+from spark_plugin.worker.inputs.csv_rules import CsvRules
+from spark_plugin.worker.inputs.source import Source, reading
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _HEADER_BYTES = 1 << 16
@@ -72,7 +72,7 @@ class CsvFile:
 
         Raises
         ------
-        Problem
+        DataError
             If a line there has more or fewer cells than the header.
         """
         said = self.rules.of_words(nanoseconds)
@@ -98,7 +98,7 @@ class CsvFile:
 
         Raises
         ------
-        Problem
+        DataError
             If a value does not fit its type, or a line the header.
         """
         convert = self.rules.convert_options(include_columns=schema.names, column_types=schema)
@@ -120,7 +120,7 @@ class CsvFile:
 
         Raises
         ------
-        Problem
+        DataError
         """
         row, text = self._first(name)
         kinds = [
@@ -137,7 +137,7 @@ class CsvFile:
             else "number; name a column of numbers"
         )
         shown = repr(text[:_SHOWN])
-        raise Problem(
+        raise DataError(
             f"{self.side}: {self.path}, line {line_of(self, row):,}, column {name!r}: {shown} is no {what};"
             f" say --csv-null {shown} if it stands for nothing"
         )
@@ -176,14 +176,14 @@ def check_separator(source: Source, header: str) -> None:
 
     Raises
     ------
-    Problem
+    DataError
         That says which option tells it.
     """
     delimiter = source.csv.delimiter
     found = [mark for mark in _SEPARATORS if mark in header]
     if delimiter not in header and found:
         mark = "tab" if found[0] == "\t" else repr(found[0])
-        raise Problem(
+        raise DataError(
             f"{source.side}: the columns of {source.text} are separated by {_SEPARATORS[found[0]]}, and are"
             f" read as by {_SEPARATORS.get(delimiter, repr(delimiter))}; say --csv-delimiter {mark}"
         )
@@ -199,12 +199,12 @@ def check_said(rules: CsvRules, sources: Sequence[Source]) -> None:
 
     Raises
     ------
-    Problem
+    DataError
     """
     files = [source for source in sources if source.file_format == "csv" and not source.is_uri]
     if rules.said and not files:
         is_one = len(rules.said) == 1
-        raise Problem(
+        raise DataError(
             f"{' and '.join(rules.said)} {'means' if is_one else 'mean'} nothing, as no input is CSV;"
             f" leave {'it' if is_one else 'them'} out, or say --format csv"
         )
@@ -216,7 +216,7 @@ def check_said(rules: CsvRules, sources: Sequence[Source]) -> None:
             found.update(CsvFile.of(source, source.found.paths[0]).names())
     missing = [name for name in rules.types if name not in found]
     if missing:
-        raise Problem(
+        raise DataError(
             f"--csv-type {missing[0]}: no input has such a column; they have"
             f" {', '.join(map(repr, sorted(found)))}"
         )

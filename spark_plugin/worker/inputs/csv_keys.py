@@ -9,14 +9,14 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_plugin.command_line.arrow_inputs import ArrowInput
-from spark_plugin.command_line.requests import EventRequest
-from spark_plugin.command_line.unknown_types import Types
 from spark_plugin.worker.arrow.schemas import plain_type
+from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
+from spark_plugin.worker.inputs.asked import Asked
+from spark_plugin.worker.inputs.unknown_types import Types
 
 
 def read_ahead(
-    request: EventRequest,
+    request: Asked,
     inputs: Sequence[ArrowInput],
     types: tuple[Types, Types],
     say: Callable[[str], None],
@@ -27,7 +27,7 @@ def read_ahead(
 
     Parameters
     ----------
-    request : EventRequest
+    request : Asked
     inputs : sequence of ArrowInput
     types : (Types, Types)
         For columns of which no file tells the type.
@@ -36,7 +36,7 @@ def read_ahead(
 
     Raises
     ------
-    Problem
+    DataError
         If an input cannot be read.
     """
     if not any(map(_is_csv, inputs)):

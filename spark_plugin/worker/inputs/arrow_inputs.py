@@ -9,13 +9,13 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from spark_plugin.command_line.csv_files import CsvFile, check_separator
-from spark_plugin.command_line.csv_numbers import with_numbers, with_texts
-from spark_plugin.command_line.inputs import Source, reading
-from spark_plugin.command_line.old_timestamps import check_calendar, exact_instants, int96_times
-from spark_plugin.command_line.problems import Problem
-from spark_plugin.ways.files.footers import holds_dates, int96_columns, with_instants
+from coincide.errors import DataError
 from spark_plugin.worker.arrow.schemas import check_name
+from spark_plugin.worker.files.old_types import holds_dates, int96_columns, with_instants
+from spark_plugin.worker.inputs.csv_files import CsvFile, check_separator
+from spark_plugin.worker.inputs.csv_numbers import with_numbers, with_texts
+from spark_plugin.worker.inputs.old_timestamps import check_calendar, exact_instants, int96_times
+from spark_plugin.worker.inputs.source import Source, reading
 
 _IPC_FILE_MAGIC = b"ARROW1"
 # Spark's INT96 covers years that nanoseconds cannot count.
@@ -53,7 +53,7 @@ class ArrowInput:
 
         Raises
         ------
-        Problem
+        DataError
             If the input cannot be read.
         """
         if self.rows is not None:
@@ -83,7 +83,7 @@ class ArrowInput:
 
         Raises
         ------
-        Problem
+        DataError
             If the input cannot be read.
         SchemaError
             If a column is missing.
@@ -113,7 +113,7 @@ class ArrowInput:
 
         Raises
         ------
-        Problem
+        DataError
             If the input cannot be read.
         SchemaError
             If a column is missing.
@@ -136,7 +136,7 @@ class ArrowInput:
 
         Raises
         ------
-        Problem
+        DataError
             If a file cannot be read.
         """
         with reading(self.source):
@@ -219,7 +219,7 @@ class ArrowInput:
     def _csv_schema(self, file: CsvFile) -> pa.Schema:
         try:
             schema = file.schema(self.nanoseconds)
-        except (pa.ArrowInvalid, Problem):
+        except (pa.ArrowInvalid, DataError):
             check_separator(self.source, file.header())
             raise
         own = {f.name: f.type for f in schema if f.name not in self.source.csv.types}

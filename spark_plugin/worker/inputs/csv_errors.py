@@ -13,8 +13,8 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.csv as csv
 
-from spark_plugin.command_line.csv_rules import CsvRules
-from spark_plugin.command_line.problems import Problem
+from coincide.errors import DataError
+from spark_plugin.worker.inputs.csv_rules import CsvRules
 
 _CELL = re.compile(
     r"In CSV column #(\d+): Row #(\d+): CSV conversion error to ([^:]+): (.*)", re.DOTALL
@@ -42,7 +42,7 @@ class _File(Protocol):
 
 @contextmanager
 def located(file: _File, convert: csv.ConvertOptions) -> Iterator[None]:
-    """Turn what PyArrow says of a file into a `Problem` that names line and column.
+    """Turn what PyArrow says of a file into a `DataError` that names line and column.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def located(file: _File, convert: csv.ConvertOptions) -> Iterator[None]:
         words = _words(file, convert)
         if words is None:
             raise
-        raise Problem(f"{file.side}: {file.path}, {words}") from error
+        raise DataError(f"{file.side}: {file.path}, {words}") from error
 
 
 def _words(file: _File, convert: csv.ConvertOptions) -> str | None:

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as csv
 
+from coincide.errors import ConditionError
 from coincide.options import check_choice
-from spark_plugin.command_line.problems import Problem
 
 COMMA, TAB = ",", "\t"
 _TYPES = {
@@ -143,14 +143,14 @@ def _character(option: str, text: str, *, may_be_none: bool) -> str:
     found = _WORDS.get(text.lower(), text)
     if len(found) != 1 or not found.isascii() or found in "\r\n":
         none = ", or none" if may_be_none else ", or one of tab, space, comma, semicolon, bar"
-        raise Problem(f"{option} takes one character{none}; found {text!r}")
+        raise ConditionError(f"{option} takes one character{none}; found {text!r}")
     return found
 
 
 def _typed(word: str) -> tuple[str, pa.DataType]:
     name, sign, kind = word.rpartition("=")
     if not sign or not name:
-        raise Problem(f"--csv-type takes COLUMN=TYPE, such as key=text; found {word!r}")
+        raise ConditionError(f"--csv-type takes COLUMN=TYPE, such as key=text; found {word!r}")
     kind = _ALIASES.get(kind.lower(), kind.lower())
     check_choice(f"--csv-type {name}", kind, tuple(_TYPES))
     return name, _TYPES[kind]
@@ -159,7 +159,7 @@ def _typed(word: str) -> tuple[str, pa.DataType]:
 def _names(words: Sequence[str]) -> tuple[str, ...]:
     found = [name.strip() for word in words for name in word.split(",")]
     if not all(found) or len(set(found)) < len(found):
-        raise Problem(
+        raise ConditionError(
             f"--csv-names takes the names of all columns, each of its own; found {','.join(words)!r}"
         )
     return tuple(found)
@@ -167,7 +167,9 @@ def _names(words: Sequence[str]) -> tuple[str, ...]:
 
 def _not_negative(number: int) -> int:
     if number < 0:
-        raise Problem(f"--csv-skip takes how many lines stand above the header; found {number}")
+        raise ConditionError(
+            f"--csv-skip takes how many lines stand above the header; found {number}"
+        )
     return number
 
 
@@ -175,7 +177,7 @@ def _encoding(name: str) -> str:
     try:
         return codecs.lookup(name).name
     except LookupError:
-        raise Problem(
+        raise ConditionError(
             f"--csv-encoding takes an encoding that Python knows, such as latin-1, cp1252 or utf-16;"
             f" found {name!r}"
         ) from None
@@ -188,6 +190,6 @@ def _check_apart(rules: CsvRules) -> None:
     for option, mark in marks.items():
         other = next((o for o, m in marks.items() if m == mark and o != option), None)
         if other:
-            raise Problem(
+            raise ConditionError(
                 f"{option} and {other} are both {mark!r}; say another one, such as --csv-delimiter ';'"
             )
