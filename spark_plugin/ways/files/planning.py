@@ -137,7 +137,7 @@ def _row_groups(
     names = tables.columns(side)
     check_alike(files, footers, footers[0].schema, names)
     for path, footer in zip(files.paths, footers, strict=True):
-        _check_times_are_new(f"{files.side}: {path}", footer, names)
+        check_times_are_new(f"{files.side}: {path}", footer, names)
     if tables.times[side].beyond is None:
         widths = " and ".join(tables.times[side].names[1:])
         raise NotDirect(
@@ -183,8 +183,13 @@ def _ordered_plan(
     raise NotDirect(_disorder(plan, groups, often))
 
 
-def _check_times_are_new(file: str, footer: Footer, names: Sequence[str]) -> None:
-    """Refuse times that PyArrow would read wrongly: old ones, of which only Spark knows what they mean."""
+def check_times_are_new(file: str, footer: Footer, names: Sequence[str]) -> None:
+    """Refuse times that PyArrow would read wrongly: old ones, of which only Spark knows what they mean.
+
+    Raises
+    ------
+    NotDirect
+    """
     old = sorted(footer.int96.intersection(names))
     if old:
         raise NotDirect(

@@ -171,11 +171,12 @@ class ArrowInput:
 
     def _file_schema(self, file: str) -> pa.Schema:
         if self.source.file_format == "csv":
-            return self._csv_schema(self._csv_file(file))
-        with self._open_ipc(file) as reader:
+            return self._csv_schema(self.csv_file(file))
+        with self.open_ipc(file) as reader:
             return reader.schema
 
-    def _open_ipc(self, file: str) -> pa.RecordBatchFileReader | pa.RecordBatchStreamReader:
+    def open_ipc(self, file: str) -> pa.RecordBatchFileReader | pa.RecordBatchStreamReader:
+        """One of its files of Arrow IPC."""
         handle = self.source.found.filesystem.open_input_file(file)
         if handle.read(len(_IPC_FILE_MAGIC)) == _IPC_FILE_MAGIC:
             return pa.ipc.open_file(handle, options=None)
@@ -213,7 +214,8 @@ class ArrowInput:
         }
         return _with_types(schema, widest)
 
-    def _csv_file(self, file: str) -> CsvFile:
+    def csv_file(self, file: str) -> CsvFile:
+        """One of its files."""
         return CsvFile.of(self.source, file, (*self.times, *self.floats))
 
     def _csv_schema(self, file: CsvFile) -> pa.Schema:
@@ -235,14 +237,17 @@ class ArrowInput:
         return _with_types(schema, changed)
 
     def _csv_table(self, schema: pa.Schema) -> pa.Table:
-        rules = self.source.csv
-        as_told = {*self.times, *self.floats, *rules.types}
-        read = with_texts(schema, as_told)
-        tables = [self._csv_file(file).table(read) for file in self.source.found.paths]
-        return with_numbers(pa.concat_tables(tables), schema, rules.decimal)
+        read = with_texts(schema, self.as_told)
+        tables = [self.csv_file(file).table(read) for file in self.source.found.paths]
+        return with_numbers(pa.concat_tables(tables), schema, self.source.csv.decimal)
+
+    @property
+    def as_told(self) -> set[str]:
+        """Columns of CSV whose types are known, however their numbers are written."""
+        return {*self.times, *self.floats, *self.source.csv.types}
 
     def _ipc_table(self, file: str, schema: pa.Schema) -> pa.Table:
-        with self._open_ipc(file) as reader:
+        with self.open_ipc(file) as reader:
             table = reader.read_all().select(schema.names)
         unknown = [field.name for field in table.schema if pa.types.is_null(field.type)]
         return table.cast(

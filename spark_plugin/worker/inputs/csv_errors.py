@@ -64,10 +64,12 @@ def _words(file: _File, convert: csv.ConvertOptions) -> str | None:
     rules = file.rules
     try:
         with file.open() as stream:
-            csv.read_csv(
+            reader = csv.open_csv(
                 stream, read_options=rules.read_options(use_threads=False),
                 parse_options=rules.parse_options(), convert_options=convert,
             )  # fmt: skip
+            for _ in reader:
+                pass
     except pa.ArrowInvalid as error:
         said = str(error)
     else:

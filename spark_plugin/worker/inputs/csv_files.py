@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -20,6 +20,8 @@ _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _HEADER_BYTES = 1 << 16
 _FIRST_BLOCK_BYTES = 16 << 20
 """The types of the columns come from this much of the first file, but numbers may turn out to be text."""
+BLOCK_BYTES = 4 << 20
+"""Read at once where a file is read block by block."""
 _SHOWN = 40
 
 
@@ -106,6 +108,17 @@ class CsvFile:
             return csv.read_csv(
                 stream,
                 read_options=self.rules.read_options(),
+                parse_options=self.rules.parse_options(),
+                convert_options=convert,
+            )
+
+    def blocks(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """The columns of a schema, block by block, by one thread; raises as `table`."""
+        convert = self.rules.convert_options(include_columns=schema.names, column_types=schema)
+        with located(self, convert), self.open() as stream:
+            yield from csv.open_csv(
+                stream,
+                read_options=self.rules.read_options(block_size=BLOCK_BYTES, use_threads=False),
                 parse_options=self.rules.parse_options(),
                 convert_options=convert,
             )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 BLANKS = " \t"
 """What the reader allows around numbers."""
+_Texts: TypeAlias = "pa.Array | pa.ChunkedArray"
 
 
 def with_texts(schema: pa.Schema, times: Collection[str]) -> pa.Schema:
@@ -39,50 +41,84 @@ def with_numbers(table: pa.Table, schema: pa.Schema, decimal: str = ".") -> pa.T
     """
     for i, field in enumerate(schema):
         if field.type != table.schema.field(i).type:
-            texts = table.column(i)
-            if decimal != "." and pa.types.is_floating(field.type):
-                texts = pc.replace_substring(texts, decimal, ".")
-            numbers = _numbers(texts, field.type)
-            if numbers is not None:
+            written = WrittenNumbers(field.type, decimal)
+            numbers = written.numbers(table.column(i))
+            if numbers is not None and written.are_plain:
                 table = table.set_column(i, field, numbers)
     return table
+
+
+class WrittenNumbers:
+    """Whether the texts of a column print as numbers as they were written, seen part by part.
+
+    Parameters
+    ----------
+    kind : pa.DataType
+        Of the numbers.
+    decimal : str
+        What stands before decimals.
+    """
+
+    def __init__(self, kind: pa.DataType, decimal: str = ".") -> None:
+        self.kind = kind
+        self._decimal = decimal if pa.types.is_floating(kind) else "."
+        self._print_back = True
+        self._places: list[int] = []
+        self._end_in_zeros = self._end_in_more_zeros = False
+
+    @property
+    def are_plain(self) -> bool:
+        """Whether all texts are plain decimals, with zeros at their ends by one habit.
+
+        No zeros at the ends; or only those of ``1.0``; or always as many places. Not 1.1 beside 1.10.
+        """
+        if not self._print_back or not self._places:
+            return self._print_back
+        fewest, most = self._places
+        return (
+            fewest == most or not self._end_in_zeros or (fewest > 0 and not self._end_in_more_zeros)
+        )
+
+    def numbers(self, texts: _Texts) -> _Texts | None:
+        """The numbers of the next texts; None if these, or some before, are other than they print."""
+        if not self._print_back:
+            return None
+        if self._decimal != ".":
+            texts = pc.replace_substring(texts, self._decimal, ".")
+        texts = pc.utf8_trim(texts, characters=BLANKS)
+        try:
+            numbers = texts.cast(self.kind)
+        except pa.ArrowInvalid:
+            self._print_back = False
+            return None
+        if pa.types.is_integer(self.kind):
+            self._print_back = _equal(numbers.cast(pa.string()), texts)
+        else:
+            self._look_at_decimals(numbers, texts)
+        return numbers if self._print_back else None
+
+    def _look_at_decimals(self, numbers: _Texts, texts: _Texts) -> None:
+        digits = pc.fill_null(pc.invert(pc.is_nan(numbers)), False)
+        numbers, texts = numbers.filter(digits), texts.filter(digits)
+        bare = pc.replace_substring_regex(texts, r"^(-?\d+)\.0+$", r"\1")
+        bare = pc.replace_substring_regex(bare, r"(\.\d*[1-9])0+$", r"\1")
+        self._print_back = _equal(numbers.cast(pa.string()), bare)
+        if not self._print_back or not len(texts):
+            return
+        places = pc.utf8_length(pc.replace_substring_regex(texts, r"^[^.]*\.?", ""))
+        found = [*self._places, *pc.min_max(places).as_py().values()]
+        self._places = [min(found), max(found)]
+        self._end_in_zeros |= _any(texts, r"\.\d*0$")
+        self._end_in_more_zeros |= _any(texts, r"\.\d+0$")
 
 
 def _is_number(kind: pa.DataType) -> bool:
     return pa.types.is_integer(kind) or pa.types.is_floating(kind)
 
 
-def _numbers(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
-    texts = pc.utf8_trim(texts, characters=BLANKS)
-    try:
-        numbers = texts.cast(kind)
-    except pa.ArrowInvalid:
-        return None
-    if pa.types.is_integer(kind):
-        return numbers if _equal(numbers.cast(pa.string()), texts) else None
-    return numbers if _print_back(numbers, texts) else None
+def _any(texts: _Texts, pattern: str) -> bool:
+    return bool(pc.any(pc.match_substring_regex(texts, pattern)).as_py())
 
 
-def _print_back(numbers: pa.ChunkedArray, texts: pa.ChunkedArray) -> bool:
-    """Whether the texts are plain decimals, with zeros at their ends by one habit."""
-    digits = pc.fill_null(pc.invert(pc.is_nan(numbers)), False)
-    numbers, texts = numbers.filter(digits), texts.filter(digits)
-    bare = pc.replace_substring_regex(texts, r"^(-?\d+)\.0+$", r"\1")
-    bare = pc.replace_substring_regex(bare, r"(\.\d*[1-9])0+$", r"\1")
-    return _equal(numbers.cast(pa.string()), bare) and _has_one_habit(texts)
-
-
-def _has_one_habit(texts: pa.ChunkedArray) -> bool:
-    """No zeros at the ends; or only those of ``1.0``; or always as many places. Not 1.1 beside 1.10."""
-    places = pc.utf8_length(pc.replace_substring_regex(texts, r"^[^.]*\.?", ""))
-    fewest, most = pc.min_max(places).as_py().values()
-    ends = pc.match_substring_regex
-    return (
-        fewest == most
-        or not pc.any(ends(texts, r"\.\d*0$")).as_py()
-        or (fewest > 0 and not pc.any(ends(texts, r"\.\d+0$")).as_py())
-    )
-
-
-def _equal(printed: pa.ChunkedArray, texts: pa.ChunkedArray) -> bool:
+def _equal(printed: _Texts, texts: _Texts) -> bool:
     return bool(pc.all(pc.equal(printed, texts), min_count=0).as_py())

@@ -94,9 +94,16 @@ def find_source(
     if local_path(text) is None:
         check_encoded(f"the {side} input", text)
         return Source(side, text, file_format or _guess(side, text, [shown(text).rstrip("/*")]))
-    found = find_files(side, text)
+    return source_of(text, find_files(side, text), file_format, csv)
+
+
+def source_of(
+    text: str, found: ParquetFiles, file_format: str | None = None, csv: CsvRules = PLAIN
+) -> Source:
+    """The input that files are; as `find_source`."""
     if not csv.delimiter:
         csv = replace(csv, delimiter=TAB if all(map(_has_tabs, found.paths)) else COMMA)
+    side = found.side
     return Source(side, text, file_format or _guess(side, text, found.paths), found, csv)
 
 
@@ -135,6 +142,12 @@ def reading(source: Source) -> Iterator[None]:
         raise DataError(
             f"{source.side}: cannot read {source.text} as {source.file_format}: {first_line(error)}{other}"
         ) from error
+
+
+def format_of(files: Sequence[str]) -> str | None:
+    """The format that names of files tell; None if they tell none, or several."""
+    found = {_format_of(file) for file in files}
+    return found.pop() if len(found) == 1 else None
 
 
 def _guess(side: str, text: str, files: Sequence[str]) -> str:
