@@ -84,7 +84,7 @@ def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) 
         needed = zip(inputs, request.columns, types, strict=True)
         # First without rows: what is wrong with columns shows before anything is read.
         empty = [given.typed(columns, kinds).empty_table() for given, columns, kinds in needed]
-        _job(request, inputs, empty)
+        _job(_of_known_types(request, inputs, empty), inputs, empty)
         at = _Place()
         job: LocalFilesJoin | TableJoin | str
         job = planned_directly(request, inputs, types, partial(LocalFilesJoin, say=at.note))
@@ -133,10 +133,22 @@ def _both(inputs: Iterable[ArrowInput]) -> list[ArrowInput]:
 
 
 def _job(request: JoinRequest, inputs: list[ArrowInput], tables: list[pa.Table]) -> TableJoin:
-    if request.right is None:
-        return TableJoin(tables[0], None, request.arguments)
-    left, right = with_text_keys(inputs, tables, request.keys)
-    return TableJoin(left, right, request.arguments)
+    left, right = with_text_keys(inputs, [tables[0], tables[-1]], request.keys)
+    return TableJoin(left, None if request.right is None else right, request.arguments)
+
+
+def _of_known_types(
+    request: JoinRequest, inputs: list[ArrowInput], empty: list[pa.Table]
+) -> JoinRequest:
+    """Without a condition on pairs whose columns may prove to be texts, once all of CSV is read."""
+    tested = request.arguments.tested
+    guessed = (
+        set(given.guessed(table.schema)).intersection(names)
+        for given, table, names in zip(inputs, empty, tested, strict=True)
+    )
+    if not any(guessed):
+        return request
+    return replace(request, arguments=replace(request.arguments, where=None))
 
 
 class _Place:

@@ -68,8 +68,9 @@ def plan_scans(sources: Sequence[Source], arguments: JoinArguments) -> ScannedJo
     looked = [_looked_at(*each) for each in list(both)[: len(sources)]]
     found = [looked[0], looked[-1]]
     tables = [one.files.schema.empty_table() for one in found]
-    if len(sources) == 2:
-        tables = with_text_keys(inputs, tables, key_pairs(arguments.by))
+    tables = with_text_keys(
+        inputs, tables, key_pairs(arguments.by), lambda side, name: name in found[side].wholes
+    )
     schemas = with_like_keys(
         [table.schema for table in tables], arguments.keys, arguments.right_keys
     )
@@ -111,11 +112,12 @@ class _Asked:
 
 @dataclass(frozen=True)
 class _Looked:
-    """A side, and how much it is: rows, and bytes of the needed columns."""
+    """A side, and how much it is: rows, bytes of the needed columns; and its columns of whole floats."""
 
     files: ScannedSide
     rows: int
     bytes: float
+    wholes: frozenset[str] = frozenset()
 
 
 def _inputs(sources: Sequence[Source], arguments: JoinArguments) -> list[ArrowInput]:
@@ -135,9 +137,9 @@ def _looked_at(given: ArrowInput, columns: list[str], types: Types) -> _Looked:
     for path in found.paths:
         with found.reading(path):
             stamps.append(plain_stamp(found.filesystem, path))
-    schema, rows, size = as_written(given, given.typed(columns, types))
-    plain = plain_schema(schema)
-    return _Looked(ScannedFiles(given, schema, plain, FileStamps.of(stamps)), rows, size)
+    told = as_written(given, given.typed(columns, types))
+    files = ScannedFiles(given, told.schema, plain_schema(told.schema), FileStamps.of(stamps))
+    return _Looked(files, told.rows, told.bytes, told.wholes)
 
 
 def _row_groups(given: ArrowInput, columns: list[str]) -> _Looked:

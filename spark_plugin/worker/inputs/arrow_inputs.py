@@ -241,6 +241,13 @@ class ArrowInput:
         tables = [self.csv_file(file).table(read) for file in self.source.found.paths]
         return with_numbers(pa.concat_tables(tables), schema, self.source.csv.decimal)
 
+    def guessed(self, schema: pa.Schema) -> list[str]:
+        """Columns of a schema that look like numbers, and may be texts below what was looked at."""
+        if self.source.file_format != "csv" or self.rows is not None:
+            return []
+        read = with_texts(schema, self.as_told)
+        return [f.name for f in schema if f.type != read.field(f.name).type]
+
     @property
     def as_told(self) -> set[str]:
         """Columns of CSV whose types are known, however their numbers are written."""

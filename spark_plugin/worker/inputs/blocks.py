@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -12,7 +13,26 @@ from spark_plugin.worker.inputs.csv_numbers import WrittenNumbers, with_texts
 from spark_plugin.worker.inputs.source import reading
 
 
-def blocks(given: ArrowInput, file: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+class Written(NamedTuple):
+    """What all rows of an input say.
+
+    Parameters
+    ----------
+    schema : pa.Schema
+        The types of the columns.
+    wholes : frozenset of str
+        Columns of CSV whose floats are all whole.
+    rows, bytes : int
+        How many there are, and what they take in memory.
+    """
+
+    schema: pa.Schema
+    wholes: frozenset[str]
+    rows: int
+    bytes: int
+
+
+def blocks(given: ArrowInput, file: str, schema: pa.Schema) -> Iterator[pa.Table]:
     """Some columns of a file, as they are there.
 
     Parameters
@@ -37,11 +57,11 @@ def blocks(given: ArrowInput, file: str, schema: pa.Schema) -> Iterator[pa.Recor
             for batch in _batches(reader):
                 for name in schema.names:
                     check_name(given.source.side, name, batch.schema.names)
-                yield batch.select(schema.names)
+                yield pa.Table.from_batches([batch.select(schema.names)])
 
 
-def as_written(given: ArrowInput, schema: pa.Schema) -> tuple[pa.Schema, int, int]:
-    """The types of columns as all rows of all files have them; the rows, and their bytes in memory.
+def as_written(given: ArrowInput, schema: pa.Schema) -> Written:
+    """What all rows of all files say of columns.
 
     Parameters
     ----------
@@ -58,17 +78,19 @@ def as_written(given: ArrowInput, schema: pa.Schema) -> tuple[pa.Schema, int, in
     read, seen = schema, {}
     if given.source.file_format == "csv":
         read = with_texts(schema, given.as_told)
-        changed = [field for field in schema if field.type != read.field(field.name).type]
-        seen = {f.name: WrittenNumbers(f.type, given.source.csv.decimal) for f in changed}
+        decimal = given.source.csv.decimal
+        seen = {
+            name: WrittenNumbers(schema.field(name).type, decimal) for name in given.guessed(schema)
+        }
     rows = size = 0
     for file in given.source.found.paths:
-        for batch in blocks(given, file, read):
-            rows, size = rows + len(batch), size + batch.nbytes
+        for block in blocks(given, file, read):
+            rows, size = rows + len(block), size + block.nbytes
             for name, numbers in seen.items():
-                numbers.numbers(batch.column(name))
+                numbers.numbers(block.column(name))
     plain = {name for name, numbers in seen.items() if numbers.are_plain}
     found = pa.schema([f if f.name in plain else read.field(f.name) for f in schema])
-    return found, rows, size
+    return Written(found, frozenset(name for name in plain if seen[name].are_whole), rows, size)
 
 
 def _batches(

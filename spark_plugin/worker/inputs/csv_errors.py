@@ -21,6 +21,7 @@ _CELL = re.compile(
 )
 _LINE = re.compile(r"CSV parse error: Row #(\d+): Expected (\d+) columns, got (\d+)", re.DOTALL)
 _QUOTED = re.compile(r"'(.*)'", re.DOTALL)
+_FINE = re.compile(r":\d\d\.\d{7,9}\b")
 _SHOWN = 40
 
 
@@ -104,6 +105,8 @@ def _cure(file: _File, name: str, kind: str, why: str) -> str:
             f"{shown} has a zone offset, and other times here have none; give all of them one, or say"
             f" --csv-type {name}=timestamp where all have"
         )
+    if "timestamp[us" in kind and _FINE.search(text):
+        return f"{shown} has more than six decimals of a second; say --tick ns"
     is_text = f", or --csv-type {name}=text if the column is text"
     return (
         f"{shown} is no {_kind(kind)}; mend it, or say --csv-null {text!r} if it stands for nothing"

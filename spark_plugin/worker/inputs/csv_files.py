@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as csv
 
 from coincide.errors import DataError
+from spark_plugin.worker.inputs.csv_clocks import as_instants, as_shown
 from spark_plugin.worker.inputs.csv_errors import line_of, located
 from spark_plugin.worker.inputs.csv_numbers import BLANKS
 from spark_plugin.worker.inputs.csv_rules import CsvRules
@@ -23,6 +25,8 @@ _FIRST_BLOCK_BYTES = 16 << 20
 BLOCK_BYTES = 4 << 20
 """Read at once where a file is read block by block."""
 _SHOWN = 40
+_COMMA = re.compile(r"\d:\d\d(:\d\d)?,\d+")
+_POINTS = r"sed -E 's/(:[0-9]{2}),([0-9]+)/\1.\2/g' in.csv > out.csv"
 
 
 @dataclass(frozen=True)
@@ -70,14 +74,16 @@ class CsvFile:
         Parameters
         ----------
         nanoseconds : bool
-            Keep timestamps in nanoseconds; otherwise they are microseconds, like Spark's.
+            Keep timestamps in nanoseconds; otherwise they are microseconds, like Spark's, unless the
+            beginning has some of more than six decimals.
 
         Raises
         ------
         DataError
             If a line there has more or fewer cells than the header.
         """
-        said = self.rules.of_words(nanoseconds)
+        told = self.rules.of_words(nanoseconds)
+        said = as_shown(pa.schema(list(told.items())))
         with located(self, self.rules.convert_options(column_types=said)), self.open() as stream:
             reader = csv.open_csv(
                 stream,
@@ -86,7 +92,32 @@ class CsvFile:
                 convert_options=self.rules.convert_options(column_types=said),
             )
             found = reader.schema
-        return pa.schema([f.with_type(_plain(f.type, nanoseconds)) for f in found])
+        fine = () if nanoseconds else self._finer_than_micros(found)
+        kinds = [(f.name, _plain(f.type, nanoseconds or f.name in fine)) for f in found]
+        return pa.schema([(name, told.get(name, kind)) for name, kind in kinds])
+
+    def _finer_than_micros(self, schema: pa.Schema) -> list[str]:
+        """Columns of times with more than six decimals at the beginning."""
+        names = [f.name for f in schema if pa.types.is_timestamp(f.type) and f.type.unit == "ns"]
+        names = [name for name in names if name not in self.rules.types]
+        if not names:
+            return []
+        convert = self.rules.convert_options(
+            include_columns=names, column_types=dict.fromkeys(names, pa.string())
+        )
+        with self.open() as stream:
+            reader = csv.open_csv(
+                stream,
+                read_options=self.rules.read_options(block_size=_FIRST_BLOCK_BYTES),
+                parse_options=self.rules.parse_options(),
+                convert_options=convert,
+            )
+            batch = reader.read_next_batch()
+        return [
+            name
+            for name in names
+            if pc.any(pc.match_substring_regex(batch.column(name), r"\.\d{7}")).as_py()
+        ]
 
     def header(self) -> str:
         """The first line, or the beginning of it."""
@@ -103,25 +134,41 @@ class CsvFile:
         DataError
             If a value does not fit its type, or a line the header.
         """
-        convert = self.rules.convert_options(include_columns=schema.names, column_types=schema)
+        convert = self._typed(schema)
         with located(self, convert), self.open() as stream:
-            return csv.read_csv(
+            table = csv.read_csv(
                 stream,
                 read_options=self.rules.read_options(),
                 parse_options=self.rules.parse_options(),
                 convert_options=convert,
             )
+        return as_instants(table, schema, partial(self._place, 0))
 
-    def blocks(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def _place(self, before: int, row: int) -> str:
+        """Where a row is that comes after so many, for messages."""
+        above = before + self.rules.skip + (not self.rules.names)
+        return f"{self.side}: {self.path}, line {line_of(self, above + row + 1):,}"
+
+    def _typed(self, schema: pa.Schema) -> csv.ConvertOptions:
+        return self.rules.convert_options(
+            include_columns=schema.names, column_types=as_shown(schema)
+        )
+
+    def blocks(self, schema: pa.Schema) -> Iterator[pa.Table]:
         """The columns of a schema, block by block, by one thread; raises as `table`."""
-        convert = self.rules.convert_options(include_columns=schema.names, column_types=schema)
+        convert = self._typed(schema)
         with located(self, convert), self.open() as stream:
-            yield from csv.open_csv(
+            reader = csv.open_csv(
                 stream,
                 read_options=self.rules.read_options(block_size=BLOCK_BYTES, use_threads=False),
                 parse_options=self.rules.parse_options(),
                 convert_options=convert,
             )
+            rows = 0
+            for batch in reader:
+                table = pa.Table.from_batches([batch])
+                yield as_instants(table, schema, partial(self._place, rows))
+                rows += len(batch)
 
     def refuse_texts(self, name: str, is_time: bool) -> None:
         """Refuse a column of times or numbers that looks like text, by the cell that makes it so.
@@ -144,6 +191,11 @@ class CsvFile:
         if kind is not None:
             self.table(pa.schema([(name, kind)]))
             return
+        if is_time and _COMMA.search(text):
+            raise DataError(
+                f"{self.side}: {self.path}, line {line_of(self, row):,}, column {name!r}:"
+                f" {text[:_SHOWN]!r} has a comma before its fraction; make it a point, such as by {_POINTS}"
+            )
         what = (
             "time; write ISO 8601, such as 2024-05-01T08:00:00Z, or numbers and --unit"
             if is_time

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 BLANKS = " \t"
 """What the reader allows around numbers."""
+_EXACT = 1 << 53
 _Texts: TypeAlias = "pa.Array | pa.ChunkedArray"
 
 
@@ -57,6 +58,11 @@ class WrittenNumbers:
         Of the numbers.
     decimal : str
         What stands before decimals.
+
+    Attributes
+    ----------
+    are_whole : bool
+        Whether they are so, of floats.
     """
 
     def __init__(self, kind: pa.DataType, decimal: str = ".") -> None:
@@ -65,6 +71,7 @@ class WrittenNumbers:
         self._print_back = True
         self._places: list[int] = []
         self._end_in_zeros = self._end_in_more_zeros = False
+        self.are_whole = True
 
     @property
     def are_plain(self) -> bool:
@@ -98,6 +105,7 @@ class WrittenNumbers:
         return numbers if self._print_back else None
 
     def _look_at_decimals(self, numbers: _Texts, texts: _Texts) -> None:
+        self.are_whole = self.are_whole and holds_whole(numbers)
         digits = pc.fill_null(pc.invert(pc.is_nan(numbers)), False)
         numbers, texts = numbers.filter(digits), texts.filter(digits)
         bare = pc.replace_substring_regex(texts, r"^(-?\d+)\.0+$", r"\1")
@@ -110,6 +118,14 @@ class WrittenNumbers:
         self._places = [min(found), max(found)]
         self._end_in_zeros |= _any(texts, r"\.\d*0$")
         self._end_in_more_zeros |= _any(texts, r"\.\d+0$")
+
+
+def holds_whole(numbers: _Texts) -> bool:
+    """Whether all floats of a column are whole, and few enough digits long to be told apart."""
+    is_whole = pc.and_(
+        pc.equal(numbers, pc.floor(numbers)), pc.less(pc.abs(numbers), float(_EXACT))
+    )
+    return bool(pc.all(is_whole, min_count=0).as_py())
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -12,6 +12,7 @@ import pyarrow.csv as csv
 
 from coincide.errors import ConditionError
 from coincide.options import check_choice
+from spark_plugin.worker.inputs.csv_clocks import clock_type
 
 COMMA, TAB = ",", "\t"
 _TYPES = {
@@ -23,7 +24,9 @@ _TYPES = {
     "timestamp": pa.timestamp("us", "UTC"),
     "timestamp_ntz": pa.timestamp("us"),
 }
-"""What `--csv-type` knows: a timestamp is an instant, with an offset; without one it is a wall clock's."""
+"""What `--csv-type` knows: a timestamp is an instant, with an offset; without one it is a wall clock's.
+
+``timestamp@ZONE`` are times without an offset, of clocks of a zone."""
 _ALIASES = {"string": "text", "int": "integer", "double": "float", "bool": "boolean"}
 _WORDS = {"tab": TAB, "\\t": TAB, "space": " ", "comma": COMMA, "semicolon": ";", "bar": "|"}
 _PREFIX = "csv_"
@@ -151,6 +154,9 @@ def _typed(word: str) -> tuple[str, pa.DataType]:
     name, sign, kind = word.rpartition("=")
     if not sign or not name:
         raise ConditionError(f"--csv-type takes COLUMN=TYPE, such as key=text; found {word!r}")
+    clock, sign, zone = kind.partition("@")
+    if sign and clock.lower() == "timestamp":
+        return name, clock_type(f"--csv-type {name}", zone)
     kind = _ALIASES.get(kind.lower(), kind.lower())
     check_choice(f"--csv-type {name}", kind, tuple(_TYPES))
     return name, _TYPES[kind]

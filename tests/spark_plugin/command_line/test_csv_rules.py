@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -65,10 +66,29 @@ def path(tmp_path):
             {"type": ["t=timestamp"]},
             [(1, datetime(2026, 1, 2, tzinfo=UTC))],
         ),
+        (
+            "id,t\n1,2026-07-02 10:00\n,\n2,2026-01-02\n",
+            {"type": ["t=timestamp@Europe/Rome"]},
+            [
+                (1, datetime(2026, 7, 2, 8, tzinfo=UTC)),
+                (None, None),
+                (2, datetime(2026, 1, 1, 23, tzinfo=UTC)),
+            ],
+        ),
+        ("id,t\n1,2026-01-02\n", {"type": ["t=timestamp@UTC"]}, [(1, datetime(2026, 1, 2, tzinfo=UTC))]),
     ],
 )  # fmt: skip
 def test_what_the_options_mean(path, text, words, found):
     assert rows(path, text, **words) == found
+
+
+def test_nanoseconds_that_were_written_are_read_back(path):
+    """Also without a word of it: only the time columns of a join have to be of one tick."""
+    kind = pa.timestamp("ns", "UTC")
+    table = pa.table({"id": [1, 2], "t": pa.array([1_700_000_000_123_456_789, 0], kind)})
+    pa.csv.write_csv(table, path)
+    found = ArrowInput(find_source("left", str(path))).table(["id", "t"])
+    assert found.equals(table)
 
 
 def test_tabs_go_by_the_name(tmp_path):
@@ -93,6 +113,12 @@ def test_tabs_go_by_the_name(tmp_path):
         ("id,t\n1,2026-01-01\n", {"type": ["t=timestamp"]}, "--csv-type t=timestamp_ntz where none has"),
         ("id,t\nx,2\n", {"type": ["id=integer"]}, "'x' is no whole number; mend it, or say --csv-null 'x'"
          " if it stands for nothing, or --csv-type id=text"),
+        ('id,t\n1,"2026-01-01 08:00:00,250"\n', {}, "'2026-01-01 08:00:00,250' has a comma before its"
+         " fraction; make it a point, such as by sed -E"),
+        ("id,t\n1,2026-01-02T00:00:00.123456789\n", {"type": ["t=timestamp_ntz"]}, "has more than six"
+         " decimals of a second; say --tick ns"),
+        ("id,t\n1,2026-01-01\n1,2026-03-29 02:30\n", {"type": ["t=timestamp@Europe/Rome"]}, "line 3,"
+         " column 't': clocks of Europe/Rome showed 2026-03-29 02:30:00 twice or never; write such times with offsets"),
         ("id,t\n1,2\n1,2,3\n", {}, "line 3 has 3 cells where the header has 2; mend it, quote cells"),
         ("1,2,3\n", {"names": ["id,t"]}, "line 1 has 3 cells where 2 columns are named"),
         ("id,t\n\xe9,2\n".encode("latin-1"), {}, "column 'id': the text is not UTF-8; say --csv-encoding"),
@@ -125,6 +151,7 @@ def test_a_bad_cell_far_down_is_named(path):
         ({"decimal": ","}, "--csv-delimiter and --csv-decimal are both ','; say another one"),
         ({"type": ["id"]}, "--csv-type takes COLUMN=TYPE, such as key=text; found 'id'"),
         ({"type": ["id=number"]}, "--csv-type id must be one of text, integer, float"),
+        ({"type": ["t=timestamp@Rome"]}, "--csv-type t: there is no zone 'Rome'; name one"),
         ({"names": ["a,,b"]}, "--csv-names takes the names of all columns"),
         ({"names": ["a,a"]}, "each of its own"),
         ({"skip": -1}, "--csv-skip takes how many lines stand above the header; found -1"),

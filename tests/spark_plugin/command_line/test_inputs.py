@@ -163,6 +163,9 @@ def test_csv_times(tmp_path, values, zone):
 
 def test_csv_times_finer_than_a_microsecond(tmp_path):
     path = csv(tmp_path / "a.csv", "time\n2026-01-02T03:04:05.000000001\n")
+    assert read(path)["time"].type == pa.timestamp("ns")
+    days = "2026-01-02T00:00:00\n" * 1_000_000
+    path = csv(tmp_path / "a.csv", f"time\n{days}2026-01-02T03:04:05.000000001\n")
     with pytest.raises(DataError, match="000000001"):
         read(path)
     assert read(path, nanoseconds=True).schema.field("time").type == pa.timestamp("ns")

@@ -67,11 +67,11 @@ class ScannedFiles:
         self._check_unchanged(piece)
         rows = 0
         try:
-            for batch in blocks(self.given, self.given.source.found.paths[piece], read):
+            for block in blocks(self.given, self.given.source.found.paths[piece], read):
                 with reading(self.given.source):
-                    table = plain_table(pa.Table.from_batches([batch]), wanted)
+                    table = plain_table(block, wanted)
                 yield _numbered(table, piece, rows) if is_numbered else table
-                rows += len(batch)
+                rows += len(block)
         finally:
             # A file that was replaced meanwhile may look wrong, and is not.
             self._check_unchanged(piece)
