@@ -16,7 +16,7 @@ from spark_plugin.worker.inputs.csv_clocks import as_instants, as_shown
 from spark_plugin.worker.inputs.csv_errors import line_of, located
 from spark_plugin.worker.inputs.csv_numbers import BLANKS
 from spark_plugin.worker.inputs.csv_rules import CsvRules
-from spark_plugin.worker.inputs.source import Source, reading
+from spark_plugin.worker.inputs.source import STANDARD_INPUT, Source, reading
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _HEADER_BYTES = 1 << 16
@@ -54,7 +54,8 @@ class CsvFile:
     def of(cls, source: Source, path: str, fixed: tuple[str, ...] = ()) -> CsvFile:
         """One file of an input."""
         opened = partial(source.found.filesystem.open_input_stream, path, compression="detect")
-        return cls(source.side, path, opened, source.csv, fixed)
+        shown = "standard input" if source.text == STANDARD_INPUT else path
+        return cls(source.side, shown, opened, source.csv, fixed)
 
     def names(self) -> list[str]:
         """Of the columns."""

@@ -105,13 +105,15 @@ PLAIN = CsvRules()
 BY_COMMAS = CsvRules(delimiter=COMMA)
 
 
-def csv_rules(words: Mapping[str, Any]) -> CsvRules:
+def csv_rules(words: Mapping[str, Any], is_all: bool = True) -> CsvRules:
     """The rules of the options of a command.
 
     Parameters
     ----------
     words : mapping
         By the names of the command's parameters, of which those that begin with ``csv_`` count.
+    is_all : bool
+        Whether nothing more is said elsewhere, as of one side.
 
     Raises
     ------
@@ -136,7 +138,8 @@ def csv_rules(words: Mapping[str, Any]) -> CsvRules:
     if "encoding" in given:
         found["encoding"] = _encoding(given["encoding"])
     rules = CsvRules(**found, said=tuple("--" + key.replace("_", "-") for key in said))
-    _check_apart(rules)
+    if is_all:
+        _check_apart(rules)
     return rules
 
 

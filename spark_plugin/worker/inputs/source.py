@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -21,6 +21,7 @@ FORMATS = {
     "arrow": (".arrow", ".arrows", ".feather", ".ipc"),
 }
 """Endings of file names, by format."""
+STANDARD_INPUT = "-"
 COMPRESSED = (".gz", ".bz2", ".zst")
 
 
@@ -40,6 +41,8 @@ class Source:
         The files; None of a URI, where perhaps only Spark can look.
     csv : CsvRules
         How it is written, if it is CSV.
+    held : object
+        What goes with it.
     """
 
     side: str
@@ -47,6 +50,7 @@ class Source:
     file_format: str
     looked_up: ParquetFiles | None = None
     csv: CsvRules = BY_COMMAS
+    held: object = field(default=None, repr=False, compare=False)
 
     @property
     def is_uri(self) -> bool:
@@ -98,13 +102,17 @@ def find_source(
 
 
 def source_of(
-    text: str, found: ParquetFiles, file_format: str | None = None, csv: CsvRules = PLAIN
+    text: str,
+    found: ParquetFiles,
+    file_format: str | None = None,
+    csv: CsvRules = PLAIN,
+    held: object = None,
 ) -> Source:
     """The input that files are; as `find_source`."""
     if not csv.delimiter:
         csv = replace(csv, delimiter=TAB if all(map(_has_tabs, found.paths)) else COMMA)
     side = found.side
-    return Source(side, text, file_format or _guess(side, text, found.paths), found, csv)
+    return Source(side, text, file_format or _guess(side, text, found.paths), found, csv, held)
 
 
 def path_keys(source: Source) -> dict[str, tuple[str, ...]]:

@@ -14,7 +14,7 @@ _NAMES = (
 _ARGUMENT = re.compile(
     rf"(?:options=(?:Border|Correlate)Options\()?\b({'|'.join(_NAMES)})=(?:'(\w+)'|(\d+(?:\.\d+)?|True)\b)(\))?"
 )
-_OF_INPUTS = re.compile(r"--(csv-[a-z]+|format|unit|tick)\b")
+_OF_INPUTS = re.compile(r"--(csv-[a-z]+|(?:left|right)-csv|format|unit|tick)\b")
 
 
 def for_command_line(text: str) -> str:

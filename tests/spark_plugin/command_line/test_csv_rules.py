@@ -117,8 +117,8 @@ def test_tabs_go_by_the_name(tmp_path):
          " fraction; make it a point, such as by sed -E"),
         ("id,t\n1,2026-01-02T00:00:00.123456789\n", {"type": ["t=timestamp_ntz"]}, "has more than six"
          " decimals of a second; say --tick ns"),
-        ("id,t\n1,2026-01-01\n1,2026-03-29 02:30\n", {"type": ["t=timestamp@Europe/Rome"]}, "line 3,"
-         " column 't': clocks of Europe/Rome showed 2026-03-29 02:30:00 twice or never; write such times with offsets"),
+        ("id,t\n1,\n1,2026-03-29 02:30\n", {"type": ["t=timestamp@Europe/Rome"]}, "line 3,"
+         " column 't': clocks of Europe/Rome showed 2026-03-29 02:30:00 twice or never;"),
         ("id,t\n1,2\n1,2,3\n", {}, "line 3 has 3 cells where the header has 2; mend it, quote cells"),
         ("1,2,3\n", {"names": ["id,t"]}, "line 1 has 3 cells where 2 columns are named"),
         ("id,t\n\xe9,2\n".encode("latin-1"), {}, "column 'id': the text is not UTF-8; say --csv-encoding"),
@@ -193,6 +193,48 @@ def test_commands_take_them(tmp_path, capsys):
     assert run([*words, "--csv-null", "NA", "--csv-skip", "1"]) == 2
     said = capsys.readouterr().err
     assert "--csv-null and --csv-skip mean nothing, as no input is CSV; leave them out" in said
+
+
+LEFT = "Nr;wann;wert\n1;2026-01-02T03:04:05Z;1,5\n2;-;2,5\n"
+RIGHT = "id\tt\n5\t2026-01-02T03:04:06Z\n"
+BOTH = ["--within", "0s", "3s", "--confidence", "0.5", "--left-time", "wann", "--right-time", "t"]
+BOTH += ["--left-columns", "Nr,wert", "--engine", "local"]
+
+
+@pytest.mark.parametrize(
+    ("csv", "said"),
+    [
+        (["--left-csv", "delimiter=; decimal=, null=-", "--right-csv", "delimiter=tab"], None),
+        (["--left-csv", "delimiter=; null=-", "--csv-decimal", ",", "--right-csv", "delimiter=tab"], None),
+        (["--csv-null", "-", "--csv-decimal", ",", "--csv-delimiter", ";", "--right-csv", "delimiter=tab"],
+         None),
+        (["--left-csv", "colour=red"], "--left-csv: 'colour' is none of decimal, delimiter, encoding"),
+        (["--left-csv", "delimiter"], "--left-csv takes NAME=VALUE, such as 'delimiter=; null=NA'"),
+        (["--left-csv", "null='"], "--left-csv: No closing quotation"),
+        (["--left-csv", "skip=x"], "--left-csv: skip takes a number of lines; found 'x'"),
+        (["--left-csv", "decimal=,"], "--left-csv: --csv-delimiter and --csv-decimal are both ','"),
+        (["--left-csv", "delimiter=; null=- type=t=text"], "--left-csv type=t: "),
+    ],
+)  # fmt: skip
+def test_sides_are_written_in_their_own_ways(tmp_path, capsys, csv, said):
+    left, right = tmp_path / "left.csv", tmp_path / "right.csv"
+    left.write_text(LEFT)
+    right.write_text(RIGHT)
+    words = ["join", str(left), str(right), "-o", str(tmp_path / "out.parquet"), *BOTH, *csv]
+    assert (run(words) == 0) == (said is None)
+    if said is not None:
+        assert said in capsys.readouterr().err
+        return
+    (row,) = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    assert row == {"left_Nr": 1, "left_wert": 1.5, "right_id": 5}
+
+
+def test_of_a_side_that_is_no_csv_nothing_is_said(tmp_path, capsys):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"t": [1]}), path)
+    words = ["join", str(path), str(path), "-o", str(tmp_path / "out"), *BOTH]
+    assert run([*words, "--right-csv", "null=NA"]) == 2
+    assert "--right-csv means nothing, as" in capsys.readouterr().err
 
 
 @pytest.mark.spark

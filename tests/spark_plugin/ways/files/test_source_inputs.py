@@ -281,3 +281,14 @@ def test_where_and_all_columns(tmp_path: Path) -> None:
     found = rows(planned(*paths, **shape))
     assert found == want(*tables, **shape)
     assert len(found) > 20
+
+
+def test_sides_are_written_in_their_own_ways(tmp_path: Path) -> None:
+    left, right = tmp_path / "a.csv", tmp_path / "b.csv"
+    left.write_text("id;min_time;max_time\n1;0;5\nNA;NA;NA\n")
+    right.write_text("id,min_time,max_time\n5,0,5\n")
+    source = planned(left, right, left_csv="delimiter=; null=NA", within="-10,10")
+    assert rows(source) == ["{'left_id': 1, 'right_id': 5}"]
+    with pytest.raises(CoincideError, match="left_csv: 'color' is none of") as refused:
+        planned(left, right, left_csv="color=red").schema()
+    assert "--" not in str(refused.value)
