@@ -32,9 +32,10 @@ CsvType = Annotated[
     list[str] | None,
     _csv(
         metavar="COLUMN=TYPE",
-        help="What a column holds: text, integer, float, boolean, date, timestamp (with offsets) or"
-        " timestamp_ntz (without); repeatable. Default: from the cells, and numbers that do not print as"
-        " they were written, such as 007, are text.",
+        help="What a column holds: text, integer, float, boolean, date, timestamp (with offsets),"
+        " timestamp_ntz (without) or timestamp@ZONE (without, of clocks there); repeatable."
+        " Default: from the cells, and numbers that do not print as they were written, such as 007, are"
+        " text.",
     ),
 ]
 CsvNames = Annotated[
