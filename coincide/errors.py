@@ -54,3 +54,8 @@ def found_instead(value: object) -> str:
         return text
     package, name = type(value).__module__.split(".")[0], type(value).__name__
     return name if package == "builtins" else f"{package}.{name}"
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message, or its type where it has none."""
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from coincide import errors
-from coincide.errors import CoincideError, DataError, SchemaError
+from coincide.errors import CoincideError, DataError, SchemaError, first_line
 
 _ERROR_FROM_WORKER = re.compile(r"coincide\.errors\.(\w+): (.+)")
 _BUG_IN_WORKER = re.compile(r"^(?!org\.|java\.|py4j\.)[\w.]+(?:Error|Exception): .+$", re.MULTILINE)
@@ -102,8 +102,3 @@ def spark_errors_as_ours() -> Iterator[None]:
         if ours is None:
             raise
         raise ours from error
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of an error's message, or its type where it has none."""
-    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from spark_plugin.command_line.arrow_inputs import ArrowInput
 from spark_plugin.command_line.input_checks import check_complete, check_zones, path_columns
-from spark_plugin.command_line.inputs import Source
 from spark_plugin.ways.files.time_order import TimeOrdered
 from spark_plugin.worker.arrow.schemas import plain_schema
 from spark_plugin.worker.borders.arguments import BorderArguments
+from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
+from spark_plugin.worker.inputs.source import Source
 
 
 @dataclass(frozen=True)

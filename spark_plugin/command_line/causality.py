@@ -7,9 +7,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from spark_plugin.command_line.arrow_inputs import ArrowInput
 from spark_plugin.command_line.causality_request import CausalityRequest
-from spark_plugin.command_line.csv_keys import read_ahead, with_text_keys
 from spark_plugin.command_line.engines import settled
 from spark_plugin.command_line.input_checks import (
     check_complete,
@@ -17,16 +15,18 @@ from spark_plugin.command_line.input_checks import (
     check_zones,
     path_columns,
 )
-from spark_plugin.command_line.inputs import Source
 from spark_plugin.command_line.known_columns import with_known_columns
 from spark_plugin.command_line.outputs import local_output, spark_output, write_frame
 from spark_plugin.command_line.progress import Progress
 from spark_plugin.command_line.runs import spark_at_work, written
 from spark_plugin.command_line.summary import Summary
-from spark_plugin.command_line.unknown_types import Types, types_of_unknown
 from spark_plugin.worker.arrow.schemas import plain_type
 from spark_plugin.worker.causality.join import TableCausality
 from spark_plugin.worker.causality.places import names_of_coordinates
+from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
+from spark_plugin.worker.inputs.csv_keys import read_ahead, with_text_keys
+from spark_plugin.worker.inputs.source import Source
+from spark_plugin.worker.inputs.unknown_types import Types, types_of_unknown
 
 
 def run_causality(request: CausalityRequest) -> Summary:

@@ -32,15 +32,24 @@ CsvType = Annotated[
     list[str] | None,
     _csv(
         metavar="COLUMN=TYPE",
-        help="What a column holds: text, integer, float, boolean, date, timestamp (with offsets) or"
-        " timestamp_ntz (without); repeatable. Default: from the cells, and numbers that do not print as"
-        " they were written, such as 007, are text.",
+        help="What a column holds: text, integer, float, boolean, date, timestamp (with offsets),"
+        " timestamp_ntz (without) or timestamp@ZONE (without, of clocks there); repeatable."
+        " Default: from the cells, and numbers that do not print as they were written, such as 007, are"
+        " text.",
     ),
 ]
 CsvNames = Annotated[
     list[str] | None,
     _csv(metavar="A,B,…", help="The columns' names, of files without a header."),
 ]
+LeftCsv = Annotated[
+    str | None,
+    _csv(
+        metavar="'NAME=VALUE …'",
+        help="What differs in LEFT: these options without --csv-, such as 'delimiter=; null=NA'.",
+    ),
+]
+RightCsv = Annotated[str | None, _csv(metavar="'NAME=VALUE …'", help="The same, of RIGHT.")]
 CsvSkip = Annotated[int, _csv(metavar="LINES", help="How many lines stand above the header.")]
 CsvEncoding = Annotated[
     str | None, _csv(metavar="NAME", help="Such as latin-1, cp1252 or utf-16. Default: utf-8.")

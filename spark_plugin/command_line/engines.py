@@ -13,9 +13,9 @@ from typing import TypeVar
 import pyarrow.parquet as pq
 
 from coincide.errors import DataError
-from spark_plugin.command_line.inputs import COMPRESSED, Source, reading
 from spark_plugin.command_line.requests import Request
 from spark_plugin.worker.files.finding import place_of
+from spark_plugin.worker.inputs.source import COMPRESSED, Source, reading
 
 AUTO = "auto"
 BYTES_OF_A_ROW = 200

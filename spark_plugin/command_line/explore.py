@@ -12,18 +12,18 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from coincide.warnings import CoincideWarning
-from spark_plugin.command_line.arrow_inputs import ArrowInput
-from spark_plugin.command_line.csv_keys import read_ahead, with_text_keys
 from spark_plugin.command_line.explore_request import ExploreRequest
 from spark_plugin.command_line.input_checks import check_complete, check_zones
-from spark_plugin.command_line.inputs import Source
 from spark_plugin.command_line.interruption import raise_if_interrupted
 from spark_plugin.command_line.progress import Progress
-from spark_plugin.command_line.unknown_types import types_of_unknown
 from spark_plugin.worker.exploration.exploration import Exploration
 from spark_plugin.worker.exploration.exploring import TableExploration
 from spark_plugin.worker.exploration.saving import check_places, save
 from spark_plugin.worker.exploration.words import flat_words, head_of
+from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
+from spark_plugin.worker.inputs.csv_keys import read_ahead, with_text_keys
+from spark_plugin.worker.inputs.source import Source
+from spark_plugin.worker.inputs.unknown_types import types_of_unknown
 
 
 @dataclass(frozen=True)

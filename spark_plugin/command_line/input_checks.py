@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from spark_plugin.command_line.arrow_inputs import ArrowInput
-from spark_plugin.command_line.inputs import Source, path_keys
 from spark_plugin.command_line.problems import Problem
 from spark_plugin.ways.files.columns import check_present
 from spark_plugin.worker.files.finding import HIDDEN
+from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
+from spark_plugin.worker.inputs.source import Source, path_keys
 
 
 def check_for_spark(given: ArrowInput, columns: list[str]) -> None:

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from spark_plugin.command_line.arguments import JoinRequest
-from spark_plugin.command_line.arrow_inputs import ArrowInput
-from spark_plugin.command_line.csv_keys import read_ahead, with_text_keys
 from spark_plugin.command_line.engines import settled
 from spark_plugin.command_line.input_checks import (
     check_complete,
@@ -21,7 +19,6 @@ from spark_plugin.command_line.input_checks import (
     check_zones,
     path_columns,
 )
-from spark_plugin.command_line.inputs import Source
 from spark_plugin.command_line.known_columns import with_known_columns
 from spark_plugin.command_line.outputs import (
     SparkOutput,
@@ -33,10 +30,13 @@ from spark_plugin.command_line.outputs import (
 from spark_plugin.command_line.progress import Progress
 from spark_plugin.command_line.runs import spark_at_work, written
 from spark_plugin.command_line.summary import Summary
-from spark_plugin.command_line.unknown_types import Types, types_of_unknown
 from spark_plugin.command_line.ways import planned_directly, refuse_if_asked
 from spark_plugin.ways.files.local import LocalFilesJoin
 from spark_plugin.worker.arrow.schemas import plain_type
+from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
+from spark_plugin.worker.inputs.csv_keys import read_ahead, with_text_keys
+from spark_plugin.worker.inputs.source import Source
+from spark_plugin.worker.inputs.unknown_types import Types, types_of_unknown
 from spark_plugin.worker.join import TableJoin
 from spark_plugin.worker.reports.reports import JoinSummary
 
@@ -84,7 +84,7 @@ def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) 
         needed = zip(inputs, request.columns, types, strict=True)
         # First without rows: what is wrong with columns shows before anything is read.
         empty = [given.typed(columns, kinds).empty_table() for given, columns, kinds in needed]
-        _job(request, inputs, empty)
+        _job(_of_known_types(request, inputs, empty), inputs, empty)
         at = _Place()
         job: LocalFilesJoin | TableJoin | str
         job = planned_directly(request, inputs, types, partial(LocalFilesJoin, say=at.note))
@@ -119,10 +119,22 @@ def _both(inputs: Iterable[ArrowInput]) -> list[ArrowInput]:
 
 
 def _job(request: JoinRequest, inputs: list[ArrowInput], tables: list[pa.Table]) -> TableJoin:
-    if request.right is None:
-        return TableJoin(tables[0], None, request.arguments)
-    left, right = with_text_keys(inputs, tables, request.keys)
-    return TableJoin(left, right, request.arguments)
+    left, right = with_text_keys(inputs, [tables[0], tables[-1]], request.keys)
+    return TableJoin(left, None if request.right is None else right, request.arguments)
+
+
+def _of_known_types(
+    request: JoinRequest, inputs: list[ArrowInput], empty: list[pa.Table]
+) -> JoinRequest:
+    """Without a condition on pairs whose columns may prove to be texts, once all of CSV is read."""
+    tested = request.arguments.tested
+    guessed = (
+        set(given.guessed(table.schema)).intersection(names)
+        for given, table, names in zip(inputs, empty, tested, strict=True)
+    )
+    if not any(guessed):
+        return request
+    return replace(request, arguments=replace(request.arguments, where=None))
 
 
 class _Place:

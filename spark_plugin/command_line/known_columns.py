@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from spark_plugin.command_line.arrow_inputs import ArrowInput
 from spark_plugin.command_line.problems import Problem
 from spark_plugin.command_line.requests import EventRequest
+from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
 
 Request = TypeVar("Request", bound=EventRequest)
 

@@ -13,7 +13,10 @@ _result = partial(typer.Option, rich_help_panel="Result")
 _running = partial(typer.Option, rich_help_panel="How it runs")
 
 Left = Annotated[
-    str, typer.Argument(metavar="LEFT", help="Events: a file, a folder, a glob or a URI.")
+    str,
+    typer.Argument(
+        metavar="LEFT", help="Events: a file, a folder, a glob, a URI, or - for what is sent in."
+    ),
 ]
 Right = Annotated[
     str | None,

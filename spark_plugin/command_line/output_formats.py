@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from coincide.options import check_choice
-from spark_plugin.command_line.inputs import COMPRESSED, FORMATS
 from spark_plugin.command_line.problems import Problem
+from spark_plugin.worker.inputs.source import COMPRESSED, FORMATS
 
 STDOUT = "-"
 _UNWRITTEN = (".tsv", ".json", ".jsonl", ".txt", ".xlsx", ".orc", ".avro")

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from spark_plugin.command_line.inputs import Source
 from spark_plugin.command_line.interruption import raise_if_interrupted
 from spark_plugin.command_line.output_formats import STDOUT, compression_of
 from spark_plugin.command_line.problems import Problem
@@ -23,6 +22,7 @@ from spark_plugin.worker.files.finding import local_path
 from spark_plugin.worker.files.outputs import Output
 from spark_plugin.worker.files.parquet_rows import ParquetRows
 from spark_plugin.worker.files.result_rows import ArrowRows, CsvRows, ResultRows
+from spark_plugin.worker.inputs.source import Source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

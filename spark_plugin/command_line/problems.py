@@ -7,8 +7,8 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from coincide.errors import CoincideError
-from spark_plugin.cluster.spark_errors import explain_spark, first_line
+from coincide.errors import CoincideError, first_line
+from spark_plugin.cluster.spark_errors import explain_spark
 from spark_plugin.command_line.exit_codes import BAD_USE, INTERRUPTED, OUR_FAILURE
 from spark_plugin.worker.files.credentials import Redactor
 from spark_plugin.worker.reports.wording import for_command_line

@@ -9,13 +9,16 @@ from functools import cached_property
 from typing import Any
 
 from coincide.options import CorrelateOptions, check_choice
+from coincide.sides import SIDES
 from coincide.units import Tick
-from spark_plugin.command_line.csv_files import check_said
-from spark_plugin.command_line.csv_rules import PLAIN, CsvRules, csv_rules
-from spark_plugin.command_line.inputs import FORMATS, Source, find_source
 from spark_plugin.command_line.output_formats import format_of_output
 from spark_plugin.command_line.problems import Problem
+from spark_plugin.command_line.standard_input import check_once, read_in
 from spark_plugin.worker.files.credentials import Redactor
+from spark_plugin.worker.inputs.csv_files import check_said
+from spark_plugin.worker.inputs.csv_rules import PLAIN, CsvRules, csv_rules
+from spark_plugin.worker.inputs.csv_sides import check_own, side_rules
+from spark_plugin.worker.inputs.source import FORMATS, STANDARD_INPUT, Source, find_source
 from spark_plugin.worker.pair_arguments import PairArguments
 from spark_plugin.worker.words import UNSET
 
@@ -42,6 +45,8 @@ class Request(ABC):
     csv : CsvRules
         How inputs of CSV are written.
     output_format : {"parquet", "csv", "arrow"}
+    csv_sides : tuple of (CsvRules, CsvRules)
+        How each is written, and what is said of it alone; empty: all as `csv`.
     """
 
     output: str
@@ -54,6 +59,7 @@ class Request(ABC):
     engine_why: str = ""
     csv: CsvRules = PLAIN
     output_format: str = "parquet"
+    csv_sides: tuple[tuple[CsvRules, CsvRules], ...] = ()
 
     @property
     @abstractmethod
@@ -73,11 +79,17 @@ class Request(ABC):
         Problem, DataError
             If nothing is there, a format cannot be told, or what is said of CSV is of no input.
         """
-        found = [
-            find_source(side, text, self.file_format, self.csv)
-            for side, text in self.inputs.items()
-        ]
+        check_once(self.inputs.values())
+        of_sides = self.csv_sides or ((self.csv, PLAIN),) * len(self.inputs)
+        found = []
+        for (side, text), (rules, _) in zip(self.inputs.items(), of_sides, strict=False):
+            if text == STANDARD_INPUT:
+                found.append(read_in(side, self.file_format, rules))
+            else:
+                found.append(find_source(side, text, self.file_format, rules))
         check_said(self.csv, found)
+        for side, (_, own), source in zip(SIDES, of_sides, found, strict=False):
+            check_own(side, own, source)
         return found
 
     @cached_property
@@ -162,7 +174,10 @@ def checked(words: Mapping[str, Any], spark_only: Mapping[str, Any]) -> dict[str
         "engine": engine,
         "engine_why": why,
         "conf": _settings(words["conf"]),
-        "csv": csv_rules(words),
+        "csv": csv_rules(words, is_all="left_csv" not in words),
+        "csv_sides": tuple(side_rules(words, side) for side in SIDES)
+        if "left_csv" in words
+        else (),
         "output_format": _written(words),
     }
 

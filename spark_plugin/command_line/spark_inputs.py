@@ -9,18 +9,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.errors import DataError
-from spark_plugin.command_line.arrow_inputs import ArrowInput
 from spark_plugin.command_line.input_checks import (
     check_for_spark,
     has_plain_subfolders,
     path_columns,
 )
-from spark_plugin.command_line.inputs import Source, reading
 from spark_plugin.command_line.problems import Problem
 from spark_plugin.dataframes.arrow_types import carried_type, spark_type
 from spark_plugin.dataframes.columns import quoted
 from spark_plugin.ways.files.footers import read_footers
 from spark_plugin.worker.files.credentials import NOT_FOR_SPARK, holds_settings
+from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
+from spark_plugin.worker.inputs.source import Source, reading
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

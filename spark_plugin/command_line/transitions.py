@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from coincide.errors import ConditionError
 from coincide.options import CorrelateOptions
-from spark_plugin.command_line.arrow_inputs import ArrowInput
 from spark_plugin.command_line.engines import settled
 from spark_plugin.command_line.input_checks import (
     check_complete,
@@ -21,7 +20,6 @@ from spark_plugin.command_line.input_checks import (
     check_zones,
     path_columns,
 )
-from spark_plugin.command_line.inputs import Source
 from spark_plugin.command_line.outputs import local_output, spark_output, write_frame
 from spark_plugin.command_line.progress import Progress
 from spark_plugin.command_line.requests import Request, checked
@@ -29,6 +27,8 @@ from spark_plugin.command_line.runs import finished, spark_at_work, written
 from spark_plugin.command_line.summary import Finished
 from spark_plugin.worker.arrow.schemas import plain_schema
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick
+from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
+from spark_plugin.worker.inputs.source import Source
 from spark_plugin.worker.transitions.arguments import SIDE, TransitionArguments
 from spark_plugin.worker.transitions.columns import EventColumns
 from spark_plugin.worker.transitions.monitor import TransitionMonitor, transitions_of_table

@@ -8,15 +8,15 @@ from typing import TypeVar
 
 from coincide.errors import DataError, SchemaError
 from spark_plugin.command_line.arguments import JoinRequest
-from spark_plugin.command_line.arrow_inputs import ArrowInput
 from spark_plugin.command_line.input_checks import path_columns
-from spark_plugin.command_line.inputs import Source
 from spark_plugin.command_line.problems import Problem
-from spark_plugin.command_line.unknown_types import Types
 from spark_plugin.ways.files.columns import MissingColumn
 from spark_plugin.ways.files.planning import NotDirect
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.files.finding import place_of
+from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
+from spark_plugin.worker.inputs.source import Source
+from spark_plugin.worker.inputs.unknown_types import Types
 
 Planned = TypeVar("Planned")
 

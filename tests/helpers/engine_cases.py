@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from spark_plugin.command_line import run
-from spark_plugin.command_line.arrow_inputs import ArrowInput
-from spark_plugin.command_line.inputs import find_source
+from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
+from spark_plugin.worker.inputs.source import find_source
 from tests.helpers.input_files import read
 
 

@@ -20,7 +20,6 @@ from spark_plugin.ways.files.footers import (
     Footer,
     check_alike,
     file_schemas,
-    holds_dates,
     read_footers,
 )
 from spark_plugin.ways.files.planning import NotDirect
@@ -37,6 +36,7 @@ from spark_plugin.ways.files.worker.reading import PlannedFiles
 from spark_plugin.worker.borders.arguments import READINGS, BorderArguments
 from spark_plugin.worker.borders.readings import ReadingColumns
 from spark_plugin.worker.files.finding import Given, ParquetFiles, find_files
+from spark_plugin.worker.files.old_types import holds_dates
 
 _MOST_READS = 2.0
 """How often a row may be read, on average."""

@@ -15,9 +15,13 @@ from spark_plugin.ways.files.bounds import Range, Stored, ranges
 from spark_plugin.ways.files.stamps import FileStamp, open_footer, stamp_of
 from spark_plugin.worker.arrow.schemas import plain_type
 from spark_plugin.worker.files.finding import ParquetFiles
+from spark_plugin.worker.files.old_types import (
+    int96_columns,
+    is_of_the_old_calendar,
+    with_instants,
+)
 
 _THREADS = 16
-_OLD_CALENDAR = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,43 +119,6 @@ def _row_bytes(footer: pq.FileMetaData, index: np.ndarray, names: Sequence[str])
 def file_schemas(files: ParquetFiles, footers: Sequence[Footer]) -> list[tuple[str, pa.Schema]]:
     """Path and schema of each file."""
     return [(path, footer.schema) for path, footer in zip(files.paths, footers, strict=True)]
-
-
-def is_of_the_old_calendar(footer: pq.FileMetaData) -> bool:
-    """Whether Spark rebases times before 1900 that it reads from a file."""
-    told = footer.metadata or {}
-    version = told.get(b"org.apache.spark.version", b"").partition(b".")[0]
-    return any(mark in told for mark in _OLD_CALENDAR) or (version.isdigit() and int(version) < 3)
-
-
-def int96_columns(footer: pq.FileMetaData) -> frozenset[str]:
-    """Columns that are INT96, or hold such within lists or structs."""
-    columns = (footer.schema.column(i) for i in range(len(footer.schema)))
-    paths = {column.path for column in columns if column.physical_type == "INT96"}
-    return frozenset(paths | {path.partition(".")[0] for path in paths})
-
-
-def holds_dates(kind: pa.DataType) -> bool:
-    """Whether values are dates or instants, or lists or structs that hold such."""
-    if pa.types.is_nested(kind):
-        return any(holds_dates(kind.field(i).type) for i in range(kind.num_fields))
-    return pa.types.is_date(kind) or pa.types.is_timestamp(kind)
-
-
-def with_instants(schema: pa.Schema, old: frozenset[str]) -> pa.Schema:
-    """The schema of a file with these columns of INT96, which names no zone, but is an instant."""
-    fields = [f.with_type(_instants(f.type)) if f.name in old else f for f in schema]
-    return pa.schema(fields, metadata=schema.metadata)
-
-
-def _instants(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_timestamp(kind):
-        return pa.timestamp("us", "UTC")
-    if pa.types.is_struct(kind):
-        return pa.struct([f.with_type(_instants(f.type)) for f in kind])
-    if pa.types.is_map(kind):
-        return pa.map_(_instants(kind.key_type), _instants(kind.item_type))
-    return pa.list_(_instants(kind.value_type)) if pa.types.is_list(kind) else kind
 
 
 def check_alike(

@@ -35,8 +35,8 @@ def told_of_other_inputs(left: list[str], right: list[str] | None) -> Iterator[N
                     raise DataError(f"{error}; {_NO_TABLES.format(word)}") from None
             if (path := _no_parquet(side, given, str(error))) is not None:
                 raise DataError(
-                    f"{side}: {path} is no Parquet, which is all that the data source takes; make it"
-                    " Parquet, or use coincide join, which takes CSV and Arrow IPC too"
+                    f"{side}: {path} is no Parquet, as which files of unknown names are read; say format"
+                    " 'csv' or 'arrow' if it is such, or name it so, as .csv, .tsv, .arrow or .feather"
                 ) from None
         raise
 

@@ -18,7 +18,6 @@ from spark_plugin.ways.files.footers import (
     Footer,
     check_alike,
     file_schemas,
-    holds_dates,
     read_footers,
 )
 from spark_plugin.ways.files.plan import DirectPlan, direct_plan
@@ -29,6 +28,7 @@ from spark_plugin.ways.files.worker.slice_join import DirectJoin
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.schemas import plain_schema, with_like_keys
 from spark_plugin.worker.files.finding import Given, ParquetFiles, find_files
+from spark_plugin.worker.files.old_types import holds_dates
 from spark_plugin.worker.join import TablePlan, plan_tables
 
 TIMES_WITH_STATISTICS = (
@@ -137,7 +137,7 @@ def _row_groups(
     names = tables.columns(side)
     check_alike(files, footers, footers[0].schema, names)
     for path, footer in zip(files.paths, footers, strict=True):
-        _check_times_are_new(f"{files.side}: {path}", footer, names)
+        check_times_are_new(f"{files.side}: {path}", footer, names)
     if tables.times[side].beyond is None:
         widths = " and ".join(tables.times[side].names[1:])
         raise NotDirect(
@@ -183,8 +183,13 @@ def _ordered_plan(
     raise NotDirect(_disorder(plan, groups, often))
 
 
-def _check_times_are_new(file: str, footer: Footer, names: Sequence[str]) -> None:
-    """Refuse times that PyArrow would read wrongly: old ones, of which only Spark knows what they mean."""
+def check_times_are_new(file: str, footer: Footer, names: Sequence[str]) -> None:
+    """Refuse times that PyArrow would read wrongly: old ones, of which only Spark knows what they mean.
+
+    Raises
+    ------
+    NotDirect
+    """
     old = sorted(footer.int96.intersection(names))
     if old:
         raise NotDirect(

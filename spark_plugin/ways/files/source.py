@@ -1,4 +1,4 @@
-"""Joins of Parquet files as a data source: for SQL, and for Spark's clients in other languages."""
+"""Joins of files as a data source: for SQL, and for Spark's clients in other languages."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ from coincide.partners import LARGEST_GROUP
 from coincide.sides import SIDES
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.dataframes.arrow_types import arrow_schema
-from spark_plugin.ways.files.other_inputs import told_of_other_inputs
-from spark_plugin.ways.files.planning import plan_files
+from spark_plugin.ways.files.source_inputs import INPUT_OPTIONS, planned_inputs
 from spark_plugin.ways.files.wire import spark_type
-from spark_plugin.ways.files.worker.slice_join import DirectJoin, join_slice, read_slice
+from spark_plugin.ways.files.worker.slice_join import Sliced
 from spark_plugin.worker.arrow.wide_columns import narrow_type
 from spark_plugin.worker.backends.devices import release_gpu
 from spark_plugin.worker.files.credentials import Redactor
@@ -47,7 +46,7 @@ _LISTS = ("by", "left_columns", "right_columns")
 _WHOLES = ("slices", "classes", "batch_pairs", "threads")
 _COUNTS = ("k",)
 _OTHERS = ("within", "confidence", "probability", "case_fold")
-OPTIONS = (*_OWN, *_TEXTS, *_LISTS, *_WHOLES, *_COUNTS, *_OTHERS)
+OPTIONS = (*_OWN, *INPUT_OPTIONS, *_TEXTS, *_LISTS, *_WHOLES, *_COUNTS, *_OTHERS)
 """Options of the source, named as those of `coincide join`."""
 
 _DEFAULTS: dict[str, Any] = {
@@ -108,9 +107,10 @@ class CoincideSource(DataSource):
     """The data source ``coincide``.
 
     Options: ``left`` and ``right`` (files, folders or globs, several separated by commas; without ``right``
-    the events of ``left`` are joined with themselves), ``within``
-    ("LO,HI") or ``mutual_deadline``, ``confidence``, and the other options of ``coincide join`` with ``_``
-    for ``-``; ``parallelism`` is the number of tasks to aim at (8).
+    the events of ``left`` are joined with themselves; Parquet, CSV or Arrow IPC, by their names or by
+    ``format``), ``within`` ("LO,HI") or ``mutual_deadline``, ``confidence``, and the other options of
+    ``coincide join`` with ``_`` for ``-``, those of CSV among them (``csv_delimiter``, ``csv_type``, ...);
+    ``parallelism`` is the number of tasks to aim at where all files are Parquet (8).
     """
 
     @classmethod
@@ -119,7 +119,7 @@ class CoincideSource(DataSource):
         return "coincide"
 
     @cached_property
-    def join(self) -> DirectJoin:
+    def join(self) -> Sliced:
         """The planned join."""
         return _planned(dict(self.options))
 
@@ -138,12 +138,12 @@ class CoincideSource(DataSource):
 class CoincideReader(DataSourceReader):
     """Joins a slice per partition."""
 
-    def __init__(self, join: DirectJoin, schema: T.StructType) -> None:
+    def __init__(self, join: Sliced, schema: T.StructType) -> None:
         self._join, self._schema = join, schema
 
     def partitions(self) -> list[InputPartition]:
         """The slices."""
-        return [InputPartition(number) for number in range(len(self._join.plan.slices))]
+        return [InputPartition(number) for number in range(self._join.count)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Join one slice."""
@@ -151,9 +151,10 @@ class CoincideReader(DataSourceReader):
         tables = self._join.tables
         # No list may be longer than what Spark takes: it is refused in our words, not by the cast.
         narrow = [field.with_type(narrow_type(field.type)) for field in tables.schema]
-        join = replace(self._join, tables=replace(tables, schema=pa.schema(narrow)))
+        tables = replace(tables, schema=pa.schema(narrow))
         try:
-            for batch in join_slice(join, read_slice(join, partition.value)):
+            rows = self._join.read(partition.value)
+            for batch in tables.join(rows.left, rows.right):
                 yield batch.cast(wanted)
         except CoincideError as error:
             _hide_trace()
@@ -168,7 +169,7 @@ def _kind(field: pa.Field) -> T.DataType:
     return spark_type(field.name, field.type)
 
 
-def _planned(options: dict[str, str]) -> DirectJoin:
+def _planned(options: dict[str, str]) -> Sliced:
     """The join that options ask for.
 
     Raises
@@ -186,15 +187,14 @@ def _planned(options: dict[str, str]) -> DirectJoin:
             names(f"the option {side}", [given[side]]) if side in given else None for side in SIDES
         )
         assert left is not None
-        with told_of_other_inputs(left, right):
-            join = plan_files(left, right, arguments, parallelism=parallelism)
+        join = planned_inputs(left, right, arguments, given, parallelism)
     if join.tables.invalid == "drop":
         _log.warning(
             "coincide: invalid rows are left out when the data source is read, which counts none; to learn"
             " how many, join by correlate_files with report=JoinReport(), or by coincide join"
         )
     spec = replace(join.tables.spec, threads=arguments.options.threads or 1)
-    return replace(join, tables=replace(join.tables, spec=spec))
+    return join.with_tables(replace(join.tables, spec=spec))
 
 
 def _check_options(given: dict[str, str]) -> None:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from coincide.errors import DataError
+from spark_plugin.worker.files.finding import is_local
 
 _TAIL = 1 << 16
 """Bytes to read at the end of a file, which hold most footers."""
@@ -86,6 +87,14 @@ def stamp_of(filesystem: fs.FileSystem, path: str, digest: int) -> FileStamp:
         raise FileNotFoundError(path)
     size, modified = (_UNTOLD if told is None else told for told in (there.size, there.mtime_ns))
     return FileStamp(size, modified, digest)
+
+
+def plain_stamp(filesystem: fs.FileSystem, path: str) -> FileStamp:
+    """The stamp of a file without a footer: what the file system tells, and the store's ETag."""
+    if is_local(filesystem):
+        return stamp_of(filesystem, path, 0)
+    with filesystem.open_input_file(path) as source:
+        return stamp_of(filesystem, path, _digest(b"", _etag(source)))
 
 
 def check_unchanged(side: str, path: str, planned: FileStamp, found: FileStamp) -> None:

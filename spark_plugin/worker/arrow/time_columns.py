@@ -158,7 +158,8 @@ def _remedy_for_kinds(columns: Sequence[TimeColumn]) -> str:
         command = _rewriting(clocks, "c.assume_timezone(t[n], 'Europe/Rome')")
         return (
             f"Say in which zone the clocks of {_listed(clocks)} ran, for example by {command}, or in"
-            f" Spark by CAST({clocks[0].name} AS TIMESTAMP), which takes the session's"
+            f" Spark by CAST({clocks[0].name} AS TIMESTAMP), which takes the session's, or of CSV by"
+            f" --csv-type {clocks[0].name}=timestamp@Europe/Rome"
         )
     made = _alike(timestamps)
     command = _rewriting(made, "t[n].cast('int64')")

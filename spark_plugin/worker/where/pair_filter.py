@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.acero as acero
 import pyarrow.compute as pc
 
-from coincide.errors import ConditionError, DataError, SchemaError
+from coincide.errors import ConditionError, DataError, SchemaError, first_line
 from spark_plugin.worker.arrow.sides import PairTest, Side
 from spark_plugin.worker.where.pair_columns import SIDES_ALONE, PairColumns
 from spark_plugin.worker.where.sql import expression_of
@@ -75,7 +75,7 @@ class PairFilter:
                 for name, kind in zip(self.where.names, self._all_kinds, strict=True)
             )
             raise SchemaError(
-                f"where makes no sense of these columns ({columns}): {_first_line(error)}. Cast one, or"
+                f"where makes no sense of these columns ({columns}): {first_line(error)}. Cast one, or"
                 " compare it with something of its type"
             ) from error
         if not pa.types.is_boolean(found):
@@ -116,7 +116,7 @@ class PairFilter:
                 met = self._evaluated(columns, left_rows.size)
             except pa.ArrowException as error:
                 raise DataError(
-                    f"where cannot be told of some pairs: {_first_line(error)}; leave such rows out of"
+                    f"where cannot be told of some pairs: {first_line(error)}; leave such rows out of"
                     " the sides, make a column of what is computed, or cast the columns to a wider type"
                 ) from error
             found: np.ndarray = met.to_numpy(zero_copy_only=False)
@@ -206,7 +206,7 @@ def _used(given: pc.Expression, fields: dict[str, pa.DataType], pair: PairColumn
                 inputs=[acero.Declaration("table_source", acero.TableSourceNodeOptions(table))],
             ).to_table(use_threads=False)
         except pa.ArrowException as error:
-            return _first_line(error)
+            return first_line(error)
         return ""
 
     words = str(given)
@@ -215,7 +215,3 @@ def _used(given: pc.Expression, fields: dict[str, pa.DataType], pair: PairColumn
     if why := fails(likely):
         raise SchemaError(f"where makes no sense of the columns of a pair, {pair.words}: {why}")
     return [name for name in likely if fails([other for other in likely if other != name])]
-
-
-def _first_line(error: BaseException) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)

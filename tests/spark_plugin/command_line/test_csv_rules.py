@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from coincide import SchemaError
+from coincide import DataError, SchemaError
 from spark_plugin.command_line import run
-from spark_plugin.command_line.arrow_inputs import ArrowInput
-from spark_plugin.command_line.csv_rules import csv_rules
-from spark_plugin.command_line.inputs import find_source
-from spark_plugin.command_line.problems import Problem
+from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
+from spark_plugin.worker.inputs.csv_rules import csv_rules
+from spark_plugin.worker.inputs.source import find_source
 from tests.helpers.engine_cases import sorted_rows
 
 TIMES = ("t",)
@@ -66,10 +66,29 @@ def path(tmp_path):
             {"type": ["t=timestamp"]},
             [(1, datetime(2026, 1, 2, tzinfo=UTC))],
         ),
+        (
+            "id,t\n1,2026-07-02 10:00\n,\n2,2026-01-02\n",
+            {"type": ["t=timestamp@Europe/Rome"]},
+            [
+                (1, datetime(2026, 7, 2, 8, tzinfo=UTC)),
+                (None, None),
+                (2, datetime(2026, 1, 1, 23, tzinfo=UTC)),
+            ],
+        ),
+        ("id,t\n1,2026-01-02\n", {"type": ["t=timestamp@UTC"]}, [(1, datetime(2026, 1, 2, tzinfo=UTC))]),
     ],
 )  # fmt: skip
 def test_what_the_options_mean(path, text, words, found):
     assert rows(path, text, **words) == found
+
+
+def test_nanoseconds_that_were_written_are_read_back(path):
+    """Also without a word of it: only the time columns of a join have to be of one tick."""
+    kind = pa.timestamp("ns", "UTC")
+    table = pa.table({"id": [1, 2], "t": pa.array([1_700_000_000_123_456_789, 0], kind)})
+    pa.csv.write_csv(table, path)
+    found = ArrowInput(find_source("left", str(path))).table(["id", "t"])
+    assert found.equals(table)
 
 
 def test_tabs_go_by_the_name(tmp_path):
@@ -94,6 +113,12 @@ def test_tabs_go_by_the_name(tmp_path):
         ("id,t\n1,2026-01-01\n", {"type": ["t=timestamp"]}, "--csv-type t=timestamp_ntz where none has"),
         ("id,t\nx,2\n", {"type": ["id=integer"]}, "'x' is no whole number; mend it, or say --csv-null 'x'"
          " if it stands for nothing, or --csv-type id=text"),
+        ('id,t\n1,"2026-01-01 08:00:00,250"\n', {}, "'2026-01-01 08:00:00,250' has a comma before its"
+         " fraction; make it a point, such as by sed -E"),
+        ("id,t\n1,2026-01-02T00:00:00.123456789\n", {"type": ["t=timestamp_ntz"]}, "has more than six"
+         " decimals of a second; say --tick ns"),
+        ("id,t\n1,\n1,2026-03-29 02:30\n", {"type": ["t=timestamp@Europe/Rome"]}, "line 3,"
+         " column 't': clocks of Europe/Rome showed 2026-03-29 02:30:00 twice or never;"),
         ("id,t\n1,2\n1,2,3\n", {}, "line 3 has 3 cells where the header has 2; mend it, quote cells"),
         ("1,2,3\n", {"names": ["id,t"]}, "line 1 has 3 cells where 2 columns are named"),
         ("id,t\n\xe9,2\n".encode("latin-1"), {}, "column 'id': the text is not UTF-8; say --csv-encoding"),
@@ -103,7 +128,7 @@ def test_tabs_go_by_the_name(tmp_path):
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named_with_its_cure(path, text, words, said):
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(DataError) as refused:
         given(path, text, **words).table(["id", "t"])
     assert said in str(refused.value)
     assert str(refused.value).startswith("left: ")
@@ -113,7 +138,7 @@ def test_what_is_wrong_is_named_with_its_cure(path, text, words, said):
 def test_a_bad_cell_far_down_is_named(path):
     text = "id,t\n" + "1,2\n" * 200_000 + "1,2x\n"
     wanted = given(path, text)
-    with pytest.raises(Problem, match=r"line 200,002, column 't': '2x' is no number"):
+    with pytest.raises(DataError, match=r"line 200,002, column 't': '2x' is no number"):
         wanted.table(["t"])
 
 
@@ -126,6 +151,7 @@ def test_a_bad_cell_far_down_is_named(path):
         ({"decimal": ","}, "--csv-delimiter and --csv-decimal are both ','; say another one"),
         ({"type": ["id"]}, "--csv-type takes COLUMN=TYPE, such as key=text; found 'id'"),
         ({"type": ["id=number"]}, "--csv-type id must be one of text, integer, float"),
+        ({"type": ["t=timestamp@Rome"]}, "--csv-type t: there is no zone 'Rome'; name one"),
         ({"names": ["a,,b"]}, "--csv-names takes the names of all columns"),
         ({"names": ["a,a"]}, "each of its own"),
         ({"skip": -1}, "--csv-skip takes how many lines stand above the header; found -1"),
@@ -167,6 +193,48 @@ def test_commands_take_them(tmp_path, capsys):
     assert run([*words, "--csv-null", "NA", "--csv-skip", "1"]) == 2
     said = capsys.readouterr().err
     assert "--csv-null and --csv-skip mean nothing, as no input is CSV; leave them out" in said
+
+
+LEFT = "Nr;wann;wert\n1;2026-01-02T03:04:05Z;1,5\n2;-;2,5\n"
+RIGHT = "id\tt\n5\t2026-01-02T03:04:06Z\n"
+BOTH = ["--within", "0s", "3s", "--confidence", "0.5", "--left-time", "wann", "--right-time", "t"]
+BOTH += ["--left-columns", "Nr,wert", "--engine", "local"]
+
+
+@pytest.mark.parametrize(
+    ("csv", "said"),
+    [
+        (["--left-csv", "delimiter=; decimal=, null=-", "--right-csv", "delimiter=tab"], None),
+        (["--left-csv", "delimiter=; null=-", "--csv-decimal", ",", "--right-csv", "delimiter=tab"], None),
+        (["--csv-null", "-", "--csv-decimal", ",", "--csv-delimiter", ";", "--right-csv", "delimiter=tab"],
+         None),
+        (["--left-csv", "colour=red"], "--left-csv: 'colour' is none of decimal, delimiter, encoding"),
+        (["--left-csv", "delimiter"], "--left-csv takes NAME=VALUE, such as 'delimiter=; null=NA'"),
+        (["--left-csv", "null='"], "--left-csv: No closing quotation"),
+        (["--left-csv", "skip=x"], "--left-csv: skip takes a number of lines; found 'x'"),
+        (["--left-csv", "decimal=,"], "--left-csv: --csv-delimiter and --csv-decimal are both ','"),
+        (["--left-csv", "delimiter=; null=- type=t=text"], "--left-csv type=t: "),
+    ],
+)  # fmt: skip
+def test_sides_are_written_in_their_own_ways(tmp_path, capsys, csv, said):
+    left, right = tmp_path / "left.csv", tmp_path / "right.csv"
+    left.write_text(LEFT)
+    right.write_text(RIGHT)
+    words = ["join", str(left), str(right), "-o", str(tmp_path / "out.parquet"), *BOTH, *csv]
+    assert (run(words) == 0) == (said is None)
+    if said is not None:
+        assert said in capsys.readouterr().err
+        return
+    (row,) = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    assert row == {"left_Nr": 1, "left_wert": 1.5, "right_id": 5}
+
+
+def test_of_a_side_that_is_no_csv_nothing_is_said(tmp_path, capsys):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"t": [1]}), path)
+    words = ["join", str(path), str(path), "-o", str(tmp_path / "out"), *BOTH]
+    assert run([*words, "--right-csv", "null=NA"]) == 2
+    assert "--right-csv means nothing, as" in capsys.readouterr().err
 
 
 @pytest.mark.spark

@@ -10,8 +10,8 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
+from coincide import CoincideError
 from spark_plugin.command_line import run
-from spark_plugin.command_line.problems import Problem
 from tests.helpers.engine_cases import assert_same, join_words, refusal, spark_read, write_times
 from tests.helpers.input_files import (
     MICROS,
@@ -184,7 +184,7 @@ def test_csv_that_cannot_be_read_is_refused_by_both_engines(tmp_path, command_sp
     path = tmp_path / "a.csv"
     path.write_bytes(content)
     for one in (read, partial(spark_read, command_spark)):
-        with pytest.raises(Problem, match=said):
+        with pytest.raises(CoincideError, match=said):
             one(path, ["id", "name"])
 
 

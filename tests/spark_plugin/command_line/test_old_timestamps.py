@@ -9,8 +9,8 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
+from coincide import DataError
 from spark_plugin.command_line import run
-from spark_plugin.command_line.problems import Problem
 from tests.helpers.engine_cases import assert_same, join_words, write_times
 from tests.helpers.input_files import MICROS, UTC_MICROS, read
 
@@ -59,7 +59,7 @@ def test_int96_of_years_and_digits_that_no_type_holds_together(tmp_path):
     near = pa.table({"t": pa.array([1], pa.timestamp("ns"))})
     for name, table in (("a", far), ("b", near)):
         pq.write_table(table, tmp_path / f"{name}.parquet", use_deprecated_int96_timestamps=True)
-    with pytest.raises(Problem, match=r"left: t, which is INT96, has times finer"):
+    with pytest.raises(DataError, match=r"left: t, which is INT96, has times finer"):
         read(tmp_path)
 
 
@@ -70,7 +70,7 @@ def test_the_old_calendar_is_left_to_spark(tmp_path, mark):
         table = pa.table({"t": pa.array([datetime(year, 1, 1)], MICROS)})
         pq.write_table(table.replace_schema_metadata(told), tmp_path / f"{name}.parquet")
     assert read(tmp_path / "new.parquet").num_rows == 1
-    with pytest.raises(Problem, match=r"left: t has times before 1900 .*--engine spark"):
+    with pytest.raises(DataError, match=r"left: t has times before 1900 .*--engine spark"):
         read(tmp_path / "old.parquet")
 
 
@@ -96,7 +96,7 @@ def test_times_within_lists_and_structs(tmp_path, kind, values):
     assert read(tmp_path / "a.parquet")["t"].to_pylist() == values
     told = {"org.apache.spark.legacyDateTime": ""}
     pq.write_table(table.replace_schema_metadata(told), tmp_path / "b.parquet")
-    with pytest.raises(Problem, match="left: t has times before 1900"):
+    with pytest.raises(DataError, match="left: t has times before 1900"):
         read(tmp_path / "b.parquet")
 
 

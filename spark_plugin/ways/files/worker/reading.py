@@ -52,7 +52,9 @@ class PlannedFiles:
         edges = np.flatnonzero(np.diff(parts.places.file)) + 1
         runs = np.split(np.arange(len(parts.places)), edges) if len(parts.places) else []
         wanted = pa.schema([(name, plain_type(self.schema.field(name).type)) for name in names])
-        tables = [_plain(self._of_file(parts.take(run), names, threads), wanted) for run in runs]
+        tables = [
+            plain_table(self._of_file(parts.take(run), names, threads), wanted) for run in runs
+        ]
         table = pa.concat_tables([wanted.empty_table(), *tables])
         if not is_numbered:
             return table
@@ -95,8 +97,8 @@ def _row_groups(
         return pa.Table.from_batches(list(few))
 
 
-def _plain(table: pa.Table, wanted: pa.Schema) -> pa.Table:
-    """As planned, without what may differ from file to file: encodings, what is said of nulls."""
+def plain_table(table: pa.Table, wanted: pa.Schema) -> pa.Table:
+    """Columns as planned, without what may differ from file to file: encodings, what is said of nulls."""
     pairs = zip(wanted.names, wanted.types, strict=True)
     return pa.table([decoded(table.column(name), kind) for name, kind in pairs], wanted)
 

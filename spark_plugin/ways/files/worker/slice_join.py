@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,24 @@ _FEW_BEYOND = 0.9
 """Rows out of reach are left out where less than this share is in reach."""
 
 
+class Sliced(Protocol):
+    """A planned join whose slices are joined one by one."""
+
+    @property
+    def tables(self) -> TablePlan:
+        """What is computed."""
+
+    @property
+    def count(self) -> int:
+        """Of the slices."""
+
+    def read(self, number: int) -> SliceRows:
+        """What a slice needs."""
+
+    def with_tables(self, tables: TablePlan) -> Sliced:
+        """The same, computed otherwise."""
+
+
 @dataclass(frozen=True, eq=False)
 class DirectJoin:
     """A planned join of files; small enough to be sent to every task."""
@@ -26,6 +45,19 @@ class DirectJoin:
     files: tuple[PlannedFiles, PlannedFiles]
     tables: TablePlan
     plan: DirectPlan
+
+    @property
+    def count(self) -> int:
+        """Of the slices."""
+        return len(self.plan.slices)
+
+    def read(self, number: int) -> SliceRows:
+        """As `read_slice`."""
+        return read_slice(self, number)
+
+    def with_tables(self, tables: TablePlan) -> DirectJoin:
+        """The same, computed otherwise."""
+        return replace(self, tables=tables)
 
     @property
     def schemas(self) -> tuple[pa.Schema, pa.Schema]:
@@ -76,7 +108,7 @@ def read_slice(join: DirectJoin, number: int, threads: bool = False) -> SliceRow
         # Their invalid rows are told of, and counted, by the slice that accounts for them.
         lenient = replace(tables, invalid="drop")
         sides.append(_right(join, lenient, borrowed, threads)[0])
-    right = _within_reach(concatenated(sides), _span(left), tables)
+    right = within_reach(concatenated(sides), left, tables)
     return SliceRows(left, right, (left_counts, right_counts))
 
 
@@ -123,9 +155,9 @@ def _span(left: Side) -> tuple[int, int] | None:
     return (int(low.min()), int(high.max())) if low.size else None
 
 
-def _within_reach(right: Side, span: tuple[int, int] | None, tables: TablePlan) -> Side:
-    """Without the events that no left event of the slice can reach, if they are many."""
-    window = tables.spec.window
+def within_reach(right: Side, left: Side, tables: TablePlan) -> Side:
+    """Right events without those that no left event of the slice can reach, if they are many."""
+    window, span = tables.spec.window, _span(left)
     if span is None:
         return right.rows(np.empty(0, np.int64))
     reached = (right.min_time <= span[1] + window.hi) & (right.max_time >= span[0] + window.lo)

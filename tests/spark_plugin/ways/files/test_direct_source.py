@@ -164,7 +164,7 @@ def test_workers_that_cannot_run_it_are_refused_before_it_is_registered(
         spark.read.format("coincide").load()
 
 
-@pytest.mark.parametrize("name", ["events.csv", "events", "events.parquet"])
+@pytest.mark.parametrize("name", ["events.txt", "events", "events.parquet"])
 def test_what_never_was_parquet(
     spark: SparkSession, sides: tuple[Path, Path], tmp_path: Path, name: str
 ) -> None:
@@ -175,8 +175,8 @@ def test_what_never_was_parquet(
         spark.read.format("coincide").options(**options).load()
     said = str(raised.value)
     is_named_parquet = name.endswith(".parquet")
-    assert (f"right: {other} is no Parquet, which is all" in said) == (not is_named_parquet)
-    assert ("coincide join, which takes CSV" in said) == (not is_named_parquet)
+    assert (f"right: {other} is no Parquet, as which" in said) == (not is_named_parquet)
+    assert ("say format 'csv' or 'arrow'" in said) == (not is_named_parquet)
     assert ("cannot read" in said) == is_named_parquet
 
 

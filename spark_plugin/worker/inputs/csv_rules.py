@@ -10,8 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as csv
 
+from coincide.errors import ConditionError
 from coincide.options import check_choice
-from spark_plugin.command_line.problems import Problem
+from spark_plugin.worker.inputs.csv_clocks import clock_type
 
 COMMA, TAB = ",", "\t"
 _TYPES = {
@@ -23,7 +24,9 @@ _TYPES = {
     "timestamp": pa.timestamp("us", "UTC"),
     "timestamp_ntz": pa.timestamp("us"),
 }
-"""What `--csv-type` knows: a timestamp is an instant, with an offset; without one it is a wall clock's."""
+"""What `--csv-type` knows: a timestamp is an instant, with an offset; without one it is a wall clock's.
+
+``timestamp@ZONE`` are times without an offset, of clocks of a zone."""
 _ALIASES = {"string": "text", "int": "integer", "double": "float", "bool": "boolean"}
 _WORDS = {"tab": TAB, "\\t": TAB, "space": " ", "comma": COMMA, "semicolon": ";", "bar": "|"}
 _PREFIX = "csv_"
@@ -102,13 +105,15 @@ PLAIN = CsvRules()
 BY_COMMAS = CsvRules(delimiter=COMMA)
 
 
-def csv_rules(words: Mapping[str, Any]) -> CsvRules:
+def csv_rules(words: Mapping[str, Any], is_all: bool = True) -> CsvRules:
     """The rules of the options of a command.
 
     Parameters
     ----------
     words : mapping
         By the names of the command's parameters, of which those that begin with ``csv_`` count.
+    is_all : bool
+        Whether nothing more is said elsewhere, as of one side.
 
     Raises
     ------
@@ -133,7 +138,8 @@ def csv_rules(words: Mapping[str, Any]) -> CsvRules:
     if "encoding" in given:
         found["encoding"] = _encoding(given["encoding"])
     rules = CsvRules(**found, said=tuple("--" + key.replace("_", "-") for key in said))
-    _check_apart(rules)
+    if is_all:
+        _check_apart(rules)
     return rules
 
 
@@ -143,14 +149,17 @@ def _character(option: str, text: str, *, may_be_none: bool) -> str:
     found = _WORDS.get(text.lower(), text)
     if len(found) != 1 or not found.isascii() or found in "\r\n":
         none = ", or none" if may_be_none else ", or one of tab, space, comma, semicolon, bar"
-        raise Problem(f"{option} takes one character{none}; found {text!r}")
+        raise ConditionError(f"{option} takes one character{none}; found {text!r}")
     return found
 
 
 def _typed(word: str) -> tuple[str, pa.DataType]:
     name, sign, kind = word.rpartition("=")
     if not sign or not name:
-        raise Problem(f"--csv-type takes COLUMN=TYPE, such as key=text; found {word!r}")
+        raise ConditionError(f"--csv-type takes COLUMN=TYPE, such as key=text; found {word!r}")
+    clock, sign, zone = kind.partition("@")
+    if sign and clock.lower() == "timestamp":
+        return name, clock_type(f"--csv-type {name}", zone)
     kind = _ALIASES.get(kind.lower(), kind.lower())
     check_choice(f"--csv-type {name}", kind, tuple(_TYPES))
     return name, _TYPES[kind]
@@ -159,7 +168,7 @@ def _typed(word: str) -> tuple[str, pa.DataType]:
 def _names(words: Sequence[str]) -> tuple[str, ...]:
     found = [name.strip() for word in words for name in word.split(",")]
     if not all(found) or len(set(found)) < len(found):
-        raise Problem(
+        raise ConditionError(
             f"--csv-names takes the names of all columns, each of its own; found {','.join(words)!r}"
         )
     return tuple(found)
@@ -167,7 +176,9 @@ def _names(words: Sequence[str]) -> tuple[str, ...]:
 
 def _not_negative(number: int) -> int:
     if number < 0:
-        raise Problem(f"--csv-skip takes how many lines stand above the header; found {number}")
+        raise ConditionError(
+            f"--csv-skip takes how many lines stand above the header; found {number}"
+        )
     return number
 
 
@@ -175,7 +186,7 @@ def _encoding(name: str) -> str:
     try:
         return codecs.lookup(name).name
     except LookupError:
-        raise Problem(
+        raise ConditionError(
             f"--csv-encoding takes an encoding that Python knows, such as latin-1, cp1252 or utf-16;"
             f" found {name!r}"
         ) from None
@@ -188,6 +199,6 @@ def _check_apart(rules: CsvRules) -> None:
     for option, mark in marks.items():
         other = next((o for o, m in marks.items() if m == mark and o != option), None)
         if other:
-            raise Problem(
+            raise ConditionError(
                 f"{option} and {other} are both {mark!r}; say another one, such as --csv-delimiter ';'"
             )

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from spark_plugin.command_line.problems import Problem
-from spark_plugin.ways.files.footers import holds_dates, int96_columns, is_of_the_old_calendar
+from coincide.errors import DataError
+from spark_plugin.worker.files.old_types import holds_dates, int96_columns, is_of_the_old_calendar
 
 _SAME_SINCE = datetime(1900, 1, 1)
 """Since then both calendars, and the zones of old and new clocks, agree."""
@@ -35,7 +35,7 @@ def exact_instants(side: str, table: pa.Table, nanoseconds: pa.Table) -> pa.Tabl
 
     Raises
     ------
-    Problem
+    DataError
         If a column has years that nanoseconds cannot count beside times finer than microseconds.
     """
     for name in nanoseconds.column_names:
@@ -45,7 +45,7 @@ def exact_instants(side: str, table: pa.Table, nanoseconds: pa.Table) -> pa.Tabl
         if not (is_told & (steps[1] % 1000 != 0)).any():
             continue
         if not is_told.all():
-            raise Problem(
+            raise DataError(
                 f"{side}: {name}, which is INT96, has times finer than microseconds beside years that"
                 " nanoseconds cannot count; write it in microseconds"
             )
@@ -63,14 +63,14 @@ def check_calendar(side: str, table: pa.Table, footers: Iterable[pq.FileMetaData
 
     Raises
     ------
-    Problem
+    DataError
     """
     if not any(map(is_of_the_old_calendar, footers)):
         return
     for name in (f.name for f in table.schema if holds_dates(f.type)):
         first = _first(table.column(name))
         if first is not None and first < _SAME_SINCE:
-            raise Problem(
+            raise DataError(
                 f"{side}: {name} has times before 1900 that Spark wrote in the old calendar, which Spark"
                 " alone reads rightly; use --engine spark, or write the files again with"
                 " spark.sql.parquet.datetimeRebaseModeInWrite=CORRECTED"

@@ -8,15 +8,15 @@ import pyarrow as pa
 
 from coincide.errors import ConditionError
 from coincide.sides import SIDES
-from spark_plugin.command_line.arrow_inputs import ArrowInput
-from spark_plugin.command_line.requests import EventRequest
 from spark_plugin.worker.arrow.schemas import plain_type
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick
+from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
+from spark_plugin.worker.inputs.asked import Asked
 
 Types = dict[str, pa.DataType]
 
 
-def types_of_unknown(request: EventRequest, inputs: Sequence[ArrowInput]) -> tuple[Types, Types]:
+def types_of_unknown(request: Asked, inputs: Sequence[ArrowInput]) -> tuple[Types, Types]:
     """Types for what the files do not tell; of inputs that only Spark can open nothing is known."""
     left, right = (
         pa.schema([]) if request.engine == "spark" and given.source.is_uri else given.told(columns)
@@ -25,16 +25,14 @@ def types_of_unknown(request: EventRequest, inputs: Sequence[ArrowInput]) -> tup
     return unknown_types(request, (left, right))
 
 
-def unknown_types(
-    request: EventRequest, schemas: tuple[pa.Schema, pa.Schema]
-) -> tuple[Types, Types]:
+def unknown_types(request: Asked, schemas: tuple[pa.Schema, pa.Schema]) -> tuple[Types, Types]:
     """Types for the time columns and keys of both sides of which no file tells the type.
 
     A time is what the other times are; a key is what it is on the other side.
 
     Parameters
     ----------
-    request : EventRequest
+    request : Asked
     schemas : (pa.Schema, pa.Schema)
         The needed columns, null where the type is not known.
     """
@@ -69,7 +67,7 @@ def _is_time(kind: pa.DataType) -> bool:
     return types.is_timestamp(kind) or types.is_integer(kind) or types.is_floating(kind)
 
 
-def _time_of_nothing(request: EventRequest) -> pa.DataType:
+def _time_of_nothing(request: Asked) -> pa.DataType:
     """Integers, unless the durations need to know how long a tick is."""
     try:
         columns = [TimeColumn(side, "", "integer") for side in SIDES]

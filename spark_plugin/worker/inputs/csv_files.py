@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,17 +11,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as csv
 
-from spark_plugin.command_line.csv_errors import line_of, located
-from spark_plugin.command_line.csv_numbers import BLANKS
-from spark_plugin.command_line.csv_rules import CsvRules
-from spark_plugin.command_line.inputs import Source, reading
-from spark_plugin.command_line.problems import Problem
+from coincide.errors import DataError
+from spark_plugin.worker.inputs.csv_clocks import as_instants, as_shown
+from spark_plugin.worker.inputs.csv_errors import line_of, located
+from spark_plugin.worker.inputs.csv_numbers import BLANKS
+from spark_plugin.worker.inputs.csv_rules import CsvRules
+from spark_plugin.worker.inputs.source import STANDARD_INPUT, Source, reading
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _HEADER_BYTES = 1 << 16
 _FIRST_BLOCK_BYTES = 16 << 20
 """The types of the columns come from this much of the first file, but numbers may turn out to be text."""
+BLOCK_BYTES = 4 << 20
+"""Read at once where a file is read block by block."""
 _SHOWN = 40
+_COMMA = re.compile(r"\d:\d\d(:\d\d)?,\d+")
+_POINTS = r"sed -E 's/(:[0-9]{2}),([0-9]+)/\1.\2/g' in.csv > out.csv"
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,8 @@ class CsvFile:
     def of(cls, source: Source, path: str, fixed: tuple[str, ...] = ()) -> CsvFile:
         """One file of an input."""
         opened = partial(source.found.filesystem.open_input_stream, path, compression="detect")
-        return cls(source.side, path, opened, source.csv, fixed)
+        shown = "standard input" if source.text == STANDARD_INPUT else path
+        return cls(source.side, shown, opened, source.csv, fixed)
 
     def names(self) -> list[str]:
         """Of the columns."""
@@ -68,14 +75,16 @@ class CsvFile:
         Parameters
         ----------
         nanoseconds : bool
-            Keep timestamps in nanoseconds; otherwise they are microseconds, like Spark's.
+            Keep timestamps in nanoseconds; otherwise they are microseconds, like Spark's, unless the
+            beginning has some of more than six decimals.
 
         Raises
         ------
-        Problem
+        DataError
             If a line there has more or fewer cells than the header.
         """
-        said = self.rules.of_words(nanoseconds)
+        told = self.rules.of_words(nanoseconds)
+        said = as_shown(pa.schema(list(told.items())))
         with located(self, self.rules.convert_options(column_types=said)), self.open() as stream:
             reader = csv.open_csv(
                 stream,
@@ -84,7 +93,32 @@ class CsvFile:
                 convert_options=self.rules.convert_options(column_types=said),
             )
             found = reader.schema
-        return pa.schema([f.with_type(_plain(f.type, nanoseconds)) for f in found])
+        fine = () if nanoseconds else self._finer_than_micros(found)
+        kinds = [(f.name, _plain(f.type, nanoseconds or f.name in fine)) for f in found]
+        return pa.schema([(name, told.get(name, kind)) for name, kind in kinds])
+
+    def _finer_than_micros(self, schema: pa.Schema) -> list[str]:
+        """Columns of times with more than six decimals at the beginning."""
+        names = [f.name for f in schema if pa.types.is_timestamp(f.type) and f.type.unit == "ns"]
+        names = [name for name in names if name not in self.rules.types]
+        if not names:
+            return []
+        convert = self.rules.convert_options(
+            include_columns=names, column_types=dict.fromkeys(names, pa.string())
+        )
+        with self.open() as stream:
+            reader = csv.open_csv(
+                stream,
+                read_options=self.rules.read_options(block_size=_FIRST_BLOCK_BYTES),
+                parse_options=self.rules.parse_options(),
+                convert_options=convert,
+            )
+            batch = reader.read_next_batch()
+        return [
+            name
+            for name in names
+            if pc.any(pc.match_substring_regex(batch.column(name), r"\.\d{7}")).as_py()
+        ]
 
     def header(self) -> str:
         """The first line, or the beginning of it."""
@@ -98,17 +132,44 @@ class CsvFile:
 
         Raises
         ------
-        Problem
+        DataError
             If a value does not fit its type, or a line the header.
         """
-        convert = self.rules.convert_options(include_columns=schema.names, column_types=schema)
+        convert = self._typed(schema)
         with located(self, convert), self.open() as stream:
-            return csv.read_csv(
+            table = csv.read_csv(
                 stream,
                 read_options=self.rules.read_options(),
                 parse_options=self.rules.parse_options(),
                 convert_options=convert,
             )
+        return as_instants(table, schema, partial(self._place, 0))
+
+    def _place(self, before: int, row: int) -> str:
+        """Where a row is that comes after so many, for messages."""
+        above = before + self.rules.skip + (not self.rules.names)
+        return f"{self.side}: {self.path}, line {line_of(self, above + row + 1):,}"
+
+    def _typed(self, schema: pa.Schema) -> csv.ConvertOptions:
+        return self.rules.convert_options(
+            include_columns=schema.names, column_types=as_shown(schema)
+        )
+
+    def blocks(self, schema: pa.Schema) -> Iterator[pa.Table]:
+        """The columns of a schema, block by block, by one thread; raises as `table`."""
+        convert = self._typed(schema)
+        with located(self, convert), self.open() as stream:
+            reader = csv.open_csv(
+                stream,
+                read_options=self.rules.read_options(block_size=BLOCK_BYTES, use_threads=False),
+                parse_options=self.rules.parse_options(),
+                convert_options=convert,
+            )
+            rows = 0
+            for batch in reader:
+                table = pa.Table.from_batches([batch])
+                yield as_instants(table, schema, partial(self._place, rows))
+                rows += len(batch)
 
     def refuse_texts(self, name: str, is_time: bool) -> None:
         """Refuse a column of times or numbers that looks like text, by the cell that makes it so.
@@ -120,7 +181,7 @@ class CsvFile:
 
         Raises
         ------
-        Problem
+        DataError
         """
         row, text = self._first(name)
         kinds = [
@@ -131,13 +192,18 @@ class CsvFile:
         if kind is not None:
             self.table(pa.schema([(name, kind)]))
             return
+        if is_time and _COMMA.search(text):
+            raise DataError(
+                f"{self.side}: {self.path}, line {line_of(self, row):,}, column {name!r}:"
+                f" {text[:_SHOWN]!r} has a comma before its fraction; make it a point, such as by {_POINTS}"
+            )
         what = (
             "time; write ISO 8601, such as 2024-05-01T08:00:00Z, or numbers and --unit"
             if is_time
             else "number; name a column of numbers"
         )
         shown = repr(text[:_SHOWN])
-        raise Problem(
+        raise DataError(
             f"{self.side}: {self.path}, line {line_of(self, row):,}, column {name!r}: {shown} is no {what};"
             f" say --csv-null {shown} if it stands for nothing"
         )
@@ -176,14 +242,14 @@ def check_separator(source: Source, header: str) -> None:
 
     Raises
     ------
-    Problem
+    DataError
         That says which option tells it.
     """
     delimiter = source.csv.delimiter
     found = [mark for mark in _SEPARATORS if mark in header]
     if delimiter not in header and found:
         mark = "tab" if found[0] == "\t" else repr(found[0])
-        raise Problem(
+        raise DataError(
             f"{source.side}: the columns of {source.text} are separated by {_SEPARATORS[found[0]]}, and are"
             f" read as by {_SEPARATORS.get(delimiter, repr(delimiter))}; say --csv-delimiter {mark}"
         )
@@ -199,12 +265,12 @@ def check_said(rules: CsvRules, sources: Sequence[Source]) -> None:
 
     Raises
     ------
-    Problem
+    DataError
     """
     files = [source for source in sources if source.file_format == "csv" and not source.is_uri]
     if rules.said and not files:
         is_one = len(rules.said) == 1
-        raise Problem(
+        raise DataError(
             f"{' and '.join(rules.said)} {'means' if is_one else 'mean'} nothing, as no input is CSV;"
             f" leave {'it' if is_one else 'them'} out, or say --format csv"
         )
@@ -216,7 +282,7 @@ def check_said(rules: CsvRules, sources: Sequence[Source]) -> None:
             found.update(CsvFile.of(source, source.found.paths[0]).names())
     missing = [name for name in rules.types if name not in found]
     if missing:
-        raise Problem(
+        raise DataError(
             f"--csv-type {missing[0]}: no input has such a column; they have"
             f" {', '.join(map(repr, sorted(found)))}"
         )

@@ -9,14 +9,15 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_plugin.command_line.arrow_inputs import ArrowInput
-from spark_plugin.command_line.requests import EventRequest
-from spark_plugin.command_line.unknown_types import Types
 from spark_plugin.worker.arrow.schemas import plain_type
+from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
+from spark_plugin.worker.inputs.asked import Asked
+from spark_plugin.worker.inputs.csv_numbers import holds_whole
+from spark_plugin.worker.inputs.unknown_types import Types
 
 
 def read_ahead(
-    request: EventRequest,
+    request: Asked,
     inputs: Sequence[ArrowInput],
     types: tuple[Types, Types],
     say: Callable[[str], None],
@@ -27,7 +28,7 @@ def read_ahead(
 
     Parameters
     ----------
-    request : EventRequest
+    request : Asked
     inputs : sequence of ArrowInput
     types : (Types, Types)
         For columns of which no file tells the type.
@@ -36,7 +37,7 @@ def read_ahead(
 
     Raises
     ------
-    Problem
+    DataError
         If an input cannot be read.
     """
     if not any(map(_is_csv, inputs)):
@@ -60,9 +61,15 @@ def read_ahead(
 
 
 def with_text_keys(
-    inputs: Sequence[ArrowInput], tables: Sequence[pa.Table], by: Sequence[tuple[str, str]]
+    inputs: Sequence[ArrowInput],
+    tables: Sequence[pa.Table],
+    by: Sequence[tuple[str, str]],
+    are_whole: Callable[[int, str], bool] | None = None,
 ) -> list[pa.Table]:
     """Both tables, whole numbers of CSV as the texts that they were where the other side has texts.
+
+    Decimals of CSV that are whole, such as those that pandas writes where some are missing, are whole
+    numbers beside whole numbers.
 
     Parameters
     ----------
@@ -71,18 +78,50 @@ def with_text_keys(
         Their rows.
     by : sequence of (str, str)
         Left and right name of each key.
+    are_whole : callable or None
+        Of a side and the name of its column of floats: whether all are whole. None: the rows tell.
     """
-    found = list(tables)
+    found = _with_whole_keys(inputs, tables, by, are_whole)
     for i, given in enumerate(inputs):
         keys = [key for key in by if key[i] not in given.times] if _is_csv(given) else []
         for key in keys:
             name = key[i]
             kind, other = _kind(tables[i], name), _kind(tables[1 - i], key[1 - i])
-            if pa.types.is_integer(kind) and _is_text(other):
-                at = found[i].schema.get_field_index(name)
-                texts = found[i].column(at).cast(pa.string())
-                found[i] = found[i].set_column(at, pa.field(name, pa.string()), texts)
+            # Without rows nobody knows yet whether what looks like decimals are texts.
+            is_open = are_whole is None and not len(tables[i]) and pa.types.is_floating(kind)
+            if (pa.types.is_integer(kind) or is_open) and _is_text(other):
+                found[i] = _cast(found[i], name, pa.string())
     return found
+
+
+def _with_whole_keys(
+    inputs: Sequence[ArrowInput],
+    tables: Sequence[pa.Table],
+    by: Sequence[tuple[str, str]],
+    are_whole: Callable[[int, str], bool] | None,
+) -> list[pa.Table]:
+    found = list(tables)
+
+    def told(i: int, name: str) -> bool:
+        return holds_whole(tables[i].column(name)) if are_whole is None else are_whole(i, name)
+
+    for key in by:
+        kinds = [_kind(table, name) for table, name in zip(tables, key, strict=True)]
+        floats = [
+            i
+            for i, kind in enumerate(kinds)
+            if pa.types.is_floating(kind) and _is_csv(inputs[i]) and key[i] not in inputs[i].as_told
+        ]
+        is_number = all(pa.types.is_integer(kind) or i in floats for i, kind in enumerate(kinds))
+        if is_number and all(told(i, key[i]) for i in floats):
+            for i in floats:
+                found[i] = _cast(found[i], key[i], pa.int64())
+    return found
+
+
+def _cast(table: pa.Table, name: str, kind: pa.DataType) -> pa.Table:
+    at = table.schema.get_field_index(name)
+    return table.set_column(at, pa.field(name, kind), table.column(at).cast(kind))
 
 
 def _is_csv(given: ArrowInput) -> bool:
@@ -105,7 +144,7 @@ def _tell(
 ) -> None:
     for i, side in enumerate(sides):
         name = names[i]
-        if _kind(before[i], name) != _kind(after[i], name):
+        if _kind(before[i], name) != _kind(after[i], name) and _is_text(_kind(after[i], name)):
             print(
                 f"coincide: the key {name!r} holds numbers on the {side} and text on the {sides[1 - i]}"
                 f"{_example(before[1 - i].column(names[1 - i]))}: compared as text, where '007' is not '7'",

@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import pyarrow as pa
 
-from spark_plugin.cluster.spark_errors import first_line
-from spark_plugin.command_line.csv_rules import BY_COMMAS, COMMA, PLAIN, TAB, CsvRules
-from spark_plugin.command_line.problems import Problem
+from coincide.errors import DataError, first_line
 from spark_plugin.worker.files.credentials import check_encoded, shown
 from spark_plugin.worker.files.finding import PARQUET_ENDINGS, ParquetFiles, find_files, local_path
+from spark_plugin.worker.inputs.csv_rules import BY_COMMAS, COMMA, PLAIN, TAB, CsvRules
 
 FORMATS = {
     "parquet": PARQUET_ENDINGS,
@@ -22,6 +21,7 @@ FORMATS = {
     "arrow": (".arrow", ".arrows", ".feather", ".ipc"),
 }
 """Endings of file names, by format."""
+STANDARD_INPUT = "-"
 COMPRESSED = (".gz", ".bz2", ".zst")
 
 
@@ -41,6 +41,8 @@ class Source:
         The files; None of a URI, where perhaps only Spark can look.
     csv : CsvRules
         How it is written, if it is CSV.
+    held : object
+        What goes with it.
     """
 
     side: str
@@ -48,6 +50,7 @@ class Source:
     file_format: str
     looked_up: ParquetFiles | None = None
     csv: CsvRules = BY_COMMAS
+    held: object = field(default=None, repr=False, compare=False)
 
     @property
     def is_uri(self) -> bool:
@@ -87,18 +90,29 @@ def find_source(
 
     Raises
     ------
-    Problem, DataError
+    DataError
         If nothing is there, or its format cannot be told.
     """
     if not text.strip():
-        raise Problem(f"the {side} input has no name; name a file, a folder, a glob or a URI")
+        raise DataError(f"the {side} input has no name; name a file, a folder, a glob or a URI")
     if local_path(text) is None:
         check_encoded(f"the {side} input", text)
         return Source(side, text, file_format or _guess(side, text, [shown(text).rstrip("/*")]))
-    found = find_files(side, text)
+    return source_of(text, find_files(side, text), file_format, csv)
+
+
+def source_of(
+    text: str,
+    found: ParquetFiles,
+    file_format: str | None = None,
+    csv: CsvRules = PLAIN,
+    held: object = None,
+) -> Source:
+    """The input that files are; as `find_source`."""
     if not csv.delimiter:
         csv = replace(csv, delimiter=TAB if all(map(_has_tabs, found.paths)) else COMMA)
-    return Source(side, text, file_format or _guess(side, text, found.paths), found, csv)
+    side = found.side
+    return Source(side, text, file_format or _guess(side, text, found.paths), found, csv, held)
 
 
 def path_keys(source: Source) -> dict[str, tuple[str, ...]]:
@@ -118,24 +132,30 @@ def path_keys(source: Source) -> dict[str, tuple[str, ...]]:
 
 @contextmanager
 def reading(source: Source) -> Iterator[None]:
-    """Turn failures to read into a `Problem` that names the input."""
+    """Turn failures to read into a `DataError` that names the input."""
     try:
         yield
     except PermissionError as error:
-        raise Problem(
+        raise DataError(
             f"{source.side}: no permission to read {error.filename or source.text}"
         ) from error
     except pa.ArrowNotImplementedError as error:
-        raise Problem(
+        raise DataError(
             f"{source.side}: cannot read {source.text}, perhaps since lists or structs of one row group"
             f" hold more than 2 GiB of text; write it in smaller row groups ({first_line(error)})"
         ) from error
     except (pa.ArrowException, OSError, UnicodeError) as error:
         is_other = isinstance(error, pa.ArrowInvalid)
         other = "; say --format, if it is something else" if is_other else ""
-        raise Problem(
+        raise DataError(
             f"{source.side}: cannot read {source.text} as {source.file_format}: {first_line(error)}{other}"
         ) from error
+
+
+def format_of(files: Sequence[str]) -> str | None:
+    """The format that names of files tell; None if they tell none, or several."""
+    found = {_format_of(file) for file in files}
+    return found.pop() if len(found) == 1 else None
 
 
 def _guess(side: str, text: str, files: Sequence[str]) -> str:
@@ -144,7 +164,7 @@ def _guess(side: str, text: str, files: Sequence[str]) -> str:
         return str(found.pop())
     known = ", ".join(ending for endings in FORMATS.values() for ending in endings)
     what = "is of unknown format" if found == {None} else "holds files of several formats"
-    raise Problem(
+    raise DataError(
         f"{side}: {text} {what}; names that end in {known} are understood. Say --format, or"
         " name the files with a glob"
     )

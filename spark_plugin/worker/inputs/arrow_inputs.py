@@ -9,13 +9,13 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from spark_plugin.command_line.csv_files import CsvFile, check_separator
-from spark_plugin.command_line.csv_numbers import with_numbers, with_texts
-from spark_plugin.command_line.inputs import Source, reading
-from spark_plugin.command_line.old_timestamps import check_calendar, exact_instants, int96_times
-from spark_plugin.command_line.problems import Problem
-from spark_plugin.ways.files.footers import holds_dates, int96_columns, with_instants
+from coincide.errors import DataError
 from spark_plugin.worker.arrow.schemas import check_name
+from spark_plugin.worker.files.old_types import holds_dates, int96_columns, with_instants
+from spark_plugin.worker.inputs.csv_files import CsvFile, check_separator
+from spark_plugin.worker.inputs.csv_numbers import with_numbers, with_texts
+from spark_plugin.worker.inputs.old_timestamps import check_calendar, exact_instants, int96_times
+from spark_plugin.worker.inputs.source import Source, reading
 
 _IPC_FILE_MAGIC = b"ARROW1"
 # Spark's INT96 covers years that nanoseconds cannot count.
@@ -53,7 +53,7 @@ class ArrowInput:
 
         Raises
         ------
-        Problem
+        DataError
             If the input cannot be read.
         """
         if self.rows is not None:
@@ -83,7 +83,7 @@ class ArrowInput:
 
         Raises
         ------
-        Problem
+        DataError
             If the input cannot be read.
         SchemaError
             If a column is missing.
@@ -113,7 +113,7 @@ class ArrowInput:
 
         Raises
         ------
-        Problem
+        DataError
             If the input cannot be read.
         SchemaError
             If a column is missing.
@@ -136,7 +136,7 @@ class ArrowInput:
 
         Raises
         ------
-        Problem
+        DataError
             If a file cannot be read.
         """
         with reading(self.source):
@@ -171,11 +171,12 @@ class ArrowInput:
 
     def _file_schema(self, file: str) -> pa.Schema:
         if self.source.file_format == "csv":
-            return self._csv_schema(self._csv_file(file))
-        with self._open_ipc(file) as reader:
+            return self._csv_schema(self.csv_file(file))
+        with self.open_ipc(file) as reader:
             return reader.schema
 
-    def _open_ipc(self, file: str) -> pa.RecordBatchFileReader | pa.RecordBatchStreamReader:
+    def open_ipc(self, file: str) -> pa.RecordBatchFileReader | pa.RecordBatchStreamReader:
+        """One of its files of Arrow IPC."""
         handle = self.source.found.filesystem.open_input_file(file)
         if handle.read(len(_IPC_FILE_MAGIC)) == _IPC_FILE_MAGIC:
             return pa.ipc.open_file(handle, options=None)
@@ -213,13 +214,14 @@ class ArrowInput:
         }
         return _with_types(schema, widest)
 
-    def _csv_file(self, file: str) -> CsvFile:
+    def csv_file(self, file: str) -> CsvFile:
+        """One of its files."""
         return CsvFile.of(self.source, file, (*self.times, *self.floats))
 
     def _csv_schema(self, file: CsvFile) -> pa.Schema:
         try:
             schema = file.schema(self.nanoseconds)
-        except (pa.ArrowInvalid, Problem):
+        except (pa.ArrowInvalid, DataError):
             check_separator(self.source, file.header())
             raise
         own = {f.name: f.type for f in schema if f.name not in self.source.csv.types}
@@ -235,14 +237,24 @@ class ArrowInput:
         return _with_types(schema, changed)
 
     def _csv_table(self, schema: pa.Schema) -> pa.Table:
-        rules = self.source.csv
-        as_told = {*self.times, *self.floats, *rules.types}
-        read = with_texts(schema, as_told)
-        tables = [self._csv_file(file).table(read) for file in self.source.found.paths]
-        return with_numbers(pa.concat_tables(tables), schema, rules.decimal)
+        read = with_texts(schema, self.as_told)
+        tables = [self.csv_file(file).table(read) for file in self.source.found.paths]
+        return with_numbers(pa.concat_tables(tables), schema, self.source.csv.decimal)
+
+    def guessed(self, schema: pa.Schema) -> list[str]:
+        """Columns of a schema that look like numbers, and may be texts below what was looked at."""
+        if self.source.file_format != "csv" or self.rows is not None:
+            return []
+        read = with_texts(schema, self.as_told)
+        return [f.name for f in schema if f.type != read.field(f.name).type]
+
+    @property
+    def as_told(self) -> set[str]:
+        """Columns of CSV whose types are known, however their numbers are written."""
+        return {*self.times, *self.floats, *self.source.csv.types}
 
     def _ipc_table(self, file: str, schema: pa.Schema) -> pa.Table:
-        with self._open_ipc(file) as reader:
+        with self.open_ipc(file) as reader:
             table = reader.read_all().select(schema.names)
         unknown = [field.name for field in table.schema if pa.types.is_null(field.type)]
         return table.cast(

@@ -13,14 +13,15 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.csv as csv
 
-from spark_plugin.command_line.csv_rules import CsvRules
-from spark_plugin.command_line.problems import Problem
+from coincide.errors import DataError
+from spark_plugin.worker.inputs.csv_rules import CsvRules
 
 _CELL = re.compile(
     r"In CSV column #(\d+): Row #(\d+): CSV conversion error to ([^:]+): (.*)", re.DOTALL
 )
 _LINE = re.compile(r"CSV parse error: Row #(\d+): Expected (\d+) columns, got (\d+)", re.DOTALL)
 _QUOTED = re.compile(r"'(.*)'", re.DOTALL)
+_FINE = re.compile(r":\d\d\.\d{7,9}\b")
 _SHOWN = 40
 
 
@@ -42,7 +43,7 @@ class _File(Protocol):
 
 @contextmanager
 def located(file: _File, convert: csv.ConvertOptions) -> Iterator[None]:
-    """Turn what PyArrow says of a file into a `Problem` that names line and column.
+    """Turn what PyArrow says of a file into a `DataError` that names line and column.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ def located(file: _File, convert: csv.ConvertOptions) -> Iterator[None]:
         words = _words(file, convert)
         if words is None:
             raise
-        raise Problem(f"{file.side}: {file.path}, {words}") from error
+        raise DataError(f"{file.side}: {file.path}, {words}") from error
 
 
 def _words(file: _File, convert: csv.ConvertOptions) -> str | None:
@@ -64,10 +65,12 @@ def _words(file: _File, convert: csv.ConvertOptions) -> str | None:
     rules = file.rules
     try:
         with file.open() as stream:
-            csv.read_csv(
+            reader = csv.open_csv(
                 stream, read_options=rules.read_options(use_threads=False),
                 parse_options=rules.parse_options(), convert_options=convert,
             )  # fmt: skip
+            for _ in reader:
+                pass
     except pa.ArrowInvalid as error:
         said = str(error)
     else:
@@ -102,6 +105,8 @@ def _cure(file: _File, name: str, kind: str, why: str) -> str:
             f"{shown} has a zone offset, and other times here have none; give all of them one, or say"
             f" --csv-type {name}=timestamp where all have"
         )
+    if "timestamp[us" in kind and _FINE.search(text):
+        return f"{shown} has more than six decimals of a second; say --tick ns"
     is_text = f", or --csv-type {name}=text if the column is text"
     return (
         f"{shown} is no {_kind(kind)}; mend it, or say --csv-null {text!r} if it stands for nothing"

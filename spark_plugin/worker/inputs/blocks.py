@@ -1,0 +1,101 @@
+"""Inputs of CSV and of Arrow IPC block by block: memory is that of a block, whatever a file holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from spark_plugin.worker.arrow.schemas import check_name
+from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
+from spark_plugin.worker.inputs.csv_numbers import WrittenNumbers, with_texts
+from spark_plugin.worker.inputs.source import reading
+
+
+class Written(NamedTuple):
+    """What all rows of an input say.
+
+    Parameters
+    ----------
+    schema : pa.Schema
+        The types of the columns.
+    wholes : frozenset of str
+        Columns of CSV whose floats are all whole.
+    rows, bytes : int
+        How many there are, and what they take in memory.
+    """
+
+    schema: pa.Schema
+    wholes: frozenset[str]
+    rows: int
+    bytes: int
+
+
+def blocks(given: ArrowInput, file: str, schema: pa.Schema) -> Iterator[pa.Table]:
+    """Some columns of a file, as they are there.
+
+    Parameters
+    ----------
+    given : ArrowInput
+        Of CSV or Arrow IPC.
+    file : str
+        One of its paths.
+    schema : pa.Schema
+        Names, and of CSV the types to read by.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read.
+    """
+    with reading(given.source):
+        if given.source.file_format == "csv":
+            yield from given.csv_file(file).blocks(schema)
+            return
+        with given.open_ipc(file) as reader:
+            for batch in _batches(reader):
+                for name in schema.names:
+                    check_name(given.source.side, name, batch.schema.names)
+                yield pa.Table.from_batches([batch.select(schema.names)])
+
+
+def as_written(given: ArrowInput, schema: pa.Schema) -> Written:
+    """What all rows of all files say of columns.
+
+    Parameters
+    ----------
+    given : ArrowInput
+        Of CSV or Arrow IPC.
+    schema : pa.Schema
+        As `ArrowInput.typed` gives it: of CSV numbers where the beginning has such.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be read, or a cell does not fit its column.
+    """
+    read, seen = schema, {}
+    if given.source.file_format == "csv":
+        read = with_texts(schema, given.as_told)
+        decimal = given.source.csv.decimal
+        seen = {
+            name: WrittenNumbers(schema.field(name).type, decimal) for name in given.guessed(schema)
+        }
+    rows = size = 0
+    for file in given.source.found.paths:
+        for block in blocks(given, file, read):
+            rows, size = rows + len(block), size + block.nbytes
+            for name, numbers in seen.items():
+                numbers.numbers(block.column(name))
+    plain = {name for name, numbers in seen.items() if numbers.are_plain}
+    found = pa.schema([f if f.name in plain else read.field(f.name) for f in schema])
+    return Written(found, frozenset(name for name in plain if seen[name].are_whole), rows, size)
+
+
+def _batches(
+    reader: pa.RecordBatchFileReader | pa.RecordBatchStreamReader,
+) -> Iterator[pa.RecordBatch]:
+    if isinstance(reader, pa.RecordBatchFileReader):
+        return map(reader.get_batch, range(reader.num_record_batches))
+    return iter(reader)
