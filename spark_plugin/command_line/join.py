@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -13,8 +12,9 @@ import pyarrow as pa
 
 from spark_plugin.command_line.arguments import JoinRequest
 from spark_plugin.command_line.arrow_inputs import ArrowInput
-from spark_plugin.command_line.csv_keys import read_ahead, with_text_keys
+from spark_plugin.command_line.csv_keys import read_ahead
 from spark_plugin.command_line.engines import settled
+from spark_plugin.command_line.event_inputs import both, joined_tables, settled_arguments
 from spark_plugin.command_line.input_checks import (
     check_complete,
     check_for_spark,
@@ -29,7 +29,6 @@ from spark_plugin.command_line.outputs import (
     spark_output,
     write_frame,
 )
-from spark_plugin.command_line.problems import Problem
 from spark_plugin.command_line.progress import Progress
 from spark_plugin.command_line.runs import spark_at_work, written
 from spark_plugin.command_line.summary import Summary
@@ -72,7 +71,7 @@ def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) 
     with local_output(request, sources) as output:
         started = time.perf_counter()
         options = request.arguments.options
-        inputs = _both(
+        inputs = both(
             ArrowInput(s, "ns" in (options.unit_of(s.side), options.tick), tuple(times))
             for s, times in zip(sources, request.arguments.time_columns, strict=False)
         )
@@ -113,30 +112,12 @@ def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) 
 
 
 def _settled(request: JoinRequest, inputs: list[ArrowInput]) -> JoinRequest:
-    """The request for inputs of these columns: `JoinArguments.settled`."""
-    arguments = request.arguments
-    if not arguments.is_open:
-        return request
-    for given in inputs:
-        if given.source.is_uri and request.engine == "spark":
-            raise Problem(
-                f"{given.source.side}: '*' and --where need to know the columns, and of"
-                f" {given.source.text} Spark alone can read them: name the columns, and filter the result"
-            )
-    return replace(request, arguments=arguments.settled(*(given.schema for given in inputs)))
-
-
-def _both(inputs: Iterable[ArrowInput]) -> list[ArrowInput]:
-    """Left and right; of one stream both are the same."""
-    found = list(inputs)
-    return [found[0], found[-1]]
+    return replace(request, arguments=settled_arguments(request, inputs))
 
 
 def _job(request: JoinRequest, inputs: list[ArrowInput], tables: list[pa.Table]) -> TableJoin:
-    if request.right is None:
-        return TableJoin(tables[0], None, request.arguments)
-    left, right = with_text_keys(inputs, tables, request.keys)
-    return TableJoin(left, right, request.arguments)
+    left, *right = joined_tables(request, inputs, tables)
+    return TableJoin(left, right[0] if right else None, request.arguments)
 
 
 class _Place:
@@ -156,7 +137,7 @@ class _Place:
 
 def _run_spark(request: JoinRequest, sources: list[Source], progress: Progress) -> Summary:
     with spark_output(request, sources) as output:
-        inputs = _both(
+        inputs = both(
             ArrowInput(source, times=tuple(times))
             for source, times in zip(sources, request.arguments.time_columns, strict=False)
         )
