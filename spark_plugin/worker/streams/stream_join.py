@@ -11,6 +11,7 @@ from coincide.errors import ConditionError, DataError, SchemaError
 from coincide.sides import SIDES, side_index
 from spark_plugin.worker.arrow.frames import arrow_table, offers_arrow
 from spark_plugin.worker.arrow.schemas import with_like_keys
+from spark_plugin.worker.arrow.wide_columns import narrowed
 from spark_plugin.worker.join import plan_tables
 from spark_plugin.worker.streams.arguments import StreamArguments, given_schema
 from spark_plugin.worker.streams.reports import StreamSummary
@@ -34,6 +35,8 @@ class StreamJoin:
         self._arguments = arguments
         self._columns = arguments.join.columns
         self._schemas: list[pa.Schema | None] = [None, None]
+        # Of the first table of each side; to be joined, keys may have to be of a wider type.
+        self._given: list[pa.Schema | None] = [None, None]
         self._held: list[list[pa.Table]] = [[], []]
         self._running: Running | None = None
         self._closed = False
@@ -149,7 +152,9 @@ class StreamJoin:
             if self._running is None:
                 schema = self._schemas[number]
                 return pa.table({}) if schema is None else schema.empty_table()
-            self._running, late = self._running.without_late(number)
+            running, late = self._running.without_late(number)
+            late = narrowed(late, self._given[number])
+            self._running = running
             return late
 
     def summary(self) -> StreamSummary:
@@ -176,6 +181,7 @@ class StreamJoin:
         if self._running is not None:
             self._running, rows = self._running.pushed(number, table)
             return rows
+        self._given[number] = schema
         check_alone(number, table, self._arguments)
         schemas, held = list(self._schemas), [list(each) for each in self._held]
         schemas[number] = schema
