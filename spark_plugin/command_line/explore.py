@@ -8,20 +8,23 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import pyarrow as pa
 
 from coincide.warnings import CoincideWarning
+from spark_plugin.command_line.event_inputs import both, joined_tables
 from spark_plugin.command_line.explore_request import ExploreRequest
 from spark_plugin.command_line.input_checks import check_complete, check_zones
 from spark_plugin.command_line.interruption import raise_if_interrupted
+from spark_plugin.command_line.known_columns import known_columns
 from spark_plugin.command_line.progress import Progress
 from spark_plugin.worker.exploration.exploration import Exploration
 from spark_plugin.worker.exploration.exploring import TableExploration
 from spark_plugin.worker.exploration.saving import check_places, save
 from spark_plugin.worker.exploration.words import flat_words, head_of
 from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
-from spark_plugin.worker.inputs.csv_keys import read_ahead, with_text_keys
+from spark_plugin.worker.inputs.csv_keys import read_ahead
 from spark_plugin.worker.inputs.source import Source
 from spark_plugin.worker.inputs.unknown_types import types_of_unknown
 
@@ -49,7 +52,7 @@ class Explored:
             "output": self.files,
             "engine": "local",
             "left": found.rows[0].rows,
-            "right": found.rows[1].rows,
+            "right": None if found.spec.is_one_stream else found.rows[1].rows,
             "candidates": found.candidates,
             "sample": None if found.sample.is_all else found.sample.events,
             "curve": found.curve.to_pylist(),
@@ -87,8 +90,8 @@ def run_explore(request: ExploreRequest) -> Explored:
     check_places(places, request.overwrite, inputs)
     started = time.perf_counter()
     with Progress(request.hide) as progress:
-        left, right = _tables(request, sources, progress)
-        job = TableExploration(left, right, request.explore)
+        request, tables = _tables(request, sources, progress)
+        job = TableExploration(tables, request.explore)
 
         def say(what: str) -> None:
             raise_if_interrupted()
@@ -123,12 +126,14 @@ def _warnings_as_lines() -> Iterator[None]:
 
 def _tables(
     request: ExploreRequest, sources: list[Source], progress: Progress
-) -> tuple[pa.Table, pa.Table]:
+) -> tuple[ExploreRequest, list[pa.Table]]:
+    """The request for the columns that are there, and the tables that it asks for."""
     options = request.options
-    inputs = [
+    inputs = both(
         ArrowInput(source, "ns" in (options.unit_of(source.side), options.tick), tuple(times))
-        for source, times in zip(sources, request.arguments.time_columns, strict=True)
-    ]
+        for source, times in zip(sources, request.arguments.time_columns, strict=False)
+    )
+    request = request.but(known_columns(request.arguments, inputs, request.engine))
     for given, columns in zip(inputs, request.columns, strict=True):
         check_complete(given, columns)
         check_zones(given, columns)
@@ -136,12 +141,13 @@ def _tables(
     needed = zip(inputs, request.columns, types, strict=True)
     # First without rows: what is wrong with columns shows before anything is read.
     empty = [given.typed(columns, kinds).empty_table() for given, columns, kinds in needed]
-    left, right = with_text_keys(inputs, empty, request.keys)
-    TableExploration(left, right, request.explore)
-    inputs = read_ahead(request, inputs, types, progress.show)
+    TableExploration(joined_tables(request, inputs, empty), request.explore)
+    if request.right is not None:
+        inputs = read_ahead(request, inputs, types, progress.show)
     tables = []
-    for given, columns, kinds in zip(inputs, request.columns, types, strict=True):
+    needed = zip(inputs, request.columns, types, strict=True)
+    for given, columns, kinds in islice(needed, len(sources)):
         progress.show(f"reading {given.source.text}")
         tables.append(given.table(columns, kinds))
         raise_if_interrupted()
-    return tables[0], tables[1]
+    return request, tables

@@ -45,7 +45,6 @@ MostPairs = Annotated[
         help="Of more pairs, those of a sample of the events of LEFT are looked at.",
     ),
 ]
-Right = Annotated[str, typer.Argument(metavar="RIGHT", help="The other events.")]
 Engine = Annotated[
     str, _running(metavar="local", help="In this process; there is no other engine.", hidden=True)
 ]

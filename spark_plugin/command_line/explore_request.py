@@ -10,12 +10,13 @@ from typing import Any
 
 from spark_plugin.command_line.arguments import JoinRequest, join_request
 from spark_plugin.command_line.problems import Problem
+from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.exploration.arguments import ExploreArguments
 from spark_plugin.worker.exploration.saving import is_page
 from spark_plugin.worker.words import numbers
 
 _OWN = ("png", "confidences", "most_pairs")
-_PLAIN = {"left", "right"}
+_PLAIN = ("left", "right")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +35,10 @@ class ExploreRequest(JoinRequest):
     explore: ExploreArguments
     png: str | None
     command: str
+
+    def but(self, join: JoinArguments) -> ExploreRequest:
+        """The same of another join."""
+        return replace(self, arguments=join, explore=replace(self.explore, join=join))
 
 
 def explore_request(**words: Any) -> ExploreRequest:
@@ -90,7 +95,7 @@ def _check_outputs(page: str, png: str | None) -> None:
 def _command(words: dict[str, Any]) -> str:
     """What was typed, in one order; what stands at its default is left out."""
     parameters = _parameters("explore")
-    typed = ["coincide", "explore", words["left"], words["right"]]
+    typed = ["coincide", "explore", *(words[name] for name in _PLAIN if words[name] is not None)]
     for name, word in words.items():
         if name in _PLAIN or word == parameters[name].default:
             continue

@@ -54,7 +54,8 @@ be near the middle of the window:
     + _EXIT_CODES
 )
 EXPLORE_HELP = (
-    "Choose a confidence: make a page that shows what a join of two files finds at any.\n\n"
+    "Choose a confidence: make a page that shows what a join of two files, or of one stream with itself,"
+    " finds at any.\n\n"
     "All pairs that could qualify are looked at once: how probable they are, how many qualify at each"
     " confidence, how many partners events have, and how their delays change with the time of day. The"
     " page needs no network and no other file.\n\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -13,6 +12,7 @@ import pyarrow as pa
 
 from spark_plugin.command_line.arguments import JoinRequest
 from spark_plugin.command_line.engines import settled
+from spark_plugin.command_line.event_inputs import both, joined_tables
 from spark_plugin.command_line.input_checks import (
     check_complete,
     check_for_spark,
@@ -34,7 +34,7 @@ from spark_plugin.command_line.ways import planned_directly, refuse_if_asked
 from spark_plugin.ways.files.local import LocalFilesJoin
 from spark_plugin.worker.arrow.schemas import plain_type
 from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
-from spark_plugin.worker.inputs.csv_keys import read_ahead, with_text_keys
+from spark_plugin.worker.inputs.csv_keys import read_ahead
 from spark_plugin.worker.inputs.source import Source
 from spark_plugin.worker.inputs.unknown_types import Types, types_of_unknown
 from spark_plugin.worker.join import TableJoin
@@ -72,7 +72,7 @@ def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) 
     with local_output(request, sources) as output:
         started = time.perf_counter()
         options = request.arguments.options
-        inputs = _both(
+        inputs = both(
             ArrowInput(s, "ns" in (options.unit_of(s.side), options.tick), tuple(times))
             for s, times in zip(sources, request.arguments.time_columns, strict=False)
         )
@@ -112,15 +112,9 @@ def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) 
     return Summary(done, request.output, "local")
 
 
-def _both(inputs: Iterable[ArrowInput]) -> list[ArrowInput]:
-    """Left and right; of one stream both are the same."""
-    found = list(inputs)
-    return [found[0], found[-1]]
-
-
 def _job(request: JoinRequest, inputs: list[ArrowInput], tables: list[pa.Table]) -> TableJoin:
-    left, right = with_text_keys(inputs, [tables[0], tables[-1]], request.keys)
-    return TableJoin(left, None if request.right is None else right, request.arguments)
+    left, *right = joined_tables(request, inputs, tables)
+    return TableJoin(left, right[0] if right else None, request.arguments)
 
 
 def _of_known_types(
@@ -154,7 +148,7 @@ class _Place:
 
 def _run_spark(request: JoinRequest, sources: list[Source], progress: Progress) -> Summary:
     with spark_output(request, sources) as output:
-        inputs = _both(
+        inputs = both(
             ArrowInput(source, times=tuple(times))
             for source, times in zip(sources, request.arguments.time_columns, strict=False)
         )

@@ -93,7 +93,7 @@ def join(
 @app.command(help=EXPLORE_HELP, epilog=EXPLORE_EXAMPLES)
 def explore(
     left: o.Left,
-    right: e.Right,
+    right: o.Right = None,
     output: e.Page = "explore.html",
     png: e.Pictures = None,
     overwrite: e.Overwrite = False,
@@ -132,6 +132,7 @@ def explore(
     closed: o.Closed = "both",
     by: o.By = None,
     case_fold: o.CaseFold = False,
+    where: o.Where = None,
     confidence: e.Confidence = 0.5,
     confidences: e.Confidences = None,
     shifts: e.Shifts = None,

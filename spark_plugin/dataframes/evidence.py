@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StringType
 
 from spark_plugin.dataframes.columns import quoted
 from spark_plugin.dataframes.events import EventFrame
@@ -78,6 +79,8 @@ class FrameEvidence:
         )
         if found is None or max(table.num_rows for table in tables) <= _MOST_KEYS:
             return found
+        if self.spec.case_fold:
+            frames = [_in_lower_case(frame) for frame in frames]
         shared = frames[0].intersect(frames[1]).count()
         left, right = (frame.count() for frame in frames)
         return KeyOverlap(found.names, left, right, shared, True)
@@ -89,6 +92,18 @@ def _distinct_keys(side: EventFrame) -> DataFrame:
         *side.columns, *(f"{name} AS key{i}" for i, name in enumerate(names))
     )
     return rows.where(side.is_ok).select(*(f"key{i}" for i in range(len(names)))).distinct()
+
+
+def _in_lower_case(keys: DataFrame) -> DataFrame:
+    """Texts as Spark folds them, which for a few letters is not as workers do: near enough for a count."""
+    return keys.selectExpr(
+        *(
+            f"lower({field.name}) AS {field.name}"
+            if isinstance(field.dataType, StringType)
+            else field.name
+            for field in keys.schema
+        )
+    ).distinct()
 
 
 def _side_of(keys: pa.Table) -> Side:

@@ -7,11 +7,9 @@ from typing import Any
 
 from coincide.condition import TimingCondition
 from coincide.options import Backend, CorrelateOptions
-from coincide.sides import SIDES
 from coincide.warnings import NoPairsWarning
-from spark_plugin.operators.join_of_tables import check_table
+from spark_plugin.operators.join_of_tables import given_tables
 from spark_plugin.worker.arguments import JoinArguments
-from spark_plugin.worker.arrow.frames import arrow_table
 from spark_plugin.worker.conditions import GivenWindow, window_of
 from spark_plugin.worker.exploration.arguments import ExploreArguments
 from spark_plugin.worker.exploration.exploration import Exploration
@@ -21,17 +19,19 @@ from spark_plugin.worker.reports.losses import warn_of_losses
 from spark_plugin.worker.reports.reports import side_warnings
 from spark_plugin.worker.reports.warn import warn
 from spark_plugin.worker.timestamps.names import GivenTimes
+from spark_plugin.worker.where.pair_filter import GivenWhere
 
 
 def explore_tables(
     left: Any,
-    right: Any,
+    right: Any = None,
     *,
     within: GivenWindow,
     left_time: GivenTimes = ("min_time", "max_time"),
     right_time: GivenTimes = ("min_time", "max_time"),
     by: Keys = (),
     case_fold: bool = False,
+    where: GivenWhere = None,
     confidence: float = 0.5,
     confidences: Sequence[float] = (0.1, 0.5, 0.9),
     shifts: Sequence[int | str] | None = None,
@@ -47,10 +47,11 @@ def explore_tables(
     Parameters
     ----------
     left, right : pa.Table, or whatever offers Arrow's C stream (``__arrow_c_stream__``)
-        As of `coincide.correlate_tables`; ids are not needed.
+        As of `coincide.correlate_tables`; ids are not needed. Without `right` pairs are those of one
+        stream, each once, its earlier event left.
     within : (lo, hi), one duration for both, or what `coincide.within` and `coincide.mutual_deadline` make
         The window on T_right - T_left: durations.
-    left_time, right_time, by, case_fold, backend, options
+    left_time, right_time, by, case_fold, where, backend, options
         As of `coincide.correlate_tables`.
     confidence : float
         At which delays are shown.
@@ -84,21 +85,17 @@ def explore_tables(
     join = JoinArguments(
         TimingCondition(window_of(within), confidence), left_time=left_time, right_time=right_time,
         by=by, case_fold=case_fold, left_columns=(), right_columns=(), probability=True,
-        backend=backend, options=options, shifts=shifts,
+        backend=backend, options=options, shifts=shifts, where=where, is_one_stream=right is None,
     )  # fmt: skip
     arguments = ExploreArguments(join, confidences, most_pairs)
-    tables = []
-    for side, given, names in zip(SIDES, (left, right), join.columns, strict=True):
-        check_table(side, given)
-        tables.append(arrow_table(side, given, names))
-    found = TableExploration(tables[0], tables[1], arguments).explore()
+    found = TableExploration(given_tables(left, right, join), arguments).explore()
     _warn_of(found)
     return found
 
 
 def _warn_of(found: Exploration) -> None:
     """Warn as a join of rows that were left out, and of no candidate."""
-    for side, counts, evidence in zip(SIDES, found.rows, found.evidence, strict=True):
+    for side, counts, evidence in zip(found.sides, found.rows, found.evidence, strict=True):
         warn_of_losses(side, counts.rows, side_warnings(counts, evidence.scale.tick))
     if found.why_none and all(counts.rows for counts in found.rows):
         warn(f"no pair could qualify: {'; '.join(found.why_none)}", NoPairsWarning)

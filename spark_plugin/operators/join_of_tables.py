@@ -120,6 +120,21 @@ def correlate_tables(
         is_one_stream=right is None, where=where, prefer=prefer, k=k,
         matching=matching, largest_group=largest_group,
     )  # fmt: skip
+    tables = given_tables(left, right, arguments)
+    job = TableJoin(tables[0], None if right is None else tables[1], arguments)
+    found = pa.Table.from_batches(job.batches(), schema=job.schema)
+    assert job.summary is not None
+    tell(job.summary, report)
+    return found
+
+
+def given_tables(left: Any, right: Any, arguments: JoinArguments) -> list[pa.Table]:
+    """What was given as Arrow tables of the needed columns; one table without `right`.
+
+    Raises
+    ------
+    SchemaError
+    """
     tables = []
     inputs = (left,) if right is None else (left, right)
     for side, given, names in zip(SIDES, inputs, arguments.columns, strict=False):
@@ -127,11 +142,7 @@ def correlate_tables(
         if arguments.is_open:
             names = needed_names(given, names, arguments.words_of_needed)
         tables.append(arrow_table(side, given, names))
-    job = TableJoin(tables[0], None if right is None else tables[1], arguments)
-    found = pa.Table.from_batches(job.batches(), schema=job.schema)
-    assert job.summary is not None
-    tell(job.summary, report)
-    return found
+    return tables
 
 
 def check_table(side: str, given: object) -> None:

@@ -20,7 +20,7 @@ def in_order_of_stream(left: Side, right: Side, shift: int) -> tuple[Side, Side]
     Parameters
     ----------
     left, right : Side
-        Ranks that they have already stay. Without these and identities their rows are the same.
+        Ranks that they have already stay. Without identities and ranks their rows are the same.
     shift : int
         Ticks by which right times are moved: of two events that are simultaneous then the one that was
         earlier is left.
@@ -31,8 +31,10 @@ def in_order_of_stream(left: Side, right: Side, shift: int) -> tuple[Side, Side]
         ranks = np.full(len(left), 1), np.full(len(right), 0 if shift > 0 else 2)
     elif left.identity:
         left, right, ranks = ranked_sides(left, right)
-    else:
+    elif left.ranks is None or right.ranks is None:
         ranks = np.arange(len(left)), np.arange(len(right))
+    else:
+        return left, right
     return replace(left, ranks=ranks[0]), replace(right, ranks=ranks[1])
 
 

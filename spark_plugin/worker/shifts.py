@@ -115,7 +115,7 @@ class ShiftPlan:
                 )
 
     def warn_of_short(self, spec: AnySpec, longest: tuple[int, int]) -> None:
-        """Warn of shifts by which pairs of the answer may still qualify.
+        """Warn of shifts by which pairs of the answer may still qualify; refuse what meets itself.
 
         Of a confidence above 1/2 there are none: the probabilities of two windows that have nothing in
         common add up to no more than 1.
@@ -126,9 +126,16 @@ class ShiftPlan:
             Of the join.
         longest : (int, int)
             Longest timestamp of each side, ticks.
+
+        Raises
+        ------
+        ConditionError
+            Of one stream, if an event that is moved may qualify as a partner of itself.
         """
         if spec.widest.confidence > 0.5 or not any(longest):
             return
+        if spec.is_one_stream:
+            self._check_apart(spec.widest.hi + sum(longest))
         enough = _least_shift(spec) + sum(longest) * (2 if spec.is_one_stream else 1)
         sizes = [abs(self.tick.count(each)) for each in self.given]
         short = [str(g) for g, size in zip(self.given, sizes, strict=True) if size <= enough]
@@ -139,6 +146,15 @@ class ShiftPlan:
                 " may be among the accidental ones. Use longer shifts",
                 ShortShiftsWarning,
             )
+
+    def _check_apart(self, least: int) -> None:
+        for words in self.given:
+            if abs(self.tick.count(words)) <= least:
+                raise ConditionError(
+                    f"the shift {words!r} is not longer than the end of the window and two of the"
+                    f" longest timestamps, {length_words(least, self.tick)}, so that at this confidence"
+                    " events of one stream might be counted with themselves. Use a longer one"
+                )
 
 
 def _is_bounded(spec: AnySpec) -> bool:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from coincide.errors import SchemaError
 from spark_plugin.worker.arrow.schemas import check_name
+from spark_plugin.worker.arrow.wide_columns import decoded
 
 _FRAMES = ("pandas", "polars")
 """Libraries whose frames give some of their columns by ``frame[names]``."""
@@ -41,7 +42,10 @@ def arrow_table(side: str, given: Any, names: Sequence[str]) -> pa.Table:
     )
     for i, field in enumerate(table.schema):
         kind = field.type
-        if pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type):
+        if pa.types.is_run_end_encoded(kind):
+            column = decoded(table.column(i), kind.value_type)
+            table = table.set_column(i, field.name, column)
+        elif pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type):
             table = table.set_column(i, field.name, _with_plain_texts(table.column(i)))
     return table
 

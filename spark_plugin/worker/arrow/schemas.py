@@ -171,8 +171,10 @@ def check_width(side: str, name: str, kind: str, able: bool) -> None:
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """Dictionaries and views are encodings, not types that results should depend on."""
+    """Dictionaries, runs and views are encodings, not types that results should depend on."""
     if pa.types.is_dictionary(kind):
+        return plain_type(kind.value_type)
+    if pa.types.is_run_end_encoded(kind):
         return plain_type(kind.value_type)
     if pa.types.is_string_view(kind):
         return pa.string()

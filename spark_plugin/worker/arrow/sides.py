@@ -158,7 +158,7 @@ def _group_codes(left: Side, right: Side, case_fold: bool) -> tuple[list[np.ndar
 
 
 def _codes(left: pa.Array, right: pa.Array, case_fold: bool) -> tuple[np.ndarray, int]:
-    values = _of_like_width(stored(left), stored(right))
+    values = [_wide_decimals(each) for each in _of_like_width(stored(left), stored(right))]
     if case_fold:
         values = [folded(each) for each in values]
     return _dense(one_array(of_one_type(values)))
@@ -172,6 +172,14 @@ def _of_like_width(left: pa.Array, right: pa.Array) -> list[pa.Array]:
     # Nothing else holds both negative numbers and those from 2**63 on.
     common = pa.decimal128(20, 0) if any(map(pa.types.is_uint64, kinds)) else pa.int64()
     return [left.cast(common), right.cast(common)]
+
+
+def _wide_decimals(values: pa.Array) -> pa.Array:
+    """Decimals of 32 and 64 bits, of which Arrow makes no codes, as those of 128."""
+    kind = values.type
+    if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):
+        return values.cast(pa.decimal128(kind.precision, kind.scale))
+    return values
 
 
 def folded(values: pa.Array) -> pa.Array:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from coincide.errors import MemoryBudgetError
 from spark_plugin.worker.arrow import row_sizes
@@ -80,7 +81,7 @@ def of_one_type(arrays: Sequence[pa.Array]) -> pa.ChunkedArray:
 
 
 def decoded(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """A column without its encoding (dictionaries, views), in chunks that 32 bits can count.
+    """A column without its encoding (dictionaries, runs, views), in chunks that 32 bits can count.
 
     Parameters
     ----------
@@ -90,6 +91,8 @@ def decoded(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """
     if column.type == kind:
         return column
+    if pa.types.is_run_end_encoded(column.type):
+        column = pc.run_end_decode(column)
     chunks = []
     for chunk in column.chunks:
         taken = cuts(row_bytes(chunk), len(chunk), row_sizes.ARRAY_BYTES)
@@ -103,7 +106,8 @@ def narrowed(table: pa.Table, schema: pa.Schema) -> pa.Table:
         return table.cast(schema)
     sizes = total_bytes(row_bytes(one_array(column)) for column in table.columns)
     parts = cuts(sizes, table.num_rows, row_sizes.ARRAY_BYTES)
-    return pa.concat_tables(table.slice(start, stop - start).cast(schema) for start, stop in parts)
+    cast = [table.slice(start, stop - start).cast(schema) for start, stop in parts]
+    return pa.concat_tables([schema.empty_table(), *cast])
 
 
 def _largest_extent(chunks: Sequence[pa.Array]) -> int:

@@ -16,6 +16,7 @@ from spark_plugin.worker.emission.emission import Emission, MakeBatch
 from spark_plugin.worker.emission.spec import JoinSpec
 from spark_plugin.worker.exploration.arguments import LEAST_CONFIDENCE
 from spark_plugin.worker.in_order import in_order
+from spark_plugin.worker.one_stream import in_order_of_stream
 
 _SEED = 1
 
@@ -47,6 +48,8 @@ class Candidates(Emission):
     """
 
     def __init__(self, left: Side, right: Side, spec: JoinSpec, backend: ModuleType) -> None:
+        if spec.is_one_stream:
+            left, right = in_order_of_stream(left, right, spec.shift)
         super().__init__(left, right, at_confidence(spec, LEAST_CONFIDENCE), pa.schema([]), backend)
 
     @property

@@ -17,6 +17,9 @@ BLUE, ORANGE = "#0072b2", "#d55e00"
 # Okabe and Ito's, told apart by all eyes, dark first.
 _COLOURS = ("#000000", "#0072b2", "#d55e00", "#009e73", "#e69f00", "#cc79a7")
 _COUNT = ",d"
+_APART = 70
+"""Width of a bar that stands apart."""
+_NO_LABELS = alt.Axis(labels=False, ticks=False, grid=False)
 _TENTHS = alt.Axis(values=[i / 10 for i in range(11)], format=".1f")
 _LIGHT_TO_DARK = alt.SchemeParams("blues", extent=[0.15, 1.0])
 
@@ -57,7 +60,7 @@ def _pairs_title(found: Exploration) -> str:
     return "pairs" if found.sample.is_all else "pairs, scaled up from a sample"
 
 
-def _probabilities(found: Exploration) -> alt.Chart:
+def _probabilities(found: Exploration) -> Any:
     rows = found.probabilities.to_pandas()
     certain = rows["lower"] == 1.0
     rows["shown"] = rows["upper"].mask(certain, 1.02)
@@ -66,11 +69,25 @@ def _probabilities(found: Exploration) -> alt.Chart:
         "P = 1" if sure else f"{low:.2f} ≤ P < {high:.2f}"
         for sure, low, high in zip(certain, rows["lower"], rows["upper"], strict=True)
     ]
+    title = _title("Candidates by probability")
+    if not found.certain_stand_apart:
+        return _bars(rows, found, WIDTH, 1.02).properties(title=title)
+    rows["shown"] = rows["upper"].mask(certain, 1.04)
+    below = _bars(rows[~certain], found, WIDTH - 2 * _APART, 1.0)
+    alone = _bars(rows[certain], found, _APART, 1.04).encode(
+        x=alt.X("lower:Q", title="P = 1", scale=alt.Scale(domain=[1.0, 1.04]), axis=_NO_LABELS),
+        y=alt.Y("pairs:Q", title="pairs with P = 1: a scale of their own",
+                axis=alt.Axis(format=",~r", orient="right")),
+    )  # fmt: skip
+    return alt.hconcat(below, alone, spacing=8, title=title).resolve_scale(y="independent")
+
+
+def _bars(rows: pd.DataFrame, found: Exploration, width: int, end: float) -> alt.Chart:
     return (
-        alt.Chart(rows, width=WIDTH, height=HEIGHT, title=_title("Candidates by probability"))
+        alt.Chart(rows, width=width, height=HEIGHT)
         .mark_bar(stroke="white", strokeWidth=0.5)
         .encode(
-            x=alt.X("lower:Q", title="probability P of the pair", scale=_unit_scale(1.02), axis=_TENTHS),
+            x=alt.X("lower:Q", title="probability P of the pair", scale=_unit_scale(end), axis=_TENTHS),
             x2="shown:Q",
             y=alt.Y("pairs:Q", title=_pairs_title(found), axis=alt.Axis(format=",~r")),
             y2=alt.datum(0),
@@ -143,7 +160,7 @@ def _rule(confidence: float) -> alt.Chart:
 def _partners(found: Exploration) -> Any:
     rows = found.partners.to_pandas()
     rows = rows[rows["partners"].isin(_needed(rows))].copy()
-    rows["of"] = rows["side"] + " events"
+    rows["of"] = "events" if found.spec.is_one_stream else rows["side"] + " events"
     totals = rows.groupby(["side", "confidence"])["events"].transform("sum")
     rows["share"] = rows["events"] / totals.clip(lower=1)
     rows["at"] = rows["confidence"].map("{:g}".format)
@@ -193,7 +210,8 @@ def _delays(found: Exploration) -> Any:
     is_hours = found.parts.is_hours
     axis = alt.Axis(values=list(range(0, 25, 3 if is_hours else 8)), labelAngle=0,
                     labelExpr=_labels(begins, is_hours))  # fmt: skip
-    title = found.parts.title(scale)
+    own, other = ("earlier", "later") if found.spec.is_one_stream else ("left", "right")
+    title = found.parts.title(scale, own)
     return (
         alt.Chart(rows, width=WIDTH, height=HEIGHT * 1.2,
                   title=_title(f"Delays by time, of pairs at confidence {found.confidence:g}"))
@@ -201,7 +219,7 @@ def _delays(found: Exploration) -> Any:
         .encode(
             x=alt.X("part:Q", title=title, axis=axis, scale=alt.Scale(domain=[0, 24], nice=False)),
             x2="next:Q",
-            y=alt.Y("from:Q", title=f"delay Δ of the middles, {unit} (right after left: above 0)",
+            y=alt.Y("from:Q", title=f"delay Δ of the middles, {unit} ({other} after {own}: above 0)",
                     scale=alt.Scale(zero=False, nice=False)),
             y2="to:Q",
             color=alt.Color("pairs:Q", title="pairs", scale=alt.Scale(scheme=_LIGHT_TO_DARK),

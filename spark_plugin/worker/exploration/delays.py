@@ -66,13 +66,13 @@ class DayParts:
             return whole + "Z" * (bool(point) and words.endswith("Z"))
         return words
 
-    def title(self, scale: TimeScale) -> str:
-        """What the parts are, for an axis."""
+    def title(self, scale: TimeScale, own: str = "left") -> str:
+        """What the parts are, for an axis; `own` is what the left event is called."""
         if not self.is_hours:
-            return "time of the left event, in 24 equal parts"
+            return f"time of the {own} event, in 24 equal parts"
         zone = {"timestamp": "UTC", "timestamp_ntz": "as its clock shows it"}
         return (
-            f"hour of the day of the left event, {zone.get(scale.column.family, 'counted from 0')}"
+            f"hour of the day of the {own} event, {zone.get(scale.column.family, 'counted from 0')}"
         )
 
 

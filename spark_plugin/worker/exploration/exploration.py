@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from coincide.errors import ConditionError, brief
+from coincide.sides import SIDES
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.emission.spec import JoinSpec
 from spark_plugin.worker.exploration.candidates import Sample
 from spark_plugin.worker.exploration.curve import flat_stretch
 from spark_plugin.worker.exploration.delays import DayParts
+from spark_plugin.worker.pair_arguments import EVENT
 from spark_plugin.worker.reports.emptiness import Evidence
 from spark_plugin.worker.reports.key_overlap import KeyOverlap
 
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
 
 CHARTS = ("probabilities", "curve", "partners", "delays")
 """Their names, in the order of the page."""
+
+
+_DWARFED = 3
+"""A bar as many times as high as any other has a scale of its own."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,8 +43,8 @@ class Exploration:
         ``confidence``, ``pairs`` that qualify there; with shifts ``accidental_pairs`` and
         ``accidental_spread``. The first row, of confidence 0, are all candidates.
     partners : pa.Table
-        ``side``, ``confidence``, ``partners`` (a number, or a range of them), and ``events`` that have so
-        many. Of all events, also where the rest is a sample.
+        ``side`` (of one stream ``event``), ``confidence``, ``partners`` (a number, or a range of them),
+        and ``events`` that have so many. Of all events, also where the rest is a sample.
     delays : pa.Table
         Of pairs at `confidence`: ``part`` of the day, ``delay`` of the midpoints in ticks, ``pairs``.
     far_delays : int
@@ -47,12 +53,12 @@ class Exploration:
         Pairs whose probability is at least 1e-9; of all events.
     sample : Sample
         The left events of which pairs were looked at; numbers of pairs are multiplied by `Sample.factor`.
-    rows : (SideCounts, SideCounts)
-        What the rows of both sides were.
-    evidence : (Evidence, Evidence)
+    rows : (SideCounts, SideCounts) or (SideCounts,)
+        What the rows of both sides were, or those of one stream.
+    evidence : as many of Evidence
         Their lengths and times.
     keys : KeyOverlap or None
-        None without keys.
+        None without keys, and of one stream.
     spec : JoinSpec
         What was explored, in ticks.
     parts : DayParts
@@ -75,8 +81,8 @@ class Exploration:
     far_delays: int
     candidates: int
     sample: Sample
-    rows: tuple[SideCounts, SideCounts]
-    evidence: tuple[Evidence, Evidence]
+    rows: tuple[SideCounts, ...]
+    evidence: tuple[Evidence, ...]
     keys: KeyOverlap | None
     spec: JoinSpec
     parts: DayParts
@@ -90,6 +96,11 @@ class Exploration:
         return f"Exploration({self.candidates:,} candidates, {self.pairs_at(0.5):,} pairs at 0.5)"
 
     @property
+    def sides(self) -> tuple[str, ...]:
+        """What was explored: left and right, or events of one stream."""
+        return (EVENT,) if self.spec.is_one_stream else SIDES
+
+    @property
     def confidence(self) -> float:
         """At which delays are shown."""
         return self.spec.window.confidence
@@ -98,6 +109,12 @@ class Exploration:
     def flat(self) -> tuple[float, float] | None:
         """The widest range of confidences that gives the same pairs within 1 %; None of less than 0.1."""
         return flat_stretch(self.curve)
+
+    @property
+    def certain_stand_apart(self) -> bool:
+        """Whether so many pairs have P = 1 that beside them nobody could see the others."""
+        *others, certain = self.probabilities["pairs"].to_pylist()
+        return 0 < _DWARFED * max(others) < certain
 
     def pairs_at(self, confidence: float) -> int:
         """Pairs that qualify at a confidence of whole hundredths, as `curve` has them.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.schemas import with_like_keys
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.backends.devices import load_task_backend
@@ -32,20 +33,26 @@ Say = Callable[[str], None]
 
 
 class TableExploration:
-    """An exploration of two tables.
+    """An exploration of two tables, or of one that is joined with itself.
 
     Everything that can be known without the rows is checked when it is made.
+
+    Parameters
+    ----------
+    tables : sequence of pa.Table
+        Left and right; one, where the arguments say that there is one stream.
+    arguments : ExploreArguments
     """
 
-    def __init__(self, left: pa.Table, right: pa.Table, arguments: ExploreArguments) -> None:
-        keys = arguments.join.keys, arguments.join.right_keys
-        schemas = with_like_keys([left.schema, right.schema], *keys)
-        tables = zip((left, right), schemas, keys, strict=True)
-        self._tables = [as_schema(*each) for each in tables]
+    def __init__(self, tables: Sequence[pa.Table], arguments: ExploreArguments) -> None:
+        join = arguments.join.settled(tables[0].schema, tables[-1].schema)
+        keys = join.keys, join.right_keys
+        schemas = with_like_keys([table.schema for table in tables], *keys)
+        self._tables = [as_schema(*each) for each in zip(tables, schemas, keys, strict=False)]
         self._arguments = arguments
-        self._plan = plan_tables(schemas[0], schemas[1], arguments.join)
+        self._plan = plan_tables(schemas[0], schemas[-1], join)
         self._spec = at_confidence(self._plan.spec, LEAST_CONFIDENCE)
-        self._shifts = ShiftPlan.of(arguments.join.shifts, self._spec, self._plan.tick)
+        self._shifts = ShiftPlan.of(join.shifts, self._spec, self._plan.tick)
 
     def explore(self, say: Say = lambda text: None) -> Exploration:
         """Look at all candidates.
@@ -61,9 +68,7 @@ class TableExploration:
             If rows are invalid and ``options.invalid`` is ``"raise"``.
         """
         plan = self._plan
-        (left, own), (right, other) = (
-            plan.read(side, table) for side, table in enumerate(self._tables)
-        )
+        left, right, rows = self._read()
         if self._shifts is not None:
             check_shifted(self._shifts, self._spec, left, right)
         backend = load_task_backend(plan.spec.backend)
@@ -84,25 +89,37 @@ class TableExploration:
         delays = sample.scaled(seen.delays)
         return Exploration(
             histogram_table(steps), curve_table(steps, accidental), partners,
-            seen.grid.table(delays), int(delays[-1]), number, sample, (own, other),
+            seen.grid.table(delays), int(delays[-1]), number, sample, rows,
             parts=seen.parts, delay_step=seen.grid.step, spec=plan.spec,
             confidences=tuple(self._arguments.confidences),
             shifts=() if self._shifts is None else tuple(map(str, self._shifts.given)),
             **self._evidence(left, right, number),
         )  # fmt: skip
 
+    def _read(self) -> tuple[Side, Side, tuple[SideCounts, ...]]:
+        """Both sides, and what the rows of each table were."""
+        if self._plan.spec.is_one_stream:
+            left, right, counts = self._plan.read_stream(self._tables[0])
+            # Of a sample of the stream, too, it is known who is the earlier one.
+            ranks = np.arange(len(left))
+            return replace(left, ranks=ranks), replace(right, ranks=ranks), (counts,)
+        read = [self._plan.read(side, table) for side, table in enumerate(self._tables)]
+        return read[0][0], read[1][0], tuple(counts for _, counts in read)
+
     def _evidence(self, left: Side, right: Side, number: int) -> dict[str, Any]:
         """What is known of the sides, and why there is no candidate, if so."""
         plan = self._plan
         scales = [times.scales[0] for times in plan.times]
         own, other = evidence_of(left, scales[0]), evidence_of(right, scales[1])
-        keys = plan.key_overlap(left, right)
+        is_one = plan.spec.is_one_stream
+        keys = None if is_one else plan.key_overlap(left, right)
         best = None
         if own.events and other.events:
             best = highest(plan.spec.pairs, own, other, plan.spec.window)[0]
         why = () if number else explain_emptiness(own, other, self._spec, keys).lines
         return {
-            "evidence": (own, other), "keys": keys, "highest_probability": best, "why_none": why,
+            "evidence": (own,) if is_one else (own, other), "keys": keys,
+            "highest_probability": best, "why_none": why,
         }  # fmt: skip
 
 

@@ -13,10 +13,11 @@ def head_of(found: Exploration) -> list[tuple[str, str]]:
     """Names and what there is to say."""
     tick, window = found.evidence[0].scale.tick, found.spec.window
     ends = " to ".join(length_words(end, tick) for end in (window.lo, window.hi))
-    lines = [("window", f"{ends}, of T_right − T_left")]
-    for side, counts, evidence in zip(("left", "right"), found.rows, found.evidence, strict=True):
+    of = "T_later − T_earlier" if found.spec.is_one_stream else "T_right − T_left"
+    lines = [("window", f"{ends}, of {of}")]
+    for side, counts, evidence in zip(found.sides, found.rows, found.evidence, strict=True):
         rows = "; ".join([f"{counts.rows:,} rows", *side_words(counts, tick)])
-        lines.append((side, rows))
+        lines.append(("events" if found.spec.is_one_stream else side, rows))
         if evidence.events:
             lines.append(("", _times(evidence)))
     if found.keys is not None:
@@ -40,7 +41,7 @@ def _highest(found: Exploration) -> str:
     if found.spec.has_histograms:
         return words + ": the templates and the window allow no more" if best < 1.0 else ""
     # The same length on both sides for all: the shortest are the typical ones.
-    lengths = [evidence.typical or 0 for evidence in found.evidence]
+    lengths = [found.evidence[side].typical or 0 for side in (0, -1)]
     typical = highest_probability(lengths[0], lengths[1], found.spec.window.width)
     if typical == 1.0:
         return ""
@@ -62,8 +63,9 @@ def _times(evidence: Evidence) -> str:
 def sample_words(found: Exploration) -> str:
     """What was looked at, of a sample."""
     sample = found.sample
+    events = "events as earlier ones" if found.spec.is_one_stream else "left events"
     return (
-        f"pairs of {sample.events:,} of {sample.of:,} left events, drawn at random, were looked at, and"
+        f"pairs of {sample.events:,} of {sample.of:,} {events}, drawn at random, were looked at, and"
         f" their numbers multiplied by {sample.factor:,.4g}. Candidates and partners are counted of all"
     )
 
@@ -83,11 +85,13 @@ def flat_words(found: Exploration) -> str:
 
 def readings_of(found: Exploration) -> dict[str, str]:
     """A sentence or two for each chart, by its name."""
+    apart = " These are so many that they stand apart, on a scale of their own."
     return {
         "probabilities": (
             "Each bar counts the pairs whose probability to lie in the window is in its range; the last"
             " one those that are certain. Pairs near 1 are in whatever is asked for, pairs near 0 are"
             " out; those between are the ones that the confidence decides."
+            + (apart if found.certain_stand_apart else "")
         ),
         "curve": f"How many pairs a join finds at each confidence. {flat_words(found)}{_chance(found)}",
         "partners": (
@@ -117,9 +121,10 @@ def _chance(found: Exploration) -> str:
 
 def _delays(found: Exploration) -> str:
     part = "hour of the day" if found.parts.is_hours else "part of the time range"
+    own, other = ("earlier", "later") if found.spec.is_one_stream else ("left", "right")
     words = (
-        f"By the {part} of the left event, how far the middle of the right timestamp lies after that of"
-        " the left one. A level other than 0 is a steady lag; one that wanders, a clock that drifts;"
+        f"By the {part} of the {own} event, how far the middle of the {other} timestamp lies after that of"
+        f" the {own} one. A level other than 0 is a steady lag; one that wanders, a clock that drifts;"
         " a band without a centre, pairs by chance."
     )
     if found.far_delays:

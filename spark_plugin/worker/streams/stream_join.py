@@ -11,6 +11,7 @@ from coincide.errors import ConditionError, DataError, SchemaError
 from coincide.sides import LEFT, RIGHT, SIDES, side_index
 from spark_plugin.worker.arrow.frames import arrow_table, needed_names, offers_arrow
 from spark_plugin.worker.arrow.schemas import with_like_keys
+from spark_plugin.worker.arrow.wide_columns import narrowed
 from spark_plugin.worker.join import plan_tables
 from spark_plugin.worker.streams.arguments import StreamArguments, given_schema
 from spark_plugin.worker.streams.reports import StreamSummary
@@ -39,6 +40,8 @@ class StreamJoin:
         self._arguments = arguments
         self._sides, self._columns = arguments.sides, arguments.join.columns
         self._schemas: list[pa.Schema | None] = [None for _ in self._sides]
+        # Of the first table of each side; to be joined, keys may have to be of a wider type.
+        self._given: list[pa.Schema | None] = [None for _ in self._sides]
         self._held: list[list[pa.Table]] = [[] for _ in self._sides]
         self._running: Running | None = None
         self._closed = False
@@ -175,7 +178,11 @@ class StreamJoin:
             if self._running is None:
                 schema = self._schemas[number]
                 return pa.table({}) if schema is None else schema.empty_table()
-            self._running, late = self._running.without_late(number)
+            running, late = self._running.without_late(number)
+            given = self._given[number]
+            assert given is not None
+            late = narrowed(late, pa.schema([given.field(name) for name in late.column_names]))
+            self._running = running
             return late
 
     def summary(self) -> StreamSummary:
@@ -225,8 +232,10 @@ class StreamJoin:
         held[number].append(table)
         if None in schemas:
             check_alone(number, table, self._arguments)
+            self._given[number] = schema
             self._schemas, self._held = schemas, held
             return pa.table({})
+        self._given[number] = schema
         return self._begin([s for s in schemas if s is not None], held)
 
     def _begin(self, found: list[pa.Schema], held: list[list[pa.Table]]) -> pa.Table:

@@ -65,6 +65,16 @@ def test_json_has_the_numbers_of_the_function(explorer: Explorer) -> None:
     assert told["output"] == [str(explorer.page)]
 
 
+def test_one_stream_with_a_condition(explorer: Explorer) -> None:
+    words = ["explore", str(explorer.work.left), "-o", str(explorer.page), "--within", "-3", "50"]
+    code = run([*words, "--where", "left_key = right_key", "--json"])
+    told = json.loads(explorer._capsys.readouterr().out)
+    found = explore_tables(events(), within=(-3, 50), where="left_key = right_key")
+    assert (code, told["right"]) == (0, None)
+    assert told["curve"] == found.curve.to_pylist()
+    assert f"coincide explore {explorer.work.left} -o" in explorer.page.read_text(encoding="utf-8")
+
+
 def test_csv_around_stamps_without_ids(explorer: Explorer) -> None:
     for side in ("left", "right"):
         path = explorer.work.folder / f"{side}.csv"

@@ -193,6 +193,23 @@ def test_late_rows_are_handed_out_once() -> None:
     assert stream.summary().late == (3, 0)
 
 
+def test_late_rows_are_of_the_types_that_were_pushed() -> None:
+    """Keys are joined as large strings where one side has such; late rows are not of the join."""
+    join = deadlines()
+    answer = answers((200.0, "a"))
+    kinds = answer.schema.set(1, pa.field("order", pa.large_string()))
+    wide = answer.cast(kinds)
+    join.push("right", wide)
+    join.push("left", requests((200.0, "a")))
+    assert join.take_late("left").schema.field("order").type == pa.string()
+    join.push("left", requests((1.0, "late")))
+    late = join.take_late("left")
+    assert late.schema.field("order").type == pa.string()
+    assert late["order"].to_pylist() == ["late"]
+    join.push("right", answers((1.0, "x")).cast(kinds))
+    assert join.take_late("right").schema.field("order").type == pa.large_string()
+
+
 def test_declared_schemas_give_the_output_from_the_start() -> None:
     stream = deadlines(left_schema=requests().schema, right_schema=answers())
     assert stream.schema.names == ["order", "left_sent"]

@@ -176,6 +176,69 @@ def test_shifts_are_counted_at_each_confidence() -> None:
     assert alone.charts["curve"].to_dict()
 
 
+# One stream, and conditions on pairs
+
+
+def stream(size: int = 300) -> pa.Table:
+    rng = np.random.default_rng(9)
+    low = rng.integers(0, 3000, size)
+    columns = {"id": np.arange(size), "min_time": low, "max_time": low + rng.integers(0, 40, size)}
+    return pa.table({**columns, "a": rng.integers(0, 3, size), "k": rng.integers(0, 2, size)})
+
+
+@pytest.mark.parametrize("arguments", [{}, {"where": "left_a < right_a", "by": "k"}])
+@pytest.mark.parametrize("is_one", [True, False])
+def test_numbers_are_those_of_the_join(arguments: dict[str, Any], is_one: bool) -> None:
+    sides = (stream(),) if is_one else (stream(), stream())
+    found = explore_tables(*sides, within=(-20, 60), confidences=(0.3, 0.8), **arguments)
+    for confidence in (0.3, 0.8):
+        condition = TimingCondition(within(-20, 60), confidence)
+        joined = correlate_tables(*sides, condition=condition, **arguments)
+        assert found.pairs_at(confidence) == joined.num_rows > 100
+        own, others = (joined[name].to_numpy() for name in ("left_id", "right_id"))
+        events = {"event": np.append(own, others)} if is_one else {"left": own, "right": others}
+        for side, ids in events.items():
+            expected = dict.fromkeys(LABELS, 0)
+            for partners in np.bincount(ids, minlength=300):
+                expected[label_of(partners)] += 1
+            assert partner_counts(found, side, confidence) == expected
+    assert found.sides == (("event",) if is_one else ("left", "right"))
+
+
+def test_a_sample_of_one_stream_knows_its_order() -> None:
+    """Of instants that are all simultaneous, the lower row is the earlier event."""
+    table = pa.table({"t": [5] * 60})
+    given: dict[str, Any] = {"within": (0, 1), "left_time": "t", "most_pairs": 600}
+    found = explore_tables(table, **given)
+    rows = np.sort(np.random.default_rng(1).choice(60, found.sample.events, replace=False))
+    assert found.candidates == 60 * 59 // 2
+    pairs = round((59 - rows).sum() * found.sample.factor)
+    assert found.pairs_at(1.0) == pairs
+
+
+def test_words_of_one_stream() -> None:
+    found = explore_tables(stream(), within=(-20, 60))
+    head = dict(head_of(found))
+    assert "T_later − T_earlier" in head["window"]
+    assert "300 rows" in head["events"]
+    assert "earlier event" in found.to_html()
+
+
+def test_certain_pairs_that_dwarf_the_others_stand_apart() -> None:
+    low = np.arange(0, 100_000, 100)
+    left = pa.table({"min_time": low, "max_time": low + 4})
+    right = left.slice(0, 1000)
+    alike = explore_tables(left, right, within=(-2, 2))
+    assert not alike.certain_stand_apart
+    wide = pa.concat_tables([right, pa.table({"min_time": [5], "max_time": [20]})])
+    found = explore_tables(left, wide, within=(-5, 5))
+    assert found.certain_stand_apart
+    below, alone = found.charts["probabilities"].to_dict()["hconcat"]
+    assert (below["width"] > 400, alone["width"] < 100) == (True, True)
+    assert "a scale of their own" in alone["encoding"]["y"]["title"]
+    assert "stand apart" in readings_of(found)["probabilities"]
+
+
 # Samples
 
 

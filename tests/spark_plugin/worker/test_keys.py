@@ -67,6 +67,24 @@ def test_integers_are_equal_by_value(kind: pa.DataType, other: pa.DataType) -> N
     assert found.schema.field("station").type == kind
 
 
+@pytest.mark.parametrize("kind", [pa.decimal32(5, 1), pa.decimal64(12, 1), pa.decimal256(50, 1)])
+def test_decimals_of_any_width(kind: pa.DataType) -> None:
+    own, others = (
+        pa.array(each, pa.decimal128(5, 1)).cast(kind) for each in ([1, 2, None], [2, 2])
+    )
+    assert pairs(*sides(own, others, "station"), by="station") == [(1, 0), (1, 1)]
+
+
+def test_encoded_columns_are_what_they_encode() -> None:
+    runs = pa.RunEndEncodedArray.from_arrays([2, 3], ["a", "b"])
+    left, right = sides(runs, pa.array(["b", "a"], pa.string_view()), "station")
+    assert pairs(left, right, by="station") == [(0, 1), (1, 1), (2, 0)]
+    right = right.append_column("told", pa.RunEndEncodedArray.from_arrays([1, 2], [7, 8]))
+    found = correlate_tables(left, right, by="station", right_columns="told", **ANY)
+    assert found.schema.field("right_told").type == pa.int64()
+    assert sorted(found["right_told"].to_pylist()) == [7, 8, 8]
+
+
 def test_case_fold() -> None:
     texts = ["ISTA", "Ista", "ÉCOLE", "école", "ß", "SS", "\u212a", "k", None]
     left, right = sides(pa.array(texts), pa.array(texts, pa.large_string()))

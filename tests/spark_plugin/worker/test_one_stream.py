@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from coincide import (
+    CoincideWarning,
     ConditionError,
     CorrelateOptions,
     JoinReport,
@@ -210,6 +211,21 @@ def test_a_stream_by_hand() -> None:
     after = correlate_tables(table, within=within(0, 30, closed="right"), confidence=1.0,
                              left_time="t", emit="counts", how="left")  # fmt: skip
     assert after["matches"].to_pylist() == [3, 1, 1, 0]
+
+
+def test_an_event_is_no_accidental_partner_of_itself() -> None:
+    """Moved by 190, an event of length 100 may still follow itself within 0 to 10."""
+    events = pa.table({"id": [0, 1], "min_time": [0, 5000], "max_time": [100, 5100]})
+    asked = {"condition": TimingCondition(within(0, 10), 0.001), "report": JoinReport()}
+    with pytest.raises(ConditionError, match="might be counted with themselves"):
+        correlate_tables(events, shifts=[190], **asked)
+    with pytest.raises(ConditionError, match="not longer than the end of the window and two"):
+        correlate_tables(events, shifts=[-210], **asked)
+    report = JoinReport()
+    with pytest.warns(CoincideWarning):
+        correlate_tables(events, shifts=[211, -211], **{**asked, "report": report})
+    accidental = report.summary().accidental_pairs
+    assert accidental == 0
 
 
 def test_accidental_pairs() -> None:
