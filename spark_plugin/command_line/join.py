@@ -91,8 +91,7 @@ def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) 
         why = job if isinstance(job, str) else job.plan.describe()
         if isinstance(job, str):
             tables = []
-            if request.right is not None:
-                inputs = read_ahead(request, inputs, types, progress.show)
+            inputs = read_ahead(request, inputs, types, progress.show)
             needed = zip(inputs, request.columns, types, strict=True)
             for given, columns, kinds in islice(needed, len(sources)):
                 progress.show(f"reading {given.source.text}")
@@ -242,8 +241,7 @@ def _spark_join(
     from spark_plugin.command_line.spark_inputs import spark_frame
     from spark_plugin.ways.correlation import plan_correlation
 
-    if request.right is not None:
-        inputs = read_ahead(request, inputs, types, progress.show)
+    inputs = read_ahead(request, inputs, types, progress.show)
     sides = 1 if request.right is None else 2
     needed = islice(zip(inputs, request.columns, types, strict=True), sides)
     with progress.following(spark, "planning"):

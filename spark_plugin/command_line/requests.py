@@ -88,8 +88,8 @@ class Request(ABC):
             else:
                 found.append(find_source(side, text, self.file_format, rules))
         check_said(self.csv, found)
-        for side, (_, own), source in zip(SIDES, of_sides, found, strict=False):
-            check_own(side, own, source)
+        for i, (_, own) in enumerate(self.csv_sides):
+            check_own(SIDES[i], own, found[i] if i < len(found) else None)
         return found
 
     @cached_property

@@ -182,9 +182,9 @@ def _planned(join: ScannedJoin, slices: int) -> ScanPlan:
     for side, files in enumerate(join.files):
         first, last = np.full(len(files), NEVER), np.full(len(files), -NEVER)
         for piece in range(len(files)):
-            for events, _ in timed.events(side, [piece]):
+            for _, events, _ in timed.events(side, [piece]):
                 low, high = events.min_time, events.min_time if side == LEFT else events.max_time
-                if side == RIGHT and events.matchable is not None:
+                if events.matchable is not None:
                     low, high = low[events.matchable], high[events.matchable]
                 first[piece] = min(first[piece], low.min(initial=NEVER))
                 last[piece] = max(last[piece], high.max(initial=-NEVER))

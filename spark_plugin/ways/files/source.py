@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from coincide.errors import CoincideError, ConditionError, brief
+from coincide.errors import CoincideError, ConditionError, DataError, brief
 from coincide.partners import LARGEST_GROUP
 from coincide.sides import SIDES
 from spark_plugin.cluster.worker_python import check_workers
@@ -155,12 +155,31 @@ class CoincideReader(DataSourceReader):
         try:
             rows = self._join.read(partition.value)
             for batch in tables.join(rows.left, rows.right):
-                yield batch.cast(wanted)
+                yield _in_spark(batch, wanted)
         except CoincideError as error:
             _hide_trace()
             raise type(error)(for_sql(str(error))) from None
         finally:
             release_gpu()
+
+
+def _in_spark(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
+    """Rows in the types of Spark, whose times are microseconds.
+
+    Raises
+    ------
+    DataError
+    """
+    for column, field in zip(batch.columns, wanted, strict=True):
+        if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
+            try:
+                column.cast(field.type)
+            except pa.ArrowInvalid:
+                raise DataError(
+                    f"the column {field.name!r} has timestamps finer than Spark's microseconds; round them,"
+                    " or leave it out"
+                ) from None
+    return batch.cast(wanted)
 
 
 def _kind(field: pa.Field) -> T.DataType:

@@ -72,8 +72,8 @@ def planned_inputs(
             kind = given.get("format") or format_of(found.paths) or "parquet"
             sources.append(source_of(", ".join(texts_of_side), found, kind, rules))
         check_said(common, sources)
-        for side, (_, own), source in zip(SIDES, sides, sources, strict=False):
-            check_own(side, own, source)
+        for i, (_, own) in enumerate(sides):
+            check_own(SIDES[i], own, sources[i] if i < len(sources) else None)
         if all(source.file_format == "parquet" for source in sources):
             return plan_files(left, right, arguments, parallelism=parallelism)
         return plan_scans(sources, arguments)

@@ -42,9 +42,11 @@ def read_ahead(
     """
     if not any(map(_is_csv, inputs)):
         return list(inputs)
-    tables = []
+    tables: list[pa.Table] = []
     for given, columns, kinds in zip(inputs, request.columns, types, strict=True):
-        if _is_csv(given):
+        if tables and given is inputs[0]:  # one stream, which is both
+            tables.append(tables[0])
+        elif _is_csv(given):
             say(f"reading {given.source.text}")
             tables.append(given.table(columns, kinds))
         elif request.engine == "spark" and given.source.is_uri:

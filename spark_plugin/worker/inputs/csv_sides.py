@@ -40,8 +40,8 @@ def side_rules(words: Mapping[str, Any], side: str) -> tuple[CsvRules, CsvRules]
         raise ConditionError(f"{option}: {error}") from None
 
 
-def check_own(side: str, own: CsvRules, source: Source) -> None:
-    """Refuse what is said of the CSV of one side, which is none, or lacks a column.
+def check_own(side: str, own: CsvRules, source: Source | None) -> None:
+    """Refuse what is said of the CSV of one side, which is none, or not there, or lacks a column.
 
     Raises
     ------
@@ -49,6 +49,10 @@ def check_own(side: str, own: CsvRules, source: Source) -> None:
     """
     if not own.said:
         return
+    if source is None:
+        raise ConditionError(
+            f"--{side}-csv is of {side.upper()}, and there is one stream; leave it out"
+        )
     if source.file_format != "csv":
         raise ConditionError(
             f"--{side}-csv means nothing, as {source.text} is {source.file_format}; leave it out"

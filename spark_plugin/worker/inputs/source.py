@@ -11,7 +11,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from coincide.errors import DataError, first_line
-from spark_plugin.worker.files.credentials import check_encoded, shown
+from spark_plugin.worker.files.credentials import Redactor, check_encoded, shown
 from spark_plugin.worker.files.finding import PARQUET_ENDINGS, ParquetFiles, find_files, local_path
 from spark_plugin.worker.inputs.csv_rules import BY_COMMAS, COMMA, PLAIN, TAB, CsvRules
 
@@ -133,23 +133,23 @@ def path_keys(source: Source) -> dict[str, tuple[str, ...]]:
 @contextmanager
 def reading(source: Source) -> Iterator[None]:
     """Turn failures to read into a `DataError` that names the input."""
+    hide, text = Redactor.of([source.text]), shown(source.text)
     try:
         yield
     except PermissionError as error:
-        raise DataError(
-            f"{source.side}: no permission to read {error.filename or source.text}"
-        ) from error
+        raise DataError(f"{source.side}: no permission to read {error.filename or text}") from error
     except pa.ArrowNotImplementedError as error:
         raise DataError(
-            f"{source.side}: cannot read {source.text}, perhaps since lists or structs of one row group"
+            f"{source.side}: cannot read {text}, perhaps since lists or structs of one row group"
             f" hold more than 2 GiB of text; write it in smaller row groups ({first_line(error)})"
         ) from error
     except (pa.ArrowException, OSError, UnicodeError) as error:
         is_other = isinstance(error, pa.ArrowInvalid)
         other = "; say --format, if it is something else" if is_other else ""
+        why = hide(first_line(error))
         raise DataError(
-            f"{source.side}: cannot read {source.text} as {source.file_format}: {first_line(error)}{other}"
-        ) from error
+            f"{source.side}: cannot read {text} as {source.file_format}: {why}{other}"
+        ) from hide.cause(error)
 
 
 def format_of(files: Sequence[str]) -> str | None:

@@ -229,6 +229,14 @@ def test_sides_are_written_in_their_own_ways(tmp_path, capsys, csv, said):
     assert row == {"left_Nr": 1, "left_wert": 1.5, "right_id": 5}
 
 
+def test_of_a_side_that_is_not_there_nothing_is_said(tmp_path, capsys):
+    path = tmp_path / "left.csv"
+    path.write_text(LEFT)
+    words = ["join", str(path), "-o", str(tmp_path / "out"), *BOTH[:7], "--left-csv", "delimiter=;"]
+    assert run([*words, "--right-csv", "null=NA"]) == 2
+    assert "--right-csv is of RIGHT, and there is one stream" in capsys.readouterr().err
+
+
 def test_of_a_side_that_is_no_csv_nothing_is_said(tmp_path, capsys):
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"t": [1]}), path)

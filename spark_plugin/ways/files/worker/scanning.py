@@ -118,8 +118,8 @@ class ScanPlan:
     cuts : int64 array, shape (slices - 1,), ascending
         Ticks at which the slices after the first one begin, of the earliest times of left rows.
     spans : (Spans, Spans)
-        When the events of each piece are, left and right. Of left ones from the first to the last
-        earliest time of any row.
+        When the events of each piece are that can match, left and right. Of left ones from the first to
+        the last earliest time.
     """
 
     cuts: np.ndarray
@@ -155,14 +155,17 @@ class ScannedJoin:
         spans, cuts = self.plan.spans[LEFT], self.plan.cuts
         begin = cuts[number - 1] if number else -NEVER
         end = cuts[number] if number < cuts.size else NEVER
-        pieces = np.flatnonzero((spans.first < end) & (spans.last >= begin))
-
-        def own(side: Side) -> Side:
+        # Rows that match nothing go with the slice in which the events of their piece begin.
+        is_begun = np.searchsorted(cuts, spans.first, side="right") == number
+        kept, counted = [], []
+        pieces = np.flatnonzero(((spans.first < end) & (spans.last >= begin)) | is_begun)
+        for piece, side, counts in self.events(LEFT, pieces):
             is_own = (side.min_time >= begin) & (side.min_time < end)
-            return side if is_own.all() else side.rows(np.flatnonzero(is_own))
-
-        kept = [(own(side), counts) for side, counts in self.events(LEFT, pieces)]
-        return concatenated([side for side, _ in kept]), _sum(counts for _, counts in kept)
+            if side.matchable is not None:
+                is_own = np.where(side.matchable, is_own, is_begun[piece])
+            kept.append(side if is_own.all() else side.rows(np.flatnonzero(is_own)))
+            counted.append(counts)
+        return concatenated(kept), _sum(counted)
 
     def _right(self, left: Side) -> tuple[Side, SideCounts]:
         spans = self.plan.spans[RIGHT]
@@ -172,24 +175,24 @@ class ScannedJoin:
             if self.plan.cuts.size
             else np.arange(spans.first.size)
         )
-        kept = [
-            (within_reach(side, left, self.tables), counts)
-            for side, counts in self.events(RIGHT, pieces)
-        ]
-        return concatenated([side for side, _ in kept]), _sum(counts for _, counts in kept)
+        kept, counted = [], []
+        for _, side, counts in self.events(RIGHT, pieces):
+            kept.append(within_reach(side, left, self.tables))
+            counted.append(counts)
+        return concatenated(kept), _sum(counted)
 
     def events(
         self, side: int, pieces: Sequence[int] | np.ndarray
-    ) -> Iterator[tuple[Side, SideCounts]]:
-        """The events of some pieces, block by block, after a block of none."""
+    ) -> Iterator[tuple[int, Side, SideCounts]]:
+        """The events of some pieces, block by block, after a block of none; and of which piece they are."""
         files, tables = self.files[side], self.tables
         names = tables.columns(side)
         is_numbered = tables.spec.is_one_stream
         nothing = pa.schema([files.schema.field(name) for name in names]).empty_table()
-        yield tables.read(side, _numbered(nothing, 0, 0) if is_numbered else nothing)
+        yield 0, *tables.read(side, _numbered(nothing, 0, 0) if is_numbered else nothing)
         for piece in pieces:
             for block in files.blocks(int(piece), names, is_numbered):
-                yield tables.read(side, block)
+                yield int(piece), *tables.read(side, block)
 
     def with_tables(self, tables: TablePlan) -> ScannedJoin:
         """The same, computed otherwise."""
@@ -211,8 +214,5 @@ def _numbered(table: pa.Table, piece: int, first: int) -> pa.Table:
     return table
 
 
-def _sum(counts: Iterator[SideCounts]) -> SideCounts:
-    total = next(counts)
-    for one in counts:
-        total += one
-    return total
+def _sum(counts: Sequence[SideCounts]) -> SideCounts:
+    return sum(counts[1:], counts[0])

@@ -18,7 +18,14 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import InputPartition
 
-from coincide import CoincideError, DataError, TimingCondition, correlate_tables, within
+from coincide import (
+    CoincideError,
+    CorrelateOptions,
+    DataError,
+    TimingCondition,
+    correlate_tables,
+    within,
+)
 from spark_plugin.ways.files.source import CoincideSource
 from spark_plugin.worker.inputs import csv_files
 from tests.helpers.input_files import write_ipc
@@ -39,8 +46,12 @@ def events(rows: int, seed: int, is_ordered: bool = True) -> pa.Table:
     low = rng.integers(0, 20 * rows, rows)
     low = np.sort(low) if is_ordered else low
     doors = np.array([f"{n:03}" for n in range(4)])[rng.integers(0, 4, rows)]
-    times = [pa.array(low), pa.array(low + rng.integers(0, 200, rows))]
-    return pa.table([pa.array(np.arange(rows)), *times, pa.array(doors)], COLUMNS)
+    times = [
+        pa.array(low, mask=np.arange(rows) % 41 == 7),
+        pa.array(low + rng.integers(0, 200, rows)),
+    ]
+    keys = pa.array(doors, mask=np.arange(rows) % 37 == 5)
+    return pa.table([pa.array(np.arange(rows)), *times, keys], COLUMNS)
 
 
 @pytest.fixture(autouse=True)
@@ -132,7 +143,10 @@ def test_from_sql(tmp_path: Path, spark: SparkSession) -> None:
     spark.dataSource.register(CoincideSource)
     tables = events(200, 6), events(200, 7)
     write(tmp_path / "right.parquet", tables[1])
-    lines = [";".join(map(str, row.values())) for row in tables[0].to_pylist()]
+    lines = [
+        ";".join("-" if value is None else str(value) for value in row.values())
+        for row in tables[0].to_pylist()
+    ]
     (tmp_path / "left.csv").write_text("\n".join(["made by x", *lines, "NA;-;-;001"]))
     spark.sql(
         f"""CREATE OR REPLACE TEMPORARY VIEW joined USING coincide OPTIONS (
@@ -141,10 +155,10 @@ def test_from_sql(tmp_path: Path, spark: SparkSession) -> None:
             csv_names 'id,min_time,max_time,door', csv_type 'door=text'
         )"""
     )
-    found = spark.sql("SELECT * FROM joined")
-    assert found.rdd.getNumPartitions() == 2
-    assert dict(found.dtypes) == {"door": "string", "left_id": "bigint", "right_id": "bigint"}
-    assert sorted(map(str, found.toArrow().to_pylist())) == want(*tables, by="door")
+    found = spark.sql("SELECT *, spark_partition_id() AS task FROM joined").toArrow()
+    assert found.schema.types[:3] == [pa.string(), pa.int64(), pa.int64()]
+    assert set(found["task"].to_pylist()) == {0, 1}
+    assert sorted(map(str, found.drop("task").to_pylist())) == want(*tables, by="door")
 
 
 @pytest.mark.parametrize(
@@ -292,3 +306,30 @@ def test_sides_are_written_in_their_own_ways(tmp_path: Path) -> None:
     with pytest.raises(CoincideError, match="left_csv: 'color' is none of") as refused:
         planned(left, right, left_csv="color=red").schema()
     assert "--" not in str(refused.value)
+
+
+@pytest.mark.parametrize("slices", [1, 3])
+def test_invalid_rows_are_left_out_if_that_is_asked(tmp_path: Path, slices: int) -> None:
+    tables = [events(200, seed) for seed in (22, 23)]
+    for i, at in enumerate((50, 120)):
+        late = tables[i]["min_time"].to_numpy(zero_copy_only=False).copy()
+        late[at] = 10**9
+        column = pa.array(late, from_pandas=True).cast(pa.int64())
+        tables[i] = tables[i].set_column(1, "min_time", column)
+    paths = [write(tmp_path / f"{i}.csv", table) for i, table in enumerate(tables)]
+    options = CorrelateOptions(invalid="drop")
+    found = rows(planned(*paths, slices=slices, invalid="drop", how="left"))
+    assert found == want(*tables, how="left", options=options)
+    assert len(found) > 100
+    good = write(tmp_path / "good.csv", events(200, 24))
+    with pytest.raises(DataError, match=r"right: min above max in min_time and max_time in 1 row"):
+        rows(planned(good, paths[0], slices=slices))
+
+
+def test_nanoseconds_are_joined_and_not_handed_out(tmp_path: Path) -> None:
+    times = pa.array([1_700_000_000_123_456_789], pa.timestamp("ns", "UTC"))
+    path = write(tmp_path / "a.csv", pa.table({"id": [1], "t": times}))
+    given = {"left_time": "t", "right_time": "t", "within": "0s,1s", "tick": "ns"}
+    assert rows(planned(path, path, **given)) == ["{'left_id': 1, 'right_id': 1}"]
+    with pytest.raises(DataError, match="'left_t' has timestamps finer than Spark's microseconds"):
+        rows(planned(path, path, left_columns="id,t", **given))
