@@ -89,10 +89,10 @@ def place(asked: Asked, pair: Pair, prefer: str, partner: str) -> tuple[Any, ...
 
 
 def best_effects(
-    asked: Asked, prefer: str = "probability", k: int = 1
+    asked: Asked, found: Sequence[Pair], prefer: str = "probability", k: int = 1
 ) -> list[tuple[int, int, int]]:
-    """Cause, effect and rank of the k best effects of each cause, by row."""
-    chosen, found = [], pairs(asked)
+    """Cause, effect and rank of the k best effects of each cause among the pairs found, by row."""
+    chosen = []
     for cause in range(len(asked.causes)):
         own = [pair for pair in found if pair.cause == cause]
         own.sort(key=lambda pair: place(asked, pair, prefer, "effect"))
@@ -100,9 +100,9 @@ def best_effects(
     return chosen
 
 
-def mutual_pairs(asked: Asked, prefer: str) -> list[tuple[int, int]]:
-    """Rows of the pairs in which each is the other's best one."""
-    found, chosen = pairs(asked), []
+def mutual_pairs(asked: Asked, found: Sequence[Pair], prefer: str) -> list[tuple[int, int]]:
+    """Rows of the pairs found in which each is the other's best one."""
+    chosen = []
     for pair in found:
         effects = [each for each in found if each.cause == pair.cause]
         causes = [each for each in found if each.effect == pair.effect]

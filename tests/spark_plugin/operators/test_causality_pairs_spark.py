@@ -83,6 +83,11 @@ CHOSEN: list[tuple[CausalityCondition, dict[str, Any], dict[str, Any]]] = [
     (SOMETIME, BLOCKS, {"matching": "mutual"}),
     (NEAR, {"way": "broadcast-left"}, {"matching": "mutual", "prefer": "first", "how": "inner"}),
     (NEAR, {}, {"matching": "optimal", "prefer": "nearest", "largest_group": 1000}),
+    (
+        SOMETIME,
+        {"slices": 4},
+        {"matching": "optimal", "prefer": "nearest", "largest_group": 1000, "by": [("n1", "n2")]},
+    ),
 ]
 
 

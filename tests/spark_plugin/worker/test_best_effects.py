@@ -23,6 +23,7 @@ from coincide import (
 )
 from coincide.units import Tick
 from cpu_fallback.reference.effects import Asked, best_effects
+from cpu_fallback.reference.effects import pairs as pairs_of
 from tests.helpers.causality_cases import Case, plane_cases
 from tests.helpers.timed_effects import DELTAS, intervals, table
 
@@ -68,7 +69,8 @@ def check(
         return
     names = ["x", "y", "z"][: len(causes[0][2])]
     given_ = causes, effects, case.exact, confidence, DELTAS, is_one_stream
-    expected = [(cause, effect) for cause, effect, _ in best_effects(Asked(*given_))]
+    asked_ = Asked(*given_)
+    expected = [(cause, effect) for cause, effect, _ in best_effects(asked_, pairs_of(asked_))]
     asked: dict[str, Any] = {
         "cause_time": ("low", "high"), "effect_time": ("low", "high"), "cause_place": names,
         "effect_place": names, "options": CorrelateOptions(batch_pairs=batch, threads=1),
