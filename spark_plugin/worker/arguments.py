@@ -33,6 +33,10 @@ EVENT = "event"
 _TIMES = ("min_time", "max_time")
 
 
+class OneStreamError(ConditionError):
+    """What is asked is of two streams, and there is one."""
+
+
 @dataclass(frozen=True)
 class JoinArguments:
     """What is asked of a join, whatever its sides are: the arguments of `coincide.correlate`.
@@ -99,24 +103,24 @@ class JoinArguments:
     def _take_from_left(self) -> None:
         """Of one stream it is said once what its times are."""
         if self.matching is not None:
-            raise ConditionError(
+            raise OneStreamError(
                 "matching is of two sides, and in one stream an event may be left of one and right of"
                 " another: leave matching out, or give the events a second time as right"
             )
         for name in ("right_unit", "right_longest"):
             if getattr(self.options, name) is not None:
-                raise ConditionError(
+                raise OneStreamError(
                     f"{name} is of a second stream, and there is one: say {name.replace('right', 'left')}"
                 )
         given = timestamp_names("right", self.right_time)
         if given not in (timestamp_names("right", _TIMES), timestamp_names("left", self.left_time)):
-            raise ConditionError(
+            raise OneStreamError(
                 "of one stream both sides have the same times: leave right_time out, or give the events a"
                 " second time as right"
             )
         object.__setattr__(self, "right_time", self.left_time)
         if self.keys != self.right_keys:
-            raise ConditionError(
+            raise OneStreamError(
                 "of one stream both sides have the same keys: name each once in by, or give the events a"
                 " second time as right"
             )
