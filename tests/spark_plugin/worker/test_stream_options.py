@@ -128,7 +128,7 @@ def test_one_stream(name: str) -> None:
 @pytest.mark.parametrize("name", [*OF_TWO, *(f"one {name}" for name in OF_ONE)])
 def test_many(name: str) -> None:
     check, asked = (check_two, OF_TWO[name]) if name in OF_TWO else (check_one, OF_ONE[name[4:]])
-    for i, case in enumerate(random_cases(20, 300, max_size=30)):
+    for i, case in enumerate(random_cases(20, 150, max_size=30)):
         check(case, [6, i], asked)
 
 
