@@ -26,6 +26,7 @@ from spark_plugin.worker.backends.choice import check_backend
 from spark_plugin.worker.backends.live_blocks import ResilientLiveBlocks
 from spark_plugin.worker.conditions import GivenWindow, condition_of
 from spark_plugin.worker.keys import Keys
+from spark_plugin.worker.pair_arguments import OneStreamError
 from spark_plugin.worker.streams.arguments import StreamArguments
 from spark_plugin.worker.streams.stream_join import StreamJoin
 from spark_plugin.worker.timestamps.names import GivenTimes
@@ -223,10 +224,13 @@ def stream_tables(
             "condition must be a TimingCondition(predicate, confidence), such as"
             f" TimingCondition(within('0s', '3s'), 0.9); found {found_instead(condition)}"
         )
-    join = JoinArguments(
-        condition, left_time=left_time, right_time=right_time, by=by, case_fold=case_fold,
-        left_columns=left_columns, right_columns=right_columns, how=how, emit=emit,
-        probability=probability, backend=backend, options=options, is_one_stream=right_delay is None,
-        where=where, prefer=prefer, k=k, matching=matching,
-    )  # fmt: skip
+    try:
+        join = JoinArguments(
+            condition, left_time=left_time, right_time=right_time, by=by, case_fold=case_fold,
+            left_columns=left_columns, right_columns=right_columns, how=how, emit=emit,
+            probability=probability, backend=backend, options=options, is_one_stream=right_delay is None,
+            where=where, prefer=prefer, k=k, matching=matching,
+        )  # fmt: skip
+    except OneStreamError as error:
+        raise ConditionError(f"right_delay is missing, or else {error}") from None
     return StreamJoin(StreamArguments(join, left_delay, right_delay), (left_schema, right_schema))

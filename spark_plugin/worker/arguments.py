@@ -16,7 +16,7 @@ from spark_plugin.worker.backends.choice import check_backend
 from spark_plugin.worker.column_names import Names
 from spark_plugin.worker.emission.spec import JoinSpec, check_emission
 from spark_plugin.worker.keys import Keys
-from spark_plugin.worker.pair_arguments import PairArguments
+from spark_plugin.worker.pair_arguments import OneStreamError, PairArguments
 from spark_plugin.worker.shifts import Shifts
 from spark_plugin.worker.timestamps.columns import TimestampColumns
 from spark_plugin.worker.timestamps.names import GivenTimes, TimestampNames, timestamp_names
@@ -79,18 +79,18 @@ class JoinArguments(PairArguments):
     def _take_from_left(self) -> None:
         """Of one stream it is said once what its times are."""
         if self.matching is not None:
-            raise ConditionError(
+            raise OneStreamError(
                 "matching is of two sides, and in one stream an event may be left of one and right of"
                 " another: leave matching out, or give the events a second time as right"
             )
         for name in ("right_unit", "right_longest"):
             if getattr(self.options, name) is not None:
-                raise ConditionError(
+                raise OneStreamError(
                     f"{name} is of a second stream, and there is one: say {name.replace('right', 'left')}"
                 )
         given = timestamp_names("right", self.right_time)
         if given not in (timestamp_names("right", _TIMES), timestamp_names("left", self.left_time)):
-            raise ConditionError(
+            raise OneStreamError(
                 "of one stream both sides have the same times: leave right_time out, or give the events a"
                 " second time as right"
             )

@@ -26,6 +26,10 @@ EVENT = "event"
 """What messages call the rows of one stream."""
 
 
+class OneStreamError(ConditionError):
+    """What is asked is of two streams, and there is one."""
+
+
 class PairArguments(ABC):
     """What is asked of a join of two sides, or of one stream with itself: a frozen dataclass.
 
@@ -63,7 +67,7 @@ class PairArguments(ABC):
         check_where(self.where, self.pair_columns)
         check_shifts(self.shifts)
         if self.is_one_stream and self.keys != self.right_keys:
-            raise ConditionError(
+            raise OneStreamError(
                 "of one stream both sides have the same keys: name each once in by, or give the events a"
                 f" second time as {'right' if self.prefixes == SIDES else f'{self.prefixes[1]}s'}"
             )

@@ -49,8 +49,8 @@ class StreamJoin:
         given = [given_schema(*each) for each in zip(SIDES, schemas, strict=True)]
         if self._is_one and given[RIGHT] is not None:
             raise ConditionError(
-                "right_schema is of a second stream, and there is one, as right_delay was left out: say"
-                " left_schema, or give right_delay"
+                "right_delay is missing, or else right_schema is of a second stream, and there is one: say"
+                " left_schema"
             )
         for number, schema in enumerate(given):
             if schema is not None:

@@ -128,7 +128,7 @@ def test_one_stream(name: str) -> None:
 @pytest.mark.parametrize("name", [*OF_TWO, *(f"one {name}" for name in OF_ONE)])
 def test_many(name: str) -> None:
     check, asked = (check_two, OF_TWO[name]) if name in OF_TWO else (check_one, OF_ONE[name[4:]])
-    for i, case in enumerate(random_cases(20, 2_000, max_size=30)):
+    for i, case in enumerate(random_cases(20, 150, max_size=30)):
         check(case, [6, i], asked)
 
 
@@ -137,7 +137,7 @@ def test_many(name: str) -> None:
 def test_keys_of_other_names_in_any_case(asked: dict[str, Any]) -> None:
     """Texts of two types, and integers of two widths, looked for by their marks."""
     rows = 0
-    for seed in range(6):
+    for seed in range(3):
         rng = np.random.default_rng(seed)
         ends = [np.sort(rng.integers(0, 2000, 300)) for _ in range(2)]
         sides = [
@@ -161,7 +161,7 @@ def test_keys_of_other_names_in_any_case(asked: dict[str, Any]) -> None:
         assert stream.summary().late == (0, 0)
         assert in_order(found) == in_order(want)
         rows += want.num_rows
-    assert rows > 500
+    assert rows > 250
 
 
 def _needed_delay(rows: list[dict[str, Any]]) -> int:
@@ -204,6 +204,21 @@ def test_a_mutual_pair_goes_out_when_neither_can_find_a_better_one() -> None:
         assert [tuple(row.values()) for row in found.to_pylist()] == want, (side, table)
     assert stream.flush().num_rows == 0
     assert stream.summary().counters.pairs == 3  # a and b with x, b with y
+
+
+def test_a_best_partner_is_kept_while_another_one_waits() -> None:
+    """b is alone for good, although y, which has nobody else, is decided about much later."""
+    stream = stream_tables(
+        within=(-10, 10), confidence=1.0, prefer="nearest", how="left", left_delay=0, right_delay=0,
+        left_time="t", right_time="t", **MUTUAL,
+    )  # fmt: skip
+    stream.push("left", at("ab", [3, 5]))
+    stream.push("right", at("xy", [3, 14]))
+    found = [stream.advance(15, "left"), stream.advance(30, "right")]
+    assert in_order(all_of(found)) == in_order(
+        pa.table({"left_id": ["a", "b"], "right_id": ["x", None]})
+    )
+    assert stream.flush().num_rows == 0
 
 
 def test_time_that_passes_makes_rows_final() -> None:
@@ -330,8 +345,12 @@ def test_what_is_refused_of_one_stream() -> None:
         stream.advance(3, "right")
     with pytest.raises(ConditionError, match=r"right_schema is of a second stream"):
         one(right_schema=at("", []).schema)
-    with pytest.raises(ConditionError, match=r"matching is of two sides"):
+    with pytest.raises(
+        ConditionError, match=r"right_delay is missing, or else matching is of two sides"
+    ):
         one(matching="mutual")
+    with pytest.raises(ConditionError, match=r"right_delay is missing, or else of one stream both"):
+        one(right_time="seen")
 
 
 def test_what_is_refused_when_it_is_made() -> None:
