@@ -218,7 +218,7 @@ def _judge(case: Case, folder: Path) -> Verdict:
     try:
         table, told = judge.answer()
     except Exception as error:
-        return judge_error(error, due | judge.errors_that_may_come)
+        return judge_error(error, due or judge.errors_that_may_come)
     if due:
         return Verdict("accepted", "a window without a tick")
     wrong = judge.wrong(table.to_pylist())
