@@ -136,8 +136,8 @@ def grouped_events(left: Side, right: Side, *, case_fold: bool = False) -> tuple
     two sides of a stream whose rows are the same are one object, which is sorted once.
     """
     if _are_same_rows(left, right):
-        events, _ = grouped_events(left, _without_rows(right), case_fold=case_fold)
-        return events, events
+        stream, _ = grouped_events(left, _without_rows(right), case_fold=case_fold)
+        return stream, stream
     codes, groups = _group_codes(left, right, case_fold)
     events = []
     for side, code in zip((left, right), codes, strict=True):
