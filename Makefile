@@ -45,7 +45,7 @@ dist: $(STAMP) ## Build the wheel and the source archive into dist/, and check w
 	@$(PYTHON) -m build --no-isolation
 	@$(VENV)/bin/twine check --strict dist/*
 
-conda: $(STAMP) ## Build the conda package into build/conda, where the channel conda-forge can be reached
+conda: $(STAMP) ## Build the conda package into build/conda, from the channel that COINCIDE_CONDA_CHANNEL names
 	@$(PYTHON) scripts/build_conda.py
 
 bench: $(STAMP) ## Run the benchmarks; ARGS go to them
