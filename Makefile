@@ -7,7 +7,7 @@ PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.coincide-installed
 WITH_JAVA = JAVA_HOME=$$(scripts/find-java.sh) && export JAVA_HOME &&
 
-.PHONY: help demo test test-slow test-rapids lint docs notebooks dist bench venv java rapids-jar lock clean
+.PHONY: help demo test test-slow test-rapids lint docs notebooks dist conda bench venv java rapids-jar lock clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ dist: $(STAMP) ## Build the wheel and the source archive into dist/, and check w
 	@rm -rf build/lib build/bdist.* dist
 	@$(PYTHON) -m build --no-isolation
 	@$(VENV)/bin/twine check --strict dist/*
+
+conda: $(STAMP) ## Build the conda package into build/conda, from the channel that COINCIDE_CONDA_CHANNEL names
+	@$(PYTHON) scripts/build_conda.py
 
 bench: $(STAMP) ## Run the benchmarks; ARGS go to them
 	@$(WITH_JAVA) $(PYTHON) -m bench $(ARGS)

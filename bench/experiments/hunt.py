@@ -10,15 +10,16 @@ def run(bench: Bench) -> None:
     """Hunt through tables, files, the command line and streams."""
     from bench.hunt.hunting import hunt
     from bench.hunt.times import Profile
-    from bench.hunt.ways import changing, command, files, streams, tables
+    from bench.hunt.ways import asked, changing, command, files, streams, tables
 
-    ways = [*tables.WAYS, *files.WAYS, *command.WAYS, *streams.WAYS, *changing.WAYS]
+    ways = [*tables.WAYS, *files.WAYS, *command.WAYS, *streams.WAYS, *changing.WAYS, *asked.WAYS]
     hunt(bench, ways, lambda number: Profile(), cases=bench.pick(100_000, 100))
 
 
 ABOUT = """\
 Differential fuzzing: cases drawn at random, types of columns, intervals, instants and histograms in any
-mixture, sentinels, keys, layouts of files, options, faults and all, each joined by one way and judged by
+mixture, sentinels, keys, layouts of files, options, faults and all, clocks of known error, conditions on
+pairs, choices of partners, one stream and time shifts, each joined by one way and judged by
 the exact arithmetic of `cpu_fallback.reference`. A case is right where the answer is (probabilities to
 3·10⁻¹⁶, counts of bad rows exactly), where the error is raised that is due, or where a way refuses files
 that it does not take (closed). Each case can be run again alone: `run hunt --seed S --case K`.

@@ -52,7 +52,10 @@ class EventJoin(CountedJoin):
     ) -> None:
         self.threads = threads
         self._empty = empty
-        bases, targets = run_tasks([lambda: ordered(left), lambda: ordered(right)], threads)
+        # A stream that is joined with itself is sorted once.
+        sides = [left] if left is right else [left, right]
+        in_order = run_tasks([lambda side=side: ordered(side) for side in sides], threads)  # type: ignore[misc]
+        bases, targets = in_order[0], in_order[-1]
         k1, k2 = checked(
             model.choose_classes(
                 HostPopulation(bases.keys, bases.shapes, left.group),

@@ -5,7 +5,7 @@ Rows are those of `cpu_fallback.reference.join`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -23,8 +23,12 @@ class Pair(NamedTuple):
     probability: Fraction
 
 
+def _always(left: Row, right: Row) -> bool:
+    return True
+
+
 class Asked(NamedTuple):
-    """Both sides, the window on T_right - T_left in ticks, the confidence and the keys."""
+    """Both sides, the window on T_right - T_left in ticks, the confidence, keys, and which pairs may be."""
 
     left: Sequence[Row]
     right: Sequence[Row]
@@ -32,6 +36,7 @@ class Asked(NamedTuple):
     hi: int
     confidence: float
     by: Sequence[str] = ()
+    admits: Callable[[Row, Row], bool] = _always
 
 
 def pairs(asked: Asked) -> list[Pair]:
@@ -42,6 +47,8 @@ def pairs(asked: Asked) -> list[Pair]:
             times = [row[name] for row in (one, other) for name in ("min_time", "max_time")]
             keys = [(one[name], other[name]) for name in asked.by]
             if None in times or any(a is None or a != b for a, b in keys):
+                continue
+            if not asked.admits(one, other):
                 continue
             p = satisfaction_probability(times[0], times[1], times[2], times[3], asked.lo, asked.hi)
             if qualifies(p, asked.confidence):

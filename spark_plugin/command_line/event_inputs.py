@@ -21,6 +21,5 @@ def joined_tables(
     request: JoinRequest, inputs: Sequence[ArrowInput], tables: Sequence[pa.Table]
 ) -> list[pa.Table]:
     """What is joined: one table, or two whose keys can be compared."""
-    if request.right is None:
-        return [tables[0]]
-    return with_text_keys(inputs, tables, request.keys)
+    left, right = with_text_keys(inputs, [tables[0], tables[-1]], request.keys)
+    return [left] if request.right is None else [left, right]

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bench.command_line import app
+from bench.hunt import asking
 from bench.hunt.chance import Chance
 from bench.hunt.columns import KEY_TYPES, TIME_TYPES
 from bench.hunt.comparing import Found, compare
@@ -21,13 +22,13 @@ from bench.hunt.oracle import Oracle
 from bench.hunt.running import draw_case, judged, shrunk
 from bench.hunt.templates import Templates
 from bench.hunt.times import Profile
-from bench.hunt.ways import changing, command, files, streams, tables
+from bench.hunt.ways import asked, changing, command, files, streams, tables
 from spark_plugin.ways.files import planning
 from spark_plugin.ways.files.row_groups import Spans
 from spark_plugin.worker.emission.emission import Emission
 
 INT64, FLOAT64 = TIME_TYPES["integer"][0], TIME_TYPES["float"][0]
-WAYS = [*tables.WAYS, *files.WAYS, *command.WAYS, *streams.WAYS, *changing.WAYS]
+WAYS = [*tables.WAYS, *files.WAYS, *command.WAYS, *streams.WAYS, *changing.WAYS, *asked.WAYS]
 
 
 def data_of(left: list[Row], right: list[Row], **changes: object) -> DataSet:
@@ -49,6 +50,16 @@ def test_a_case_depends_on_its_number_alone():
     again = [draw_case(7, number, WAYS, Profile()) for number in reversed(range(40))]
     assert [repr(case) for case in drawn] == [repr(case) for case in reversed(again)]
     assert repr(draw_case(8, 3, WAYS, Profile())) != repr(drawn[3])
+
+
+def test_what_is_asked_is_judged_by_the_reference(monkeypatch: pytest.MonkeyPatch):
+    cases = [draw_case(1, number, asked.WAYS, Profile()) for number in range(80)]
+    assert {judged(case).kind for case in cases} <= {"right", "refused", "closed"}
+    earliest = asking.earlier_first
+    monkeypatch.setattr(asking, "earlier_first", lambda rows: earliest(rows[::-1]))
+    monkeypatch.setattr(asked, "place", lambda *given: (-given[1].right,))
+    verdicts = [judged(case) for case in cases]
+    assert "wrong" in {verdict.kind for verdict in verdicts}
 
 
 def test_cases_are_of_many_kinds():

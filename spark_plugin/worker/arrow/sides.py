@@ -132,8 +132,12 @@ def _all_ranks(sides: Sequence[Side]) -> np.ndarray | None:
 def grouped_events(left: Side, right: Side, *, case_fold: bool = False) -> tuple[Events, Events]:
     """Both sides as events whose groups are codes of their keys; unmatchable events get code -1.
 
-    Integers of any width are equal by value; texts, with `case_fold`, if they are so in lower case.
+    Integers of any width are equal by value; texts, with `case_fold`, if they are so in lower case. The
+    two sides of a stream whose rows are the same are one object, which is sorted once.
     """
+    if _are_same_rows(left, right):
+        stream, _ = grouped_events(left, _without_rows(right), case_fold=case_fold)
+        return stream, stream
     codes, groups = _group_codes(left, right, case_fold)
     events = []
     for side, code in zip((left, right), codes, strict=True):
@@ -143,6 +147,26 @@ def grouped_events(left: Side, right: Side, *, case_fold: bool = False) -> tuple
             code[~side.matchable] = -1
         events.append(side.model.events(side.max_time, side.shapes, code, groups))
     return events[0], events[1]
+
+
+def _are_same_rows(left: Side, right: Side) -> bool:
+    same = (
+        (left.max_time, right.max_time),
+        (left.shapes, right.shapes),
+        (left.matchable, right.matchable),
+    )
+    return (
+        len(left) > 0
+        and all(own is other for own, other in same)
+        and left.model is right.model
+        and all(own is other for own, other in zip(left.keys, right.keys, strict=True))
+    )
+
+
+def _without_rows(side: Side) -> Side:
+    nothing = side.max_time[:0]
+    keys = [key.slice(0, 0) for key in side.keys]
+    return Side(nothing, nothing, side.model, None, keys, [])
 
 
 def _group_codes(left: Side, right: Side, case_fold: bool) -> tuple[list[np.ndarray | None], int]:

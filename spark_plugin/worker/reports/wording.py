@@ -17,10 +17,40 @@ _ARGUMENT = re.compile(
 _OF_INPUTS = re.compile(r"--(csv-[a-z]+|(?:left|right)-csv|format|unit|tick)\b")
 
 
+# Words that are no others: names of options with more than one part, but not in quotes or after a dot.
+_OF_PARTS = re.compile(
+    r"(?<![\w.'`-])(left_columns|right_columns|left_time|right_time|left_unit|right_unit|left_longest"
+    r"|right_longest|case_fold|largest_group|batch_pairs|most_pairs)(?![\w'`=(])"
+)
+# Words that are, where a message speaks of them.
+_FIRST = re.compile(
+    rf"^({'|'.join(_NAMES)}|case_fold|closed|confidences|left_columns|right_columns|shifts|where|by)"
+    r"(?= (?:must|takes|is|are|has|have|says|makes|needs|cannot)\b)(?! threshold)"
+)
+_LEFT_OUT = re.compile(
+    rf"\b(leave (?:out )?)({'|'.join(_NAMES)}|shifts|where|by|closed)(?= out\b|[;.,]|$)"
+)
+_CALLED = re.compile(r"\b(around|resolution)\('([^']*)'\)")
+
+
 def for_command_line(text: str) -> str:
-    """A message with arguments as options of the command line: ``--unit us``, ``--probability``."""
+    """A message with arguments as options of the command line: ``--unit us``, ``--probability``.
+
+    The one place where words of Python become those of the command line: all messages pass it.
+    """
     text = re.sub(r"another one with (\w+)", _named, text)
+    text = _FIRST.sub(lambda m: _option(m[1]), text)
+    text = _OF_PARTS.sub(lambda m: _option(m[1]), text)
+    text = _LEFT_OUT.sub(lambda m: m[1] + _option(m[2]), text)
+    text = re.sub(r"\bin by(?=\b(?!=))", "in --by", text)
+    text = re.sub(r"\bwhere=(?=['\"])", "--where ", text)
+    text = re.sub(r"\bas right$", "as RIGHT", text)
+    text = _CALLED.sub(lambda m: f"the clock '{m[2]}'", text)
     return _ARGUMENT.sub(lambda m: f"--{m[1].replace('_', '-')}{_given(m)}{_rest(m)}", text)
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _named(match: re.Match[str]) -> str:

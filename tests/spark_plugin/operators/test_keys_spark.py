@@ -13,12 +13,14 @@ from pyspark.sql import SparkSession
 
 from coincide import (
     CorrelateOptions,
+    JoinReport,
     TimingCondition,
     correlate,
     correlate_files,
     correlate_tables,
     within,
 )
+from spark_plugin.dataframes import evidence
 from spark_plugin.ways.correlation import plan_correlation
 from spark_plugin.ways.exchange.plan import SlicePlan
 from spark_plugin.worker.arguments import JoinArguments
@@ -101,3 +103,23 @@ def test_files(spark: SparkSession, tmp_path: Path) -> None:
     options = CorrelateOptions(way="direct", slices=3)
     found = correlate_files(spark, *paths, **GIVEN, options=options).toArrow()
     assert in_order(found) == in_order(EXPECTED)
+
+
+def test_why_nothing_is_found_counts_keys_in_any_case(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evidence, "_MOST_KEYS", 1)
+    texts = {"left": ["ISTA", "ista", "Rome", "x"], "right": ["Ista", "rome", "ROME", "y"]}
+    left, right = (
+        frame(spark, pa.table({"id": [0] * 4, "t": [at] * 4, "station": texts[name]}))
+        for name, at in (("left", 0), ("right", 1000))
+    )
+    report = JoinReport()
+    asked: dict[str, Any] = {"left_time": "t", "right_time": "t", "by": "station"}
+    correlate(
+        left, right, within=1, confidence=0.5, case_fold=True, report=report, **asked
+    ).collect()
+    told = report.summary().no_pairs
+    assert told is not None
+    assert told.keys is not None
+    assert (told.keys.left, told.keys.right, told.keys.shared) == (3, 3, 2)

@@ -32,6 +32,25 @@ def test_arguments(text: str, typed: str, in_sql: str) -> None:
         assert end[-2:] in found or words in found
 
 
+@pytest.mark.parametrize(
+    ("text", "typed"),
+    [
+        ("k must be an int of at least 1; found 0", "--k must be an int of at least 1; found 0"),
+        ("case_fold is of keys: name them in by, or leave it out",
+         "--case-fold is of keys: name them in --by, or leave it out"),
+        ("matching is of two sides: leave matching out, or give the events a second time as right",
+         "--matching is of two sides: leave --matching out, or give the events a second time as RIGHT"),
+        ("same times: leave right_time out", "same times: leave --right-time out"),
+        ("where='foo(': foo is no function", "--where 'foo(': foo is no function"),
+        ("around('t') would have events end", "the clock 't' would have events end"),
+        ("left_columns is '*'; the column 'left_columns' of left.left_time, k=a",
+         "--left-columns is '*'; the column 'left_columns' of left.left_time, k=a"),
+    ],
+)  # fmt: skip
+def test_names_of_python_are_options(text: str, typed: str) -> None:
+    assert for_command_line(text) == typed
+
+
 def test_other_words_stay() -> None:
     text = "left: min above max in 1 row, for example name='x', id=3 (see max_replication=4)"
     assert for_command_line(text) == for_sql(text) == text

@@ -1,0 +1,232 @@
+"""What may be asked of a join beside its shape, of tables in this process, judged by the reference."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from bench.hunt.asking import Asking, draw_asking
+from bench.hunt.cases import RIGHT, Case, Verdict, Way
+from bench.hunt.comparing import HUGE_TOLERANCE, PROBABILITY_TOLERANCE, differing
+from bench.hunt.judging import judge_error
+from coincide import JoinReport, TimingCondition, correlate_tables, within
+from cpu_fallback.reference.decision import decision_is_clear, satisfaction_probability
+from cpu_fallback.reference.join import BEST_TOLERANCE, correlate
+from cpu_fallback.reference.partners import Asked, Pair, mutual_pairs, optimum, pairs, place, value
+
+_LARGE = 2**40
+"""Ticks."""
+_MOST_TRIED = 14
+"""Of more pairs the reference cannot try all assignments."""
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """One join, and the pairs that it has."""
+
+    asking: Asking
+    confidence: float
+
+    @property
+    def asked(self) -> Asked:
+        asking = self.asking
+        sides = asking.left, asking.right
+        return Asked(*sides, *asking.window, self.confidence, admits=asking.admits)
+
+    def answer(self) -> tuple[pa.Table, Any]:
+        asking, report = self.asking, JoinReport()
+        window = within(asking.lo, asking.hi, closed=asking.closed)
+        shifts = {"shifts": asking.shifts} if asking.shifts else {}
+        table = correlate_tables(
+            *asking.tables, TimingCondition(window, self.confidence), report=report,
+            left_columns="id", right_columns="id", **shifts, **asking.given,
+        )  # fmt: skip
+        return table, report.summary()
+
+    def wrong(self, rows: list[dict[str, Any]]) -> str | None:
+        """What is wrong with an answer."""
+        given = self.asking.given
+        if "matching" in given:
+            return self._matching(rows)
+        if given["emit"] == "best":
+            return self._best(rows)
+        asked = self.asked
+        wanted = correlate(
+            *asked[:5], how=given["how"], emit=given["emit"], probability=given["probability"],
+            admits=asked.admits,
+        )  # fmt: skip
+        return differing(Counter(map(_plain, rows)), Counter(map(_plain, wanted))) or (
+            self._probabilities(rows) if given["probability"] and given["emit"] == "pairs" else None
+        )
+
+    def _probabilities(self, rows: list[dict[str, Any]]) -> str | None:
+        for row in rows:
+            if row["right_id"] is None:
+                continue
+            exact = self.probability(row["left_id"], row["right_id"])
+            longest = max(self._lengths(row["left_id"], row["right_id"]))
+            tolerance = HUGE_TOLERANCE if longest > 2**53 else PROBABILITY_TOLERANCE
+            if abs(Fraction(row["probability"]) - exact) > tolerance:
+                return f"probability of {row}, exactly {float(exact)!r}"
+        return None
+
+    def _lengths(self, left: int, right: int) -> tuple[int, int]:
+        rows = self.asking.left[left], self.asking.right[right]
+        own, other = (row["max_time"] - row["min_time"] for row in rows)
+        return own, other
+
+    def probability(self, left: int, right: int, shift: int = 0) -> Fraction:
+        one, other = self.asking.left[left], self.asking.right[right]
+        lo, hi = self.asking.window
+        ends = (row[name] for row in (one, other) for name in ("min_time", "max_time"))
+        return satisfaction_probability(*ends, lo - shift, hi - shift)
+
+    def _best(self, rows: list[dict[str, Any]]) -> str | None:
+        """Each left event with so many partners, none of which another is surely before."""
+        given, found = self.asking.given, pairs(self.asked)
+        k, asked = given["k"], self.asked
+        wanted: Counter[Any] = Counter()
+        for i in range(len(self.asking.left)):
+            own = sum(pair.left == i for pair in found)
+            wanted[i] += min(k, own) or given["how"] == "left"
+        if wrong := differing(
+            Counter((r["left_id"],) for r in rows), Counter({(i,): n for i, n in wanted.items()})
+        ):
+            return wrong
+        if k > 1:
+            rows = sorted(rows, key=lambda row: (row["left_id"], row["rank"] or 0))
+        else:
+            rows = sorted(rows, key=lambda row: row["left_id"])
+        for left, each in groupby(rows, key=lambda row: row["left_id"]):
+            own = [pair for pair in found if pair.left == left]
+            chosen = [row["right_id"] for row in each]
+            if not own:
+                if chosen != [None]:
+                    return f"{left} has partners {chosen}, of none"
+                continue
+            by_right = {pair.right: pair for pair in own}
+            if (
+                None in chosen
+                or not set(chosen) <= by_right.keys()
+                or len(set(chosen)) < len(chosen)
+            ):
+                return f"{left} has partners {chosen}, of {sorted(by_right)}"
+            for at, right in enumerate(chosen):
+                left_over = [by_right[j] for j in by_right if j not in chosen[: at + 1]]
+                better = [p for p in left_over if self._surely_before(asked, p, by_right[right])]
+                if better:
+                    return f"{left} has {right} at place {at}, but {better[0]} is better"
+        return self._probabilities(rows) if given["probability"] else None
+
+    def _surely_before(self, asked: Asked, one: Pair, other: Pair) -> bool:
+        prefer = self.asking.given["prefer"]
+        own, others = (place(asked, pair, prefer, "right") for pair in (one, other))
+        if own[0] != others[0]:
+            return bool(own < others)
+        apart = abs(one.probability - other.probability)
+        return (
+            bool(own < others)
+            if apart > BEST_TOLERANCE
+            else self._alike(one, other) and own < others
+        )
+
+    def _alike(self, one: Pair, other: Pair) -> bool:
+        """Whether floats cannot but be the same, too."""
+        return {one.probability, other.probability} == {Fraction(1)}
+
+    def _matching(self, rows: list[dict[str, Any]]) -> str | None:
+        found = {(pair.left, pair.right): pair for pair in pairs(self.asked)}
+        chosen = [(row["left_id"], row["right_id"]) for row in rows]
+        if not set(chosen) <= found.keys():
+            return f"pairs {set(chosen) - found.keys()} do not qualify"
+        for side in (0, 1):
+            if len({pair[side] for pair in chosen}) < len(chosen):
+                return f"not one to one: {chosen}"
+        given, asked = self.asking.given, self.asked
+        if given["matching"] == "optimal":
+            return self._optimal([found[pair] for pair in chosen], len(found))
+        if given["prefer"] == "probability" and self._is_ambiguous(list(found.values())):
+            return self._probabilities(rows)
+        wanted = mutual_pairs(asked, given["prefer"])
+        return differing(Counter(chosen), Counter(wanted)) or self._probabilities(rows)
+
+    def _is_ambiguous(self, found: list[Pair]) -> bool:
+        """Whether floats may put pairs into another order than their probabilities."""
+        found = sorted(
+            (pair for pair in found if pair.probability < 1), key=lambda p: p.probability
+        )
+        return any(b.probability - a.probability < BEST_TOLERANCE for a, b in pairwise(found))
+
+    def _optimal(self, chosen: list[Pair], count: int) -> str | None:
+        if count > _MOST_TRIED:
+            return None
+        prefer = self.asking.given["prefer"]
+        own, best = value(self.asked, prefer, chosen), optimum(self.asked, prefer)
+        near = len(own) == 1 and abs(own[0] - best[0]) < Fraction(1, 10**9)
+        return None if own == best or near else f"an assignment of {own}, but {best} is possible"
+
+    def accidental(self) -> list[int]:
+        """Pairs by each shift."""
+        lo, hi = self.asking.window
+        return [
+            len(pairs(self.asked._replace(lo=lo - shift, hi=hi - shift)))
+            for shift in self.asking.shifts
+        ]
+
+    @property
+    def errors_that_may_come(self) -> set[str]:
+        """Where the sum of distances is larger than can be added exactly."""
+        given = self.asking.given
+        adds = (given.get("matching"), given.get("prefer")) == ("optimal", "nearest")
+        apart = [abs(place(self.asked, pair, "nearest", "right")[0]) for pair in pairs(self.asked)]
+        return {"DataError"} if adds and sum(apart) > _LARGE else set()
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether float64 can decide each pair as exact arithmetic does."""
+        return all(
+            decision_is_clear(self.probability(i, j, shift), self.confidence)
+            for shift in (0, *self.asking.shifts)
+            for i, one in enumerate(self.asking.left)
+            for j, other in enumerate(self.asking.right)
+            if one["min_time"] is not None and other["min_time"] is not None
+        )
+
+
+def _plain(row: dict[str, Any]) -> tuple[Any, ...]:
+    """Identities, a multiset of them, or a number; probabilities are looked at elsewhere."""
+    names = [name for name in ("left_id", "right_id", "matches") if name in row]
+    return tuple(tuple(sorted(row[n])) if isinstance(row[n], list) else row[n] for n in names)
+
+
+def _judge(case: Case, folder: Path) -> Verdict:
+    asking = draw_asking(case)
+    first, last = asking.window
+    if first > last:
+        due = {"ConditionError"}
+    else:
+        due = set()
+        if not _Judge(asking, case.data.confidence).is_clear:
+            return Verdict("closed", "a probability is as good as the confidence")
+    judge = _Judge(asking, case.data.confidence)
+    try:
+        table, told = judge.answer()
+    except Exception as error:
+        return judge_error(error, due or judge.errors_that_may_come)
+    if due:
+        return Verdict("accepted", "a window without a tick")
+    wrong = judge.wrong(table.to_pylist())
+    if not wrong and asking.shifts:
+        counted = judge.accidental()
+        if told.accidental_pairs != sum(counted) / len(counted):
+            wrong = f"{told.accidental_pairs} accidental pairs, expected {counted}"
+    return Verdict("wrong", f"{wrong}; asked {asking.given}") if wrong else RIGHT
+
+
+WAYS = [Way("asked", _judge, suits=lambda data: not data.has_histograms, weight=24)]
