@@ -134,10 +134,7 @@ BOTH = ("join", "left.parquet", "right.parquet", "-o", "out.parquet")
 
 COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "no such command": (("jion",), "Did you mean 'join'"),
-    "one input": (
-        ("explore", "left.parquet", *WINDOW[:3]),
-        "two inputs are needed, LEFT and RIGHT",
-    ),
+    "no input": (("explore", *WINDOW[:3]), "Missing argument 'LEFT'"),
     "no output": (BOTH[:3] + WINDOW, "say where to write, such as -o out.parquet"),
     "no window": (BOTH, "with one of --within LO HI and --mutual-deadline D"),
     "no confidence": (BOTH + WINDOW[:3], "say how probable a pair must be, with --confidence"),

@@ -176,6 +176,7 @@ def test_arguments_are_those_of_the_cpu() -> None:
         for package in (coincide, cpu_fallback.streams)
     )
     assert user.pop("backend").default == "auto"
+    assert user.pop("by").default is None  # names what takes keys
     assert cpu.pop("live_blocks").default is LiveBlocks
     for name in ("left_templates", "right_templates"):
         # Here they may be whatever `coincide.histograms` takes.
