@@ -5,7 +5,9 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from coincide.options import CorrelateOptions
+from spark_plugin.cluster.accelerator import is_accelerated
 from spark_plugin.dataframes import columns as frames
+from spark_plugin.dataframes.arrow_types import arrow_schema
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.dataframes.stage import Stage
@@ -15,17 +17,23 @@ from spark_plugin.ways.exchange.partition_labels import partition_labels
 from spark_plugin.ways.exchange.plan import SlicePlan
 from spark_plugin.ways.exchange.slice_columns import label_left, label_right
 from spark_plugin.ways.exchange.worker.dealt_slices import DealtSliceTask, needs_adding_up
-from spark_plugin.ways.exchange.worker.task import SliceTask
+from spark_plugin.ways.exchange.worker.packing import EVENTS, IS_LEFT, PackTask
+from spark_plugin.ways.exchange.worker.task import Blobs, Rows, SliceTask
 from spark_plugin.worker.emission.spec import AnySpec
 from spark_plugin.worker.wire.columns import (
     CODED,
     HASHES,
+    KEY_HASH,
     LABEL,
+    SALT,
     TIME,
     UNMATCHED,
     LabelCode,
     WireLayout,
 )
+
+PACKED = f"{LABEL} bigint, {IS_LEFT} boolean, {EVENTS} binary"
+"""Columns of what crosses packed."""
 
 
 def exchange_join(
@@ -39,20 +47,59 @@ def exchange_join(
     """The result in wire types, not yet computed; it needs nothing else."""
     labels = partition_labels(plan.count)
     shapes = plan.reach.left, plan.reach.right
-    code = LabelCode.of(int(labels.max()), (shapes[0][1], shapes[1][1]))
-    if not plan.deals_right or not needs_adding_up(spec):
-        rows = _exchanged(sides, spec, result.layout, result.layout, plan, code, stage)
-        task = SliceTask(spec, result.layout, result.names, stage.metrics, code=code, shapes=shapes)
+    adds_up = plan.deals_right and needs_adding_up(spec)
+    layout = result.layout.with_hashes() if adds_up else result.layout
+    exchanged = _packed if _crosses_packed(sides) else _exchanged
+    rows, wire = exchanged(sides, spec, result.layout, layout, plan, stage)
+    if not adds_up:
+        task = SliceTask(spec, layout, result.names, stage.metrics, wire=wire, shapes=shapes)
         return stage.run(rows, task, result.wire_schema), None
     dealt = DealtResult(spec, result)
     schema = dealt.found_schema
-    layout = result.layout.with_hashes()
-    rows = _exchanged(sides, spec, result.layout, layout, plan, code, stage)
     task = DealtSliceTask(
-        dealt.partial, layout, tuple(schema.names), stage.metrics, code=code, shapes=shapes,
+        dealt.partial, layout, tuple(schema.names), stage.metrics, wire=wire, shapes=shapes,
         first_labels=labels[plan.first_parts],
     )  # fmt: skip
     return dealt.combined(stage.run(rows, task, schema)), None
+
+
+def _crosses_packed(sides: tuple[EventFrame, EventFrame]) -> bool:
+    import os
+
+    return os.environ.get("PACK") != "0" and not is_accelerated(sides[0].source.sparkSession)
+
+
+def _packed(
+    sides: tuple[EventFrame, EventFrame],
+    spec: AnySpec,
+    own: WireLayout,
+    layout: WireLayout,
+    plan: SlicePlan,
+    stage: Stage,
+) -> tuple[DataFrame, Blobs]:
+    """Packed events of both sides, each slice in a partition of its own; parameters as `_exchanged`."""
+    labels, salts = partition_labels(plan.count), _salts(sides, spec, own, plan)
+    packs, schemas = [], []
+    for side, salt in zip(sides, salts, strict=True):
+        place = [KEY_HASH] if plan.buckets > 1 else []
+        hashes = HASHES if plan.deals_right else ()
+        rows = wire_rows(
+            side,
+            own.only(side.side),
+            spec.keeps_unmatched,
+            stage.raise_invalid,
+            place=(*place, *hashes),
+        )
+        names = layout.only(side.side).columns
+        schemas.append(arrow_schema(rows.select(*names).schema))
+        is_salted = plan.is_split or (side.side == "left" and spec.keeps_unmatched)
+        rows = rows.selectExpr(
+            *dict.fromkeys([*names, *place]), *([f"{salt} AS {SALT}"] if is_salted else [])
+        )
+        task = PackTask(side.side, layout.only(side.side), side.times.model, plan, labels)
+        packs.append(rows.mapInArrow(task, PACKED))
+    both = packs[0].unionAll(packs[1]).repartition(plan.count, LABEL)
+    return both, Blobs((schemas[0], schemas[1]))
 
 
 def _exchanged(
@@ -61,13 +108,15 @@ def _exchanged(
     own: WireLayout,
     layout: WireLayout,
     plan: SlicePlan,
-    code: LabelCode,
     stage: Stage,
-) -> DataFrame:
+) -> tuple[DataFrame, Rows]:
     """Events of both sides on the wire, each slice in a partition of its own.
 
     `own` has the columns of the result, `layout` may have `HASHES` besides.
     """
+    code = LabelCode.of(
+        int(partition_labels(plan.count).max()), (plan.reach.left[1], plan.reach.right[1])
+    )
     place = ("midpoint", "key_hash", *(HASHES if plan.deals_right else ()))
     left, right = (
         wire_rows(side, own, spec.keeps_unmatched, stage.raise_invalid, place=place)
@@ -78,7 +127,7 @@ def _exchanged(
     # What sets events apart is asked of left ones alone.
     columns = [f"CAST(NULL AS BIGINT) AS {c}" if c in HASHES else c for c in layout.columns]
     rows = left.unionAll(label_right(right, plan, salts[1], columns))
-    return in_partitions(rows, plan.count, layout, code)
+    return in_partitions(rows, plan.count, layout, code), Rows(code)
 
 
 def in_partitions(rows: DataFrame, count: int, layout: WireLayout, code: LabelCode) -> DataFrame:
