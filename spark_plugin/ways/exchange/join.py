@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame
 
 from coincide.options import CorrelateOptions
 from spark_plugin.cluster.accelerator import is_accelerated
 from spark_plugin.dataframes import columns as frames
-from spark_plugin.dataframes.arrow_types import arrow_schema
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.dataframes.stage import Stage
 from spark_plugin.dataframes.wire_rows import wire_rows
 from spark_plugin.ways.exchange.dealt_results import DealtResult
+from spark_plugin.ways.exchange.packs import packed_events
 from spark_plugin.ways.exchange.partition_labels import partition_labels
 from spark_plugin.ways.exchange.plan import SlicePlan
 from spark_plugin.ways.exchange.slice_columns import label_left, label_right
 from spark_plugin.ways.exchange.worker.dealt_slices import DealtSliceTask, needs_adding_up
-from spark_plugin.ways.exchange.worker.packing import EVENTS, IS_LEFT, PackTask
-from spark_plugin.ways.exchange.worker.task import Blobs, Rows, SliceTask
+from spark_plugin.ways.exchange.worker.task import Rows, SliceTask, SliceWire
 from spark_plugin.worker.emission.spec import AnySpec
 from spark_plugin.worker.wire.columns import (
     CODED,
     HASHES,
     KEY_HASH,
     LABEL,
-    SALT,
     TIME,
     UNMATCHED,
     LabelCode,
     WireLayout,
 )
-
-PACKED = f"{LABEL} bigint, {IS_LEFT} boolean, {EVENTS} binary"
-"""Columns of what crosses packed."""
 
 
 def exchange_join(
@@ -49,8 +46,11 @@ def exchange_join(
     shapes = plan.reach.left, plan.reach.right
     adds_up = plan.deals_right and needs_adding_up(spec)
     layout = result.layout.with_hashes() if adds_up else result.layout
-    exchanged = _packed if _crosses_packed(sides) else _exchanged
-    rows, wire = exchanged(sides, spec, result.layout, layout, plan, stage)
+    salts = _salts(sides, spec, result.layout, plan)
+    given = sides, (result.layout, layout), plan, salts, spec.keeps_unmatched, stage.raise_invalid
+    # The RAPIDS Accelerator takes no binaries into Python.
+    is_packed = not is_accelerated(sides[0].source.sparkSession)
+    rows, wire = packed_events(*given) if is_packed else _rows(*given)
     if not adds_up:
         task = SliceTask(spec, layout, result.names, stage.metrics, wire=wire, shapes=shapes)
         return stage.run(rows, task, result.wire_schema), None
@@ -63,66 +63,23 @@ def exchange_join(
     return dealt.combined(stage.run(rows, task, schema)), None
 
 
-def _crosses_packed(sides: tuple[EventFrame, EventFrame]) -> bool:
-    import os
-
-    return os.environ.get("PACK") != "0" and not is_accelerated(sides[0].source.sparkSession)
-
-
-def _packed(
+def _rows(
     sides: tuple[EventFrame, EventFrame],
-    spec: AnySpec,
-    own: WireLayout,
-    layout: WireLayout,
+    layouts: tuple[WireLayout, WireLayout],
     plan: SlicePlan,
-    stage: Stage,
-) -> tuple[DataFrame, Blobs]:
-    """Packed events of both sides, each slice in a partition of its own; parameters as `_exchanged`."""
-    labels, salts = partition_labels(plan.count), _salts(sides, spec, own, plan)
-    packs, schemas = [], []
-    for side, salt in zip(sides, salts, strict=True):
-        place = [KEY_HASH] if plan.buckets > 1 else []
-        hashes = HASHES if plan.deals_right else ()
-        rows = wire_rows(
-            side,
-            own.only(side.side),
-            spec.keeps_unmatched,
-            stage.raise_invalid,
-            place=(*place, *hashes),
-        )
-        names = layout.only(side.side).columns
-        schemas.append(arrow_schema(rows.select(*names).schema))
-        is_salted = plan.is_split or (side.side == "left" and spec.keeps_unmatched)
-        rows = rows.selectExpr(
-            *dict.fromkeys([*names, *place]), *([f"{salt} AS {SALT}"] if is_salted else [])
-        )
-        task = PackTask(side.side, layout.only(side.side), side.times.model, plan, labels)
-        packs.append(rows.mapInArrow(task, PACKED))
-    both = packs[0].unionAll(packs[1]).repartition(plan.count, LABEL)
-    return both, Blobs((schemas[0], schemas[1]))
-
-
-def _exchanged(
-    sides: tuple[EventFrame, EventFrame],
-    spec: AnySpec,
-    own: WireLayout,
-    layout: WireLayout,
-    plan: SlicePlan,
-    stage: Stage,
-) -> tuple[DataFrame, Rows]:
-    """Events of both sides on the wire, each slice in a partition of its own.
-
-    `own` has the columns of the result, `layout` may have `HASHES` besides.
-    """
+    salts: Sequence[str],
+    keeps_unmatched: bool,
+    raise_invalid: bool,
+) -> tuple[DataFrame, SliceWire]:
+    """As `packed_events`: a row for each event, in shared columns."""
+    own, layout = layouts
     code = LabelCode.of(
         int(partition_labels(plan.count).max()), (plan.reach.left[1], plan.reach.right[1])
     )
-    place = ("midpoint", "key_hash", *(HASHES if plan.deals_right else ()))
+    place = ("midpoint", KEY_HASH, *(HASHES if plan.deals_right else ()))
     left, right = (
-        wire_rows(side, own, spec.keeps_unmatched, stage.raise_invalid, place=place)
-        for side in sides
+        wire_rows(side, own, keeps_unmatched, raise_invalid, place=place) for side in sides
     )
-    salts = _salts(sides, spec, own, plan)
     left = label_left(left, plan, salts[0], layout.columns)
     # What sets events apart is asked of left ones alone.
     columns = [f"CAST(NULL AS BIGINT) AS {c}" if c in HASHES else c for c in layout.columns]

@@ -39,6 +39,13 @@ def unpacked(blobs: Sequence[pa.Buffer]) -> pa.Table:
     })  # fmt: skip
 
 
+def binaries(blobs: Sequence[pa.Buffer]) -> pa.Array:
+    """Blobs as a column, together less than 2 GiB."""
+    ends = np.cumsum([0, *(blob.size for blob in blobs)]).astype(np.int32)
+    whole = blobs[0] if len(blobs) == 1 else pa.py_buffer(b"".join(blobs))
+    return pa.Array.from_buffers(pa.binary(), len(blobs), [None, pa.py_buffer(ends), whole])
+
+
 def _blob(events: pa.Table) -> pa.Buffer:
     columns, fields = [], []
     for name, column in zip(events.column_names, events.columns, strict=True):

@@ -6,6 +6,7 @@ events in columns, in order of time.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -14,8 +15,14 @@ import pyarrow as pa
 
 from coincide.options import SideName
 from spark_plugin.ways.exchange.plan import SlicePlan
-from spark_plugin.ways.exchange.worker.blobs import packed
-from spark_plugin.ways.exchange.worker.placing import Places, slices_of_left, slices_of_right
+from spark_plugin.ways.exchange.worker.blobs import binaries, packed
+from spark_plugin.ways.exchange.worker.placing import (
+    Places,
+    copies_of_left,
+    copies_of_right,
+    slices_of_left,
+    slices_of_right,
+)
 from spark_plugin.worker.timestamps.models import SideModel
 from spark_plugin.worker.wire.chunks import chunks
 from spark_plugin.worker.wire.columns import (
@@ -25,16 +32,18 @@ from spark_plugin.worker.wire.columns import (
     SALT,
     TIME,
     UNMATCHED,
-    WireLayout,
     right_shapes,
 )
 from spark_plugin.worker.wire.reuse import begin_task
 
 IS_LEFT, EVENTS = "is_left", "events"
 """Columns beside `LABEL` of what crosses the exchange: the side, and the packed events."""
-_ROWS = 1 << 20
-_BYTES = 64 << 20
+_ROWS, _BYTES = 1 << 20, 64 << 20
 """What is cut at once."""
+_COPIES = 4 << 20
+"""Of events that stand in memory at once, besides."""
+_BATCH_BYTES = 4 << 20
+"""Of packs that are handed on at once."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +53,8 @@ class PackTask:
     Parameters
     ----------
     side : {"left", "right"}
-    layout : WireLayout
-        Of this side alone.
+    schema : pa.Schema
+        Of the events of this side, as they are to cross.
     model : SideModel
         Of its timestamps.
     plan : SlicePlan
@@ -54,7 +63,7 @@ class PackTask:
     """
 
     side: SideName
-    layout: WireLayout
+    schema: pa.Schema
     model: SideModel
     plan: SlicePlan
     labels: np.ndarray
@@ -65,34 +74,50 @@ class PackTask:
         Yields
         ------
         pa.RecordBatch
-            `LABEL`, `IS_LEFT`, `EVENTS`: one row, so that none holds more than one pack.
+            `LABEL`, `IS_LEFT`, `EVENTS`: a pack in each row.
         """
         begin_task()
-        names = [LABEL, IS_LEFT, EVENTS]
+        gathered: list[tuple[int, pa.Buffer]] = []
+        size = 0
+        for number, events in self._packs(batches):
+            gathered.append((number, events))
+            size += events.size
+            if size >= _BATCH_BYTES:
+                yield self._batch(gathered)
+                gathered, size = [], 0
+        if gathered:
+            yield self._batch(gathered)
+
+    def _packs(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Buffer]]:
         for table in chunks(batches, _ROWS, _BYTES):
             for number, events in self._slices(table):
-                for blob in packed(events):
-                    row = [
-                        pa.array(self.labels[number : number + 1]),
-                        pa.array([self.side == "left"]),
-                        _one_binary(blob),
-                    ]
-                    yield pa.RecordBatch.from_arrays(row, names=names)
+                for pack in packed(events):
+                    yield number, pack
+
+    def _batch(self, packs: list[tuple[int, pa.Buffer]]) -> pa.RecordBatch:
+        numbers, events = zip(*packs, strict=True)
+        columns = [
+            pa.array(self.labels[list(numbers)]),
+            pa.array(np.full(len(packs), self.side == "left")),
+            binaries(events),
+        ]
+        return pa.RecordBatch.from_arrays(columns, names=[LABEL, IS_LEFT, EVENTS])
 
     def _slices(self, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
         """The slices that the rows are in, and those of each."""
-        places = self._places(table)
-        order, slices = (slices_of_left if self.side == "left" else slices_of_right)(
-            places, self.plan
+        is_left = self.side == "left"
+        slices_of = slices_of_left if is_left else slices_of_right
+        table = table.combine_chunks()
+        # What a session calls its texts and instants in Arrow has no say in what is joined.
+        events, places = table.select(self.schema.names).cast(self.schema), self._places(table)
+        copies = (
+            copies_of_left(places, self.plan) if is_left else copies_of_right(places, self.plan)
         )
-        events = table.select(self.layout.columns)
-        if not np.array_equal(order, np.arange(table.num_rows)):
-            events = events.take(pa.array(order))
-        edges = np.flatnonzero(np.diff(slices)) + 1
-        starts = np.concatenate([[0], edges]) if slices.size else edges
-        stops = np.concatenate([edges, [slices.size]])
-        for start, stop in zip(starts.tolist(), stops.tolist(), strict=False):
-            yield int(slices[start]), events.slice(start, stop - start)
+        for rows in _bounded(copies, _COPIES):
+            order, slices = slices_of(places.part(rows), self.plan)
+            part = events.slice(rows.start, rows.stop - rows.start)
+            for run in _runs(slices):
+                yield int(slices[run.start]), _taken(part, order[run])
 
     def _places(self, table: pa.Table) -> Places:
         def column(name: str) -> np.ndarray:
@@ -110,7 +135,25 @@ class PackTask:
         return Places(midpoints, matchable, column(KEY_HASH), column(SALT))
 
 
-def _one_binary(content: pa.Buffer) -> pa.Array:
-    """An array of one row, without a copy."""
-    ends = pa.py_buffer(np.array([0, content.size], np.int32))
-    return pa.Array.from_buffers(pa.binary(), 1, [None, ends, content])
+def _bounded(copies: np.ndarray, most: int) -> Iterator[slice]:
+    """Runs of rows whose copies are about `most` in all, or one row."""
+    total = np.cumsum(copies)
+    start = 0
+    while start < copies.size:
+        before = int(total[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(total, before + most, side="right")))
+        yield slice(start, stop)
+        start = stop
+
+
+def _runs(slices: np.ndarray) -> Iterator[slice]:
+    """Where each slice stands among the rows, of which there is at least one."""
+    edges = [0, *(np.flatnonzero(np.diff(slices)) + 1).tolist(), slices.size]
+    return itertools.starmap(slice, itertools.pairwise(edges))
+
+
+def _taken(events: pa.Table, rows: np.ndarray) -> pa.Table:
+    first = int(rows[0])
+    if np.array_equal(rows, np.arange(first, first + rows.size)):
+        return events.slice(first, rows.size)
+    return events.take(pa.array(rows))

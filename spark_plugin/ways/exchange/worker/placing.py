@@ -32,6 +32,29 @@ class Places:
     hashes: np.ndarray = field(default_factory=lambda: _NONE)
     salts: np.ndarray = field(default_factory=lambda: _NONE)
 
+    def part(self, rows: slice) -> Places:
+        """Some of the events, in a run."""
+        matchable = None if self.matchable is None else self.matchable[rows]
+        return Places(self.midpoints[rows], matchable, self.hashes[rows], self.salts[rows])
+
+    @property
+    def by_time(self) -> np.ndarray:
+        """The order by midpoint: int64 array."""
+        if (self.midpoints[1:] >= self.midpoints[:-1]).all():
+            return np.arange(self.midpoints.size)
+        return np.argsort(self.midpoints)
+
+
+def copies_of_left(places: Places, plan: SlicePlan) -> np.ndarray:
+    """In how many slices left events are, at most: int64 array, shape (n,)."""
+    return np.full(places.midpoints.size, plan.right_parts.max())
+
+
+def copies_of_right(places: Places, plan: SlicePlan) -> np.ndarray:
+    """In how many slices right events are, at most: int64 array, shape (n,)."""
+    first, last = _reached(places.midpoints, plan)
+    return (last - first + 1) * plan.left_parts.max()
+
 
 def slices_of_left(places: Places, plan: SlicePlan) -> tuple[np.ndarray, np.ndarray]:
     """The slices of left events, mostly one each.
@@ -41,16 +64,14 @@ def slices_of_left(places: Places, plan: SlicePlan) -> tuple[np.ndarray, np.ndar
     rows, slices : int64 arrays, shape (m,)
         Ascending by slice, and by midpoint within.
     """
-    rows = _by_time(places.midpoints)
+    rows = places.by_time
     cells = np.searchsorted(plan.cuts, places.midpoints[rows], side="right")
     cells = _in_buckets(cells, places, plan, rows)
-    slices = plan.first_slices[cells]
+    slices, copies = plan.first_slices[cells], plan.right_parts[cells]
     if plan.is_split:
-        slices = slices + places.salts[rows] % plan.left_parts[cells] * plan.right_parts[cells]
-    copies = plan.right_parts[cells]
+        slices = slices + places.salts[rows] % plan.left_parts[cells] * copies
     if places.matchable is not None:
-        idle = ~places.matchable[rows]
-        first_parts = plan.first_parts
+        idle, first_parts = ~places.matchable[rows], plan.first_parts
         slices = np.where(idle, first_parts[places.salts[rows] % first_parts.size], slices)
         copies = np.where(idle, 1, copies)
     if plan.deals_right:
@@ -60,15 +81,11 @@ def slices_of_left(places: Places, plan: SlicePlan) -> tuple[np.ndarray, np.ndar
 
 def slices_of_right(places: Places, plan: SlicePlan) -> tuple[np.ndarray, np.ndarray]:
     """The slices that right events can reach; as `slices_of_left`."""
-    rows = _by_time(places.midpoints)
-    first, last = (
-        np.searchsorted(cuts, places.midpoints[rows], side="right") for cuts in plan.seen_cuts
-    )
-    copies = last - first + 1
+    rows = places.by_time
+    cells, last = _reached(places.midpoints[rows], plan)
+    copies = last - cells + 1
     if (copies != 1).any():
-        rows, cells = np.repeat(rows, copies), np.repeat(first, copies) + _within(copies)
-    else:
-        cells = first
+        rows, cells = np.repeat(rows, copies), np.repeat(cells, copies) + _within(copies)
     cells = _in_buckets(cells, places, plan, rows)
     slices = plan.first_slices[cells]
     if plan.is_split:
@@ -79,10 +96,10 @@ def slices_of_right(places: Places, plan: SlicePlan) -> tuple[np.ndarray, np.nda
     return _grouped(rows, slices, plan)
 
 
-def _by_time(midpoints: np.ndarray) -> np.ndarray:
-    if (midpoints[1:] >= midpoints[:-1]).all():
-        return np.arange(midpoints.size)
-    return np.argsort(midpoints)
+def _reached(midpoints: np.ndarray, plan: SlicePlan) -> tuple[np.ndarray, np.ndarray]:
+    """The first and the last time slice that right events reach."""
+    first, last = (np.searchsorted(cuts, midpoints, side="right") for cuts in plan.seen_cuts)
+    return first, last
 
 
 def _in_buckets(

@@ -77,7 +77,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Blobs:
+class Packs:
     """Slices that cross as what a `PackTask` makes of them.
 
     Parameters
