@@ -1,4 +1,4 @@
-"""How many rows Spark hands to its Python workers at once, where nobody has chosen it."""
+"""How much Spark hands to its Python workers at once."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ import logging
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from spark_plugin.cluster.connect import bytes_of
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SETTING = "spark.sql.execution.arrow.maxRecordsPerBatch"
 SPARKS_DEFAULT = "10000"
 BETTER = "100000"
+BYTES_SETTING = "spark.sql.execution.arrow.maxBytesPerBatch"
+_MOST_BYTES = 1 << 28
 
 _log = logging.getLogger("coincide")
 _told: WeakSet[Any] = WeakSet()
@@ -31,3 +35,12 @@ def advise_batch_size(spark: SparkSession) -> None:
             "correlate: %s is %s; %s would let joins of many rows take less time",
             SETTING, SPARKS_DEFAULT, BETTER,
         )  # fmt: skip
+
+
+def bounds_batch_bytes(spark: SparkSession) -> bool:
+    """Whether large rows come in batches of some 100 MiB at most, and so need no more memory than small ones.
+
+    Spark 4.1 has a bound of 64 MiB, unless it is told otherwise.
+    """
+    size = bytes_of(spark.conf.get(BYTES_SETTING, None) or "")
+    return size is not None and 0 < size <= _MOST_BYTES

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from coincide.options import CorrelateOptions
 from spark_plugin.cluster.accelerator import is_accelerated
+from spark_plugin.cluster.batch_size import bounds_batch_bytes
 from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.output_columns import ResultColumns
@@ -48,9 +49,8 @@ def exchange_join(
     layout = result.layout.with_hashes() if adds_up else result.layout
     salts = _salts(sides, spec, result.layout, plan)
     given = sides, (result.layout, layout), plan, salts, spec.keeps_unmatched, stage.raise_invalid
-    # The RAPIDS Accelerator takes no binaries into Python.
-    is_packed = not is_accelerated(sides[0].source.sparkSession)
-    rows, wire = packed_events(*given) if is_packed else _rows(*given)
+    crossing = packed_events if _takes_packs(sides[0].source.sparkSession) else event_rows
+    rows, wire = crossing(*given)
     if not adds_up:
         task = SliceTask(spec, layout, result.names, stage.metrics, wire=wire, shapes=shapes)
         return stage.run(rows, task, result.wire_schema), None
@@ -63,7 +63,12 @@ def exchange_join(
     return dealt.combined(stage.run(rows, task, schema)), None
 
 
-def _rows(
+def _takes_packs(spark: SparkSession) -> bool:
+    """Whether packs may cross: the RAPIDS Accelerator takes no binaries into Python."""
+    return not is_accelerated(spark) and bounds_batch_bytes(spark)
+
+
+def event_rows(
     sides: tuple[EventFrame, EventFrame],
     layouts: tuple[WireLayout, WireLayout],
     plan: SlicePlan,
