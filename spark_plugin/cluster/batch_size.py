@@ -6,6 +6,8 @@ import logging
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from pyspark.errors import PySparkException
+
 from spark_plugin.cluster.connect import bytes_of
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ def advise_batch_size(spark: SparkSession) -> None:
     if spark in _told:
         return
     _told.add(spark)
-    if spark.conf.get(SETTING, None) == SPARKS_DEFAULT:
+    if _setting(spark, SETTING) == SPARKS_DEFAULT:
         _log.info(
             "correlate: %s is %s; %s would let joins of many rows take less time",
             SETTING, SPARKS_DEFAULT, BETTER,
@@ -38,9 +40,17 @@ def advise_batch_size(spark: SparkSession) -> None:
 
 
 def bounds_batch_bytes(spark: SparkSession) -> bool:
-    """Whether large rows come in batches of some 100 MiB at most, and so need no more memory than small ones.
+    """Whether rows of any size come in batches of bounded size.
 
     Spark 4.1 has a bound of 64 MiB, unless it is told otherwise.
     """
-    size = bytes_of(spark.conf.get(BYTES_SETTING, None) or "")
+    size = bytes_of(_setting(spark, BYTES_SETTING))
     return size is not None and 0 < size <= _MOST_BYTES
+
+
+def _setting(spark: SparkSession, name: str) -> str:
+    """A setting, or Spark's default, which it tells only those who name no other; empty if it has none."""
+    try:
+        return spark.conf.get(name) or ""
+    except PySparkException:
+        return ""
