@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import types as T
 
 from spark_plugin.dataframes.arrow_types import arrow_schema
 from spark_plugin.dataframes.events import EventFrame
@@ -75,6 +76,6 @@ def _packed(
     needed += [] if salt is None else [f"{salt} AS {SALT}"]
     rows = rows.selectExpr(*layout.columns, *needed)
     fields = rows.schema.fields[: len(layout.columns)]
-    schema = arrow_schema(type(rows.schema)(fields))
+    schema = arrow_schema(T.StructType(fields))
     task = PackTask(side.side, schema, side.times.model, plan, partition_labels(plan.count))
     return rows.mapInArrow(task, _PACKED), schema
