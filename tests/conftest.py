@@ -151,3 +151,13 @@ def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     from spark_plugin.ways.exchange import planning as planner
 
     monkeypatch.setattr(planner, "_SMALLEST_SLICE_WORK", 5.0)
+
+
+@pytest.fixture(params=["packs", "rows"])
+def crossing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How events cross an exchange: in packs, or as where these cannot cross."""
+    if request.param == "rows":
+        from spark_plugin.ways.exchange import join
+
+        monkeypatch.setattr(join, "_takes_packs", lambda spark: False)
+    return str(request.param)

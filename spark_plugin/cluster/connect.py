@@ -25,6 +25,10 @@ def message_bytes(spark: SparkSession) -> int | None:
     """Most bytes of a plan that the server takes; None where there is no server."""
     if context_of(spark) is not None:
         return None
-    text = spark.conf.get(MESSAGE_SETTING) or ""
-    told = _SIZE.fullmatch(text)
+    return bytes_of(spark.conf.get(MESSAGE_SETTING) or "")
+
+
+def bytes_of(setting: str) -> int | None:
+    """A size as settings of Spark have it, such as ``"64m"``; None if it is none."""
+    told = _SIZE.fullmatch(setting.strip())
     return int(told[1]) * 1024 ** _POWERS.index(told[2].lower()) if told else None

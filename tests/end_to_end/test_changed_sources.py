@@ -168,9 +168,17 @@ def test_times_drawn_anew_for_each_query(spark: SparkSession, random: str) -> No
 # --- what the plan takes for granted about partitions ---
 
 
+def labels_are_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("join", "slice_columns", "packs"):
+        monkeypatch.setattr(
+            f"spark_plugin.ways.exchange.{module}.partition_labels",
+            lambda n: np.arange(n, dtype=np.int64),
+        )
+
+
 @pytest.mark.parametrize("how", ["inner", "anti", "left"])
 def test_slices_that_meet_in_one_partition(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, how: Any
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, crossing: str, how: Any
 ) -> None:
     """Another hash than the one that labels are made for brings slices together."""
     sides = [stream(seed) for seed in (1, 2)]
@@ -179,10 +187,7 @@ def test_slices_that_meet_in_one_partition(
     )
     left = pa.concat_tables([sides[0], null.cast(sides[0].schema)])
     expected = correlate_tables(left, sides[1], CONDITION, how=how)
-    monkeypatch.setattr(
-        "spark_plugin.ways.exchange.slice_columns.partition_labels",
-        lambda n: np.arange(n, dtype=np.int64),
-    )
+    labels_are_numbers(monkeypatch)
     found = correlate(
         frame(spark, left), frame(spark, sides[1]), CONDITION, how=how, options=EXCHANGE
     )
@@ -194,18 +199,18 @@ def test_slices_that_meet_in_one_partition(
 
 @pytest.mark.parametrize("emit", ["pairs", "counts", "lists", "best"])
 def test_dealt_slices_that_meet_in_one_partition(
-    spark: SparkSession, small_slices: None, monkeypatch: pytest.MonkeyPatch, emit: Any
+    spark: SparkSession,
+    small_slices: None,
+    monkeypatch: pytest.MonkeyPatch,
+    crossing: str,
+    emit: Any,
 ) -> None:
     """Left events that match nothing are told of once, wherever they come."""
     sides = [stream(seed).slice(0, 60) for seed in (1, 2)]
     null = pa.table({"min_time": pa.array([None]), "max_time": [5], "id": [10**6]})
     left = pa.concat_tables([sides[0], null.cast(sides[0].schema)])
     expected = correlate_tables(left, sides[1], CONDITION, how="left", emit=emit)
-    for module in ("join", "slice_columns"):
-        monkeypatch.setattr(
-            f"spark_plugin.ways.exchange.{module}.partition_labels",
-            lambda n: np.arange(n, dtype=np.int64),
-        )
+    labels_are_numbers(monkeypatch)
     options = CorrelateOptions(slice_rows=8, way="exchange", max_replication=1.0)
     planned = plan_correlation(
         frame(spark, left),
@@ -224,7 +229,7 @@ def test_dealt_slices_that_meet_in_one_partition(
 
 
 @pytest.mark.parametrize("longest", [30, 2**60])
-def test_labels_cross_beside_any_length(spark: SparkSession, longest: int) -> None:
+def test_labels_cross_beside_any_length(spark: SparkSession, crossing: str, longest: int) -> None:
     """Where lengths leave no room for it the label has a column of its own."""
     left, right = (stream(seed) for seed in (1, 2))
     row = pa.table({"min_time": [0], "max_time": [longest], "id": [10**6]})

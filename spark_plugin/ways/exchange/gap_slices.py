@@ -19,7 +19,7 @@ from spark_plugin.dataframes.stage import Stage
 from spark_plugin.dataframes.wire_rows import wire_rows
 from spark_plugin.ways.exchange.join import in_partitions
 from spark_plugin.ways.exchange.partition_labels import partition_labels
-from spark_plugin.ways.exchange.worker.task import SliceTask
+from spark_plugin.ways.exchange.worker.task import Rows, SliceTask
 from spark_plugin.ways.samples import Reach
 from spark_plugin.worker.emission.spec import AnySpec
 from spark_plugin.worker.wire.columns import LABEL, LabelCode
@@ -71,7 +71,8 @@ def gap_join(
     begins = "IF(reached IS NULL OR reached < reach_start, 1L, 0L)"
     rows = rows.selectExpr("*", f"sum({begins}) OVER ({_BY_TIME}) AS stretch")
     rows = rows.selectExpr(f"{_label(labels)} AS {LABEL}", *layout.columns)
-    task = SliceTask(spec, layout, result.names, stage.metrics, code=code, shapes=shapes)
+    wire = Rows(code)
+    task = SliceTask(spec, layout, result.names, stage.metrics, wire=wire, shapes=shapes)
     return stage.run(in_partitions(rows, plan.count, layout, code), task, result.wire_schema)
 
 

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, SparkSession
 
 from coincide.options import CorrelateOptions
+from spark_plugin.cluster.accelerator import is_accelerated
+from spark_plugin.cluster.batch_size import bounds_batch_bytes
 from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.dataframes.stage import Stage
 from spark_plugin.dataframes.wire_rows import wire_rows
 from spark_plugin.ways.exchange.dealt_results import DealtResult
+from spark_plugin.ways.exchange.packs import packed_events
 from spark_plugin.ways.exchange.partition_labels import partition_labels
 from spark_plugin.ways.exchange.plan import SlicePlan
 from spark_plugin.ways.exchange.slice_columns import label_left, label_right
 from spark_plugin.ways.exchange.worker.dealt_slices import DealtSliceTask, needs_adding_up
-from spark_plugin.ways.exchange.worker.task import SliceTask
+from spark_plugin.ways.exchange.worker.task import Rows, SliceTask, SliceWire
 from spark_plugin.worker.emission.spec import AnySpec
 from spark_plugin.worker.wire.columns import (
     CODED,
     HASHES,
+    KEY_HASH,
     LABEL,
     TIME,
     UNMATCHED,
@@ -39,46 +45,51 @@ def exchange_join(
     """The result in wire types, not yet computed; it needs nothing else."""
     labels = partition_labels(plan.count)
     shapes = plan.reach.left, plan.reach.right
-    code = LabelCode.of(int(labels.max()), (shapes[0][1], shapes[1][1]))
-    if not plan.deals_right or not needs_adding_up(spec):
-        rows = _exchanged(sides, spec, result.layout, result.layout, plan, code, stage)
-        task = SliceTask(spec, result.layout, result.names, stage.metrics, code=code, shapes=shapes)
+    adds_up = plan.deals_right and needs_adding_up(spec)
+    layout = result.layout.with_hashes() if adds_up else result.layout
+    salts = _salts(sides, spec, result.layout, plan)
+    given = sides, (result.layout, layout), plan, salts, spec.keeps_unmatched, stage.raise_invalid
+    crossing = packed_events if _takes_packs(sides[0].source.sparkSession) else event_rows
+    rows, wire = crossing(*given)
+    if not adds_up:
+        task = SliceTask(spec, layout, result.names, stage.metrics, wire=wire, shapes=shapes)
         return stage.run(rows, task, result.wire_schema), None
     dealt = DealtResult(spec, result)
     schema = dealt.found_schema
-    layout = result.layout.with_hashes()
-    rows = _exchanged(sides, spec, result.layout, layout, plan, code, stage)
     task = DealtSliceTask(
-        dealt.partial, layout, tuple(schema.names), stage.metrics, code=code, shapes=shapes,
+        dealt.partial, layout, tuple(schema.names), stage.metrics, wire=wire, shapes=shapes,
         first_labels=labels[plan.first_parts],
     )  # fmt: skip
     return dealt.combined(stage.run(rows, task, schema)), None
 
 
-def _exchanged(
-    sides: tuple[EventFrame, EventFrame],
-    spec: AnySpec,
-    own: WireLayout,
-    layout: WireLayout,
-    plan: SlicePlan,
-    code: LabelCode,
-    stage: Stage,
-) -> DataFrame:
-    """Events of both sides on the wire, each slice in a partition of its own.
+def _takes_packs(spark: SparkSession) -> bool:
+    """Whether packs may cross: the RAPIDS Accelerator takes no binaries into Python."""
+    return not is_accelerated(spark) and bounds_batch_bytes(spark)
 
-    `own` has the columns of the result, `layout` may have `HASHES` besides.
-    """
-    place = ("midpoint", "key_hash", *(HASHES if plan.deals_right else ()))
-    left, right = (
-        wire_rows(side, own, spec.keeps_unmatched, stage.raise_invalid, place=place)
-        for side in sides
+
+def event_rows(
+    sides: tuple[EventFrame, EventFrame],
+    layouts: tuple[WireLayout, WireLayout],
+    plan: SlicePlan,
+    salts: Sequence[str],
+    keeps_unmatched: bool,
+    raise_invalid: bool,
+) -> tuple[DataFrame, SliceWire]:
+    """As `packed_events`: a row for each event, in shared columns."""
+    own, layout = layouts
+    code = LabelCode.of(
+        int(partition_labels(plan.count).max()), (plan.reach.left[1], plan.reach.right[1])
     )
-    salts = _salts(sides, spec, own, plan)
+    place = ("midpoint", KEY_HASH, *(HASHES if plan.deals_right else ()))
+    left, right = (
+        wire_rows(side, own, keeps_unmatched, raise_invalid, place=place) for side in sides
+    )
     left = label_left(left, plan, salts[0], layout.columns)
     # What sets events apart is asked of left ones alone.
     columns = [f"CAST(NULL AS BIGINT) AS {c}" if c in HASHES else c for c in layout.columns]
     rows = left.unionAll(label_right(right, plan, salts[1], columns))
-    return in_partitions(rows, plan.count, layout, code)
+    return in_partitions(rows, plan.count, layout, code), Rows(code)
 
 
 def in_partitions(rows: DataFrame, count: int, layout: WireLayout, code: LabelCode) -> DataFrame:

@@ -15,6 +15,8 @@ import numpy as np
 TIME, CODED = "max_time", "coded"
 LABEL = "label"
 """Column of the label of a row's slice, where `LabelCode` has no room for it."""
+KEY_HASH, SALT = "key_hash", "salt"
+"""Columns of rows that are yet to be cut into slices: what says which bucket of keys, and which part."""
 HASHES = ("hash0", "hash1")
 """Hashes of all that is known of an event: they deal those of one instant, and tell them apart."""
 IDENTITY = ("identity0", "identity1")

@@ -30,11 +30,11 @@ from coincide import (
 )
 from spark_plugin.ways.broadcast.worker.partials import PartialTask
 from spark_plugin.ways.broadcast.worker.task import BroadcastTask
+from spark_plugin.ways.exchange.worker.packing import PackTask
 from spark_plugin.ways.exchange.worker.task import SliceTask
 from spark_plugin.ways.files.tasks import FileTask, SliceReport
 from spark_plugin.worker.borders.task import CrossingTask
 from spark_plugin.worker.transitions.task import TransitionTask
-from spark_plugin.worker.wire.counting import CountingTask
 from tests.helpers.border_tables import NAMES, random_queries, random_readings, sorted_rows
 from tests.helpers.histogram_tables import by_device, events, random_templates
 from tests.helpers.joins import join_files
@@ -60,12 +60,12 @@ def stream(seed: int, n: int = 2000) -> pa.Table:
     return pa.table({"min_time": low, "max_time": low + rng.integers(0, 90, n), "id": range(n)})
 
 
-class Dying(CountingTask):
-    """As its base, but the first worker that has handed out a batch is killed."""
+class Dying:
+    """A task as its base, but the first worker that has handed out a batch is killed."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         marker = Path(os.environ[MARKER] + f"-{type(self).__name__}")
-        for batch in super().__call__(batches):
+        for batch in super().__call__(batches):  # type: ignore[misc]
             yield batch
             try:
                 marker.touch(exist_ok=False)
@@ -77,6 +77,10 @@ class Dying(CountingTask):
 
 class DyingSliceTask(Dying, SliceTask):
     """Of an exchange."""
+
+
+class DyingPackTask(Dying, PackTask):
+    """Before an exchange."""
 
 
 class DyingHistogramTask(Dying, SliceTask):
@@ -122,11 +126,13 @@ def run(master: str) -> None:
     import spark_plugin.dataframes.transitions.plan as dwells
     import spark_plugin.ways.broadcast.join as broadcast
     import spark_plugin.ways.exchange.join as exchange
+    import spark_plugin.ways.exchange.packs as packs
     import spark_plugin.ways.files.join as direct
     from spark_plugin.cluster.session import local_session
     from tests.helpers.joins import plan_correlation
 
     exchange.SliceTask = DyingSliceTask  # type: ignore[misc]
+    packs.PackTask = DyingPackTask  # type: ignore[misc]
     broadcast.BroadcastTask = DyingBroadcastTask  # type: ignore[misc]
     broadcast.PartialTask = DyingPartialTask  # type: ignore[misc]
     borders.CrossingTask = DyingCrossingTask  # type: ignore[misc]
@@ -190,7 +196,7 @@ def test_a_killed_worker_changes_nothing(master: str, java_home: str, tmp_path: 
         text=True, timeout=240, check=False,
     )  # fmt: skip
     assert finished.returncode == 0, finished.stderr[-3000:]
-    for task in ("Slice", "Histogram", "Broadcast", "Partial", "Crossing", "Transition"):
+    for task in ("Slice", "Pack", "Histogram", "Broadcast", "Partial", "Crossing", "Transition"):
         assert int((tmp_path / f"killed-Dying{task}Task").read_text()) > 0
     told = next(line for line in finished.stdout.splitlines() if line.startswith("answer "))
     answer = json.loads(told.removeprefix("answer "))

@@ -53,7 +53,7 @@ def test_packs_of_cases(spark: SparkSession, number: int) -> None:
 
 
 @pytest.mark.parametrize(("seed", "slices"), [(1, 1), (2, 3), (3, 4)])
-@pytest.mark.usefixtures("small_slices")
+@pytest.mark.usefixtures("small_slices", "crossing")
 def test_packs_of_huge_cases(spark: SparkSession, seed: int, slices: int) -> None:
     """Times and bounds up to 2^61: no sum on the way may overflow."""
     cases = pack(seed, 20, huge=True)

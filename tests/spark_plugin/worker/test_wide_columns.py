@@ -17,7 +17,7 @@ from spark_plugin.ways.broadcast.plan import BroadcastPlan
 from spark_plugin.ways.broadcast.worker.partials import PartialTask, partial_spec
 from spark_plugin.ways.broadcast.worker.small_side import sorted_table
 from spark_plugin.ways.broadcast.worker.task import BroadcastTask
-from spark_plugin.ways.exchange.worker.task import SliceTask
+from spark_plugin.ways.exchange.worker.task import Rows, SliceTask
 from spark_plugin.worker.arrow import row_sizes
 from spark_plugin.worker.arrow.sides import grouped_events
 from spark_plugin.worker.arrow.wide_columns import decoded, narrow_type, one_array, wide_type
@@ -299,7 +299,7 @@ def test_slices_and_broadcasts(
     monkeypatch.setattr(row_sizes, "ARRAY_BYTES", 10_000 if emit == "lists" else 1000)
     spec = JoinSpec(Window(-5, 6, 0.4), emit=emit)
     code = LabelCode(0, (100, 100))
-    task = SliceTask(spec, LAYOUT, NAMES_OUT, code=code, shapes=((0, 100), (0, 100)))
+    task = SliceTask(spec, LAYOUT, NAMES_OUT, wire=Rows(code), shapes=((0, 100), (0, 100)))
     table = on_the_wire(kind, LAYOUT, ("left", "right"))
     rows = table.append_column(LABEL, pa.array([7] * table.num_rows)).to_batches()
     assert in_order(check_task(task, iter(rows), kind, emit)) == in_order(want.to_batches())

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from coincide.errors import DataError
-from coincide.sides import SIDES
+from coincide.sides import LEFT, RIGHT, SIDES
+from spark_plugin.ways.exchange.worker.blobs import unpacked
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.emission.emission import Emission
 from spark_plugin.worker.wire.columns import CODED, LABEL, UNMATCHED, LabelCode, is_left
@@ -23,23 +25,31 @@ CHANGED = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class SliceTask(WireTask):
-    """Gathers the slices of a partition, mostly one, and joins each.
+class SliceWire(Protocol):
+    """How slices cross the exchange."""
+
+    def slices(
+        self, batches: Iterable[pa.RecordBatch], task: SliceTask
+    ) -> Iterator[tuple[Side, Side, int | None]]:
+        """Left and right events of each slice of a partition, with its label; None: that match nothing."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Slices that cross as rows of both sides.
 
     Parameters
     ----------
     code : LabelCode
         How rows say which slice they are of.
-    shapes : ((int, int), (int, int))
-        Smallest and largest shape of the events of each side, as the slices were cut for.
     """
 
     code: LabelCode
-    shapes: tuple[tuple[int, int], tuple[int, int]]
 
-    def emissions(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Emission]:
-        """The joins of the partition."""
+    def slices(
+        self, batches: Iterable[pa.RecordBatch], task: SliceTask
+    ) -> Iterator[tuple[Side, Side, int | None]]:
+        """As of `SliceWire`."""
         gathered = list(batches)
         if not gathered:
             return
@@ -48,22 +58,14 @@ class SliceTask(WireTask):
         table, labels = self._decoded(table)
         matchable = table.column(CODED).to_numpy() != UNMATCHED
         found = np.unique(labels[matchable]).tolist()
-        if not found or (len(found) == 1 and (matchable.all() or self.keeps_whole(found[0]))):
-            yield self._slice(table, found[0] if found else None)
+        if not found or (len(found) == 1 and (matchable.all() or task.keeps_whole(found[0]))):
+            yield *_sides(table, task), found[0] if found else None
             return
         # Spark promises that rows of one label meet, not that those of two are kept apart.
         for label in found:
-            yield self._slice(_rows(table, matchable & (labels == label)), label)
+            yield *_sides(_rows(table, matchable & (labels == label)), task), label
         if not matchable.all():
-            yield self._slice(_rows(table, ~matchable), None)
-
-    def keeps_whole(self, label: int) -> bool:
-        """Whether left events that match nothing may stand with those of a slice."""
-        return True
-
-    def joined_slice(self, left: Side, right: Side, label: int | None) -> Emission:
-        """The join of one slice; without a label of events that match nothing."""
-        return self.joined(left, right)
+            yield *_sides(_rows(table, ~matchable), task), None
 
     def _decoded(self, table: pa.Table) -> tuple[pa.Table, np.ndarray]:
         """The columns of the layout, and the label of each row: int64 array."""
@@ -73,18 +75,80 @@ class SliceTask(WireTask):
         place = table.schema.get_field_index(CODED)
         return table.set_column(place, CODED, pa.array(coded)), labels
 
-    def _slice(self, table: pa.Table, label: int | None) -> Emission:
-        is_base = is_left(table.column(CODED).to_numpy())
-        left, right = (
-            read_side(table, self.layout, name, model, np.flatnonzero(is_own))
-            for name, model, is_own in zip(
-                SIDES, self.spec.models, (is_base, ~is_base), strict=True
+
+@dataclass(frozen=True)
+class Packs:
+    """Slices that cross as what a `PackTask` makes of them.
+
+    Parameters
+    ----------
+    schemas : (pa.Schema, pa.Schema)
+        Of the events of each side, for slices that have none.
+    """
+
+    schemas: tuple[pa.Schema, pa.Schema]
+
+    def slices(
+        self, batches: Iterable[pa.RecordBatch], task: SliceTask
+    ) -> Iterator[tuple[Side, Side, int | None]]:
+        """As of `SliceWire`."""
+        of_slices: dict[int, tuple[list[pa.Buffer], list[pa.Buffer]]] = {}
+        for batch in batches:
+            for label, is_of_left, blob in zip(*batch.columns, strict=True):
+                blobs = of_slices.setdefault(label.as_py(), ([], []))
+                blobs[LEFT if is_of_left.as_py() else RIGHT].append(blob.as_buffer())
+        for label in sorted(of_slices):
+            left, right = (
+                read_side(
+                    unpacked(blobs) if blobs else schema.empty_table(),
+                    task.layout.only(name),
+                    name,
+                    model,
+                )
+                for name, model, schema, blobs in zip(
+                    SIDES, task.spec.models, self.schemas, of_slices.pop(label), strict=True
+                )
             )
-        )
-        del table, is_base
-        for name, side, planned in zip(SIDES, (left, right), self.shapes, strict=True):
-            _check_shapes(name, side, *planned)
-        return self.joined_slice(left, right, label)
+            yield left, right, label
+
+
+@dataclass(frozen=True, kw_only=True)
+class SliceTask(WireTask):
+    """Gathers the slices of a partition, mostly one, and joins each.
+
+    Parameters
+    ----------
+    wire : SliceWire
+    shapes : ((int, int), (int, int))
+        Smallest and largest shape of the events of each side, as the slices were cut for.
+    """
+
+    wire: SliceWire
+    shapes: tuple[tuple[int, int], tuple[int, int]]
+
+    def emissions(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Emission]:
+        """The joins of the partition."""
+        for left, right, label in self.wire.slices(batches, self):
+            for name, side, planned in zip(SIDES, (left, right), self.shapes, strict=True):
+                _check_shapes(name, side, *planned)
+            yield self.joined_slice(left, right, label)
+
+    def keeps_whole(self, label: int) -> bool:
+        """Whether left events that match nothing may stand with those of a slice."""
+        return True
+
+    def joined_slice(self, left: Side, right: Side, label: int | None) -> Emission:
+        """The join of one slice; without a label of events that match nothing."""
+        return self.joined(left, right)
+
+
+def _sides(table: pa.Table, task: SliceTask) -> tuple[Side, Side]:
+    is_base = is_left(table.column(CODED).to_numpy())
+    left, right = (
+        read_side(table, task.layout, name, model, np.flatnonzero(is_own))
+        for name, model, is_own in zip(SIDES, task.spec.models, (is_base, ~is_base), strict=True)
+    )
+    return left, right
 
 
 def _rows(table: pa.Table, chosen: np.ndarray) -> pa.Table:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from pyspark.sql import SparkSession
 from coincide import CorrelateOptions, TimingCondition, correlate, correlate_tables, within
 from spark_plugin.ways.exchange import join as exchange_way
 from spark_plugin.ways.exchange.worker.task import SliceTask
+from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.emission.emission import Emission
 from tests.helpers.comparison import SHAPES
 from tests.helpers.joins import plan_correlation
@@ -24,7 +24,7 @@ CONDITION = TimingCondition(within(-40, 60), 0.5)
 
 @pytest.mark.parametrize(("how", "emit", "probability"), SHAPES)
 def test_dealt_joins_equal_the_reference(
-    spark: SparkSession, small_slices: None, how: Any, emit: Any, probability: bool
+    spark: SparkSession, small_slices: None, crossing: str, how: Any, emit: Any, probability: bool
 ) -> None:
     number = SHAPES.index((how, emit, probability))
     cases = pack(number, 6, keys=("station",) if number % 2 else ())
@@ -45,11 +45,10 @@ def weighing() -> type[SliceTask]:
     """A task that holds no more rows than it should; workers have no tests to import it from."""
 
     class Weighing(SliceTask):
-        def emissions(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Emission]:
-            gathered = list(batches)
-            rows = sum(batch.num_rows for batch in gathered)
+        def joined_slice(self, left: Side, right: Side, label: int | None) -> Emission:
+            rows = len(left) + len(right)
             assert rows <= 1600, f"a slice of {rows} rows"
-            yield from super().emissions(gathered)
+            return super().joined_slice(left, right, label)
 
     return Weighing
 

@@ -1,0 +1,159 @@
+"""The worker before the exchange: cuts its rows into slices, and packs what it has of each.
+
+What crosses the exchange is a few rows instead of each event: the label of a slice, the side, and its
+events in columns, in order of time.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from coincide.options import SideName
+from spark_plugin.ways.exchange.plan import SlicePlan
+from spark_plugin.ways.exchange.worker.blobs import binaries, packed
+from spark_plugin.ways.exchange.worker.placing import (
+    Places,
+    copies_of_left,
+    copies_of_right,
+    slices_of_left,
+    slices_of_right,
+)
+from spark_plugin.worker.timestamps.models import SideModel
+from spark_plugin.worker.wire.chunks import chunks
+from spark_plugin.worker.wire.columns import (
+    CODED,
+    KEY_HASH,
+    LABEL,
+    SALT,
+    TIME,
+    UNMATCHED,
+    right_shapes,
+)
+from spark_plugin.worker.wire.reuse import begin_task
+
+IS_LEFT, EVENTS = "is_left", "events"
+"""Columns beside `LABEL` of what crosses the exchange: the side, and the packed events."""
+_ROWS, _BYTES = 1 << 20, 64 << 20
+"""What is cut at once."""
+_COPIES = 4 << 20
+"""Of events that stand in memory at once, besides."""
+_BATCH_BYTES = 4 << 20
+"""Of packs that are handed on at once."""
+
+
+@dataclass(frozen=True)
+class PackTask:
+    """Packs rows of one side on the wire.
+
+    Parameters
+    ----------
+    side : {"left", "right"}
+    schema : pa.Schema
+        Of the events of this side, as they are to cross.
+    model : SideModel
+        Of its timestamps.
+    plan : SlicePlan
+    labels : int64 array, shape (slices,)
+        Of slices.
+    """
+
+    side: SideName
+    schema: pa.Schema
+    model: SideModel
+    plan: SlicePlan
+    labels: np.ndarray
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Work through one partition, a bounded part after the other.
+
+        Yields
+        ------
+        pa.RecordBatch
+            `LABEL`, `IS_LEFT`, `EVENTS`: a pack in each row.
+        """
+        begin_task()
+        gathered: list[tuple[int, pa.Buffer]] = []
+        size = 0
+        for number, events in self._packs(batches):
+            gathered.append((number, events))
+            size += events.size
+            if size >= _BATCH_BYTES:
+                yield self._batch(gathered)
+                gathered, size = [], 0
+        if gathered:
+            yield self._batch(gathered)
+
+    def _packs(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Buffer]]:
+        for table in chunks(batches, _ROWS, _BYTES):
+            for number, events in self._slices(table):
+                for pack in packed(events):
+                    yield number, pack
+
+    def _batch(self, packs: list[tuple[int, pa.Buffer]]) -> pa.RecordBatch:
+        numbers, events = zip(*packs, strict=True)
+        columns = [
+            pa.array(self.labels[list(numbers)]),
+            pa.array(np.full(len(packs), self.side == "left")),
+            binaries(events),
+        ]
+        return pa.RecordBatch.from_arrays(columns, names=[LABEL, IS_LEFT, EVENTS])
+
+    def _slices(self, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+        """The slices that the rows are in, and those of each."""
+        is_left = self.side == "left"
+        slices_of = slices_of_left if is_left else slices_of_right
+        table = table.combine_chunks()
+        # What a session calls its texts and instants in Arrow has no say in what is joined.
+        events, places = table.select(self.schema.names).cast(self.schema), self._places(table)
+        copies = (
+            copies_of_left(places, self.plan) if is_left else copies_of_right(places, self.plan)
+        )
+        for rows in _bounded(copies, _COPIES):
+            order, slices = slices_of(places.part(rows), self.plan)
+            part = events.slice(rows.start, rows.stop - rows.start)
+            for run in _runs(slices):
+                yield int(slices[run.start]), _taken(part, order[run])
+
+    def _places(self, table: pa.Table) -> Places:
+        def column(name: str) -> np.ndarray:
+            has_it = name in table.column_names
+            return table.column(name).to_numpy() if has_it else np.empty(0, np.int64)
+
+        coded, latest = table.column(CODED).to_numpy(), table.column(TIME).to_numpy()
+        matchable = None
+        if self.side == "right":
+            coded = right_shapes(coded)
+        elif coded.size and coded.min() == UNMATCHED:
+            matchable = coded != UNMATCHED
+            coded = np.where(matchable, coded, 0)
+        midpoints = 2 * latest - self.model.leans(coded)
+        return Places(midpoints, matchable, column(KEY_HASH), column(SALT))
+
+
+def _bounded(copies: np.ndarray, most: int) -> Iterator[slice]:
+    """Runs of rows whose copies are about `most` in all, or one row."""
+    total = np.cumsum(copies)
+    start = 0
+    while start < copies.size:
+        before = int(total[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(total, before + most, side="right")))
+        yield slice(start, stop)
+        start = stop
+
+
+def _runs(slices: np.ndarray) -> Iterator[slice]:
+    """Where each slice stands among the rows, of which there is at least one."""
+    edges = [0, *(np.flatnonzero(np.diff(slices)) + 1).tolist(), slices.size]
+    return itertools.starmap(slice, itertools.pairwise(edges))
+
+
+def _taken(events: pa.Table, rows: np.ndarray) -> pa.Table:
+    first = int(rows[0])
+    if np.array_equal(rows, np.arange(first, first + rows.size)):
+        return events.slice(first, rows.size)
+    return events.take(pa.array(rows))

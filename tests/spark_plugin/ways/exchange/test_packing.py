@@ -1,0 +1,133 @@
+"""What is packed before the exchange: each event where the plan has it, and as it was when unpacked."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from spark_plugin.ways.exchange.worker import blobs, packing
+from spark_plugin.ways.exchange.worker.blobs import packed, unpacked
+from spark_plugin.ways.exchange.worker.packing import PackTask
+from spark_plugin.ways.exchange.worker.placing import Places, slices_of_left, slices_of_right
+from spark_plugin.worker.timestamps.models import INTERVALS
+from spark_plugin.worker.wire.columns import (
+    CODED,
+    KEY_HASH,
+    SALT,
+    TIME,
+    UNMATCHED,
+    right_shapes,
+    wire_layout,
+)
+from tests.spark_plugin.ways.exchange.test_slice_columns import SHAPES, Shape, events, plan_of
+from tests.spark_plugin.ways.exchange.test_slices import left_slices, right_slices
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_events_are_in_the_slices_of_the_plan(shape: Shape) -> None:
+    rng = np.random.default_rng(shape.time_slices)
+    plan = plan_of(shape, rng)
+    rows = events(plan, rng).to_pylist()
+    given = {
+        name: np.array([row[name] or 0 for row in rows]) for name in ("midpoint", KEY_HASH, SALT)
+    }
+    matchable = np.array([row["midpoint"] is not None for row in rows])
+    left = slices_of_left(Places(given["midpoint"], matchable, given[KEY_HASH], given[SALT]), plan)
+    can = {name: values[matchable] for name, values in given.items()}
+    right = slices_of_right(Places(can["midpoint"], None, can[KEY_HASH], can[SALT]), plan)
+
+    mine, theirs = [], []
+    for i, row in enumerate(rows):
+        place = row["midpoint"], row[KEY_HASH], row[SALT]
+        if row["midpoint"] is None:
+            mine.append((int(plan.first_parts[row[SALT] % plan.first_parts.size]), i))
+        else:
+            mine += [(slice_, i) for slice_ in left_slices(plan, *place)]
+            theirs += [(slice_, i) for slice_ in right_slices(plan, *place)]
+    assert sorted(zip(left[1].tolist(), left[0].tolist(), strict=True)) == sorted(mine)
+    known = np.flatnonzero(matchable)
+    assert sorted(zip(right[1].tolist(), known[right[0]].tolist(), strict=True)) == sorted(theirs)
+    for (order, slices), midpoints in ((left, given["midpoint"]), (right, can["midpoint"])):
+        ahead = np.lexsort((midpoints[order], slices))
+        assert np.array_equal(midpoints[order][ahead], midpoints[order])
+        assert (np.diff(slices) >= 0).all()
+
+
+def side_of(side: Literal["left", "right"], n: int) -> pa.Table:
+    rng = np.random.default_rng(n)
+    shapes = rng.integers(0, 50, n)
+    coded = np.where(rng.random(n) < 0.1, UNMATCHED, shapes) if side == "left" else -1 - shapes
+    return pa.table({
+        TIME: np.where(coded == UNMATCHED, 0, rng.integers(-5000, 5000, n)), CODED: coded,
+        "slot0": np.arange(n), KEY_HASH: rng.integers(-9, 9, n), SALT: rng.integers(-99, 99, n),
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("batch", [1, 7, 1000])
+def test_a_task_packs_the_same_whatever_its_batches(
+    monkeypatch: pytest.MonkeyPatch, side: Literal["left", "right"], batch: int
+) -> None:
+    monkeypatch.setattr(packing, "_ROWS", 100)
+    monkeypatch.setattr(packing, "_COPIES", 30)
+    monkeypatch.setattr(packing, "_BATCH_BYTES", 2000)
+    plan = plan_of(Shape(7, 2, 3, right_parts=2), np.random.default_rng(1))
+    table = side_of(side, 400)
+    layout = wire_layout(0, [True], [True]).only(side)
+    schema = table.select(layout.columns).schema
+    task = PackTask(side, schema, INTERVALS, plan, np.arange(plan.count) * 10)
+    found = []
+    for packs in task(table.to_batches(max_chunksize=batch)):
+        for label, is_left, events_of_slice in zip(*packs.columns, strict=True):
+            assert is_left.as_py() == (side == "left")
+            part = unpacked([events_of_slice.as_buffer()])
+            assert part.schema == schema
+            found += [(label.as_py(), i) for i in part["slot0"].to_pylist()]
+            assert table.select(layout.columns).take(part["slot0"]).equals(part)
+
+    coded, latest = table[CODED].to_numpy(), table[TIME].to_numpy()
+    shapes = right_shapes(coded) if side == "right" else np.where(coded == UNMATCHED, 0, coded)
+    matchable = coded != UNMATCHED if side == "left" else None
+    places = Places(
+        2 * latest - shapes, matchable, table[KEY_HASH].to_numpy(), table[SALT].to_numpy()
+    )
+    rows, slices = (slices_of_left if side == "left" else slices_of_right)(places, plan)
+    assert sorted(found) == sorted(zip((slices * 10).tolist(), rows.tolist(), strict=True))
+
+
+ENDS = [-(2**63), 2**63 - 1]
+COLUMNS = {
+    "one value": pa.array([7, 7, 7, 7]),
+    "8 bits": pa.array([-100, 155, 0, 1]),
+    "16 bits": pa.array([2**60, 2**60 + 2**16 - 1, 2**60, 2**60]),
+    "32 bits": pa.array([-(2**63), -(2**63) + 2**32 - 1, -(2**63), -(2**63)]),
+    "33 bits": pa.array([0, 2**32, 1, 2]),
+    "all bits": pa.array([*ENDS, 0, -1]),
+    "nulls": pa.array([1, None, 3, None]),
+    "nulls at the end": pa.array([1, 2, None, None]),
+    "texts": pa.array(["", "é" * 99, None, "b"]),
+    "lists": pa.array([[1], [], None, [2, 3]]),
+    "structs": pa.array([{"a": 1, "b": "x"}, None, {"a": None, "b": "y"}, {"a": 2, "b": None}]),
+    "instants": pa.array([1, 2, None, 4], pa.timestamp("us", "UTC")),
+    "floats": pa.array([float("nan"), -0.0, None, 1e300]),
+}
+
+
+@pytest.mark.parametrize("most", [1, 60, 1 << 20])
+@pytest.mark.parametrize("name", COLUMNS)
+def test_columns_come_back_as_they_were(
+    monkeypatch: pytest.MonkeyPatch, name: str, most: int
+) -> None:
+    monkeypatch.setattr(blobs, "_BYTES", most)
+    table = pa.table({"value": COLUMNS[name]})
+    found = [*packed(table), *packed(table.slice(1, 2))]
+    assert len(found) == {1: 6, 1 << 20: 2}.get(most, len(found))
+    back = unpacked(found).column(0)
+    assert back.type == table.column(0).type
+    expected = pa.concat_tables([table, table.slice(1, 2)]).column(0)
+    assert back.to_pylist()[1:] == expected.to_pylist()[1:]
+    assert repr(back[0].as_py()) == repr(expected[0].as_py())
+    assert all(blob.size < 2000 for blob in found)
