@@ -16,7 +16,9 @@ Emit = Literal["pairs", "lists", "counts", "best"]
 Invalid = Literal["raise", "drop"]
 Backend = Literal["auto", "cpu", "gpu"]
 SideName = Literal["left", "right"]
-Way = Literal["auto", "direct", "broadcast", "broadcast-left", "broadcast-right", "exchange"]
+Way = Literal[
+    "auto", "direct", "broadcast", "broadcast-left", "broadcast-right", "collect", "exchange"
+]
 """How the events of two sides meet."""
 
 MOST_SLICES = 1_000_000

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from coincide.errors import ConditionError
 from coincide.options import CorrelateOptions
 from spark_plugin.cluster.connect import context_of, message_bytes
 from spark_plugin.dataframes.events import EventFrame
+from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.dataframes.statistics import SideStatistics, measure, refuse_invalid
 from spark_plugin.ways.broadcast.join import broadcast_join
 from spark_plugin.ways.broadcast.plan import BroadcastPlan, Candidate, choose_small_side
+from spark_plugin.ways.collect.collecting import CollectedSide, collected_sides
+from spark_plugin.ways.collect.join import collect_join
+from spark_plugin.ways.collect.plan import CollectPlan, even_bounds
 from spark_plugin.ways.exchange.join import exchange_join
 from spark_plugin.ways.exchange.plan import SlicePlan, uniform_plan
 from spark_plugin.ways.exchange.planning import PAIR_WORK, plan_slices
@@ -21,9 +26,11 @@ from spark_plugin.ways.samples import Reach, Sample
 from spark_plugin.worker.emission.spec import AnySpec
 from spark_plugin.worker.wire.shipment import Shipment
 
+AnyPlan = SlicePlan | BroadcastPlan | CollectPlan
 JOINS: dict[str, Callable[..., tuple[DataFrame, Shipment | None]]] = {
     "exchange": exchange_join,
     "broadcast": broadcast_join,
+    "collect": collect_join,
 }
 """What each way of DataFrames makes of its plan."""
 
@@ -33,7 +40,7 @@ def plan_ways(
     spec: AnySpec,
     options: CorrelateOptions,
     known: tuple[SideStatistics, SideStatistics] | None = None,
-) -> tuple[tuple[SideStatistics, SideStatistics] | None, SlicePlan | BroadcastPlan]:
+) -> tuple[tuple[SideStatistics, SideStatistics] | None, AnyPlan]:
     """What the look at both sides has shown, if there had to be one, and how events meet.
 
     What an earlier look has shown may be given, as `known`.
@@ -41,7 +48,14 @@ def plan_ways(
     declared = _declared_plan(sides, spec, options)
     if declared is not None:
         return None, declared
-    statistics = known or measure(*sides, spec.is_one_stream)
+    collected = None
+    if known is None:
+        layout = ResultColumns(sides, spec).layout
+        collected = collected_sides(sides, spec, layout, options)
+    if collected is not None:
+        statistics = collected[0].statistics, collected[1].statistics
+    else:
+        statistics = known or measure(*sides, spec.is_one_stream)
     if known is None and options.invalid == "raise":
         # Of one stream the sides have the same rows.
         refuse_invalid(
@@ -51,9 +65,11 @@ def plan_ways(
     reach = Reach.of(spec.pairs, *shapes)
     left, right = _sample(statistics[0], spec.keeps_unmatched), _sample(statistics[1], False)
     spark = sides[0].source.sparkSession
+    if collected is not None:
+        return statistics, _collect_plan(collected, left, right, reach, spec, parallelism(spark))
     tasks, options = parallelism(spark), _as_transported(spark, options)
     candidates = [_candidate(*each) for each in zip(sides, (left, right), statistics, strict=True)]
-    plan: SlicePlan | BroadcastPlan | None
+    plan: AnyPlan | None
     plan = choose_small_side(candidates[0], candidates[1], reach, spec, options, tasks)
     if plan is None:
         plan = plan_slices(
@@ -93,6 +109,20 @@ def _declared_plan(
     reach = Reach.of(spec.pairs, left, right)
     slices = options.slices or 4 * parallelism(sides[0].source.sparkSession)
     return uniform_plan(2 * first, 2 * last, reach, slices, options.max_replication)
+
+
+def _collect_plan(
+    collected: tuple[CollectedSide, CollectedSide],
+    left: Sample,
+    right: Sample,
+    reach: Reach,
+    spec: AnySpec,
+    tasks: int,
+) -> CollectPlan:
+    """The plan of what was collected."""
+    tables = [side.table for side in collected]
+    bounds = even_bounds(left, right, reach, spec, tables[0].num_rows, tasks)
+    return CollectPlan(pa.concat_tables(tables), tables[0].num_rows, bounds)
 
 
 def _as_transported(spark: SparkSession, options: CorrelateOptions) -> CorrelateOptions:

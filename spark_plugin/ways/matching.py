@@ -18,6 +18,7 @@ from spark_plugin.dataframes.statistics import SideStatistics
 from spark_plugin.dataframes.wire_rows import wire_rows
 from spark_plugin.ways.broadcast.plan import BroadcastPlan
 from spark_plugin.ways.choice import JOINS, plan_ways
+from spark_plugin.ways.collect.plan import CollectPlan
 from spark_plugin.ways.exchange.gap_slices import GapPlan, gap_join
 from spark_plugin.ways.exchange.plan import SlicePlan
 from spark_plugin.ways.mutual import Counts, chosen_pairs, handed_out, with_unmatched
@@ -26,7 +27,7 @@ from spark_plugin.worker.timestamps.columns import TimestampColumns
 from spark_plugin.worker.timestamps.histograms import HistogramColumns
 from spark_plugin.worker.wire.shipment import Shipment
 
-AnyPlan = SlicePlan | GapPlan | BroadcastPlan
+AnyPlan = SlicePlan | GapPlan | BroadcastPlan | CollectPlan
 Sides = tuple[EventFrame, EventFrame]
 
 
