@@ -13,7 +13,6 @@ from pyspark.sql import functions as F
 from coincide.errors import DataError
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.dataframes.events import REASONS, EventFrame
-from spark_plugin.dataframes.row_numbers import ROW_BITS, ROW_MASK
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.tables import example_row
 from spark_plugin.worker.arrow.time_columns import INVALID_REASONS, describe_invalid
@@ -28,6 +27,9 @@ many partitions give little more of a sample than some, though no task knows how
 _DOUBLINGS = 18
 _FIRST_DOUBLINGS = 4
 """Of the stride of the first rows, so that a late small partition still shows when its events are."""
+_ROW_BITS = 33
+_ROW_MASK = (1 << _ROW_BITS) - 1
+"""Bits of `monotonically_increasing_id` that count the rows of a partition; those above number it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +134,7 @@ def _beyond_sample(number: str) -> str:
     All strides are powers of two, which spares a division, and those of later rows are multiples of
     those of earlier ones, so that what stands for a row is in the sample itself.
     """
-    row, partition = f"({number} & {ROW_MASK}L)", f"shiftright({number}, {ROW_BITS})"
+    row, partition = f"({number} & {_ROW_MASK}L)", f"shiftright({number}, {_ROW_BITS})"
     tiers = [f"WHEN {row} < {limit} THEN {stride}L" for limit, stride in _SAMPLE_TIERS]
     late = [f"WHEN {partition} < {_LATE_PARTITION << k}L THEN {k}" for k in range(_DOUBLINGS)]
     most = f"if({row} < {_SAMPLE_TIERS[0][0]}, {_FIRST_DOUBLINGS}, {_DOUBLINGS})"
@@ -173,7 +175,7 @@ def _of_side(table: pa.Table, side: int, least_bytes: int) -> SideStatistics:
         midpoints=data["midpoint"][chosen],
         weights=weights,
         hashes=data["hash"][chosen] if "hash" in data else np.zeros(chosen.size, np.int64),
-        partitions=(group[chosen] - len(REASONS)) >> ROW_BITS,
+        partitions=(group[chosen] - len(REASONS)) >> _ROW_BITS,
         row_bytes=least_bytes + own,
         own_bytes=int(data["own_bytes"].sum()) if "own_bytes" in data else 0,
         first=int(data["first"][sampled].min()) if sampled.any() else 0,

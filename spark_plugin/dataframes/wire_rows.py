@@ -7,12 +7,9 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 
 from spark_plugin.dataframes import columns as frames
-from spark_plugin.dataframes.events import REASONS, EventFrame
-from spark_plugin.dataframes.row_numbers import ROW_MASK
+from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.worker.arrow.time_columns import INVALID_REASONS
 from spark_plugin.worker.wire.columns import CODED, HASHES, TIME, UNMATCHED, WireLayout
-
-_ROW_NUMBER = "monotonically_increasing_id() AS number"
 
 
 def wire_rows(
@@ -38,75 +35,35 @@ def wire_rows(
         Further columns, which tell where a row goes: of `midpoint`, `key_hash` and `HASHES`.
     """
     is_left = side.side == "left"
+    payload = _encoded(side, layout.payload(side.side), side.payload)
+    tested = _encoded(side, layout.tested(side.side), side.tested)
+    columns = {**_encoded(side, layout.keys, side.by), **payload, **tested}
+    known = {*columns, *layout.places, *layout.identity}
     barrier, above = _barrier(side)
-    rows, slots = _with_slots(
-        side, layout, [*(side.hashes if HASHES[0] in place else []), *barrier]
+    rows = side.source.selectExpr(
+        *side.columns,
+        *(side.hashes if HASHES[0] in place else []),
+        *(side.identities if layout.identity else []),
+        *side.counted_columns,
+        *(f"{value} AS {name}" for name, value in columns.items()),
+        *barrier,
     )
     with_null = is_left and keeps_unmatched
     rows = side.counted(rows).where(f"{above}({_kept(side, with_null, raise_invalid)})")
-    time, coded, midpoint = "high", _coded(side), side.midpoint
+    time, coded = "high", side.shape if is_left else f"-1L - ({side.shape})"
+    midpoint = side.midpoint
     if with_null:
         time, coded, midpoint = (
             f"CASE WHEN {side.is_ok} THEN {x} END" for x in (time, coded, midpoint)
         )
         time, coded = f"coalesce({time}, 0L)", f"coalesce({coded}, {frames.literal(UNMATCHED)})"
+    slots = [name if name in known else f"NULL AS {name}" for name in layout.columns[2:]]
     return rows.selectExpr(
         f"{time} AS {TIME}",
         f"{coded} AS {CODED}",
         *slots,
         *(f"{midpoint} AS midpoint" if name == "midpoint" else name for name in place),
     )
-
-
-def told_rows(side: EventFrame, layout: WireLayout, most: int | None) -> DataFrame:
-    """Wire columns of all rows of one side, and what those are that are no events that can match.
-
-    Of these `CODED` is `UNMATCHED`, and `TIME` is the index in `REASONS`, of right ones above those of left.
-    With keys there is ``key_hash`` besides; where times are floats ``rounded``, by how many ticks they are.
-
-    Parameters
-    ----------
-    side : EventFrame
-    layout : WireLayout
-        Columns that are of the other side alone are null.
-    most : int or None
-        Rows of a partition that are handed out at most; None: all.
-    """
-    told = [_ROW_NUMBER] if side.rounding == "0D" else [_ROW_NUMBER, f"{side.rounding} AS rounded"]
-    rows, slots = _with_slots(side, layout, told)
-    # A condition on the number also keeps Spark from writing out low and high wherever they are named.
-    first = "true" if most is None else f"(number & {ROW_MASK}L) < {most}L"
-    reason = f"({side.reason}) + {0 if side.side == 'left' else len(REASONS)}"
-    return rows.where(f"number >= 0L AND {first}").selectExpr(
-        f"CASE WHEN {side.is_ok} THEN high ELSE CAST({reason} AS BIGINT) END AS {TIME}",
-        f"CASE WHEN {side.is_ok} THEN {_coded(side)} ELSE {frames.literal(UNMATCHED)} END AS {CODED}",
-        *slots,
-        *(["key_hash"] if side.by else []),
-        "0D AS rounded" if len(told) == 1 else "rounded",
-    )
-
-
-def _with_slots(
-    side: EventFrame, layout: WireLayout, others: Sequence[str]
-) -> tuple[DataFrame, list[str]]:
-    """Rows with all that wire columns are made of, and what the ones behind time and shape are."""
-    payload = _encoded(side, layout.payload(side.side), side.payload)
-    tested = _encoded(side, layout.tested(side.side), side.tested)
-    columns = {**_encoded(side, layout.keys, side.by), **payload, **tested}
-    known = {*columns, *layout.places, *layout.identity}
-    rows = side.source.selectExpr(
-        *side.columns,
-        *(side.identities if layout.identity else []),
-        *side.counted_columns,
-        *(f"{value} AS {name}" for name, value in columns.items()),
-        *others,
-    )
-    return rows, [name if name in known else f"NULL AS {name}" for name in layout.columns[2:]]
-
-
-def _coded(side: EventFrame) -> str:
-    """SQL of the coded shape of an event that can match."""
-    return side.shape if side.side == "left" else f"-1L - ({side.shape})"
 
 
 def _barrier(side: EventFrame) -> tuple[list[str], str]:
@@ -117,7 +74,7 @@ def _barrier(side: EventFrame) -> tuple[list[str], str]:
     """
     if side.source.isStreaming:
         return [], ""
-    return [_ROW_NUMBER], "number >= 0L AND "
+    return ["monotonically_increasing_id() AS number"], "number >= 0L AND "
 
 
 def _kept(side: EventFrame, with_null: bool, raise_invalid: bool) -> str:

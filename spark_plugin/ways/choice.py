@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from coincide.errors import ConditionError
 from coincide.options import CorrelateOptions
 from spark_plugin.cluster.connect import context_of, message_bytes
 from spark_plugin.dataframes.events import EventFrame
-from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.dataframes.statistics import SideStatistics, measure, refuse_invalid
 from spark_plugin.ways.broadcast.join import broadcast_join
 from spark_plugin.ways.broadcast.plan import BroadcastPlan, Candidate, choose_small_side
-from spark_plugin.ways.collect.collecting import CollectedSide, collected_sides
-from spark_plugin.ways.collect.join import collect_join
-from spark_plugin.ways.collect.plan import CollectPlan, even_bounds
 from spark_plugin.ways.exchange.join import exchange_join
 from spark_plugin.ways.exchange.plan import SlicePlan, uniform_plan
 from spark_plugin.ways.exchange.planning import PAIR_WORK, plan_slices
@@ -26,11 +21,9 @@ from spark_plugin.ways.samples import Reach, Sample
 from spark_plugin.worker.emission.spec import AnySpec
 from spark_plugin.worker.wire.shipment import Shipment
 
-AnyPlan = SlicePlan | BroadcastPlan | CollectPlan
 JOINS: dict[str, Callable[..., tuple[DataFrame, Shipment | None]]] = {
     "exchange": exchange_join,
     "broadcast": broadcast_join,
-    "collect": collect_join,
 }
 """What each way of DataFrames makes of its plan."""
 
@@ -40,36 +33,24 @@ def plan_ways(
     spec: AnySpec,
     options: CorrelateOptions,
     known: tuple[SideStatistics, SideStatistics] | None = None,
-) -> tuple[tuple[SideStatistics, SideStatistics] | None, AnyPlan]:
+) -> tuple[tuple[SideStatistics, SideStatistics] | None, SlicePlan | BroadcastPlan]:
     """What the look at both sides has shown, if there had to be one, and how events meet.
 
     What an earlier look has shown may be given, as `known`.
     """
-    declared = _declared_plan(sides, spec, options)
+    declared = declared_plan(sides, spec, options)
     if declared is not None:
         return None, declared
-    collected = None
-    if known is None:
-        layout = ResultColumns(sides, spec).layout
-        collected = collected_sides(sides, spec, layout, options)
-    if collected is not None:
-        statistics = collected[0].statistics, collected[1].statistics
-    else:
-        statistics = known or measure(*sides, spec.is_one_stream)
+    statistics = known or measure(*sides, spec.is_one_stream)
     if known is None and options.invalid == "raise":
-        # Of one stream the sides have the same rows.
-        refuse_invalid(
-            *((sides[:1], statistics[:1]) if spec.is_one_stream else (sides, statistics))
-        )
+        refuse_invalid_of(sides, statistics, spec)
     shapes = [_shapes(*each) for each in zip(sides, statistics, strict=True)]
     reach = Reach.of(spec.pairs, *shapes)
     left, right = _sample(statistics[0], spec.keeps_unmatched), _sample(statistics[1], False)
     spark = sides[0].source.sparkSession
-    if collected is not None:
-        return statistics, _collect_plan(collected, left, right, reach, spec, parallelism(spark))
     tasks, options = parallelism(spark), _as_transported(spark, options)
     candidates = [_candidate(*each) for each in zip(sides, (left, right), statistics, strict=True)]
-    plan: AnyPlan | None
+    plan: SlicePlan | BroadcastPlan | None
     plan = choose_small_side(candidates[0], candidates[1], reach, spec, options, tasks)
     if plan is None:
         plan = plan_slices(
@@ -85,7 +66,7 @@ def plan_ways(
     return statistics, plan
 
 
-def _declared_plan(
+def declared_plan(
     sides: tuple[EventFrame, EventFrame], spec: AnySpec, options: CorrelateOptions
 ) -> SlicePlan | BroadcastPlan | None:
     """The plan where everything it needs is declared."""
@@ -111,18 +92,19 @@ def _declared_plan(
     return uniform_plan(2 * first, 2 * last, reach, slices, options.max_replication)
 
 
-def _collect_plan(
-    collected: tuple[CollectedSide, CollectedSide],
-    left: Sample,
-    right: Sample,
-    reach: Reach,
+def refuse_invalid_of(
+    sides: tuple[EventFrame, EventFrame],
+    statistics: tuple[SideStatistics, SideStatistics],
     spec: AnySpec,
-    tasks: int,
-) -> CollectPlan:
-    """The plan of what was collected."""
-    tables = [side.table for side in collected]
-    bounds = even_bounds(left, right, reach, spec, tables[0].num_rows, tasks)
-    return CollectPlan(pa.concat_tables(tables), tables[0].num_rows, bounds)
+) -> None:
+    """Raise if rows are invalid; of one stream the sides have the same rows.
+
+    Raises
+    ------
+    DataError
+    """
+    count = 1 if spec.is_one_stream else 2
+    refuse_invalid(sides[:count], statistics[:count])
 
 
 def _as_transported(spark: SparkSession, options: CorrelateOptions) -> CorrelateOptions:

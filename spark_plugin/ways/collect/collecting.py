@@ -1,79 +1,73 @@
-"""Both sides to the driver by one job, where they are small: then they need be read no second time."""
+"""Both sides to the driver, where they are small: then nobody need read them a second time."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import types as T
 
 from coincide.options import CorrelateOptions
 from spark_plugin.cluster.connect import context_of
 from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours
-from spark_plugin.dataframes.events import REASONS, EventFrame
+from spark_plugin.dataframes import columns as frames
+from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.statistics import SideStatistics
-from spark_plugin.dataframes.wire_rows import told_rows
-from spark_plugin.ways.broadcast.worker.small_side import sorted_table
+from spark_plugin.ways.files.wire import on_the_wire, wire_kind
 from spark_plugin.worker.arrow.counts import SideCounts
-from spark_plugin.worker.arrow.time_columns import INVALID_REASONS
-from spark_plugin.worker.arrow.wide_columns import one_array
-from spark_plugin.worker.emission.spec import AnySpec
-from spark_plugin.worker.wire.columns import CODED, TIME, UNMATCHED, WireLayout, is_left
-from spark_plugin.worker.wire.sides import read_side
+from spark_plugin.worker.arrow.sides import Side, grouped_events
+from spark_plugin.worker.arrow.tables import read_side
+from spark_plugin.worker.arrow.wide_columns import narrow_type
+from spark_plugin.worker.emission.spec import JoinSpec
 
 MOST_ROWS = 1 << 18
-"""Of both sides together that are collected by themselves: an exchange would move more in less time."""
+"""Of both sides together that are collected by themselves: more are read faster by many tasks."""
 _MOST_BYTES = 32 * MOST_ROWS
-"""What Spark may take both sides for, which of files is what they are on disk."""
+"""What Spark may take both sides for; files it takes for as large as they are on disk."""
+_ROW_OF_PARTITION = "(monotonically_increasing_id() & ((1L << 33) - 1L))"
 
 
 @dataclass(frozen=True, eq=False)
 class CollectedSide:
-    """The rows of a side.
+    """A side in memory.
 
     Parameters
     ----------
+    events : Side
+        Its columns in the types of the wire. Right ones can all match.
     statistics : SideStatistics
         Of all rows, the sample being each that can match.
-    table : pa.Table
-        On the wire, by midpoint: events that can match, and after them those that match nothing and are
-        handed out all the same.
     """
 
+    events: Side
     statistics: SideStatistics
-    table: pa.Table
 
 
 def collected_sides(
-    sides: tuple[EventFrame, EventFrame],
-    spec: AnySpec,
-    layout: WireLayout,
-    options: CorrelateOptions,
+    sides: tuple[EventFrame, EventFrame], spec: JoinSpec, options: CorrelateOptions
 ) -> tuple[CollectedSide, CollectedSide] | None:
-    """Both sides, if they are asked for or Spark takes them for small and they are; else None.
+    """Both sides, if that is asked for, or Spark takes them for small and they are; else None.
 
-    Runs eagerly.
+    Runs eagerly, and reads one stream once. Invalid rows are left out, and counted.
     """
     asked = options.way == "collect"
-    if not asked and not (options.way == "auto" and options.slices is None and _look_small(sides)):
+    if not asked and not _look_small(sides):
         return None
-    most = None if asked else MOST_ROWS + 1
-    left, right = (told_rows(side, layout, most) for side in sides)
-    with spark_errors_as_ours():
-        table = left.unionAll(right).toArrow()
-    if not asked and (table.num_rows > MOST_ROWS or table.nbytes > options.broadcast_bytes):
+    tables = []
+    for side in sides[: 1 if spec.is_one_stream else 2]:
+        table = _rows(side.plain, _needed(sides if spec.is_one_stream else (side,)), asked)
+        tables.append(table)
+        size = sum(each.nbytes for each in tables), sum(each.num_rows for each in tables)
+        if not asked and (size[0] > options.broadcast_bytes or size[1] > MOST_ROWS):
+            return None
+    if not all(_crosses(side, table) for side, table in zip(sides, tables, strict=False)):
         return None
-    first = table.column(TIME).to_numpy()
-    coded = table.column(CODED).to_numpy()
-    lost = coded == UNMATCHED
-    of_left = np.where(lost, first < len(REASONS), is_left(coded))
-    own, others = (
-        _collected(side, table.filter(pa.array(mine)), spec, layout)
-        for side, mine in zip(sides, (of_left, ~of_left), strict=True)
-    )
-    return own, others
+    return _read(sides, (tables[0], tables[-1]), spec)
 
 
 def _look_small(sides: tuple[EventFrame, EventFrame]) -> bool:
@@ -81,57 +75,115 @@ def _look_small(sides: tuple[EventFrame, EventFrame]) -> bool:
     if context_of(sides[0].source.sparkSession) is None:
         return False
     try:
-        plans = [side.source._jdf.queryExecution().optimizedPlan() for side in sides]
+        plans = [side.plain._jdf.queryExecution().optimizedPlan() for side in sides]
         return sum(plan.stats().sizeInBytes() for plan in plans) <= _MOST_BYTES
-    except SPARK_ERRORS:  # a release of Spark that says it otherwise; bad input is told of later
+    except SPARK_ERRORS:  # a plan that cannot be, of which the ordinary way tells
         return False
 
 
-def _collected(
-    side: EventFrame, table: pa.Table, spec: AnySpec, layout: WireLayout
-) -> CollectedSide:
-    """One side, of what was collected of it."""
-    time, coded = (one_array(table.column(name)).to_numpy() for name in (TIME, CODED))
-    lost = coded == UNMATCHED
-    reasons = np.bincount(time[lost] % len(REASONS), minlength=len(REASONS)).tolist()
-    of_reason = dict(zip(REASONS, reasons, strict=True))
-    rounded = table.column("rounded").filter(pa.array(~lost))
-    counts = SideCounts(
-        rows=table.num_rows,
-        unmatchable=of_reason["null"],
-        invalid={reason: of_reason[reason] for reason in INVALID_REASONS if of_reason[reason]},
-        rounded=pc.max(rounded).as_py() or 0.0,
+def _needed(sides: Sequence[EventFrame]) -> list[str]:
+    return list(
+        dict.fromkeys(
+            name
+            for side in sides
+            for name in (*side.times.names, *side.by, *side.payload, *side.tested)
+        )
     )
-    kept = ~lost
-    if side.side == "left" and spec.keeps_unmatched:
-        kept |= lost & (time == REASONS.index("null"))
-    if not kept.all():
-        table = table.filter(pa.array(kept))
-    names = [*layout.columns, *(["key_hash"] if side.by else [])]
-    own = layout.only(side.side)
-    table = sorted_table(table.select(names), own, side.side, side.times.model)
-    return CollectedSide(_statistics(side, table, own, counts), table.select(layout.columns))
+
+
+def _rows(frame: DataFrame, needed: list[str], asked: bool) -> pa.Table:
+    """The needed columns of all rows, or, unless they are asked for, of more than `MOST_ROWS`."""
+    if frame.columns != needed:
+        frame = frame.selectExpr(*map(frames.quoted, needed))
+    if not asked:
+        # Each partition stops there, whatever Spark has taken its rows for.
+        frame = frame.where(f"{_ROW_OF_PARTITION} <= {MOST_ROWS}L")
+    with spark_errors_as_ours():
+        return frame.toArrow()
+
+
+def _crosses(side: EventFrame, table: pa.Table) -> bool:
+    """Whether all that is handed out or compared comes in the types in which tasks would get it."""
+    return all(
+        frames.crosses_as_int64(kind) or narrow_type(table.column(name).type) == wire_kind(kind)
+        for name, kind in _kinds(side)
+    )
+
+
+def _kinds(side: EventFrame) -> list[tuple[str, T.DataType]]:
+    names = (*side.by, *side.payload, *side.tested)
+    return [(name, frames.field_of(side.plain, side.called, name).dataType) for name in names]
+
+
+def _read(
+    sides: tuple[EventFrame, EventFrame], tables: tuple[pa.Table, pa.Table], spec: JoinSpec
+) -> tuple[CollectedSide, CollectedSide]:
+    (left, own), (right, others) = (
+        _events(side, table, spec) for side, table in zip(sides, tables, strict=True)
+    )
+    groups = [
+        getattr(e, "group", None) for e in grouped_events(left, right, case_fold=spec.case_fold)
+    ]
+    statistics = [
+        _statistics(side, counts, group, table)
+        for side, counts, group, table in zip(
+            (left, right), (own, others), groups, tables, strict=True
+        )
+    ]
+    if not spec.keeps_unmatched:
+        left = _matchable(left)
+    return CollectedSide(left, statistics[0]), CollectedSide(_matchable(right), statistics[1])
+
+
+def _events(side: EventFrame, table: pa.Table, spec: JoinSpec) -> tuple[Side, SideCounts]:
+    names = [*side.payload, *side.tested]
+    if spec.is_one_stream:
+        numbers = pa.array(np.arange(table.num_rows))
+        table = table.append_column(_NUMBER, numbers)
+        names.append(_NUMBER)
+    events, counts = read_side(table, side.times, side.by, names, "drop")
+    kinds = iter(_kinds(side))
+    keys, columns = (
+        [on_the_wire(name, column, kind) for column, (name, kind) in zip(each, kinds, strict=False)]
+        for each in (events.keys, events.payload[: len(side.payload) + len(side.tested)])
+    )
+    identity = events.payload[len(columns) :] * 2
+    rest = iter(columns)
+    payload, tested = (list(islice(rest, len(n))) for n in (side.payload, side.tested))
+    events = replace(events, keys=keys, payload=payload, tested=tested, identity=identity)
+    return events, counts
+
+
+_NUMBER = "\0row"
+
+
+def _matchable(events: Side) -> Side:
+    if events.matchable is None:
+        return events
+    return replace(events.rows(np.flatnonzero(events.matchable)), matchable=None)
 
 
 def _statistics(
-    side: EventFrame, table: pa.Table, layout: WireLayout, counts: SideCounts
+    events: Side, counts: SideCounts, group: np.ndarray | None, table: pa.Table
 ) -> SideStatistics:
-    events = read_side(table, layout, side.side, side.times.model)
-    count = len(events) if events.matchable is None else int(events.matchable.sum())
-    lengths, first, last = events.lengths[:count], events.min_time[:count], events.max_time[:count]
-    hashes = np.zeros(count, np.int64)
-    if side.by:
-        hashes = one_array(table.column("key_hash")).to_numpy()[:count]
+    rows = slice(None) if events.matchable is None else np.flatnonzero(events.matchable)
+    midpoints, lengths = events.sort_keys[rows], events.lengths[rows]
+    first, last = events.min_time[rows], events.max_time[rows]
+    hashes = np.zeros(midpoints.size, np.int64) if group is None else group[rows]
+    if (midpoints[1:] < midpoints[:-1]).any():
+        order = np.argsort(midpoints, kind="stable")
+        midpoints, hashes = midpoints[order], hashes[order]
+    has_events = bool(midpoints.size)
     return SideStatistics(
         counts,
-        shortest=int(lengths.min()) if count else 0,
+        shortest=int(lengths.min()) if has_events else 0,
         longest=int(lengths.max(initial=0)),
-        midpoints=events.sort_keys[:count],
-        weights=np.ones(count),
+        midpoints=midpoints,
+        weights=np.ones(midpoints.size),
         hashes=hashes,
-        partitions=np.zeros(count, np.int64),
+        partitions=np.zeros(midpoints.size, np.int64),
         row_bytes=table.nbytes / max(1, table.num_rows),
         own_bytes=table.nbytes,
-        first=int(first.min()) if count else 0,
-        last=int(last.max()) if count else 0,
+        first=int(first.min()) if has_events else 0,
+        last=int(last.max()) if has_events else 0,
     )

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
-from coincide.options import CorrelateOptions
-from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.dataframes.shipping import ship
 from spark_plugin.dataframes.stage import Stage
@@ -16,16 +14,13 @@ from spark_plugin.worker.wire.shipment import Shipment
 
 
 def collect_join(
-    sides: tuple[EventFrame, EventFrame],
-    spec: AnySpec,
-    result: ResultColumns,
-    plan: CollectPlan,
-    options: CorrelateOptions,
-    stage: Stage,
-) -> tuple[DataFrame, Shipment]:
-    """The result in wire types, not yet computed, and what it needs."""
-    spark = sides[0].source.sparkSession
-    shipment = ship(plan.table, spark, "both sides", "leave way= to us")
+    spark: SparkSession, spec: AnySpec, result: ResultColumns, plan: CollectPlan, stage: Stage
+) -> tuple[DataFrame, Shipment | None]:
+    """The result in wire types, and what it needs."""
+    if plan.counters is not None:
+        rows = plan.rows.rename_columns(list(result.names))
+        return spark.createDataFrame(rows, result.wire_schema), None
+    shipment = ship(plan.rows, spark, "both sides", "leave way= to us")
     parts = len(plan.bounds) - 1
     task = CollectedTask(
         spec, result.layout, result.names, stage.metrics, rows=shipment, left_rows=plan.left_rows,

@@ -1,69 +1,111 @@
-"""Two collected sides, and how their join is dealt to tasks. NumPy and Arrow only, no Spark."""
+"""What becomes of two collected sides. NumPy and Arrow only, no Spark."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
+from coincide.results import JoinCounters
 from spark_plugin.ways.exchange.planning import PAIR_WORK
 from spark_plugin.ways.samples import Reach, Sample, expected_partners
 from spark_plugin.worker.emission.spec import AnySpec
 
+MOST_PAIRS = 1 << 20
+"""Of as many, found at once, Spark gets rows faster from the driver than from tasks in Python."""
 _SMALLEST_WORK = 500_000.0
 """Below this much work, in rows that an exchange moves, a further task does not pay."""
+_SAMPLES = 4096
 
 
 @dataclass(frozen=True, eq=False)
 class CollectPlan:
-    """A join of rows that the driver has.
+    """A join of rows that the driver has: done there, if pairs are few, or by tasks.
 
     Parameters
     ----------
-    table : pa.Table
-        On the wire: left events, then right ones, each by midpoint.
+    rows : pa.Table
+        The result in wire types; or the events, left ones, then right ones, each by midpoint.
+    counters : JoinCounters or None
+        What the join looked at and found; None: tasks are to join.
     left_rows : int
+        Left events.
     bounds : tuple of int
         Task i has the left events from ``bounds[i]`` to ``bounds[i + 1]``, and all right ones.
     """
 
-    table: pa.Table = field(repr=False)
-    left_rows: int
-    bounds: tuple[int, ...]
+    rows: pa.Table
+    counters: JoinCounters | None = None
+    left_rows: int = 0
+    bounds: tuple[int, ...] = ()
     way: ClassVar[str] = "collect"
     count: ClassVar[None] = None
     replication: ClassVar[None] = None
 
     def describe(self) -> str:
         """The plan in one line, for the log."""
+        if self.counters is not None:
+            return "both sides collected, and joined at once"
         tasks = len(self.bounds) - 1
-        return f"both sides collected, {self.table.nbytes:,} bytes, {tasks} task{'s' * (tasks > 1)}"
+        return (
+            f"both sides collected, {self.rows.nbytes:,} bytes to {tasks} task{'s' * (tasks > 1)}"
+        )
 
 
-def even_bounds(
-    left: Sample, right: Sample, reach: Reach, spec: AnySpec, left_rows: int, tasks: int
-) -> tuple[int, ...]:
-    """Where to cut the left events, so that tasks have about equal work.
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """What a thin sample of the left events says of the work.
 
     Parameters
     ----------
-    left, right : Sample
-        All events that can match.
-    reach : Reach
-    spec : AnySpec
-    left_rows : int
-        Left events in all: those that match nothing are last.
-    tasks : int
-        Tasks that the cluster runs at once.
+    stride : int
+        Each event of the sample stands for so many in order of midpoints.
+    partners : float64 array
+        Right events that each can reach.
     """
-    if spec.is_one_stream:  # whose events are numbered where all that are alike are together
-        return 0, left_rows
-    work = 1.0 + PAIR_WORK[spec.emit] * expected_partners(left, right, reach)
-    done = np.cumsum(work)
-    total = float(done[-1]) + right.rows if done.size else 0.0
-    count = max(1, min(tasks, int(total // _SMALLEST_WORK)))
-    shares = np.arange(1, count) / count
-    cuts = np.searchsorted(done, shares * done[-1]) if done.size else np.empty(0, np.int64)
-    return 0, *np.unique(cuts[(cuts > 0) & (cuts < left_rows)]).tolist(), left_rows
+
+    stride: int
+    partners: np.ndarray
+
+    @classmethod
+    def of(cls, left: Sample, right: Sample, reach: Reach) -> Expected:
+        """Of samples that hold every event that can match."""
+        own, others = _thinned(left), _thinned(right)
+        stride = -(-left.midpoints.size // max(1, own.midpoints.size))
+        return cls(stride, expected_partners(own, others, reach))
+
+    @property
+    def pairs(self) -> float:
+        """Pairs to look at."""
+        return float(self.partners.sum()) * self.stride
+
+    def bounds(self, spec: AnySpec, left_rows: int, tasks: int) -> tuple[int, ...]:
+        """Where to cut the left events, so that tasks have about equal work.
+
+        Parameters
+        ----------
+        spec : AnySpec
+        left_rows : int
+            Left events in all: those that match nothing are last.
+        tasks : int
+            Tasks that the cluster runs at once.
+        """
+        # Of one stream events are numbered where all that are alike are together, and what is one to
+        # one is known where all are.
+        if spec.is_one_stream or spec.matching is not None or not self.partners.size:
+            return 0, left_rows
+        done = np.cumsum(1.0 + PAIR_WORK[spec.emit] * self.partners)
+        count = max(1, min(tasks, int(done[-1] * self.stride // _SMALLEST_WORK)))
+        cuts = np.searchsorted(done, np.arange(1, count) / count * done[-1]) * self.stride
+        return 0, *np.unique(cuts[(cuts > 0) & (cuts < left_rows)]).tolist(), left_rows
+
+
+def _thinned(sample: Sample) -> Sample:
+    stride = -(-sample.midpoints.size // _SAMPLES)
+    if stride <= 1:
+        return sample
+    midpoints, hashes = sample.midpoints[::stride], sample.hashes[::stride]
+    weights = np.full(midpoints.size, sample.midpoints.size / midpoints.size)
+    return Sample(midpoints, weights, hashes, sample.rows)

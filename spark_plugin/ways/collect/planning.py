@@ -1,0 +1,104 @@
+"""The plan of a join whose sides are collected."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from coincide.options import CorrelateOptions
+from spark_plugin.dataframes.events import EventFrame
+from spark_plugin.dataframes.output_columns import ResultColumns
+from spark_plugin.dataframes.statistics import SideStatistics
+from spark_plugin.ways.broadcast.worker.small_side import sorted_table
+from spark_plugin.ways.choice import declared_plan, parallelism, refuse_invalid_of
+from spark_plugin.ways.collect.collecting import CollectedSide, collected_sides
+from spark_plugin.ways.collect.plan import MOST_PAIRS, CollectPlan, Expected
+from spark_plugin.ways.samples import Reach, Sample
+from spark_plugin.worker.arrow.sides import Side
+from spark_plugin.worker.emission.spec import AnySpec, JoinSpec
+from spark_plugin.worker.wire.columns import CODED, TIME, UNMATCHED, WireLayout
+from spark_plugin.worker.wire.task import joined
+
+Sides = tuple[EventFrame, EventFrame]
+
+
+def plan_collected(
+    sides: Sides, spec: AnySpec, options: CorrelateOptions
+) -> tuple[tuple[SideStatistics, SideStatistics], CollectPlan] | None:
+    """What the rows of both sides are, and what becomes of them; None if they are not collected.
+
+    Raises
+    ------
+    DataError
+    """
+    if options.way not in ("auto", "collect") or not isinstance(spec, JoinSpec):
+        return None
+    if options.slices is not None or declared_plan(sides, spec, options) is not None:
+        return None
+    collected = collected_sides(sides, spec, options)
+    if collected is None:
+        return None
+    left, right = collected
+    statistics = left.statistics, right.statistics
+    if options.invalid == "raise":
+        refuse_invalid_of(sides, statistics, spec)
+    shapes = [side.times.declared or _lengths(s) for side, s in zip(sides, statistics, strict=True)]
+    reach = Reach.of(spec.pairs, *shapes)
+    expected = Expected.of(_sample(statistics[0]), _sample(statistics[1]), reach)
+    plan = _joined_here(left.events, right.events, spec) if expected.pairs <= MOST_PAIRS else None
+    return statistics, plan or _dealt(sides, collected, spec, expected)
+
+
+def _dealt(
+    sides: Sides, collected: tuple[CollectedSide, CollectedSide], spec: JoinSpec, expected: Expected
+) -> CollectPlan:
+    """The join by tasks."""
+    layout = ResultColumns(sides, spec).layout
+    left, right = (
+        sorted_table(
+            _wire_table(each.events, side, layout),
+            layout.only(side.side),
+            side.side,
+            side.times.model,
+        )
+        for each, side in zip(collected, sides, strict=True)
+    )
+    bounds = expected.bounds(spec, left.num_rows, parallelism(sides[0].source.sparkSession))
+    both = pa.concat_tables([left, right], promote_options="default")
+    return CollectPlan(both, left_rows=left.num_rows, bounds=bounds)
+
+
+def _lengths(statistics: SideStatistics) -> tuple[int, int]:
+    return statistics.shortest, statistics.longest
+
+
+def _sample(statistics: SideStatistics) -> Sample:
+    s = statistics
+    return Sample(s.midpoints, s.weights, s.hashes, s.matchable)
+
+
+def _joined_here(left: Side, right: Side, spec: JoinSpec) -> CollectPlan | None:
+    """The join in this process; None where it is for the workers, who have the GPUs."""
+    if spec.backend == "gpu":
+        return None
+    emission = joined(spec.but(backend="cpu"), left, right)
+    if int(emission.join.offsets[-1]) > MOST_PAIRS:
+        return None
+    found = pa.Table.from_batches(emission, schema=emission.schema)
+    return CollectPlan(found, emission.counters)
+
+
+def _wire_table(events: Side, side: EventFrame, layout: WireLayout) -> pa.Table:
+    """Events in the columns of the wire that their side has."""
+    coded = events.shapes if side.side == "left" else -1 - events.shapes
+    if events.matchable is not None:
+        coded = np.where(events.matchable, coded, UNMATCHED)
+    columns = {TIME: pa.array(events.max_time), CODED: pa.array(coded)}
+    for names, arrays in (
+        (layout.keys, events.keys),
+        (layout.identity, events.identity),
+        (layout.payload(side.side), events.payload),
+        (layout.tested(side.side), events.tested),
+    ):
+        columns.update(zip(names, arrays, strict=True))
+    return pa.table(columns)
