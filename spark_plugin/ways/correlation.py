@@ -24,7 +24,6 @@ from spark_plugin.dataframes.stage import Stage, observed_numbers
 from spark_plugin.dataframes.stage_resources import gpu_profile
 from spark_plugin.dataframes.statistics import SideStatistics
 from spark_plugin.ways.broadcast.streaming_sides import check_streaming
-from spark_plugin.ways.collect.plan import CollectPlan
 from spark_plugin.ways.join_sides import check_one_stream, event_frames, settled, with_filter
 from spark_plugin.ways.matching import AnyPlan, found_by, plan_way
 from spark_plugin.ways.shifts import accidental_pairs, plan_shifts
@@ -95,13 +94,11 @@ class Correlation:
         return self.plan.replication
 
     def counters(self) -> JoinCounters | None:
-        """What the workers looked at and found. Waits for an action, unless it is known by now.
+        """What the workers looked at and found. Waits for an action.
 
         None if not observable, or if Spark has left the join out of what it did: of ``count()`` on a
         result of one row per event it needs no partners.
         """
-        if isinstance(self.plan, CollectPlan) and self._is_joined:
-            return self.plan.counters
         if not self.observable:
             return None
         if self.observation is None:
@@ -133,11 +130,7 @@ class Correlation:
     def tell(self, report: JoinReport | None) -> None:
         """Hand the report, if there is one, what is known by now, and warn of it."""
         known = replace(self._known, no_pairs=self.evidence.foreseen())
-        tell(known, report, self.summary if self.observation or self._is_joined else None)
-
-    @property
-    def _is_joined(self) -> bool:
-        return isinstance(self.plan, CollectPlan) and self.plan.counters is not None
+        tell(known, report, self.summary if self.observation else None)
 
     @property
     def _known(self) -> JoinSummary:
@@ -272,8 +265,7 @@ def planned_join(
     _log.info("correlate: %s", plan.describe())
     advise_batch_size(spark)
     observable = not is_accelerated(spark)
-    is_joined = isinstance(plan, CollectPlan) and plan.counters is not None
-    observation = Observation("coincide") if observe and observable and not is_joined else None
+    observation = Observation("coincide") if observe and observable else None
     if observation and statistics is None:
         left, right = sides
         sides = _observed_side(left), right if spec.is_one_stream else _observed_side(right)

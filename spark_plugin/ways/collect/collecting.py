@@ -27,7 +27,7 @@ from spark_plugin.worker.emission.spec import JoinSpec
 
 MOST_ROWS = 1 << 18
 """Of both sides together that are collected by themselves: more are read faster by many tasks."""
-_MOST_BYTES = 32 * MOST_ROWS
+MOST_BYTES = 32 * MOST_ROWS
 """What Spark may take both sides for; files it takes for as large as they are on disk."""
 _ROW_OF_PARTITION = "(monotonically_increasing_id() & ((1L << 33) - 1L))"
 
@@ -55,28 +55,30 @@ def collected_sides(
 
     Runs eagerly, and reads one stream once. Invalid rows are left out, and counted.
     """
-    asked = options.way == "collect"
-    if not asked and not _look_small(sides):
-        return None
-    tables = []
+    most = None
+    if options.way != "collect":
+        most = min(options.broadcast_bytes, options.slice_bytes), min(MOST_ROWS, options.slice_rows)
+        if not _look_small(sides, most[0]):
+            return None
+    tables: list[pa.Table] = []
     for side in sides[: 1 if spec.is_one_stream else 2]:
-        table = _rows(side.plain, _needed(sides if spec.is_one_stream else (side,)), asked)
-        tables.append(table)
+        needed = _needed(sides if spec.is_one_stream else (side,))
+        tables.append(_rows(side.plain, needed, None if most is None else most[1]))
         size = sum(each.nbytes for each in tables), sum(each.num_rows for each in tables)
-        if not asked and (size[0] > options.broadcast_bytes or size[1] > MOST_ROWS):
+        if most is not None and (size[0] > most[0] or size[1] > most[1]):
             return None
     if not all(_crosses(side, table) for side, table in zip(sides, tables, strict=False)):
         return None
     return _read(sides, (tables[0], tables[-1]), spec)
 
 
-def _look_small(sides: tuple[EventFrame, EventFrame]) -> bool:
+def _look_small(sides: tuple[EventFrame, EventFrame], most: int) -> bool:
     """Whether Spark's own estimate says so, before anything is read."""
     if context_of(sides[0].source.sparkSession) is None:
         return False
     try:
         plans = [side.plain._jdf.queryExecution().optimizedPlan() for side in sides]
-        return sum(plan.stats().sizeInBytes() for plan in plans) <= _MOST_BYTES
+        return sum(plan.stats().sizeInBytes() for plan in plans) <= min(MOST_BYTES, most)
     except SPARK_ERRORS:  # a plan that cannot be, of which the ordinary way tells
         return False
 
@@ -91,13 +93,13 @@ def _needed(sides: Sequence[EventFrame]) -> list[str]:
     )
 
 
-def _rows(frame: DataFrame, needed: list[str], asked: bool) -> pa.Table:
-    """The needed columns of all rows, or, unless they are asked for, of more than `MOST_ROWS`."""
+def _rows(frame: DataFrame, needed: list[str], most: int | None) -> pa.Table:
+    """The needed columns of all rows; where there are more than `most`, of some that are more."""
     if frame.columns != needed:
         frame = frame.selectExpr(*map(frames.quoted, needed))
-    if not asked:
+    if most is not None:
         # Each partition stops there, whatever Spark has taken its rows for.
-        frame = frame.where(f"{_ROW_OF_PARTITION} <= {MOST_ROWS}L")
+        frame = frame.where(f"{_ROW_OF_PARTITION} <= {most}L")
     with spark_errors_as_ours():
         return frame.toArrow()
 

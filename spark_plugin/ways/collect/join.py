@@ -15,11 +15,8 @@ from spark_plugin.worker.wire.shipment import Shipment
 
 def collect_join(
     spark: SparkSession, spec: AnySpec, result: ResultColumns, plan: CollectPlan, stage: Stage
-) -> tuple[DataFrame, Shipment | None]:
+) -> tuple[DataFrame, Shipment]:
     """The result in wire types, and what it needs."""
-    if plan.counters is not None:
-        rows = plan.rows.rename_columns(list(result.names))
-        return spark.createDataFrame(rows, result.wire_schema), None
     shipment = ship(plan.rows, spark, "both sides", "leave way= to us")
     parts = len(plan.bounds) - 1
     task = CollectedTask(

@@ -8,13 +8,10 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from coincide.results import JoinCounters
 from spark_plugin.ways.exchange.planning import PAIR_WORK
 from spark_plugin.ways.samples import Reach, Sample, expected_partners
 from spark_plugin.worker.emission.spec import AnySpec
 
-MOST_PAIRS = 1 << 20
-"""Of as many, found at once, Spark gets rows faster from the driver than from tasks in Python."""
 _SMALLEST_WORK = 500_000.0
 """Below this much work, in rows that an exchange moves, a further task does not pay."""
 _SAMPLES = 4096
@@ -22,14 +19,12 @@ _SAMPLES = 4096
 
 @dataclass(frozen=True, eq=False)
 class CollectPlan:
-    """A join of rows that the driver has: done there, if pairs are few, or by tasks.
+    """A join of rows that the driver has, and sends to tasks.
 
     Parameters
     ----------
     rows : pa.Table
-        The result in wire types; or the events, left ones, then right ones, each by midpoint.
-    counters : JoinCounters or None
-        What the join looked at and found; None: tasks are to join.
+        On the wire: left events, then right ones, each by midpoint.
     left_rows : int
         Left events.
     bounds : tuple of int
@@ -37,17 +32,14 @@ class CollectPlan:
     """
 
     rows: pa.Table
-    counters: JoinCounters | None = None
-    left_rows: int = 0
-    bounds: tuple[int, ...] = ()
+    left_rows: int
+    bounds: tuple[int, ...]
     way: ClassVar[str] = "collect"
     count: ClassVar[None] = None
     replication: ClassVar[None] = None
 
     def describe(self) -> str:
         """The plan in one line, for the log."""
-        if self.counters is not None:
-            return "both sides collected, and joined at once"
         tasks = len(self.bounds) - 1
         return (
             f"both sides collected, {self.rows.nbytes:,} bytes to {tasks} task{'s' * (tasks > 1)}"
@@ -75,11 +67,6 @@ class Expected:
         own, others = _thinned(left), _thinned(right)
         stride = -(-left.midpoints.size // max(1, own.midpoints.size))
         return cls(stride, expected_partners(own, others, reach))
-
-    @property
-    def pairs(self) -> float:
-        """Pairs to look at."""
-        return float(self.partners.sum()) * self.stride
 
     def bounds(self, spec: AnySpec, left_rows: int, tasks: int) -> tuple[int, ...]:
         """Where to cut the left events, so that tasks have about equal work.

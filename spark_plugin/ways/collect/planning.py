@@ -12,12 +12,11 @@ from spark_plugin.dataframes.statistics import SideStatistics
 from spark_plugin.ways.broadcast.worker.small_side import sorted_table
 from spark_plugin.ways.choice import declared_plan, parallelism, refuse_invalid_of
 from spark_plugin.ways.collect.collecting import CollectedSide, collected_sides
-from spark_plugin.ways.collect.plan import MOST_PAIRS, CollectPlan, Expected
+from spark_plugin.ways.collect.plan import CollectPlan, Expected
 from spark_plugin.ways.samples import Reach, Sample
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.emission.spec import AnySpec, JoinSpec
 from spark_plugin.worker.wire.columns import CODED, TIME, UNMATCHED, WireLayout
-from spark_plugin.worker.wire.task import joined
 
 Sides = tuple[EventFrame, EventFrame]
 
@@ -45,14 +44,13 @@ def plan_collected(
     shapes = [side.times.declared or _lengths(s) for side, s in zip(sides, statistics, strict=True)]
     reach = Reach.of(spec.pairs, *shapes)
     expected = Expected.of(_sample(statistics[0]), _sample(statistics[1]), reach)
-    plan = _joined_here(left.events, right.events, spec) if expected.pairs <= MOST_PAIRS else None
-    return statistics, plan or _dealt(sides, collected, spec, expected)
+    return statistics, _dealt(sides, collected, spec, expected)
 
 
 def _dealt(
     sides: Sides, collected: tuple[CollectedSide, CollectedSide], spec: JoinSpec, expected: Expected
 ) -> CollectPlan:
-    """The join by tasks."""
+    """The rows on the wire, and which task gets which."""
     layout = ResultColumns(sides, spec).layout
     left, right = (
         sorted_table(
@@ -65,7 +63,7 @@ def _dealt(
     )
     bounds = expected.bounds(spec, left.num_rows, parallelism(sides[0].source.sparkSession))
     both = pa.concat_tables([left, right], promote_options="default")
-    return CollectPlan(both, left_rows=left.num_rows, bounds=bounds)
+    return CollectPlan(both, left.num_rows, bounds)
 
 
 def _lengths(statistics: SideStatistics) -> tuple[int, int]:
@@ -75,17 +73,6 @@ def _lengths(statistics: SideStatistics) -> tuple[int, int]:
 def _sample(statistics: SideStatistics) -> Sample:
     s = statistics
     return Sample(s.midpoints, s.weights, s.hashes, s.matchable)
-
-
-def _joined_here(left: Side, right: Side, spec: JoinSpec) -> CollectPlan | None:
-    """The join in this process; None where it is for the workers, who have the GPUs."""
-    if spec.backend == "gpu":
-        return None
-    emission = joined(spec.but(backend="cpu"), left, right)
-    if int(emission.join.offsets[-1]) > MOST_PAIRS:
-        return None
-    found = pa.Table.from_batches(emission, schema=emission.schema)
-    return CollectPlan(found, emission.counters)
 
 
 def _wire_table(events: Side, side: EventFrame, layout: WireLayout) -> pa.Table:
