@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
+from coincide.errors import SchemaError
 from coincide.options import CorrelateOptions
 from spark_plugin.cluster.connect import context_of
 from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
@@ -54,6 +55,11 @@ def collected_sides(
     """Both sides, if that is asked for, or Spark takes them for small and they are; else None.
 
     Runs eagerly, and reads one stream once. Invalid rows are left out, and counted.
+
+    Raises
+    ------
+    SchemaError
+        If it is asked for, and a column cannot be sent on.
     """
     most = None
     if options.way != "collect":
@@ -67,7 +73,16 @@ def collected_sides(
         size = sum(each.nbytes for each in tables), sum(each.num_rows for each in tables)
         if most is not None and (size[0] > most[0] or size[1] > most[1]):
             return None
-    if not all(_crosses(side, table) for side, table in zip(sides, tables, strict=False)):
+    strange = [
+        name
+        for side, table in zip(sides, (tables[0], tables[-1]), strict=True)
+        for name in _strange(side, table)
+    ]
+    if strange and most is None:
+        raise SchemaError(
+            f"way='collect' cannot take the column {strange[0]!r} along; leave way= or the column out"
+        )
+    if strange:
         return None
     return _read(sides, (tables[0], tables[-1]), spec)
 
@@ -104,12 +119,14 @@ def _rows(frame: DataFrame, needed: list[str], most: int | None) -> pa.Table:
         return frame.toArrow()
 
 
-def _crosses(side: EventFrame, table: pa.Table) -> bool:
-    """Whether all that is handed out or compared comes in the types in which tasks would get it."""
-    return all(
-        frames.crosses_as_int64(kind) or narrow_type(table.column(name).type) == wire_kind(kind)
+def _strange(side: EventFrame, table: pa.Table) -> list[str]:
+    """Columns that come in other types than those in which tasks would get them."""
+    return [
+        name
         for name, kind in _kinds(side)
-    )
+        if not frames.crosses_as_int64(kind)
+        and narrow_type(table.column(name).type) != wire_kind(kind)
+    ]
 
 
 def _kinds(side: EventFrame) -> list[tuple[str, T.DataType]]:

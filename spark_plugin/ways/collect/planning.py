@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from coincide.errors import ConditionError
 from coincide.options import CorrelateOptions
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.output_columns import ResultColumns
@@ -28,12 +29,13 @@ def plan_collected(
 
     Raises
     ------
+    ConditionError
+        If it is asked for and cannot be.
     DataError
     """
-    if options.way not in ("auto", "collect") or not isinstance(spec, JoinSpec):
+    if not _may_be(sides, spec, options):
         return None
-    if options.slices is not None or declared_plan(sides, spec, options) is not None:
-        return None
+    assert isinstance(spec, JoinSpec)
     collected = collected_sides(sides, spec, options)
     if collected is None:
         return None
@@ -45,6 +47,19 @@ def plan_collected(
     reach = Reach.of(spec.pairs, *shapes)
     expected = Expected.of(_sample(statistics[0]), _sample(statistics[1]), reach)
     return statistics, _dealt(sides, collected, spec, expected)
+
+
+def _may_be(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> bool:
+    if options.way == "collect":
+        if isinstance(spec, JoinSpec):
+            return True
+        raise ConditionError(
+            "way='collect' is of correlate; leave it out, or collect both sides by df.toArrow() and give"
+            " them to causality_tables"
+        )
+    if options.way != "auto" or options.slices is not None or not isinstance(spec, JoinSpec):
+        return False
+    return declared_plan(sides, spec, options) is None
 
 
 def _dealt(

@@ -166,6 +166,13 @@ def test_what_is_larger_than_spark_takes_it_for_is_not_collected(
     assert 101 < rows.num_rows <= 2 * 101
 
 
+def test_causality_is_not_collected(spark: SparkSession) -> None:
+    events = frame(spark, LEFT)
+    condition = CausalCondition(within(0, 10), 0.5)
+    with pytest.raises(ConditionError, match="way='collect' is of correlate"):
+        causality(events, events, condition, options=CorrelateOptions(way="collect"))
+
+
 def test_invalid_rows_and_nulls(spark: SparkSession) -> None:
     odd = pa.table({
         "min_time": [0, 5, None, 9], "max_time": [10, 4, 3, 12], "id": [0, 1, 2, 3],
