@@ -84,8 +84,8 @@ def run(bench: Bench) -> None:
 
 ABOUT = """\
 `local[2]`, one session, DataFrames of Parquet files in time order, to the noop sink, planning
-included; pairs only. Every way that can be asked for by `way=`, and what the planner takes by itself, which is
-charged for what it has to find out first. Ratios below one say how much longer the choice takes than the
+included; pairs only. Every way that can be asked for by `way=`, and what the planner takes by itself, which
+is charged for what it has to find out first. Ratios below one say how much longer the choice takes than the
 fastest way does; noise alone makes one of several equal ways the fastest.
 """
 

@@ -11,15 +11,18 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from coincide import (
+    CausalityCondition,
     CorrelateOptions,
     JoinReport,
+    Temporal,
     TimingCondition,
     Window,
+    causality,
     correlate,
     correlate_tables,
     within,
 )
-from coincide.errors import DataError
+from coincide.errors import ConditionError, DataError
 from spark_plugin.ways.collect import collecting, plan
 from spark_plugin.ways.collect.plan import CollectPlan, Expected
 from spark_plugin.ways.correlation import Correlation
@@ -168,7 +171,7 @@ def test_what_is_larger_than_spark_takes_it_for_is_not_collected(
 
 def test_causality_is_not_collected(spark: SparkSession) -> None:
     events = frame(spark, LEFT)
-    condition = CausalCondition(within(0, 10), 0.5)
+    condition = CausalityCondition([Temporal(0, 10)])
     with pytest.raises(ConditionError, match="way='collect' is of correlate"):
         causality(events, events, condition, options=CorrelateOptions(way="collect"))
 
