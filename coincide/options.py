@@ -16,7 +16,9 @@ Emit = Literal["pairs", "lists", "counts", "best"]
 Invalid = Literal["raise", "drop"]
 Backend = Literal["auto", "cpu", "gpu"]
 SideName = Literal["left", "right"]
-Way = Literal["auto", "direct", "broadcast", "broadcast-left", "broadcast-right", "exchange"]
+Way = Literal[
+    "auto", "direct", "broadcast", "broadcast-left", "broadcast-right", "collect", "exchange"
+]
 """How the events of two sides meet."""
 
 MOST_SLICES = 1_000_000
@@ -56,15 +58,18 @@ class CorrelateOptions:
     max_replication : float
         How many copies of a right event slices may hold on average, unless that is what bounding the
         memory takes.
-    way : {"auto", "direct", "broadcast", "broadcast-left", "broadcast-right", "exchange"}
+    way : {"auto", "direct", "broadcast", "broadcast-left", "broadcast-right", "collect", "exchange"}
         How events meet on Spark. ``"direct"``: tasks read their own parts of Parquet files, which must
         lie nearly in time order. ``"broadcast"``: the smaller side, or the one that is named, goes to
-        every worker, so that the other need not be shuffled. ``"exchange"``: both sides are shuffled.
-        ``"auto"``: directly where files are given and allow it; else by broadcast of a side of at most
+        every worker, so that the other need not be shuffled. ``"collect"``: both do, by way of the driver.
+        ``"exchange"``: both sides are shuffled.
+        ``"auto"``: directly where files are given and allow it; else both are collected where Spark
+        takes them for small; else by broadcast of a side of at most
         `broadcast_bytes`, if `slices` is None and an exchange would move and do more. Any other value
         is what is done, whatever the sizes.
     broadcast_bytes : int
-        Most bytes, on the way to the workers, of a side that is broadcast by itself.
+        Most bytes, on the way to the workers, of a side that is broadcast by itself, and of both that
+        are collected.
     batch_pairs : int or None
         Pairs in one output batch; None: 65,536 in a Spark worker, 1,000,000 elsewhere. A batch exceeds
         it only by the matches of one event.

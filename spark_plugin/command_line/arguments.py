@@ -73,7 +73,7 @@ def join_request(**words: Any) -> JoinRequest:
     """
     check_choice("--way", words["way"], get_args(Way))
     spark_only = {"--slices": words["slices"]}
-    if words["way"].startswith("broadcast"):
+    if words["way"].startswith(("broadcast", "collect")):
         spark_only[f"--way {words['way']}"] = True
     return JoinRequest(
         left=words["left"],

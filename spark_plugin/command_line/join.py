@@ -196,8 +196,8 @@ def _written_by_spark(
     why: str,
 ) -> _Written:
     plan = _spark_join(request, inputs, types, spark, progress)
-    if plan.way == "broadcast":
-        not_direct = "" if request.way.startswith("broadcast") else f"; not direct: {why}"
+    if plan.way in ("broadcast", "collect"):
+        not_direct = "" if request.way.startswith(plan.way) else f"; not direct: {why}"
         why = plan.plan.describe() + not_direct
     with progress.following(spark, "joining"):
         write_frame(plan.dataframe, output)

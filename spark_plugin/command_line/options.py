@@ -262,11 +262,11 @@ Engine = Annotated[
 Way = Annotated[
     str,
     _running(
-        metavar="auto|direct|broadcast|broadcast-left|broadcast-right|exchange",
+        metavar="auto|direct|broadcast|broadcast-left|broadcast-right|collect|exchange",
         help="How rows get to where they are joined. [cyan]direct[/cyan]: slice by slice from Parquet"
         " files that lie in time order. [cyan]broadcast[/cyan], only on Spark: the smaller side, or"
-        " the one that is named, to every worker. [cyan]exchange[/cyan]: through Spark's shuffle, or with"
-        " --engine local all at once."
+        " the one that is named, to every worker. [cyan]collect[/cyan]: both. [cyan]exchange[/cyan]:"
+        " through Spark's shuffle, or with --engine local all at once."
         " [cyan]auto[/cyan]: the first of them that suits the data.",
     ),
 ]

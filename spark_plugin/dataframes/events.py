@@ -41,7 +41,7 @@ class EventFrame:
     side : str
         ``"left"`` or ``"right"``.
     source : DataFrame
-        As the user gave it.
+        As the user gave it, with what `with_timestamps` adds.
     times : TimestampColumns
     by, payload : lists of str
         Key columns and columns to hand out.
@@ -56,6 +56,8 @@ class EventFrame:
         Columns of a condition on pairs.
     has_like_keys : bool
         Whether keys are of the same types on both sides: integers may be of other widths.
+    given : DataFrame or None
+        As the user gave it; None: nothing was added.
     """
 
     side: SideName
@@ -68,6 +70,12 @@ class EventFrame:
     case_fold: bool = False
     tested: list[str] = field(default_factory=list)
     has_like_keys: bool = True
+    given: DataFrame | None = None
+
+    @property
+    def plain(self) -> DataFrame:
+        """As the user gave it."""
+        return self.source if self.given is None else self.given
 
     @property
     def called(self) -> str:

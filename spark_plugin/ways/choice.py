@@ -38,15 +38,12 @@ def plan_ways(
 
     What an earlier look has shown may be given, as `known`.
     """
-    declared = _declared_plan(sides, spec, options)
+    declared = declared_plan(sides, spec, options)
     if declared is not None:
         return None, declared
     statistics = known or measure(*sides, spec.is_one_stream)
     if known is None and options.invalid == "raise":
-        # Of one stream the sides have the same rows.
-        refuse_invalid(
-            *((sides[:1], statistics[:1]) if spec.is_one_stream else (sides, statistics))
-        )
+        refuse_invalid_of(sides, statistics, spec)
     shapes = [_shapes(*each) for each in zip(sides, statistics, strict=True)]
     reach = Reach.of(spec.pairs, *shapes)
     left, right = _sample(statistics[0], spec.keeps_unmatched), _sample(statistics[1], False)
@@ -69,7 +66,7 @@ def plan_ways(
     return statistics, plan
 
 
-def _declared_plan(
+def declared_plan(
     sides: tuple[EventFrame, EventFrame], spec: AnySpec, options: CorrelateOptions
 ) -> SlicePlan | BroadcastPlan | None:
     """The plan where everything it needs is declared."""
@@ -93,6 +90,21 @@ def _declared_plan(
     reach = Reach.of(spec.pairs, left, right)
     slices = options.slices or 4 * parallelism(sides[0].source.sparkSession)
     return uniform_plan(2 * first, 2 * last, reach, slices, options.max_replication)
+
+
+def refuse_invalid_of(
+    sides: tuple[EventFrame, EventFrame],
+    statistics: tuple[SideStatistics, SideStatistics],
+    spec: AnySpec,
+) -> None:
+    """Raise if rows are invalid; of one stream the sides have the same rows.
+
+    Raises
+    ------
+    DataError
+    """
+    count = 1 if spec.is_one_stream else 2
+    refuse_invalid(sides[:count], statistics[:count])
 
 
 def _as_transported(spark: SparkSession, options: CorrelateOptions) -> CorrelateOptions:

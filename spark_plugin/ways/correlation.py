@@ -56,8 +56,8 @@ class Correlation:
         The result, not yet computed.
     left, right : SideCounts or None
         What the rows were; None where declared statistics spared the look.
-    plan : SlicePlan, GapPlan or BroadcastPlan
-        Events meet by an exchange, or one side goes to every worker.
+    plan : SlicePlan, GapPlan, BroadcastPlan or CollectPlan
+        Events meet by an exchange, or one side goes to every worker, or both are collected.
     observation : Observation or None
         Collects the counters, if asked for.
     observable : bool
@@ -85,7 +85,7 @@ class Correlation:
 
     @property
     def way(self) -> str:
-        """How events meet: ``"exchange"`` or ``"broadcast"``."""
+        """How events meet: ``"exchange"``, ``"broadcast"`` or ``"collect"``."""
         return self.plan.way
 
     @property

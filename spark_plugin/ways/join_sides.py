@@ -86,6 +86,7 @@ def event_frames(
             tested=arguments.tested[i],
             has_like_keys=kinds[0] == kinds[1],
             identity=of_both if arguments.is_one_stream else [],
+            given=sources[i],
         )
         for i, side in enumerate(get_args(SideName))
     )

@@ -17,6 +17,9 @@ from spark_plugin.dataframes.statistics import SideStatistics
 from spark_plugin.dataframes.wire_rows import wire_rows
 from spark_plugin.ways.broadcast.plan import BroadcastPlan
 from spark_plugin.ways.choice import JOINS, plan_ways
+from spark_plugin.ways.collect.join import collect_join
+from spark_plugin.ways.collect.plan import CollectPlan
+from spark_plugin.ways.collect.planning import plan_collected
 from spark_plugin.ways.exchange.gap_slices import GapPlan, gap_join
 from spark_plugin.ways.exchange.plan import SlicePlan
 from spark_plugin.ways.mutual import Counts, chosen_pairs, handed_out, with_unmatched
@@ -26,14 +29,14 @@ from spark_plugin.worker.timestamps.columns import TimestampColumns
 from spark_plugin.worker.timestamps.histograms import HistogramColumns
 from spark_plugin.worker.wire.shipment import Shipment
 
-AnyPlan = SlicePlan | GapPlan | BroadcastPlan
+AnyPlan = SlicePlan | GapPlan | BroadcastPlan | CollectPlan
 Sides = tuple[EventFrame, EventFrame]
 
 
 def plan_way(
     sides: Sides, spec: AnySpec, options: CorrelateOptions
 ) -> tuple[tuple[SideStatistics, SideStatistics] | None, AnyPlan]:
-    """As `plan_ways`; events that are assigned as a whole meet by an exchange cut at gaps.
+    """As `plan_ways`, but two small sides are collected, and an exchange of an assignment is cut at gaps.
 
     Raises
     ------
@@ -46,6 +49,9 @@ def plan_way(
             [side.by for side in sides],
             [side.payload for side in sides],
         )
+    collected = plan_collected(sides, spec, options)
+    if collected is not None:
+        return collected
     if spec.matching != "optimal":
         return plan_ways(sides, spec, options)
     if options.way not in ("auto", "exchange"):
@@ -122,6 +128,8 @@ def found_by(
     stage: Stage,
 ) -> tuple[DataFrame, Shipment | None]:
     """The result in wire types, and what it needs."""
+    if isinstance(plan, CollectPlan):
+        return collect_join(sides[0].source.sparkSession, spec, result, plan, stage)
     if isinstance(plan, GapPlan):
         return gap_join(sides, spec, result, plan, stage), None
     join = JOINS[plan.way]

@@ -37,7 +37,15 @@ FIGURE_FIELDS = {"name", "value", "low", "high", "unit", "bar", "at_least", "rea
 CHECKS = {
     **{"local": 3, "growth": 0, "startup": 0, "classes": 0, "large": 0},
     **{"stream-rates": 3, "stream-blocks": 4, "stream-confidence": 4, "stream-keys": 3},
-    **{"spark": 3, "memory": 2, "peers": 4, "pipe": 7, "broadcast": 1, "histograms": 3},
+    **{
+        "spark": 3,
+        "memory": 2,
+        "peers": 4,
+        "pipe": 7,
+        "broadcast": 1,
+        "histograms": 3,
+        "planner": 1,
+    },
     **{"seismic-delays": 0},
     **{"borders": 6, "borders-figures": 12, "borders-space": 20, "borders-locality": 1},
     **{"causality": 6, "windowed-causality": 0},

@@ -45,7 +45,7 @@ class JoinSummary:
         None where nobody counted.
     seconds : float or None
         None of a DataFrame, which others compute.
-    way : {"in memory", "direct", "broadcast", "exchange"}
+    way : {"in memory", "direct", "broadcast", "collect", "exchange"}
         How rows got to the kernels.
     tick : Tick
         In what times were counted.

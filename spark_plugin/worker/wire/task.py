@@ -50,20 +50,8 @@ class WireTask(CountingTask):
         return batch.columns
 
     def joined(self, left: Side, right: Side) -> Emission:
-        """The join of two sides, in columns of the types in which theirs came.
-
-        Those of Spark have short offsets, unless it is told otherwise, and it takes such ones always.
-        """
-        fields = [
-            [pa.field(f"{name}{i}", narrow_type(column.type)) for i, column in enumerate(columns)]
-            for name, columns in (
-                ("by", left.keys),
-                ("left", left.payload),
-                ("right", right.payload),
-            )
-        ]
-        schema = output_schema(self.spec, *fields)
-        return task_emission(self.spec, left, right, schema)
+        """The join of two sides."""
+        return joined(self.spec, left, right)
 
     def answers(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Answer]:
         """The output columns of all joins."""
@@ -76,3 +64,15 @@ class WireTask(CountingTask):
         if schema is not None:
             nothing = self.finished(pa.RecordBatch.from_pylist([], schema=schema))
             yield [pa.nulls(1, column.type) for column in nothing], asdict(counters)
+
+
+def joined(spec: AnySpec, left: Side, right: Side) -> Emission:
+    """The join of two sides on the wire, in columns of the types in which theirs came.
+
+    Those of Spark have short offsets, unless it is told otherwise, and it takes such ones always.
+    """
+    fields = [
+        [pa.field(f"{name}{i}", narrow_type(column.type)) for i, column in enumerate(columns)]
+        for name, columns in (("by", left.keys), ("left", left.payload), ("right", right.payload))
+    ]
+    return task_emission(spec, left, right, output_schema(spec, *fields))

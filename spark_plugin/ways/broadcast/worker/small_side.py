@@ -74,6 +74,7 @@ class SmallSide:
             [key.slice(first, count) for key in side.keys],
             [column.slice(first, count) for column in side.payload],
             [column.slice(first, count) for column in side.places],
+            [column.slice(first, count) for column in side.identity],
             tested=[column.slice(first, count) for column in side.tested],
         )
         return near, np.arange(first, last)

@@ -1,0 +1,98 @@
+"""What the planner's choice costs: each way that can be asked for, and the one that is taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bench.events import Condition, Load
+from bench.experiment import Bench, Experiment
+from bench.joins import spark_join
+from bench.sessions import any_frame, consume, parquet_frames, rows_and_pairs, spark_session
+
+if TYPE_CHECKING:
+    from coincide.options import Way
+
+WAYS: tuple[Way, ...] = ("exchange", "broadcast-left", "broadcast-right", "collect")
+"""Of DataFrames that are more than reads of files."""
+REGRET = 1.15
+"""The choice may take so many times as long as the fastest way."""
+_COLLECTED = 400_000
+"""Of more events a side nobody would ask for a collection."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One piece of work: events of each side, their density, and the window."""
+
+    events: int
+    rate: float
+    deadline_ms: int
+
+    @property
+    def label(self) -> str:
+        """In words."""
+        return f"{self.events:,} events, {self.rate:g} a second, ±{self.deadline_ms} ms"
+
+    @property
+    def ways(self) -> tuple[Way, ...]:
+        """The ways to compare."""
+        return WAYS if self.events <= _COLLECTED else WAYS[:-1]
+
+
+POINTS = tuple(
+    Point(events, rate, deadline_ms)
+    for events in (10_000, 50_000, 200_000, 1_000_000)
+    for rate in (4.0, 100.0)
+    for deadline_ms in (100, 500)
+)
+_QUICK = (Point(2_000, 25.0, 500),)
+_ROUNDS = 5
+
+
+def run(bench: Bench) -> None:
+    """Time every way at every point; all must find the same rows and pairs."""
+    regrets = []
+    with spark_session(bench) as spark:
+        for point in bench.pick(POINTS, _QUICK):
+            with parquet_frames(bench, spark, Load(point.events, point.rate)) as frames:
+                left, right = map(any_frame, frames)
+                condition = Condition(1000 * point.deadline_ms)
+                works = {
+                    way: lambda way=way: spark_join(left, right, "pairs", condition, way=way)  # type: ignore[misc]  # noqa: B023
+                    for way in ("auto", *point.ways)
+                }
+                bench.check_equal(
+                    f"{point.label}: rows and pairs",
+                    {way: rows_and_pairs(work(), "pairs") for way, work in works.items()},
+                )
+                timings = bench.alternate(
+                    point.label,
+                    {way: lambda work=work: consume(work()) for way, work in works.items()},  # type: ignore[misc]
+                    rounds=_ROUNDS,
+                )
+            chosen = timings.pop("auto")
+            fastest = min(timings.values(), key=lambda timing: timing.median)
+            regrets.append(chosen.median / fastest.median)
+            bench.ratio(f"{point.label}: fastest way / chosen", fastest, chosen, 1 / REGRET)
+    worst = max(regrets)
+    bench.figure(
+        "worst regret: time of the choice / of the fastest way", worst, "x",
+        spread=(min(regrets), worst),
+    )  # fmt: skip
+
+
+ABOUT = """\
+`local[2]`, one session, DataFrames of Parquet files in time order, to the noop sink, planning
+included; pairs only. Every way that can be asked for by `way=`, and what the planner takes by itself, which
+is charged for what it has to find out first. Ratios below one say how much longer the choice takes than the
+fastest way does; noise alone makes one of several equal ways the fastest.
+"""
+
+EXPERIMENT = Experiment(
+    summary="the planner's choice against each way that can be asked for",
+    run=run,
+    title="Planner",
+    about=ABOUT,
+    needs="Java",
+)

@@ -1,0 +1,208 @@
+"""Both sides to the driver, where they are small: then nobody need read them a second time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import types as T
+
+from coincide.errors import SchemaError
+from coincide.options import CorrelateOptions
+from spark_plugin.cluster.connect import context_of
+from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
+from spark_plugin.cluster.spark_errors import spark_errors_as_ours
+from spark_plugin.dataframes import columns as frames
+from spark_plugin.dataframes.events import EventFrame
+from spark_plugin.dataframes.statistics import SideStatistics
+from spark_plugin.ways.files.wire import on_the_wire, wire_kind
+from spark_plugin.worker.arrow.counts import SideCounts
+from spark_plugin.worker.arrow.sides import Side, grouped_events
+from spark_plugin.worker.arrow.tables import read_side
+from spark_plugin.worker.arrow.wide_columns import narrow_type
+from spark_plugin.worker.emission.spec import JoinSpec
+
+MOST_ROWS = 1 << 18
+"""Of both sides together that are collected by themselves: more are read faster by many tasks."""
+MOST_BYTES = 32 * MOST_ROWS
+"""What Spark may take both sides for; files it takes for as large as they are on disk."""
+_ROW_OF_PARTITION = "(monotonically_increasing_id() & ((1L << 33) - 1L))"
+
+
+@dataclass(frozen=True, eq=False)
+class CollectedSide:
+    """A side in memory.
+
+    Parameters
+    ----------
+    events : Side
+        Its columns in the types of the wire. Right ones can all match.
+    statistics : SideStatistics
+        Of all rows, the sample being each that can match.
+    """
+
+    events: Side
+    statistics: SideStatistics
+
+
+def collected_sides(
+    sides: tuple[EventFrame, EventFrame], spec: JoinSpec, options: CorrelateOptions
+) -> tuple[CollectedSide, CollectedSide] | None:
+    """Both sides, if that is asked for, or Spark takes them for small and they are; else None.
+
+    Runs eagerly, and reads one stream once. Invalid rows are left out, and counted.
+
+    Raises
+    ------
+    SchemaError
+        If it is asked for, and a column cannot be sent on.
+    """
+    most = None
+    if options.way != "collect":
+        most = min(options.broadcast_bytes, options.slice_bytes), min(MOST_ROWS, options.slice_rows)
+        if not _look_small(sides, most[0]):
+            return None
+    tables: list[pa.Table] = []
+    for side in sides[: 1 if spec.is_one_stream else 2]:
+        needed = _needed(sides if spec.is_one_stream else (side,))
+        tables.append(_rows(side.plain, needed, None if most is None else most[1]))
+        size = sum(each.nbytes for each in tables), sum(each.num_rows for each in tables)
+        if most is not None and (size[0] > most[0] or size[1] > most[1]):
+            return None
+    strange = [
+        name
+        for side, table in zip(sides, (tables[0], tables[-1]), strict=True)
+        for name in _strange(side, table)
+    ]
+    if strange and most is None:
+        raise SchemaError(
+            f"way='collect' cannot take the column {strange[0]!r} along; leave way= or the column out"
+        )
+    if strange:
+        return None
+    return _read(sides, (tables[0], tables[-1]), spec)
+
+
+def _look_small(sides: tuple[EventFrame, EventFrame], most: int) -> bool:
+    """Whether Spark's own estimate says so, before anything is read."""
+    if context_of(sides[0].source.sparkSession) is None:
+        return False
+    try:
+        plans = [side.plain._jdf.queryExecution().optimizedPlan() for side in sides]
+        return sum(plan.stats().sizeInBytes() for plan in plans) <= min(MOST_BYTES, most)
+    except SPARK_ERRORS:  # a plan that cannot be, of which the ordinary way tells
+        return False
+
+
+def _needed(sides: Sequence[EventFrame]) -> list[str]:
+    return list(
+        dict.fromkeys(
+            name
+            for side in sides
+            for name in (*side.times.names, *side.by, *side.payload, *side.tested)
+        )
+    )
+
+
+def _rows(frame: DataFrame, needed: list[str], most: int | None) -> pa.Table:
+    """The needed columns of all rows; where there are more than `most`, of some that are more."""
+    if frame.columns != needed:
+        frame = frame.selectExpr(*map(frames.quoted, needed))
+    if most is not None:
+        # Each partition stops there, whatever Spark has taken its rows for.
+        frame = frame.where(f"{_ROW_OF_PARTITION} <= {most}L")
+    with spark_errors_as_ours():
+        return frame.toArrow()
+
+
+def _strange(side: EventFrame, table: pa.Table) -> list[str]:
+    """Columns that come in other types than those in which tasks would get them."""
+    return [
+        name
+        for name, kind in _kinds(side)
+        if not frames.crosses_as_int64(kind)
+        and narrow_type(table.column(name).type) != wire_kind(kind)
+    ]
+
+
+def _kinds(side: EventFrame) -> list[tuple[str, T.DataType]]:
+    names = (*side.by, *side.payload, *side.tested)
+    return [(name, frames.field_of(side.plain, side.called, name).dataType) for name in names]
+
+
+def _read(
+    sides: tuple[EventFrame, EventFrame], tables: tuple[pa.Table, pa.Table], spec: JoinSpec
+) -> tuple[CollectedSide, CollectedSide]:
+    (left, own), (right, others) = (
+        _events(side, table, spec) for side, table in zip(sides, tables, strict=True)
+    )
+    groups = [
+        getattr(e, "group", None) for e in grouped_events(left, right, case_fold=spec.case_fold)
+    ]
+    statistics = [
+        _statistics(side, counts, group, table)
+        for side, counts, group, table in zip(
+            (left, right), (own, others), groups, tables, strict=True
+        )
+    ]
+    if not spec.keeps_unmatched:
+        left = _matchable(left)
+    return CollectedSide(left, statistics[0]), CollectedSide(_matchable(right), statistics[1])
+
+
+def _events(side: EventFrame, table: pa.Table, spec: JoinSpec) -> tuple[Side, SideCounts]:
+    names = [*side.payload, *side.tested]
+    if spec.is_one_stream:
+        numbers = pa.array(np.arange(table.num_rows))
+        table = table.append_column(_NUMBER, numbers)
+        names.append(_NUMBER)
+    events, counts = read_side(table, side.times, side.by, names, "drop")
+    kinds = iter(_kinds(side))
+    keys, columns = (
+        [on_the_wire(name, column, kind) for column, (name, kind) in zip(each, kinds, strict=False)]
+        for each in (events.keys, events.payload[: len(side.payload) + len(side.tested)])
+    )
+    identity = events.payload[len(columns) :] * 2
+    rest = iter(columns)
+    payload, tested = (list(islice(rest, len(n))) for n in (side.payload, side.tested))
+    events = replace(events, keys=keys, payload=payload, tested=tested, identity=identity)
+    return events, counts
+
+
+_NUMBER = "\0row"
+
+
+def _matchable(events: Side) -> Side:
+    if events.matchable is None:
+        return events
+    return replace(events.rows(np.flatnonzero(events.matchable)), matchable=None)
+
+
+def _statistics(
+    events: Side, counts: SideCounts, group: np.ndarray | None, table: pa.Table
+) -> SideStatistics:
+    rows = slice(None) if events.matchable is None else np.flatnonzero(events.matchable)
+    midpoints, lengths = events.sort_keys[rows], events.lengths[rows]
+    first, last = events.min_time[rows], events.max_time[rows]
+    hashes = np.zeros(midpoints.size, np.int64) if group is None else group[rows]
+    if (midpoints[1:] < midpoints[:-1]).any():
+        order = np.argsort(midpoints, kind="stable")
+        midpoints, hashes = midpoints[order], hashes[order]
+    has_events = bool(midpoints.size)
+    return SideStatistics(
+        counts,
+        shortest=int(lengths.min()) if has_events else 0,
+        longest=int(lengths.max(initial=0)),
+        midpoints=midpoints,
+        weights=np.ones(midpoints.size),
+        hashes=hashes,
+        partitions=np.zeros(midpoints.size, np.int64),
+        row_bytes=table.nbytes / max(1, table.num_rows),
+        own_bytes=table.nbytes,
+        first=int(first.min()) if has_events else 0,
+        last=int(last.max()) if has_events else 0,
+    )

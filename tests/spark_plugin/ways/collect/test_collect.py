@@ -1,0 +1,215 @@
+"""Two small sides that are collected: the reference's answer, in one task or several."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from coincide import (
+    CausalityCondition,
+    CorrelateOptions,
+    JoinReport,
+    Temporal,
+    TimingCondition,
+    Window,
+    causality,
+    correlate,
+    correlate_tables,
+    within,
+)
+from coincide.errors import ConditionError, DataError
+from spark_plugin.ways.collect import collecting, plan
+from spark_plugin.ways.collect.plan import CollectPlan, Expected
+from spark_plugin.ways.correlation import Correlation
+from spark_plugin.ways.samples import Reach, Sample
+from spark_plugin.worker.emission.spec import JoinSpec
+from tests.helpers.comparison import HUGE_TOLERANCE, PROBABILITY_TOLERANCE, SHAPES
+from tests.helpers.joins import plan_correlation
+from tests.helpers.spark_cases import frame, jobs, pack, pair_ids, rows_of
+
+pytestmark = pytest.mark.spark
+
+CONDITION = TimingCondition(within(-40, 60), 0.5)
+
+
+def stream(seed: int, n: int = 700) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    low = rng.integers(0, 6000, n)
+    return pa.table({
+        "min_time": low, "max_time": low + rng.choice([0, 5, 30, 200], n), "id": np.arange(n),
+        "word": [f"w{i % 7}" for i in range(n)], "nested": [[i] for i in range(n)],
+        "is_odd": np.arange(n) % 2 == 1, "day": pa.array(np.arange(n) % 9, pa.int32()).cast(pa.date32()),
+    })  # fmt: skip
+
+
+LEFT, RIGHT = stream(1), stream(2, 500)
+
+
+@pytest.fixture
+def many_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan, "_SMALLEST_WORK", 1.0)
+
+
+def planned(left: DataFrame, right: DataFrame | None, **arguments: Any) -> Correlation:
+    condition = arguments.pop("condition", CONDITION)
+    found = plan_correlation(left, right, condition, observe=True, **arguments)
+    assert (found.way, found.slices, found.replication) == ("collect", None, None)
+    return found
+
+
+@pytest.mark.parametrize("number", range(len(SHAPES)))
+def test_packs_of_cases(spark: SparkSession, many_tasks: None, number: int) -> None:
+    how, emit, probability = SHAPES[number]
+    keys = ((), ("station",), ("station", "channel"))[number % 3]
+    cases = pack(6020 + number, 15, keys=keys)
+    left, right = (frame(spark, table).repartition(2) for table in cases.tables())
+    join = planned(
+        left, right, condition=cases.condition, by=cases.by, how=how, emit=emit, probability=probability,
+        options=CorrelateOptions(way="collect"),
+    )  # fmt: skip
+    found = rows_of(join.dataframe)
+    cases.check(found, how, emit, probability, PROBABILITY_TOLERANCE)
+    counted = join.counters()
+    assert counted is not None
+    if (how, emit) == ("inner", "pairs"):
+        assert counted.pairs == len(found)
+
+
+def test_packs_of_huge_cases(spark: SparkSession, many_tasks: None) -> None:
+    cases = pack(5, 20, huge=True)
+    left, right = (frame(spark, table) for table in cases.tables())
+    join = planned(left, right, condition=cases.condition, by="case", how="left", emit="best")
+    cases.check(rows_of(join.dataframe), "left", "best", False, HUGE_TOLERANCE)
+
+
+def test_work_is_dealt_to_tasks(spark: SparkSession, many_tasks: None) -> None:
+    join = planned(frame(spark, LEFT), frame(spark, RIGHT))
+    assert isinstance(join.plan, CollectPlan)
+    assert len(join.plan.bounds) - 1 == join.dataframe.rdd.getNumPartitions() > 1
+    expected = correlate_tables(LEFT, RIGHT, CONDITION)
+    ids = zip(expected["left_id"].to_pylist(), expected["right_id"].to_pylist(), strict=True)
+    assert pair_ids(join.dataframe) == sorted(ids)
+
+
+ASKED: dict[str, dict[str, Any]] = {
+    "columns of any kind": {
+        "left_columns": ("id", "word", "is_odd", "day", "nested"), "right_columns": ("id", "day", "word"),
+    },
+    "keys of any kind": {"by": ("word", "is_odd"), "how": "left", "emit": "counts"},
+    "where": {"where": "left_word = right_word and left_day <= right_day"},
+    "several best": {"emit": "best", "k": 3, "prefer": "nearest", "how": "left"},
+    "mutual": {"matching": "mutual", "how": "left"},
+    "optimal": {"matching": "optimal", "how": "left"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_as_tables(spark: SparkSession, many_tasks: None, asked: str) -> None:
+    expected = correlate_tables(LEFT, RIGHT, CONDITION, **ASKED[asked])
+    found = planned(frame(spark, LEFT), frame(spark, RIGHT), **ASKED[asked]).dataframe
+    assert found.columns == expected.column_names
+    assert sorted(map(repr, (tuple(row) for row in found.collect()))) == sorted(
+        repr(tuple(row.values())) for row in expected.to_pylist()
+    )
+
+
+@pytest.mark.parametrize("how", ["inner", "left"])
+def test_one_stream(spark: SparkSession, how: str) -> None:
+    expected = correlate_tables(LEFT, None, CONDITION, how=how, emit="counts")
+    found = planned(frame(spark, LEFT), None, is_one_stream=True, how=how, emit="counts").dataframe
+    rows = sorted((row["left_id"], row["matches"]) for row in found.collect())
+    assert rows == sorted(
+        zip(expected["left_id"].to_pylist(), expected["matches"].to_pylist(), strict=True)
+    )
+
+
+def test_each_side_is_read_once(spark: SparkSession, tmp_path: Path) -> None:
+    """One job a side; the result of it stays right when the files are gone."""
+    left, right = (frame(spark, table) for table in (LEFT, RIGHT))
+    left.write.parquet(str(tmp_path / "left"))
+    read = spark.read.parquet(str(tmp_path / "left")).where("id >= 0")
+    expected = pair_ids(correlate(left, right, CONDITION))
+    with jobs(spark, "collecting") as run:
+        found = correlate(read, right, CONDITION)
+    assert len(run) == 2
+    for part in (tmp_path / "left").iterdir():
+        part.unlink()
+    assert pair_ids(found) == pair_ids(found) == expected
+
+
+LIMITS: dict[str, dict[str, Any]] = {
+    "rows of a worker": {"slice_rows": 1000},
+    "bytes of a worker": {"slice_bytes": 8000},
+    "bytes to broadcast": {"broadcast_bytes": 8000},
+    "slices": {"slices": 3},
+    "a way": {"way": "exchange"},
+    "all declared": {"left_longest": 200, "right_longest": 200, "time_range": (0, 7000)},
+}
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_what_options_do_not_allow_is_not_collected(spark: SparkSession, limit: str) -> None:
+    options = CorrelateOptions(**LIMITS[limit])
+    left, right = frame(spark, LEFT), frame(spark, RIGHT)
+    assert plan_correlation(left, right, CONDITION, options=options).way != "collect"
+
+
+def test_what_is_larger_than_spark_takes_it_for_is_not_collected(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collecting, "MOST_ROWS", 1100)
+    left, right = frame(spark, LEFT), frame(spark, RIGHT)
+    assert plan_correlation(left, right, CONDITION).way != "collect"
+    rows = collecting._rows(left.repartition(2), ["id"], 100)
+    assert 101 < rows.num_rows <= 2 * 101
+
+
+def test_causality_is_not_collected(spark: SparkSession) -> None:
+    events = frame(spark, LEFT)
+    condition = CausalityCondition([Temporal(0, 10)])
+    with pytest.raises(ConditionError, match="way='collect' is of correlate"):
+        causality(events, events, condition, options=CorrelateOptions(way="collect"))
+
+
+def test_invalid_rows_and_nulls(spark: SparkSession) -> None:
+    odd = pa.table({
+        "min_time": [0, 5, None, 9], "max_time": [10, 4, 3, 12], "id": [0, 1, 2, 3],
+        "word": ["w0", "w0", "w0", None],
+    })  # fmt: skip
+    left, right = frame(spark, odd), frame(spark, RIGHT)
+    with pytest.raises(DataError, match="in 1 row, for example min_time=5, max_time=4"):
+        correlate(left, right, CONDITION)
+    report, told = JoinReport(), JoinReport()
+    asked: dict[str, Any] = {
+        "by": "word", "how": "left", "emit": "counts", "options": CorrelateOptions(invalid="drop"),
+    }  # fmt: skip
+    with pytest.warns(UserWarning, match="left"):
+        found = correlate(left, right, CONDITION, report=report, **asked)
+    with pytest.warns(UserWarning, match="left"):
+        expected = correlate_tables(odd, RIGHT, CONDITION, report=told, **asked)
+    rows = sorted((row["left_id"], row["matches"]) for row in found.collect())
+    assert rows == sorted(
+        zip(expected["left_id"].to_pylist(), expected["matches"].to_pylist(), strict=True)
+    )
+    assert report.summary().left == told.summary().left
+    assert report.summary().counters == told.summary().counters
+
+
+def test_cuts_fall_where_the_work_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A burst at the end: half of the left events there are most of the work."""
+    times = np.concatenate([np.arange(0, 500_000, 1000), np.full(500, 500_000)])
+    sample = Sample(times, np.ones(times.size), np.zeros(times.size, np.int64), times.size)
+    expected = Expected.of(sample, sample, Reach(-10, 10))
+    spec = JoinSpec(Window(-40, 60, 0.5))
+    assert expected.bounds(spec, 1000, 4) == (0, 1000)
+    monkeypatch.setattr(plan, "_SMALLEST_WORK", 100.0)
+    bounds = expected.bounds(spec, 1000, 4)
+    assert bounds[0] == 0
+    assert bounds[-1] == 1000
+    assert all(500 < cut < 1000 for cut in bounds[1:-1])
+    assert len(bounds) == 5
