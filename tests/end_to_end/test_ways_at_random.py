@@ -99,7 +99,8 @@ def test_every_way(spark: SparkSession, small_slices: None, tmp_path: Path, seed
         "plain reads": lambda: correlate(*reads, **words),
         "files": lambda: correlate_files(spark, direct[0], direct[1], **words),
     }
-    for way in ("exchange",) if is_one else ("exchange", "broadcast-left", "broadcast-right"):
+    of_two = () if is_one else ("broadcast-left", "broadcast-right")
+    for way in ("collect", "exchange", *of_two):
         options = CorrelateOptions(way=way, slices=3 if way == "exchange" else None)  # type: ignore[arg-type]
         ways[way] = lambda options=options: correlate(*frames, options=options, **words)
     for name, join in ways.items():
