@@ -112,7 +112,8 @@ def test_every_way(
     }
     if seed % 4 == 0:
         monkeypatch.setattr(exchange, "_takes_packs", lambda spark: False)
-    for way in ("exchange",) if is_one else ("exchange", "broadcast-left", "broadcast-right"):
+    of_two = () if is_one else ("broadcast-left", "broadcast-right")
+    for way in ("collect", "exchange", *of_two):
         options = CorrelateOptions(way=way, slices=3 if way == "exchange" else None)  # type: ignore[arg-type]
         ways[way] = lambda options=options: correlate(*frames, options=options, **words)
     for name, join in ways.items():

@@ -122,17 +122,17 @@ def test_a_wrong_way(work):
 
 
 @pytest.mark.spark
-def test_a_small_side_is_broadcast(work, spark):
-    """No Parquet, so not directly; small, so without an exchange."""
+def test_small_sides_are_collected(work, spark):
+    """No Parquet, so not directly; small, so without an exchange or a second read."""
     expected = rows(work.expected())
     for side in ("left", "right"):
         path = getattr(work, side)
         setattr(work, side, path.with_suffix(".csv"))
         pyarrow.csv.write_csv(pq.read_table(path), path.with_suffix(".csv"))
     told = summary(work, engine="spark")
-    assert told["way"] == "broadcast"
+    assert told["way"] == "collect"
     assert re.fullmatch(
-        r"right to every worker, \d+ bytes; not direct: left is no Parquet", told["why"]
+        r"both sides collected, [\d,]+ bytes to 1 task; not direct: left is no Parquet", told["why"]
     )
     assert "slices" not in told
     assert rows(work.result()) == expected

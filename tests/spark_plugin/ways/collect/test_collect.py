@@ -173,7 +173,14 @@ def test_causality_is_not_collected(spark: SparkSession) -> None:
     events = frame(spark, LEFT)
     condition = CausalityCondition([Temporal(0, 10)])
     with pytest.raises(ConditionError, match="way='collect' is of correlate"):
-        causality(events, events, condition, options=CorrelateOptions(way="collect"))
+        causality(
+            events,
+            events,
+            condition,
+            cause_time="id",
+            effect_time="id",
+            options=CorrelateOptions(way="collect"),
+        )
 
 
 def test_invalid_rows_and_nulls(spark: SparkSession) -> None:
