@@ -153,6 +153,20 @@ def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planner, "_SMALLEST_SLICE_WORK", 5.0)
 
 
+_OF_LARGE_SIDES = ("cluster", "dataframes", "ways/broadcast", "ways/exchange")
+"""Folders below tests/spark_plugin of what small sides stand in for large ones."""
+
+
+@pytest.fixture(autouse=True)
+def _sides_pass_for_large(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is collected by itself where the look, the exchange and broadcasts are tested."""
+    here = Path(__file__).parent / "spark_plugin"
+    if any(request.path.is_relative_to(here / folder) for folder in _OF_LARGE_SIDES):
+        from spark_plugin.ways.collect import collecting
+
+        monkeypatch.setattr(collecting, "MOST_BYTES", -1)
+
+
 @pytest.fixture(params=["packs", "rows"])
 def crossing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """How events cross an exchange: in packs, or as where these cannot cross."""

@@ -28,7 +28,6 @@ from coincide.results import JoinCounters
 from coincide.timestamps import IntervalPairs
 from spark_plugin.ways.broadcast.worker import task as broadcast_task
 from spark_plugin.ways.broadcast.worker.small_side import SmallSide, sorted_table
-from spark_plugin.ways.collect import collecting
 from spark_plugin.ways.correlation import Correlation
 from spark_plugin.ways.files.planning import NotDirect
 from spark_plugin.worker.timestamps.models import INTERVALS
@@ -124,10 +123,7 @@ def stream(seed: int, n: int = 300) -> pa.Table:
 LEFT, RIGHT = stream(1), stream(2, 500)
 
 
-def test_a_small_side_is_found_by_its_bytes(
-    monkeypatch: pytest.MonkeyPatch, spark: SparkSession
-) -> None:
-    monkeypatch.setattr(collecting, "MOST_BYTES", -1)
+def test_a_small_side_is_found_by_its_bytes(spark: SparkSession) -> None:
     left, right = frame(spark, LEFT), frame(spark, RIGHT)
 
     def way(column: str, most: int) -> str:
@@ -154,7 +150,7 @@ def test_the_result_is_the_same_by_any_way(spark: SparkSession) -> None:
             continue
         options = CorrelateOptions(way=way)
         found = plan_correlation(left, right, CONDITION, options=options)
-        assert found.way == {"auto": "collect"}.get(way, way.partition("-")[0])
+        assert found.way == {"auto": "broadcast"}.get(way, way.partition("-")[0])
         assert pair_ids(found.dataframe) == sorted(
             zip(expected["left_id"].to_pylist(), expected["right_id"].to_pylist(), strict=True)
         )
