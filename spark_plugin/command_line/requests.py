@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from coincide.options import CorrelateOptions, check_choice
 from coincide.sides import SIDES
@@ -110,6 +110,10 @@ class EventRequest(Request):
     """
 
     arguments: PairArguments
+
+    def of(self, arguments: PairArguments) -> Self:
+        """The same with other arguments."""
+        return replace(self, arguments=arguments)
 
     @property
     @abstractmethod

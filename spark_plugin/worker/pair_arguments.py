@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import pyarrow as pa
 
@@ -202,6 +202,15 @@ class PairArguments(ABC):
             where = where_of(where, left, right, self.pair_columns)
         changes = dict(zip(self._names_of_columns, found, strict=True))
         return replace(self, **changes, where=where)  # type: ignore[type-var]
+
+    def without_where(self) -> Self:
+        """The same without a condition on pairs."""
+        return replace(self, where=None)  # type: ignore[type-var]
+
+    def handing_out(self, columns: Sequence[Sequence[str]]) -> Self:
+        """The same without keys and a condition on pairs; and these columns, of both sides."""
+        changes: dict[str, Any] = dict(zip(self._names_of_columns, columns, strict=True))
+        return replace(self, by=(), case_fold=False, where=None, **changes)  # type: ignore[type-var]
 
     @property
     def columns(self) -> tuple[list[str], list[str]]:
