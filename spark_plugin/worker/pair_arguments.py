@@ -12,6 +12,7 @@ import pyarrow as pa
 from coincide.errors import ConditionError
 from coincide.options import CorrelateOptions, Emit, How, check_choice
 from coincide.sides import SIDES
+from coincide.units import Tick
 from spark_plugin.worker.arrow.time_columns import TimeColumn
 from spark_plugin.worker.column_names import check_all_or_names, is_all_columns, names_of
 from spark_plugin.worker.emission.spec import AnySpec, hands_out_partners
@@ -92,6 +93,15 @@ class PairArguments(ABC):
         ------
         SchemaError, ConditionError
             If they do not go together, or not with what the options say.
+        """
+
+    @abstractmethod
+    def check_tick(self, tick: Tick) -> None:
+        """Refuse a tick in which durations cannot be counted.
+
+        Raises
+        ------
+        ConditionError
         """
 
     @abstractmethod
