@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
-from coincide.options import CorrelateOptions, Way, check_choice
-from coincide.units import Tick
+from coincide.options import Way, check_choice
 from spark_plugin.command_line.requests import EventRequest, checked
 from spark_plugin.worker.arguments import JoinArguments
-from spark_plugin.worker.keys import key_pairs
 from spark_plugin.worker.words import shifts, worded_join
 
 
@@ -34,28 +32,6 @@ class JoinRequest(EventRequest):
     def inputs(self) -> dict[str, str]:  # noqa: D102
         called = self.arguments.sides
         return {called[0]: self.left} | ({} if self.right is None else {called[1]: self.right})
-
-    @property
-    def columns(self) -> tuple[list[str], list[str]]:
-        """The columns that the join needs, of both sides."""
-        return self.arguments.columns
-
-    @property
-    def keys(self) -> list[tuple[str, str]]:  # noqa: D102
-        return key_pairs(self.arguments.by)
-
-    @property
-    def clocks(self) -> tuple[tuple[str, str], tuple[str, str]]:  # noqa: D102
-        left, right = (names.clocks for names in self.arguments.times)
-        return left, right
-
-    @property
-    def options(self) -> CorrelateOptions:  # noqa: D102
-        return self.arguments.options
-
-    def check_tick(self, tick: Tick) -> None:  # noqa: D102
-        self.arguments.condition.window(tick)
-        self.arguments.longest(tick)
 
     @property
     def way(self) -> str:

@@ -20,7 +20,6 @@ from coincide.cause_and_effect.spaces import EARTH_KM, Plane, Space, Sphere
 from coincide.errors import ConditionError
 from coincide.options import CorrelateOptions, check_choice
 from coincide.sides import SIDES
-from coincide.units import Tick
 from spark_plugin.command_line.requests import EventRequest, checked
 from spark_plugin.worker.causality.arguments import CAUSE_AND_EFFECT, CausalityArguments
 from spark_plugin.worker.causality.places import Coordinate
@@ -57,25 +56,6 @@ class CausalityRequest(EventRequest):
         if self.effects is None:
             return {EVENT: self.causes}
         return dict(zip(CAUSE_AND_EFFECT, (self.causes, self.effects), strict=True))
-
-    @property
-    def columns(self) -> tuple[list[str], list[str]]:  # noqa: D102
-        return self.arguments.columns
-
-    @property
-    def keys(self) -> list[tuple[str, str]]:  # noqa: D102
-        return list(zip(self.arguments.keys, self.arguments.right_keys, strict=True))
-
-    @property
-    def clocks(self) -> tuple[tuple[str, str], tuple[str, str]]:  # noqa: D102
-        return self.arguments.clocks
-
-    @property
-    def options(self) -> CorrelateOptions:  # noqa: D102
-        return self.arguments.options
-
-    def check_tick(self, tick: Tick) -> None:  # noqa: D102
-        self.arguments.condition.limits(tick)
 
 
 def causality_request(**words: Any) -> CausalityRequest:

@@ -8,25 +8,21 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import islice
 
 import pyarrow as pa
 
 from coincide.warnings import CoincideWarning
-from spark_plugin.command_line.event_inputs import both, joined_tables
+from spark_plugin.command_line.event_inputs import checked_types, inputs_of, read_tables
 from spark_plugin.command_line.explore_request import ExploreRequest
-from spark_plugin.command_line.input_checks import check_complete, check_zones
 from spark_plugin.command_line.interruption import raise_if_interrupted
-from spark_plugin.command_line.known_columns import known_columns
+from spark_plugin.command_line.known_columns import with_known_columns
 from spark_plugin.command_line.progress import Progress
 from spark_plugin.worker.exploration.exploration import Exploration
 from spark_plugin.worker.exploration.exploring import TableExploration
 from spark_plugin.worker.exploration.saving import check_places, save
 from spark_plugin.worker.exploration.words import flat_words, head_of
-from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
-from spark_plugin.worker.inputs.csv_keys import read_ahead
 from spark_plugin.worker.inputs.source import Source
-from spark_plugin.worker.inputs.unknown_types import types_of_unknown
+from spark_plugin.worker.pair_arguments import PairArguments
 
 
 @dataclass(frozen=True)
@@ -128,26 +124,15 @@ def _tables(
     request: ExploreRequest, sources: list[Source], progress: Progress
 ) -> tuple[ExploreRequest, list[pa.Table]]:
     """The request for the columns that are there, and the tables that it asks for."""
-    options = request.options
-    inputs = both(
-        ArrowInput(source, "ns" in (options.unit_of(source.side), options.tick), tuple(times))
-        for source, times in zip(sources, request.arguments.time_columns, strict=False)
-    )
-    request = request.but(known_columns(request.arguments, inputs, request.engine))
-    for given, columns in zip(inputs, request.columns, strict=True):
-        check_complete(given, columns)
-        check_zones(given, columns)
-    types = types_of_unknown(request, inputs)
-    needed = zip(inputs, request.columns, types, strict=True)
-    # First without rows: what is wrong with columns shows before anything is read.
-    empty = [given.typed(columns, kinds).empty_table() for given, columns, kinds in needed]
-    TableExploration(joined_tables(request, inputs, empty), request.explore)
-    if request.right is not None:
-        inputs = read_ahead(request, inputs, types, progress.show)
-    tables = []
-    needed = zip(inputs, request.columns, types, strict=True)
-    for given, columns, kinds in islice(needed, len(sources)):
-        progress.show(f"reading {given.source.text}")
-        tables.append(given.table(columns, kinds))
+    inputs = inputs_of(request, sources)
+    request = with_known_columns(request, inputs)
+
+    def check(join: PairArguments, tables: list[pa.Table]) -> None:
+        TableExploration(tables, request.of(join).explore)
+
+    def say(what: str) -> None:
         raise_if_interrupted()
-    return request, tables
+        progress.show(what)
+
+    types = checked_types(request, inputs, check)
+    return request, read_tables(request, inputs, types, say)

@@ -13,6 +13,7 @@ from spark_plugin.command_line.problems import Problem
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.exploration.arguments import ExploreArguments
 from spark_plugin.worker.exploration.saving import is_page
+from spark_plugin.worker.pair_arguments import PairArguments
 from spark_plugin.worker.words import numbers
 
 _OWN = ("png", "confidences", "most_pairs")
@@ -36,9 +37,10 @@ class ExploreRequest(JoinRequest):
     png: str | None
     command: str
 
-    def but(self, join: JoinArguments) -> ExploreRequest:
-        """The same of another join."""
-        return replace(self, arguments=join, explore=replace(self.explore, join=join))
+    def of(self, arguments: PairArguments) -> ExploreRequest:  # noqa: D102
+        assert isinstance(arguments, JoinArguments)
+        explore = replace(self.explore, join=arguments)
+        return replace(self, arguments=arguments, explore=explore)
 
 
 def explore_request(**words: Any) -> ExploreRequest:

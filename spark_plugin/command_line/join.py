@@ -12,12 +12,11 @@ import pyarrow as pa
 
 from spark_plugin.command_line.arguments import JoinRequest
 from spark_plugin.command_line.engines import settled
-from spark_plugin.command_line.event_inputs import both, joined_tables
-from spark_plugin.command_line.input_checks import (
-    check_complete,
-    check_for_spark,
-    check_zones,
-    path_columns,
+from spark_plugin.command_line.event_inputs import (
+    checked_before_spark,
+    checked_types,
+    inputs_of,
+    read_tables,
 )
 from spark_plugin.command_line.known_columns import with_known_columns
 from spark_plugin.command_line.outputs import (
@@ -32,12 +31,12 @@ from spark_plugin.command_line.runs import spark_at_work, written
 from spark_plugin.command_line.summary import Summary
 from spark_plugin.command_line.ways import planned_directly, refuse_if_asked
 from spark_plugin.ways.files.local import LocalFilesJoin
-from spark_plugin.worker.arrow.schemas import plain_type
 from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
 from spark_plugin.worker.inputs.csv_keys import read_ahead
 from spark_plugin.worker.inputs.source import Source
-from spark_plugin.worker.inputs.unknown_types import Types, types_of_unknown
+from spark_plugin.worker.inputs.unknown_types import Types
 from spark_plugin.worker.join import TableJoin
+from spark_plugin.worker.pair_arguments import PairArguments
 from spark_plugin.worker.reports.reports import JoinSummary
 
 if TYPE_CHECKING:
@@ -71,32 +70,16 @@ def run_join(request: JoinRequest) -> Summary:
 def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) -> Summary:
     with local_output(request, sources) as output:
         started = time.perf_counter()
-        options = request.arguments.options
-        inputs = both(
-            ArrowInput(s, "ns" in (options.unit_of(s.side), options.tick), tuple(times))
-            for s, times in zip(sources, request.arguments.time_columns, strict=False)
-        )
+        inputs = inputs_of(request, sources)
         request = with_known_columns(request, inputs)
-        for given, columns in zip(inputs, request.columns, strict=True):
-            check_complete(given, columns)
-            check_zones(given, columns)
-        types = types_of_unknown(request, inputs)
-        needed = zip(inputs, request.columns, types, strict=True)
-        # First without rows: what is wrong with columns shows before anything is read.
-        empty = [given.typed(columns, kinds).empty_table() for given, columns, kinds in needed]
-        _job(_of_known_types(request, inputs, empty), inputs, empty)
+        types = checked_types(request, inputs, _job)
         at = _Place()
         job: LocalFilesJoin | TableJoin | str
         job = planned_directly(request, inputs, types, partial(LocalFilesJoin, say=at.note))
         why = job if isinstance(job, str) else job.plan.describe()
         if isinstance(job, str):
-            tables = []
-            inputs = read_ahead(request, inputs, types, progress.show)
-            needed = zip(inputs, request.columns, types, strict=True)
-            for given, columns, kinds in islice(needed, len(sources)):
-                progress.show(f"reading {given.source.text}")
-                tables.append(given.table(columns, kinds))
-            job = _job(request, inputs, tables)
+            tables = read_tables(request, inputs, types, progress.show)
+            job = _job(request.arguments, tables)
         progress.show("joining")
 
         def say(rows: int) -> None:
@@ -111,23 +94,9 @@ def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) 
     return Summary(done, request.output, "local")
 
 
-def _job(request: JoinRequest, inputs: list[ArrowInput], tables: list[pa.Table]) -> TableJoin:
-    left, *right = joined_tables(request, inputs, tables)
-    return TableJoin(left, right[0] if right else None, request.arguments)
-
-
-def _of_known_types(
-    request: JoinRequest, inputs: list[ArrowInput], empty: list[pa.Table]
-) -> JoinRequest:
-    """Without a condition on pairs whose columns may prove to be texts, once all of CSV is read."""
-    tested = request.arguments.tested
-    guessed = (
-        set(given.guessed(table.schema)).intersection(names)
-        for given, table, names in zip(inputs, empty, tested, strict=True)
-    )
-    if not any(guessed):
-        return request
-    return replace(request, arguments=replace(request.arguments, where=None))
+def _job(arguments: PairArguments, tables: list[pa.Table]) -> TableJoin:
+    left, *right = tables
+    return TableJoin(left, right[0] if right else None, arguments)
 
 
 class _Place:
@@ -147,12 +116,9 @@ class _Place:
 
 def _run_spark(request: JoinRequest, sources: list[Source], progress: Progress) -> Summary:
     with spark_output(request, sources) as output:
-        inputs = both(
-            ArrowInput(source, times=tuple(times))
-            for source, times in zip(sources, request.arguments.time_columns, strict=False)
-        )
+        inputs = inputs_of(request, sources)
         request = with_known_columns(request, inputs)
-        types = _check_before_spark(request, inputs)
+        types = checked_before_spark(request, inputs, _job)
         with spark_at_work(request, progress) as (spark, started, start_seconds):
             done = _written_directly(request, inputs, types, spark, progress, output)
             if isinstance(done, str):
@@ -202,33 +168,6 @@ def _written_by_spark(
     with progress.following(spark, "joining"):
         write_frame(plan.dataframe, output)
     return replace(plan.summary(), rows=output.rows(), why=why), None
-
-
-def _check_before_spark(request: JoinRequest, inputs: list[ArrowInput]) -> tuple[Types, Types]:
-    """What can be told without Spark fails before it has to start. Types for unknown columns."""
-    for given, columns in zip(inputs, request.columns, strict=True):
-        check_for_spark(given, columns)
-    types = types_of_unknown(request, inputs)
-    tables = []
-    for given, names, unknown in zip(
-        inputs, request.arguments.timestamp_columns, types, strict=True
-    ):
-        if given.source.is_uri or path_columns(given.source).intersection(names):
-            return types  # Spark alone knows of which type they are
-        schema = given.typed(names, unknown)
-        tables.append(pa.schema([f.with_type(plain_type(f.type)) for f in schema]).empty_table())
-    # Times only: as keys, Spark takes many types for one that differ here.
-    left, right = request.arguments.timestamp_columns
-    times = replace(
-        request.arguments,
-        by=(),
-        left_columns=left,
-        right_columns=right,
-        where=None,
-        case_fold=False,
-    )
-    TableJoin(tables[0], None if request.right is None else tables[1], times)
-    return types
 
 
 def _spark_join(

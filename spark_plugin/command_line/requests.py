@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
-from coincide.options import CorrelateOptions, check_choice
+from coincide.options import check_choice
 from coincide.sides import SIDES
-from coincide.units import Tick
 from spark_plugin.command_line.output_formats import format_of_output
 from spark_plugin.command_line.problems import Problem
 from spark_plugin.command_line.standard_input import check_once, read_in
 from spark_plugin.worker.files.credentials import Redactor
+from spark_plugin.worker.inputs.asked import Asked
 from spark_plugin.worker.inputs.csv_files import check_said
 from spark_plugin.worker.inputs.csv_rules import PLAIN, CsvRules, csv_rules
 from spark_plugin.worker.inputs.csv_sides import check_own, side_rules
@@ -100,7 +100,7 @@ class Request(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EventRequest(Request):
+class EventRequest(Request, Asked):
     """One run of a command that joins events of two inputs.
 
     Parameters
@@ -111,38 +111,13 @@ class EventRequest(Request):
 
     arguments: PairArguments
 
-    @property
-    @abstractmethod
-    def columns(self) -> tuple[list[str], list[str]]:
-        """The columns that are needed, of both sides."""
+    def of(self, arguments: PairArguments) -> Self:
+        """The same with other arguments."""
+        return replace(self, arguments=arguments)
 
     @property
     def read_columns(self) -> Sequence[Collection[str] | None]:  # noqa: D102
         return self.columns
-
-    @property
-    @abstractmethod
-    def keys(self) -> list[tuple[str, str]]:
-        """The columns that must be equal, of both sides."""
-
-    @property
-    @abstractmethod
-    def clocks(self) -> tuple[tuple[str, str], tuple[str, str]]:
-        """The columns of the earlier and the later time, of both sides."""
-
-    @property
-    @abstractmethod
-    def options(self) -> CorrelateOptions:
-        """How times are counted, and more."""
-
-    @abstractmethod
-    def check_tick(self, tick: Tick) -> None:
-        """Refuse a tick in which durations cannot be counted.
-
-        Raises
-        ------
-        ConditionError
-        """
 
 
 def checked(words: Mapping[str, Any], spark_only: Mapping[str, Any]) -> dict[str, Any]:

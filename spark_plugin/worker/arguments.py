@@ -122,6 +122,11 @@ class JoinArguments(PairArguments):
             right.resolved((scales[2], scales[3]), longest[1]),
         )
 
+    def check_tick(self, tick: Tick) -> None:
+        """As of `PairArguments`."""
+        self.condition.window(tick)
+        self.longest(tick)
+
     def longest(self, tick: Tick) -> tuple[int | None, int | None]:
         """The declared longest lengths of both sides, in ticks.
 

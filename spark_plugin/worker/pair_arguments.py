@@ -5,13 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import pyarrow as pa
 
 from coincide.errors import ConditionError
 from coincide.options import CorrelateOptions, Emit, How, check_choice
 from coincide.sides import SIDES
+from coincide.units import Tick
 from spark_plugin.worker.arrow.time_columns import TimeColumn
 from spark_plugin.worker.column_names import check_all_or_names, is_all_columns, names_of
 from spark_plugin.worker.emission.spec import AnySpec, hands_out_partners
@@ -92,6 +93,15 @@ class PairArguments(ABC):
         ------
         SchemaError, ConditionError
             If they do not go together, or not with what the options say.
+        """
+
+    @abstractmethod
+    def check_tick(self, tick: Tick) -> None:
+        """Refuse a tick in which durations cannot be counted.
+
+        Raises
+        ------
+        ConditionError
         """
 
     @abstractmethod
@@ -202,6 +212,15 @@ class PairArguments(ABC):
             where = where_of(where, left, right, self.pair_columns)
         changes = dict(zip(self._names_of_columns, found, strict=True))
         return replace(self, **changes, where=where)  # type: ignore[type-var]
+
+    def without_where(self) -> Self:
+        """The same without a condition on pairs."""
+        return replace(self, where=None)  # type: ignore[type-var]
+
+    def handing_out(self, columns: Sequence[Sequence[str]]) -> Self:
+        """The same without keys and a condition on pairs; and these columns, of both sides."""
+        changes: dict[str, Any] = dict(zip(self._names_of_columns, columns, strict=True))
+        return replace(self, by=(), case_fold=False, where=None, **changes)  # type: ignore[type-var]
 
     @property
     def columns(self) -> tuple[list[str], list[str]]:

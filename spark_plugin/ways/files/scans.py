@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from coincide.options import CorrelateOptions
 from coincide.sides import LEFT, RIGHT
-from coincide.units import Tick
 from spark_plugin.ways.files.columns import check_present
 from spark_plugin.ways.files.footers import check_alike, file_schemas, read_footers
 from spark_plugin.ways.files.planning import NotDirect, check_times_are_new
@@ -27,6 +26,7 @@ from spark_plugin.ways.files.worker.scanning import (
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.schemas import plain_schema, with_like_keys
 from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
+from spark_plugin.worker.inputs.asked import Asked
 from spark_plugin.worker.inputs.blocks import as_written
 from spark_plugin.worker.inputs.csv_keys import with_text_keys
 from spark_plugin.worker.inputs.source import Source
@@ -82,32 +82,9 @@ def plan_scans(sources: Sequence[Source], arguments: JoinArguments) -> ScannedJo
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """What `Asked` is, of the arguments of a join."""
-
+class _Asked(Asked):
     arguments: JoinArguments
     engine: str = "local"
-
-    @property
-    def columns(self) -> tuple[list[str], list[str]]:
-        return self.arguments.columns
-
-    @property
-    def keys(self) -> list[tuple[str, str]]:
-        return key_pairs(self.arguments.by)
-
-    @property
-    def clocks(self) -> tuple[tuple[str, str], tuple[str, str]]:
-        left, right = (names.clocks for names in self.arguments.times)
-        return left, right
-
-    @property
-    def options(self) -> CorrelateOptions:
-        return self.arguments.options
-
-    def check_tick(self, tick: Tick) -> None:
-        self.arguments.condition.window(tick)
-        self.arguments.longest(tick)
 
 
 @dataclass(frozen=True)

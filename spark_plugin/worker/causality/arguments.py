@@ -12,7 +12,7 @@ from coincide.cause_and_effect.condition import CausalityCondition
 from coincide.errors import ConditionError, SchemaError, found_instead
 from coincide.options import Backend, CorrelateOptions, Emit, How
 from coincide.partners import LARGEST_GROUP, EffectPartners, Matching, PreferEffect
-from coincide.units import Duration
+from coincide.units import Duration, Tick
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of
 from spark_plugin.worker.backends.choice import check_backend
 from spark_plugin.worker.causality.emission import CausalitySpec
@@ -149,6 +149,10 @@ class CausalityArguments(PairArguments):
             longest[:1] * 2 if self.is_one_stream else longest,
         )  # fmt: skip
         return own, others
+
+    def check_tick(self, tick: Tick) -> None:
+        """As of `PairArguments`."""
+        self.condition.limits(tick)
 
     def spec(
         self, times: Sequence[TimestampColumns], threads: int, batch_pairs: int

@@ -60,19 +60,27 @@ def as_instants(table: pa.Table, schema: pa.Schema, place: Callable[[int], str])
     for i, field in enumerate(schema):
         if _has_clocks(field.type):
             shown = table.column(i)
-            first, last = (_assumed(shown, field.type.tz, way) for way in ("earliest", "latest"))
-            row = pc.index(pc.not_equal(first, last), True).as_py()
-            if row >= 0:
+            try:
+                found = pc.assume_timezone(shown, field.type.tz)
+            except pa.ArrowInvalid as error:
+                if (row := _first_unclear(shown, field.type.tz)) < 0:
+                    raise
                 raise DataError(
                     f"{place(row)}, column {field.name!r}: clocks of {field.type.tz} showed"
                     f" {shown[row].as_py()} twice or never; write such times with offsets"
-                )
-            table = table.set_column(i, field, first)
+                ) from error
+            table = table.set_column(i, field, found)
     return table
 
 
-def _assumed(shown: pa.ChunkedArray, zone: str, way: str) -> pa.ChunkedArray:
-    return pc.assume_timezone(shown, zone, ambiguous=way, nonexistent=way)
+def _first_unclear(shown: pa.ChunkedArray, zone: str) -> int:
+    """The first row with a time that clocks showed twice or never; -1 if there is none."""
+    first, last = (
+        pc.assume_timezone(shown, zone, ambiguous=way, nonexistent=way)
+        for way in ("earliest", "latest")
+    )
+    row: int = pc.index(pc.not_equal(first, last), True).as_py()
+    return row
 
 
 def _has_clocks(kind: pa.DataType) -> bool:

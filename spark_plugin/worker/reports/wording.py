@@ -17,10 +17,11 @@ _ARGUMENT = re.compile(
 _OF_INPUTS = re.compile(r"--(csv-[a-z]+|(?:left|right)-csv|format|unit|tick)\b")
 
 
-# Words that are no others: names of options with more than one part, but not in quotes or after a dot.
+# Words that are no others: names of options with more than one part, but not in quotes, after a dot, or of
+# a file's path.
 _OF_PARTS = re.compile(
-    r"(?<![\w.'`-])(left_columns|right_columns|left_time|right_time|left_unit|right_unit|left_longest"
-    r"|right_longest|case_fold|largest_group|batch_pairs|most_pairs)(?![\w'`=(])"
+    r"(?<![\w.'`/\\-])(left_columns|right_columns|left_time|right_time|left_unit|right_unit|left_longest"
+    r"|right_longest|case_fold|largest_group|batch_pairs|most_pairs)(?![\w'`=(/\\]|[.-]\w)"
 )
 # Words that are, where a message speaks of them.
 _FIRST = re.compile(
@@ -28,7 +29,7 @@ _FIRST = re.compile(
     r"(?= (?:must|takes|is|are|has|have|says|makes|needs|cannot)\b)(?! threshold)"
 )
 _LEFT_OUT = re.compile(
-    rf"\b(leave (?:out )?)({'|'.join(_NAMES)}|shifts|where|by|closed)(?= out\b|[;.,]|$)"
+    rf"\b(leave (?:out )?)({'|'.join(_NAMES)}|shifts|where|by|closed)(?= out\b|[;,]|\.(?!\w)|$)"
 )
 _CALLED = re.compile(r"\b(around|resolution)\('([^']*)'\)")
 
@@ -42,7 +43,7 @@ def for_command_line(text: str) -> str:
     text = _FIRST.sub(lambda m: _option(m[1]), text)
     text = _OF_PARTS.sub(lambda m: _option(m[1]), text)
     text = _LEFT_OUT.sub(lambda m: m[1] + _option(m[2]), text)
-    text = re.sub(r"\bin by(?=\b(?!=))", "in --by", text)
+    text = re.sub(r"\bin by(?=[,;:]|$)", "in --by", text)
     text = re.sub(r"\bwhere=(?=['\"])", "--where ", text)
     text = re.sub(r"\bas right$", "as RIGHT", text)
     text = _CALLED.sub(lambda m: f"the clock '{m[2]}'", text)

@@ -89,6 +89,17 @@ def test_one_to_one_and_histograms(place: Path) -> None:
     assert wanted.num_rows > 10
 
 
+@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.mark.parametrize("sides", [1, 2])
+def test_a_condition_on_texts_that_begin_as_numbers(place: Path, sides: int, engine: str) -> None:
+    (place / "codes.csv").write_text("id,time,code\n1,0,7\n2,10,007\n3,12,8\n")
+    words = ["causality", *[str(place / "codes.csv")] * sides, "-o", str(place / "out")]
+    words += ["--delta", "1", "5", "--where", "cause_code = '007'", "--engine", engine]
+    assert run(words) == 0
+    found = ds.dataset(str(place / "out"), format="parquet").to_table()
+    assert found.to_pylist() == [{"cause_id": 2, "effect_id": 3, "delta": 2}]
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -98,7 +109,7 @@ def test_one_to_one_and_histograms(place: Path) -> None:
         (["--cause-around-unit", "ms"], "--cause-around-unit is of --cause-around-column"),
         (["--effect-around-column", "off", "--effect-around", "3"], "say different things"),
         (["--cause-template", "device"], "--cause-templates is missing"),
-        (["--case-fold"], "case_fold is of keys: name them in by"),
+        (["--case-fold"], "--case-fold is of keys: name them in --by"),
         (["--k", "2"], "--k 2 says which partners are handed out, and --emit pairs"),
         (["--prefer", "distance", "--emit", "best"], "--prefer distance needs places"),
     ],

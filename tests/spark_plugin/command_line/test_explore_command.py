@@ -173,3 +173,14 @@ def test_empty_files(explorer: Explorer) -> None:
     assert isinstance(empty, pa.Table)
     code, out, _ = explorer.run()
     assert (code, "no row that can match" in out) == (0, True)
+
+
+def test_a_condition_on_texts_that_begin_as_numbers(explorer: Explorer) -> None:
+    work = explorer.work
+    work.left, work.right = work.folder / "left.csv", work.folder / "right.csv"
+    for place in (work.left, work.right):
+        place.write_text("id,t,code\n1,0,7\n2,10,007\n3,12,8\n")
+    words = ("--left-time", "t", "--right-time", "t", "--where", "left_code = '007'", "--json")
+    code, out, err = explorer.run(*words, within=("--within", "1", "5"))
+    assert (code, err) == (0, "")
+    assert json.loads(out)["candidates"] == 1

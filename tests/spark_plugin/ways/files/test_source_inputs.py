@@ -139,6 +139,21 @@ def test_one_stream_of_several_files(tmp_path: Path, slices: int) -> None:
     assert rows(planned(tmp_path / "log", slices=slices)) == want(table, None)
 
 
+def test_rows_that_match_nothing_are_told_once_whatever_their_file(tmp_path: Path) -> None:
+    left, right = events(400, 1), events(400, 2)
+    (tmp_path / "log").mkdir()
+    for hour in range(4):
+        write(tmp_path / "log" / f"{hour}.csv", left.slice(100 * hour, 100))
+    alone = left.filter(left["min_time"].is_null())
+    write(tmp_path / "log" / "4.csv", alone)
+    left = pa.concat_tables([left, alone])
+    source = planned(
+        tmp_path / "log", write(tmp_path / "r.csv", right), by="door", how="left", slices=7
+    )
+    assert source.join.count == 7
+    assert rows(source) == want(left, right, by="door", how="left")
+
+
 def test_from_sql(tmp_path: Path, spark: SparkSession) -> None:
     spark.dataSource.register(CoincideSource)
     tables = events(200, 6), events(200, 7)
