@@ -69,8 +69,10 @@ def plan_scans(sources: Sequence[Source], arguments: JoinArguments) -> ScannedJo
     found = [looked[0], looked[-1]]
     tables = [one.files.schema.empty_table() for one in found]
     tables = with_text_keys(
-        inputs, tables, key_pairs(arguments.by), lambda side, name: name in found[side].wholes
-    )
+        inputs, tables, key_pairs(arguments.by),
+        are_whole=lambda side, name: name in found[side].wholes,
+        are_empty=lambda side, name: name in found[side].empty,
+    )  # fmt: skip
     schemas = with_like_keys(
         [table.schema for table in tables], arguments.keys, arguments.right_keys
     )
@@ -89,12 +91,13 @@ class _Asked(Asked):
 
 @dataclass(frozen=True)
 class _Looked:
-    """A side, and how much it is: rows, bytes of the needed columns; and its columns of whole floats."""
+    """A side; how many rows, and bytes of needed columns; its columns of whole floats, and empty ones."""
 
     files: ScannedSide
     rows: int
     bytes: float
     wholes: frozenset[str] = frozenset()
+    empty: frozenset[str] = frozenset()
 
 
 def _inputs(sources: Sequence[Source], arguments: JoinArguments) -> list[ArrowInput]:
@@ -116,7 +119,7 @@ def _looked_at(given: ArrowInput, columns: list[str], types: Types) -> _Looked:
             stamps.append(plain_stamp(found.filesystem, path))
     told = as_written(given, given.typed(columns, types))
     files = ScannedFiles(given, told.schema, plain_schema(told.schema), FileStamps.of(stamps))
-    return _Looked(files, told.rows, told.bytes, told.wholes)
+    return _Looked(files, told.rows, told.bytes, told.wholes, told.empty)
 
 
 def _row_groups(given: ArrowInput, columns: list[str]) -> _Looked:

@@ -22,12 +22,15 @@ class Written(NamedTuple):
         The types of the columns.
     wholes : frozenset of str
         Columns of CSV whose floats are all whole.
+    empty : frozenset of str
+        Columns of CSV that looked like numbers elsewhere, and in which nothing stands.
     rows, bytes : int
         How many there are, and what they take in memory.
     """
 
     schema: pa.Schema
     wholes: frozenset[str]
+    empty: frozenset[str]
     rows: int
     bytes: int
 
@@ -83,14 +86,19 @@ def as_written(given: ArrowInput, schema: pa.Schema) -> Written:
             name: WrittenNumbers(schema.field(name).type, decimal) for name in given.guessed(schema)
         }
     rows = size = 0
+    filled: set[str] = set()
     for file in given.source.found.paths:
         for block in blocks(given, file, read):
             rows, size = rows + len(block), size + block.nbytes
             for name, numbers in seen.items():
                 numbers.numbers(block.column(name))
+                if block.column(name).null_count < len(block):
+                    filled.add(name)
     plain = {name for name, numbers in seen.items() if numbers.are_plain}
     found = pa.schema([f if f.name in plain else read.field(f.name) for f in schema])
-    return Written(found, frozenset(name for name in plain if seen[name].are_whole), rows, size)
+    wholes = frozenset(name for name in plain if seen[name].are_whole)
+    empty = frozenset(name for name in seen if name not in filled)
+    return Written(found, wholes, empty, rows, size)
 
 
 def _batches(

@@ -15,6 +15,7 @@ from coincide.errors import DataError
 from spark_plugin.worker.inputs.csv_clocks import as_instants, as_shown
 from spark_plugin.worker.inputs.csv_errors import line_of, located
 from spark_plugin.worker.inputs.csv_numbers import BLANKS
+from spark_plugin.worker.inputs.csv_opening import with_a_line
 from spark_plugin.worker.inputs.csv_rules import CsvRules
 from spark_plugin.worker.inputs.source import STANDARD_INPUT, Source, reading
 
@@ -53,7 +54,8 @@ class CsvFile:
     @classmethod
     def of(cls, source: Source, path: str, fixed: tuple[str, ...] = ()) -> CsvFile:
         """One file of an input."""
-        opened = partial(source.found.filesystem.open_input_stream, path, compression="detect")
+        raw = partial(source.found.filesystem.open_input_stream, path, compression="detect")
+        opened = partial(with_a_line, raw, source.csv)
         shown = "standard input" if source.text == STANDARD_INPUT else path
         return cls(source.side, shown, opened, source.csv, fixed)
 

@@ -67,6 +67,7 @@ def with_text_keys(
     tables: Sequence[pa.Table],
     by: Sequence[tuple[str, str]],
     are_whole: Callable[[int, str], bool] | None = None,
+    are_empty: Callable[[int, str], bool] | None = None,
 ) -> list[pa.Table]:
     """Both tables, whole numbers of CSV as the texts that they were where the other side has texts.
 
@@ -82,6 +83,8 @@ def with_text_keys(
         Left and right name of each key.
     are_whole : callable or None
         Of a side and the name of its column of floats: whether all are whole. None: the rows tell.
+    are_empty : callable or None
+        Likewise whether nothing stands in it.
     """
     found = _with_whole_keys(inputs, tables, by, are_whole)
     for i, given in enumerate(inputs):
@@ -89,9 +92,11 @@ def with_text_keys(
         for key in keys:
             name = key[i]
             kind, other = _kind(tables[i], name), _kind(tables[1 - i], key[1 - i])
-            # Without rows nobody knows yet whether what looks like decimals are texts.
-            is_open = are_whole is None and not len(tables[i]) and pa.types.is_floating(kind)
-            if (pa.types.is_integer(kind) or is_open) and _is_text(other):
+            if not _is_text(other):
+                continue
+            # Where nothing stands nobody knows whether what looked like decimals are texts.
+            is_empty = _is_empty(tables[i], name) if are_empty is None else are_empty(i, name)
+            if pa.types.is_integer(kind) or (pa.types.is_floating(kind) and is_empty):
                 found[i] = _cast(found[i], name, pa.string())
     return found
 
@@ -130,6 +135,10 @@ def _is_csv(given: ArrowInput) -> bool:
     return given.source.file_format == "csv"
 
 
+def _is_empty(table: pa.Table, name: str) -> bool:
+    return name not in table.schema.names or table.column(name).null_count == len(table)
+
+
 def _is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
@@ -146,6 +155,8 @@ def _tell(
 ) -> None:
     for i, side in enumerate(sides):
         name = names[i]
+        if _is_empty(before[i], name):
+            continue
         if _kind(before[i], name) != _kind(after[i], name) and _is_text(_kind(after[i], name)):
             print(
                 f"coincide: the key {name!r} holds numbers on the {side} and text on the {sides[1 - i]}"

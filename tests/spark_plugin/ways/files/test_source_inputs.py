@@ -303,6 +303,31 @@ def test_an_empty_side_is_of_the_types_of_the_other(tmp_path: Path) -> None:
     assert len(rows(planned(right, left, by="door", how="left", slices=3))) == 20
 
 
+@pytest.mark.parametrize(
+    "begin",
+    [
+        "id,min_time,max_time,door",
+        "id,min_time,max_time,door\n",
+        "id,min_time,max_time,door\n1,0,5,\n",
+    ],
+)
+def test_keys_that_hold_nothing_beside_numbers_that_are_texts(tmp_path: Path, begin: str) -> None:
+    """Also where a logger has not ended the line of its header yet."""
+    left, right = tmp_path / "a.csv", tmp_path / "b.csv"
+    left.write_text(begin)
+    right.write_text("id,min_time,max_time,door\n1,0,5,1e3\n2,0,5,+7\n")
+    alone = [{"door": None, "left_id": 1, "right_id": None}] if "1" in begin else []
+    assert rows(planned(left, right, by="door", how="left")) == [str(row) for row in alone]
+    found = rows(planned(right, left, by="door", how="anti"))
+    assert found == ["{'door': '+7', 'left_id': 2}", "{'door': '1e3', 'left_id': 1}"]
+
+
+def test_no_row_yet_below_names_that_are_said(tmp_path: Path) -> None:
+    left, right = tmp_path / "a.csv", write(tmp_path / "b.parquet", events(20, 25))
+    left.write_text("")
+    assert rows(planned(left, right, csv_names="id,min_time,max_time")) == []
+
+
 def test_where_and_all_columns(tmp_path: Path) -> None:
     tables = events(200, 20), events(200, 21)
     paths = [write(tmp_path / f"{i}.csv", table) for i, table in enumerate(tables)]
