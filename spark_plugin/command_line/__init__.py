@@ -31,7 +31,7 @@ def main() -> NoReturn:
 
 
 def _leave(code: int) -> NoReturn:
-    """End the process without taking Python down, which aborts it where a thread of Arrow wants Python then.
+    """End the process without taking Python down, which aborts it where a thread of Arrow wants it then.
 
     After an error such a thread may still read CSV on, decoding it by a codec of Python's.
     """
