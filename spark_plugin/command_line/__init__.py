@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
@@ -24,7 +25,21 @@ def main() -> NoReturn:
     # Python kills itself, whatever the code, if SIGINT has ever left an `exec` by its exception, as of
     # a dataclass that was being made; the next `exec` makes it forget that.
     exec("")
+    if code != DONE:
+        _leave(code)
     sys.exit(code)
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process without taking Python down, which aborts it where a thread of Arrow wants it then.
+
+    After an error such a thread may still read CSV on, decoding it by a codec of Python's.
+    """
+    atexit._run_exitfuncs()
+    with suppress(OSError, ValueError, AttributeError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)
 
 
 def run(arguments: list[str]) -> int:

@@ -144,8 +144,11 @@ def reading(source: Source) -> Iterator[None]:
             f" hold more than 2 GiB of text; write it in smaller row groups ({first_line(error)})"
         ) from error
     except (pa.ArrowException, OSError, UnicodeError) as error:
-        is_other = isinstance(error, pa.ArrowInvalid)
-        other = "; say --format, if it is something else" if is_other else ""
+        other = ""
+        if isinstance(error, UnicodeError) and source.file_format == "csv":
+            other = "; say --csv-encoding, such as latin-1 or cp1252"
+        elif isinstance(error, pa.ArrowInvalid):
+            other = "; say --format, if it is something else"
         why = hide(first_line(error))
         raise DataError(
             f"{source.side}: cannot read {text} as {source.file_format}: {why}{other}"

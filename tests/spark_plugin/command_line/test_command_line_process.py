@@ -150,3 +150,26 @@ def test_demo_keeps_its_sample(tmp_path):
     assert {path.name for path in folder.iterdir()} >= {"badges.parquet", "doors.parquet"}
     again = next(line for line in answer.stdout.splitlines() if line.startswith("  coincide join"))
     assert coincide(*again.split()[1:], "--engine", "local").returncode == 0
+
+
+ASKED_LATE = """
+import atexit, sys
+from spark_plugin import command_line
+class Late:
+    def __del__(self):
+        print("python was taken down")
+sys.late = Late()
+atexit.register(print, "exit functions ran")
+sys.argv = ["coincide", "join", "--nonsense"]
+command_line.main()
+"""
+
+
+def test_an_error_ends_the_process_before_threads_that_decode_can_abort_it():
+    answer = subprocess.run(
+        [sys.executable, "-c", ASKED_LATE],
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert answer.returncode == 2, answer.stderr
+    assert answer.stderr.startswith("coincide: ")
+    assert answer.stdout == "exit functions ran\n"

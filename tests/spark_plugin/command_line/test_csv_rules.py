@@ -122,6 +122,7 @@ def test_tabs_go_by_the_name(tmp_path):
         ("id,t\n1,2\n1,2,3\n", {}, "line 3 has 3 cells where the header has 2; mend it, quote cells"),
         ("1,2,3\n", {"names": ["id,t"]}, "line 1 has 3 cells where 2 columns are named"),
         ("id,t\n\xe9,2\n".encode("latin-1"), {}, "column 'id': the text is not UTF-8; say --csv-encoding"),
+        ("\xe9,id,t\n1,2,3\n".encode("latin-1"), {}, "; say --csv-encoding, such as latin-1"),
         ("id;t\n1;2\n", {}, "semicolons, and are read as by commas; say --csv-delimiter ';'"),
         ("id,t\n1,2\n", {"delimiter": ";"}, "and are read as by semicolons; say --csv-delimiter ','"),
         ("id\tt\n1\t2\n", {}, "separated by tabs, and are read as by commas; say --csv-delimiter tab"),
