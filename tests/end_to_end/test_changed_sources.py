@@ -206,7 +206,7 @@ def test_dealt_slices_that_meet_in_one_partition(
     emit: Any,
 ) -> None:
     """Left events that match nothing are told of once, wherever they come."""
-    sides = [stream(seed).slice(0, 60) for seed in (1, 2)]
+    sides = [stream(seed).slice(0, 30) for seed in (1, 2)]
     null = pa.table({"min_time": pa.array([None]), "max_time": [5], "id": [10**6]})
     left = pa.concat_tables([sides[0], null.cast(sides[0].schema)])
     expected = correlate_tables(left, sides[1], CONDITION, how="left", emit=emit)
