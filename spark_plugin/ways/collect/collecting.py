@@ -26,9 +26,9 @@ from spark_plugin.worker.arrow.tables import read_side
 from spark_plugin.worker.arrow.wide_columns import narrow_type
 from spark_plugin.worker.emission.spec import JoinSpec
 
-MOST_ROWS = 1 << 18
+MOST_ROWS = 1 << 20
 """Of both sides together that are collected by themselves: more are read faster by many tasks."""
-MOST_BYTES = 32 * MOST_ROWS
+MOST_BYTES = 12 * MOST_ROWS
 """What Spark may take both sides for; files it takes for as large as they are on disk."""
 _ROW_OF_PARTITION = "(monotonically_increasing_id() & ((1L << 33) - 1L))"
 
@@ -69,7 +69,13 @@ def collected_sides(
     tables: list[pa.Table] = []
     for side in sides[: 1 if spec.is_one_stream else 2]:
         needed = _needed(sides if spec.is_one_stream else (side,))
-        tables.append(_rows(side.plain, needed, None if most is None else most[1]))
+        try:
+            tables.append(_rows(side.plain, needed, None if most is None else most[1]))
+        except SPARK_ERRORS as error:
+            # That of what Spark has taken for small: its driver has a bound of its own.
+            if most is None or "maxResultSize" not in str(error):
+                raise
+            return None
         size = sum(each.nbytes for each in tables), sum(each.num_rows for each in tables)
         if most is not None and (size[0] > most[0] or size[1] > most[1]):
             return None

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
 from coincide import (
@@ -167,6 +168,19 @@ def test_what_is_larger_than_spark_takes_it_for_is_not_collected(
     assert plan_correlation(left, right, CONDITION).way != "collect"
     rows = collecting._rows(left.repartition(2), ["id"], 100)
     assert 101 < rows.num_rows <= 2 * 101
+
+
+def test_what_the_driver_does_not_take_goes_another_way(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise Py4JError("results are bigger than spark.driver.maxResultSize (1024.0 MiB)")
+
+    monkeypatch.setattr(collecting, "_rows", refused)
+    left, right = frame(spark, LEFT), frame(spark, RIGHT)
+    assert plan_correlation(left, right, CONDITION).way != "collect"
+    with pytest.raises(Py4JError, match="maxResultSize"):
+        plan_correlation(left, right, CONDITION, options=CorrelateOptions(way="collect"))
 
 
 def test_causality_is_not_collected(spark: SparkSession) -> None:
