@@ -162,9 +162,11 @@ def _sides_pass_for_large(request: pytest.FixtureRequest, monkeypatch: pytest.Mo
     """Nothing is collected by itself where the look, the exchange and broadcasts are tested."""
     here = Path(__file__).parent / "spark_plugin"
     if any(request.path.is_relative_to(here / folder) for folder in _OF_LARGE_SIDES):
+        from spark_plugin.ways.broadcast import unseen
         from spark_plugin.ways.collect import collecting
 
         monkeypatch.setattr(collecting, "MOST_BYTES", -1)
+        monkeypatch.setattr(unseen, "MOST_BYTES", -1)
 
 
 @pytest.fixture(params=["packs", "rows"])

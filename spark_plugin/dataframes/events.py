@@ -261,6 +261,14 @@ class EventFrame:
         return f"CASE {told} ELSE {index['null']} END"
 
     @property
+    def longest(self) -> int | None:
+        """The longest support that an event can have, ticks; None where only a look could tell."""
+        table, declared = self.times.model.table, self.times.declared
+        if table is not None:
+            return int(table.lengths.max(initial=0))
+        return None if declared is None else declared[1]
+
+    @property
     def shape(self) -> str:
         """Shape of a row's timestamp, if it is valid: bigint."""
         return self._sql.shape

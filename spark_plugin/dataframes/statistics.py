@@ -75,6 +75,11 @@ class SideStatistics:
         return self.counts.rows - self.counts.unmatchable - self.counts.dropped
 
 
+Looks = tuple[SideStatistics | None, SideStatistics | None]
+"""What is known of both sides: None of one at which nobody has looked."""
+NO_LOOK: Looks = (None, None)
+
+
 def measure(
     left: EventFrame, right: EventFrame, is_one_stream: bool = False
 ) -> tuple[SideStatistics, SideStatistics]:

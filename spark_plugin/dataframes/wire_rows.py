@@ -19,6 +19,7 @@ def wire_rows(
     raise_invalid: bool,
     *,
     place: Sequence[str] = (),
+    near: str = "true",
 ) -> DataFrame:
     """Wire columns of one side.
 
@@ -33,6 +34,8 @@ def wire_rows(
         Whether an invalid row fails the job.
     place : sequence of str
         Further columns, which tell where a row goes: of `midpoint`, `key_hash` and `HASHES`.
+    near : str
+        SQL of whether a valid row of ``low`` and ``high`` goes on: of those with no partner none need.
     """
     is_left = side.side == "left"
     payload = _encoded(side, layout.payload(side.side), side.payload)
@@ -49,7 +52,7 @@ def wire_rows(
         *barrier,
     )
     with_null = is_left and keeps_unmatched
-    rows = side.counted(rows).where(f"{above}({_kept(side, with_null, raise_invalid)})")
+    rows = side.counted(rows).where(f"{above}({_kept(side, with_null, raise_invalid, near)})")
     time, coded = "high", side.shape if is_left else f"-1L - ({side.shape})"
     midpoint = side.midpoint
     if with_null:
@@ -77,13 +80,14 @@ def _barrier(side: EventFrame) -> tuple[list[str], str]:
     return ["monotonically_increasing_id() AS number"], "number >= 0L AND "
 
 
-def _kept(side: EventFrame, with_null: bool, raise_invalid: bool) -> str:
-    """Which rows go on: events that can match, and with_null those of no time or key."""
+def _kept(side: EventFrame, with_null: bool, raise_invalid: bool, near: str) -> str:
+    """Which rows go on: events that can match and are `near`, and with_null those of no time or key."""
     if not raise_invalid:
-        return f"{side.is_ok} OR {side.is_null}" if with_null else side.is_ok
+        kept = f"CASE WHEN {side.is_ok} THEN {near} ELSE false END"
+        return f"{kept} OR {side.is_null}" if with_null else kept
     raised = f"CAST(raise_error({_words_of_invalid(side)}) AS BOOLEAN)"
     keep = "true" if with_null else "false"
-    return f"CASE WHEN {side.is_ok} THEN true WHEN {side.is_null} THEN {keep} ELSE {raised} END"
+    return f"CASE WHEN {side.is_ok} THEN {near} WHEN {side.is_null} THEN {keep} ELSE {raised} END"
 
 
 def _words_of_invalid(side: EventFrame) -> str:

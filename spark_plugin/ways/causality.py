@@ -50,9 +50,9 @@ def plan_causality(
     check_payload(sides)
     shifts = plan_shifts(arguments.shifts, sides, spec)
     planned = planned_join(sides, spec, ResultColumns(sides, spec), options, spec.backend, observe)
-    evidence = FrameEvidence(planned.sides, spec, planned.statistics)
+    evidence = FrameEvidence(planned.sides, spec, planned.looked)
     with planned.closed_on_failure():
-        counted = accidental_pairs(shifts, sides, spec, options, spec.backend, planned.statistics)
+        counted = accidental_pairs(shifts, sides, spec, options, spec.backend, planned.looked)
     return planned.correlation(evidence, matchless=arguments.matchless, accidental=counted)
 
 

@@ -11,7 +11,13 @@ from coincide.errors import ConditionError
 from coincide.options import CorrelateOptions
 from spark_plugin.cluster.connect import context_of, message_bytes
 from spark_plugin.dataframes.events import EventFrame
-from spark_plugin.dataframes.statistics import SideStatistics, measure, refuse_invalid
+from spark_plugin.dataframes.statistics import (
+    NO_LOOK,
+    Looks,
+    SideStatistics,
+    measure,
+    refuse_invalid,
+)
 from spark_plugin.ways.broadcast.join import broadcast_join
 from spark_plugin.ways.broadcast.plan import BroadcastPlan, Candidate, choose_small_side
 from spark_plugin.ways.exchange.join import exchange_join
@@ -33,14 +39,14 @@ def plan_ways(
     spec: AnySpec,
     options: CorrelateOptions,
     known: tuple[SideStatistics, SideStatistics] | None = None,
-) -> tuple[tuple[SideStatistics, SideStatistics] | None, SlicePlan | BroadcastPlan]:
+) -> tuple[Looks, SlicePlan | BroadcastPlan]:
     """What the look at both sides has shown, if there had to be one, and how events meet.
 
     What an earlier look has shown may be given, as `known`.
     """
     declared = declared_plan(sides, spec, options)
     if declared is not None:
-        return None, declared
+        return NO_LOOK, declared
     statistics = known or measure(*sides, spec.is_one_stream)
     if known is None and options.invalid == "raise":
         refuse_invalid_of(sides, statistics, spec)

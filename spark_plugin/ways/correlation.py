@@ -21,7 +21,7 @@ from spark_plugin.dataframes.evidence import FrameEvidence
 from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.dataframes.stage import Stage, observed_numbers
 from spark_plugin.dataframes.stage_resources import gpu_profile
-from spark_plugin.dataframes.statistics import SideStatistics
+from spark_plugin.dataframes.statistics import Looks, SideStatistics
 from spark_plugin.ways.broadcast.streaming_sides import check_streaming
 from spark_plugin.ways.join_sides import (
     check_one_stream,
@@ -55,7 +55,7 @@ class Correlation:
     dataframe : DataFrame
         The result, not yet computed.
     left, right : SideCounts or None
-        What the rows were; None where declared statistics spared the look.
+        What the rows were; None where nobody had to look at them.
     plan : SlicePlan, GapPlan, BroadcastPlan or CollectPlan
         Events meet by an exchange, or one side goes to every worker, or both are collected.
     observation : Observation or None
@@ -196,11 +196,9 @@ def plan_correlation(
     result = ResultColumns(sides, spec)
     shifts = plan_shifts(arguments.shifts, sides, spec)
     planned = planned_join(sides, spec, result, options, arguments.backend, observe)
-    evidence = FrameEvidence(planned.sides, spec, planned.statistics)
+    evidence = FrameEvidence(planned.sides, spec, planned.looked)
     with planned.closed_on_failure():
-        counted = accidental_pairs(
-            shifts, sides, spec, options, arguments.backend, planned.statistics
-        )
+        counted = accidental_pairs(shifts, sides, spec, options, arguments.backend, planned.looked)
     return planned.correlation(evidence, accidental=counted)
 
 
@@ -213,8 +211,8 @@ class PlannedJoin:
     dataframe, plan, observation, observable, shipment
         As of `Correlation`.
     sides : (EventFrame, EventFrame)
-    statistics : (SideStatistics, SideStatistics) or None
-        What the look has shown.
+    statistics : (SideStatistics or None, SideStatistics or None)
+        What is known of the rows of each side.
     is_one_stream : bool
         Whether both have the same rows.
     """
@@ -222,11 +220,17 @@ class PlannedJoin:
     dataframe: DataFrame
     plan: AnyPlan
     sides: tuple[EventFrame, EventFrame]
-    statistics: tuple[SideStatistics, SideStatistics] | None
+    statistics: Looks
     observation: Observation | None
     observable: bool
     shipment: Shipment | None
     is_one_stream: bool
+
+    @property
+    def looked(self) -> tuple[SideStatistics, SideStatistics] | None:
+        """What a look at both sides has shown, if there was one."""
+        left, right = self.statistics
+        return None if left is None or right is None else (left, right)
 
     @contextmanager
     def closed_on_failure(self) -> Iterator[None]:
@@ -240,7 +244,7 @@ class PlannedJoin:
 
     def correlation(self, evidence: FrameEvidence, **more: Any) -> Correlation:
         """The result, and what is known of it; of one stream the rows are told of once."""
-        left, right = (s.counts for s in self.statistics) if self.statistics else (None, None)
+        left, right = (None if known is None else known.counts for known in self.statistics)
         return Correlation(
             self.dataframe, left, None if self.is_one_stream else right, self.plan, evidence,
             self.observation, self.observable, self.shipment, **more,
@@ -269,9 +273,8 @@ def planned_join(
     advise_batch_size(spark)
     observable = not is_accelerated(spark)
     observation = Observation("coincide") if observe and observable else None
-    if observation and statistics is None:
-        left, right = sides
-        sides = _observed_side(left), right if spec.is_one_stream else _observed_side(right)
+    if observation:
+        sides = _observed(sides, statistics, spec.is_one_stream)
     stage = Stage(
         raise_invalid=options.invalid == "raise",
         profile=gpu_profile(spark, backend),
@@ -285,5 +288,12 @@ def planned_join(
     )  # fmt: skip
 
 
-def _observed_side(side: EventFrame) -> EventFrame:
-    return replace(side, observation=Observation(f"coincide_{side.side}"))
+def _observed(
+    sides: tuple[EventFrame, EventFrame], statistics: Looks, is_one_stream: bool
+) -> tuple[EventFrame, EventFrame]:
+    """The sides, with what counts the rows of those at which nobody has looked; of one stream once."""
+    left, right = (
+        replace(side, observation=Observation(f"coincide_{side.side}")) if known is None else side
+        for side, known in zip(sides, statistics, strict=True)
+    )
+    return left, sides[1] if is_one_stream else right

@@ -13,9 +13,10 @@ from coincide.options import CorrelateOptions
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.dataframes.stage import Stage
-from spark_plugin.dataframes.statistics import SideStatistics
+from spark_plugin.dataframes.statistics import Looks
 from spark_plugin.dataframes.wire_rows import wire_rows
 from spark_plugin.ways.broadcast.plan import BroadcastPlan
+from spark_plugin.ways.broadcast.unseen import plan_unseen
 from spark_plugin.ways.choice import JOINS, plan_ways
 from spark_plugin.ways.collect.join import collect_join
 from spark_plugin.ways.collect.plan import CollectPlan
@@ -33,10 +34,8 @@ AnyPlan = SlicePlan | GapPlan | BroadcastPlan | CollectPlan
 Sides = tuple[EventFrame, EventFrame]
 
 
-def plan_way(
-    sides: Sides, spec: AnySpec, options: CorrelateOptions
-) -> tuple[tuple[SideStatistics, SideStatistics] | None, AnyPlan]:
-    """As `plan_ways`, but two small sides are collected, and an exchange of an assignment is cut at gaps.
+def plan_way(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> tuple[Looks, AnyPlan]:
+    """As `plan_ways`, but small sides are collected, and an exchange of an assignment is cut at gaps.
 
     Raises
     ------
@@ -53,7 +52,8 @@ def plan_way(
     if collected is not None:
         return collected
     if spec.matching != "optimal":
-        return plan_ways(sides, spec, options)
+        unseen = plan_unseen(sides, spec, options)
+        return unseen or plan_ways(sides, spec, options)
     if options.way not in ("auto", "exchange"):
         raise ConditionError(
             "matching='optimal' looks at all events together that hang together by their pairs, and these"

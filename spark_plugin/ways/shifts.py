@@ -13,7 +13,7 @@ from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.dataframes.stage import Stage
 from spark_plugin.dataframes.stage_resources import gpu_profile
-from spark_plugin.dataframes.statistics import SideStatistics
+from spark_plugin.dataframes.statistics import SideStatistics, measure
 from spark_plugin.ways.choice import JOINS, plan_ways
 from spark_plugin.worker.emission.spec import AnySpec
 from spark_plugin.worker.reports.accidental import AccidentalPairs
@@ -59,6 +59,8 @@ def accidental_pairs(
     """
     if shifts is None:
         return None
+    if statistics is None and any(side.longest is None for side in sides):
+        statistics = measure(*sides, spec.is_one_stream)
     shifts.warn_of_short(spec, _longest(sides, statistics))
     if statistics is not None:
         shifts.check_times(statistics[1].first, statistics[1].last)
@@ -88,7 +90,7 @@ def _pairs(
 
 
 def _longest(sides: Sides, statistics: Statistics) -> tuple[int, int]:
-    """The longest timestamp of each side, as it was declared or seen."""
+    """The longest timestamp of each side, as it was seen or is known."""
     left, right = (
         _longest_of(side, None if statistics is None else statistics[i].longest)
         for i, side in enumerate(sides)
@@ -98,10 +100,7 @@ def _longest(sides: Sides, statistics: Statistics) -> tuple[int, int]:
 
 def _longest_of(side: EventFrame, seen: int | None) -> int:
     """Of one side; of histograms what was seen is a template's number."""
-    table, declared = side.times.model.table, side.times.declared
-    if table is not None:
-        return int(table.lengths.max(initial=0))
-    if seen is not None:
+    if seen is not None and side.times.model.table is None:
         return seen
-    assert declared is not None
-    return declared[1]
+    assert side.longest is not None
+    return side.longest

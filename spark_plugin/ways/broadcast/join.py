@@ -13,12 +13,15 @@ from spark_plugin.dataframes.shipping import ship
 from spark_plugin.dataframes.stage import Stage
 from spark_plugin.dataframes.wire_rows import wire_rows
 from spark_plugin.ways.broadcast.combining import Combination
+from spark_plugin.ways.broadcast.near_times import near_times
 from spark_plugin.ways.broadcast.plan import BroadcastPlan, is_two_step
 from spark_plugin.ways.broadcast.worker.partials import PartialTask, partial_spec
 from spark_plugin.ways.broadcast.worker.small_side import sorted_table
 from spark_plugin.ways.broadcast.worker.task import BroadcastTask
+from spark_plugin.ways.collect.collecting import wire_table
 from spark_plugin.worker.emission.spec import AnySpec
 from spark_plugin.worker.wire.shipment import Shipment
+from spark_plugin.worker.wire.sides import read_side
 
 _TOO_LARGE = "the side to broadcast", "leave way= to us"
 
@@ -35,13 +38,20 @@ def broadcast_join(
     small, large = sides if plan.small == "left" else sides[::-1]
     layout, spark = result.layout, small.source.sparkSession
 
-    def rows(side: EventFrame) -> DataFrame:
+    def rows(side: EventFrame, near: str = "true") -> DataFrame:
         own = layout.only(side.side)
-        return wire_rows(side, own, spec.keeps_unmatched, stage.raise_invalid)
+        return wire_rows(side, own, spec.keeps_unmatched, stage.raise_invalid, near=near)
 
-    table = sorted_table(
-        rows(small).toArrow(), layout.only(plan.small), plan.small, small.times.model
+    own = layout.only(plan.small)
+    collected = (
+        rows(small).toArrow() if plan.events is None else wire_table(plan.events, small, own)
     )
+    table = sorted_table(collected, own, plan.small, small.times.model)
+    plan = replace(plan, events=None)
+    near = "true"
+    if not (spec.keeps_unmatched and plan.large == "left"):
+        events = read_side(table, own, plan.small, small.times.model)
+        near = near_times(events, plan.small == "left", spec.widest_of_rows, large.longest)
     # Of no events Spark would leave the second step out, and what tasks count with it.
     if not is_two_step(plan.small, spec) or table.num_rows == 0:
         shipment = ship(table, spark, *_TOO_LARGE)
@@ -49,7 +59,7 @@ def broadcast_join(
             spec, layout, result.names, stage.metrics, plan=plan, small=shipment,
             slice_rows=options.slice_rows, slice_bytes=options.slice_bytes,
         )  # fmt: skip
-        return stage.run(rows(large), task, result.wire_schema), shipment
+        return stage.run(rows(large, near), task, result.wire_schema), shipment
     combination = Combination(spec, result)
     schema = combination.found_schema
     # Left columns to hand out stay here.
@@ -59,5 +69,5 @@ def broadcast_join(
         partial_spec(spec), layout, tuple(schema.names), stage.metrics, plan=plan, small=shipment,
         slice_rows=options.slice_rows, slice_bytes=options.slice_bytes,
     )  # fmt: skip
-    found = stage.run(rows(large), task, schema, is_joined=True)
+    found = stage.run(rows(large, near), task, schema, is_joined=True)
     return combination.combined(combination.events(table, spark), found), shipment

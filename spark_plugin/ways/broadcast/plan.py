@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -10,13 +10,15 @@ import numpy as np
 from coincide.options import CorrelateOptions, SideName
 from spark_plugin.ways.exchange.planning import PAIR_WORK
 from spark_plugin.ways.samples import Reach, Sample, expected_partners, shifted, weight_between
+from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.emission.spec import AnySpec
 
 _UNEVEN = 2.0
 """A partition of so many times its share of the work would keep the other tasks waiting."""
 _PREPARED_ROW = 0.3
 """Work of preparing a row of the small side for a chunk, in rows that an exchange moves."""
-_SMALLEST_CHUNK = 1 << 18
+SMALLEST_CHUNK = 1 << 18
+"""Rows of the large side at once, at least, where a task may hold as many."""
 _KILOBYTES = 100_000
 _LITTLE_WORK = 5_000_000.0
 """Below this much work, in rows, an uneven partition is done before an exchange would be."""
@@ -24,10 +26,21 @@ _LITTLE_WORK = 5_000_000.0
 
 @dataclass(frozen=True)
 class BroadcastPlan:
-    """A join in which one side goes to every worker."""
+    """A join in which one side goes to every worker.
+
+    Parameters
+    ----------
+    small : {"left", "right"}
+        That side.
+    why : str
+        Why it is that one, in words.
+    events : Side or None
+        Its events, where they have been collected already.
+    """
 
     small: SideName
     why: str
+    events: Side | None = field(default=None, compare=False, repr=False)
     way: ClassVar[str] = "broadcast"
     count: ClassVar[None] = None
     replication: ClassVar[None] = None
@@ -115,9 +128,13 @@ def choose_small_side(
         if size is None or size > options.broadcast_bytes:
             continue
         if _is_worth_it(small, large, reach, spec, options, tasks):
-            words = f"{size:,} bytes" if size < _KILOBYTES else f"{size / 1e6:,.1f} MB"
-            return BroadcastPlan(small.name, words)
+            return BroadcastPlan(small.name, described_size(size))
     return None
+
+
+def described_size(size: int) -> str:
+    """Bytes, in words."""
+    return f"{size:,} bytes" if size < _KILOBYTES else f"{size / 1e6:,.1f} MB"
 
 
 def _is_worth_it(
@@ -160,4 +177,4 @@ def _prepared_rows(small: Candidate, large: Candidate, towards: Reach, slice_row
 
 def chunk_rows(slice_rows: int, small_rows: int) -> int:
     """Rows of the large side at once: as many as the small one has, so that preparing it pays."""
-    return min(slice_rows, max(_SMALLEST_CHUNK, small_rows))
+    return min(slice_rows, max(SMALLEST_CHUNK, small_rows))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -13,10 +14,11 @@ from pyspark.sql import types as T
 
 from coincide.errors import SchemaError
 from coincide.options import CorrelateOptions
-from spark_plugin.cluster.connect import context_of
+from spark_plugin.cluster.at_once import at_once
 from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.dataframes import columns as frames
+from spark_plugin.dataframes.estimates import estimated_bytes
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.statistics import SideStatistics
 from spark_plugin.ways.files.wire import on_the_wire, wire_kind
@@ -25,6 +27,7 @@ from spark_plugin.worker.arrow.sides import Side, grouped_events
 from spark_plugin.worker.arrow.tables import read_side
 from spark_plugin.worker.arrow.wide_columns import narrow_type
 from spark_plugin.worker.emission.spec import JoinSpec
+from spark_plugin.worker.wire.columns import CODED, TIME, UNMATCHED, WireLayout
 
 MOST_ROWS = 1 << 20
 """Of both sides together that are collected by themselves: more are read faster by many tasks."""
@@ -66,19 +69,13 @@ def collected_sides(
         most = min(options.broadcast_bytes, options.slice_bytes), min(MOST_ROWS, options.slice_rows)
         if not _look_small(sides, most[0]):
             return None
-    tables: list[pa.Table] = []
-    for side in sides[: 1 if spec.is_one_stream else 2]:
-        needed = _needed(sides if spec.is_one_stream else (side,))
-        try:
-            tables.append(_rows(side.plain, needed, None if most is None else most[1]))
-        except SPARK_ERRORS as error:
-            # That of what Spark has taken for small: its driver has a bound of its own.
-            if most is None or "maxResultSize" not in str(error):
-                raise
-            return None
-        size = sum(each.nbytes for each in tables), sum(each.num_rows for each in tables)
-        if most is not None and (size[0] > most[0] or size[1] > most[1]):
-            return None
+    streams = sides[:1] if spec.is_one_stream else sides
+    needed = [_needed(sides if spec.is_one_stream else (side,)) for side in streams]
+    tables = _collected(
+        [(side.plain, names) for side, names in zip(streams, needed, strict=True)], most
+    )
+    if tables is None:
+        return None
     strange = [
         name
         for side, table in zip(sides, (tables[0], tables[-1]), strict=True)
@@ -93,15 +90,39 @@ def collected_sides(
     return _read(sides, (tables[0], tables[-1]), spec)
 
 
+def collected_side(side: EventFrame, spec: JoinSpec, most: tuple[int, int]) -> CollectedSide | None:
+    """One of two sides, if it has no more bytes and rows than that, as `collected_sides`; else None."""
+    tables = _collected([(side.plain, _needed((side,)))], most)
+    if tables is None or _strange(side, tables[0]):
+        return None
+    events, counts = _events(side, tables[0], spec)
+    statistics = _statistics(events, counts, None, tables[0])
+    if side.side == "right" or not spec.keeps_unmatched:
+        events = _matchable(events)
+    return CollectedSide(events, statistics)
+
+
+def _collected(
+    wanted: Sequence[tuple[DataFrame, list[str]]], most: tuple[int, int] | None
+) -> list[pa.Table] | None:
+    """Columns of all rows of DataFrames; None if they have more bytes or rows than `most` in all."""
+    bound = None if most is None else most[1]
+    jobs = [partial(_rows, frame, names, bound) for frame, names in wanted]
+    try:
+        tables = at_once(wanted[0][0].sparkSession, jobs)
+    except SPARK_ERRORS as error:
+        # That of what Spark has taken for small: its driver has a bound of its own.
+        if most is None or "maxResultSize" not in str(error):
+            raise
+        return None
+    size = sum(table.nbytes for table in tables), sum(table.num_rows for table in tables)
+    return None if most is not None and (size[0] > most[0] or size[1] > most[1]) else tables
+
+
 def _look_small(sides: tuple[EventFrame, EventFrame], most: int) -> bool:
     """Whether Spark's own estimate says so, before anything is read."""
-    if context_of(sides[0].source.sparkSession) is None:
-        return False
-    try:
-        plans = [side.plain._jdf.queryExecution().optimizedPlan() for side in sides]
-        return sum(plan.stats().sizeInBytes() for plan in plans) <= min(MOST_BYTES, most)
-    except SPARK_ERRORS:  # a plan that cannot be, of which the ordinary way tells
-        return False
+    left, right = map(estimated_bytes, sides)
+    return left is not None and right is not None and left + right <= min(MOST_BYTES, most)
 
 
 def _needed(sides: Sequence[EventFrame]) -> list[str]:
@@ -212,3 +233,19 @@ def _statistics(
         first=int(first.min()) if has_events else 0,
         last=int(last.max()) if has_events else 0,
     )
+
+
+def wire_table(events: Side, side: EventFrame, layout: WireLayout) -> pa.Table:
+    """Events in the columns of the wire that their side has."""
+    coded = events.shapes if side.side == "left" else -1 - events.shapes
+    if events.matchable is not None:
+        coded = np.where(events.matchable, coded, UNMATCHED)
+    columns = {TIME: pa.array(events.max_time), CODED: pa.array(coded)}
+    for names, arrays in (
+        (layout.keys, events.keys),
+        (layout.identity, events.identity),
+        (layout.payload(side.side), events.payload),
+        (layout.tested(side.side), events.tested),
+    ):
+        columns.update(zip(names, arrays, strict=True))
+    return pa.table(columns)

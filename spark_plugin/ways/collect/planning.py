@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pyarrow as pa
 
 from coincide.errors import ConditionError
@@ -12,12 +11,10 @@ from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.dataframes.statistics import SideStatistics
 from spark_plugin.ways.broadcast.worker.small_side import sorted_table
 from spark_plugin.ways.choice import declared_plan, parallelism, refuse_invalid_of
-from spark_plugin.ways.collect.collecting import CollectedSide, collected_sides
+from spark_plugin.ways.collect.collecting import CollectedSide, collected_sides, wire_table
 from spark_plugin.ways.collect.plan import CollectPlan, Expected
 from spark_plugin.ways.samples import Reach, Sample
-from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.emission.spec import AnySpec, JoinSpec
-from spark_plugin.worker.wire.columns import CODED, TIME, UNMATCHED, WireLayout
 
 Sides = tuple[EventFrame, EventFrame]
 
@@ -69,7 +66,7 @@ def _dealt(
     layout = ResultColumns(sides, spec).layout
     left, right = (
         sorted_table(
-            _wire_table(each.events, side, layout),
+            wire_table(each.events, side, layout),
             layout.only(side.side),
             side.side,
             side.times.model,
@@ -88,19 +85,3 @@ def _lengths(statistics: SideStatistics) -> tuple[int, int]:
 def _sample(statistics: SideStatistics) -> Sample:
     s = statistics
     return Sample(s.midpoints, s.weights, s.hashes, s.matchable)
-
-
-def _wire_table(events: Side, side: EventFrame, layout: WireLayout) -> pa.Table:
-    """Events in the columns of the wire that their side has."""
-    coded = events.shapes if side.side == "left" else -1 - events.shapes
-    if events.matchable is not None:
-        coded = np.where(events.matchable, coded, UNMATCHED)
-    columns = {TIME: pa.array(events.max_time), CODED: pa.array(coded)}
-    for names, arrays in (
-        (layout.keys, events.keys),
-        (layout.identity, events.identity),
-        (layout.payload(side.side), events.payload),
-        (layout.tested(side.side), events.tested),
-    ):
-        columns.update(zip(names, arrays, strict=True))
-    return pa.table(columns)

@@ -5,7 +5,7 @@ Tasks that hold such a spec find here what a join of theirs emits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pyarrow as pa
@@ -76,6 +76,11 @@ class CausalitySpec(AnySpec):
     @property
     def widest(self) -> Window:  # noqa: D102
         return Window(*self.model.window, self.model.rule.threshold)
+
+    @property
+    def widest_of_rows(self) -> Window:  # noqa: D102
+        lo, hi = self.model.window
+        return replace(self.widest, lo=lo - self.shift, hi=hi - self.shift)
 
     @property
     def measures(self) -> dict[str, pa.DataType]:

@@ -36,6 +36,11 @@ class AnySpec(ABC):
         """Widest window on delta, and the confidence that is asked for."""
 
     @property
+    def widest_of_rows(self) -> Window:
+        """`widest`, on delta of the times that rows have, where right ones are taken to be moved."""
+        return self.widest
+
+    @property
     @abstractmethod
     def how(self) -> How:
         """As of `coincide.correlate`, like `emit`."""

@@ -1,0 +1,28 @@
+"""Jobs of Spark side by side: while one waits for the driver, the other has the cores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, TypeVar
+
+from pyspark.util import inheritable_thread_target
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_Found = TypeVar("_Found")
+
+
+def at_once(spark: SparkSession, jobs: Sequence[Callable[[], _Found]]) -> list[_Found]:
+    """What each job gives: the first runs here, each other in a thread with the properties of this one.
+
+    Returns, or raises what the first that failed has raised, when all have ended.
+    """
+    own, *others = jobs
+    if not others:
+        return [own()]
+    inheriting = inheritable_thread_target(spark)
+    with ThreadPoolExecutor(len(others)) as pool:
+        started = [pool.submit(inheriting(job)) for job in others]
+        return [own(), *(each.result() for each in started)]

@@ -1,0 +1,71 @@
+"""A small side that is collected and broadcast without a look at the other one."""
+
+from __future__ import annotations
+
+from coincide.options import CorrelateOptions
+from spark_plugin.cluster.accelerator import is_accelerated
+from spark_plugin.dataframes.estimates import estimated_bytes
+from spark_plugin.dataframes.events import EventFrame
+from spark_plugin.dataframes.statistics import Looks, refuse_invalid
+from spark_plugin.ways.broadcast.plan import (
+    SMALLEST_CHUNK,
+    BroadcastPlan,
+    described_size,
+    is_two_step,
+)
+from spark_plugin.ways.choice import declared_plan
+from spark_plugin.ways.collect.collecting import collected_side
+from spark_plugin.worker.emission.spec import AnySpec, JoinSpec
+
+MOST_BYTES = 12 << 20
+"""What Spark may take the small side for."""
+_LARGER = 4
+"""The other one it takes for at least so many times as large: else a look at it costs little."""
+
+
+def plan_unseen(
+    sides: tuple[EventFrame, EventFrame], spec: AnySpec, options: CorrelateOptions
+) -> tuple[Looks, BroadcastPlan] | None:
+    """What the rows of the small side are, and its broadcast; None where a look decides.
+
+    Invalid rows of the large side fail the job that meets them. Runs eagerly.
+
+    Raises
+    ------
+    DataError
+        If rows of the small side are invalid.
+    """
+    small = _likely_small(sides, spec, options)
+    if small is None or not isinstance(spec, JoinSpec):
+        return None
+    # Of more rows each chunk of the large side would prepare more than it has itself.
+    found = collected_side(small, spec, (options.broadcast_bytes, SMALLEST_CHUNK))
+    if found is None:
+        return None
+    refuse_invalid([small], [found.statistics])
+    plan = BroadcastPlan(small.side, described_size(found.statistics.own_bytes), found.events)
+    statistics = found.statistics
+    return ((statistics, None) if small.side == "left" else (None, statistics)), plan
+
+
+def _likely_small(
+    sides: tuple[EventFrame, EventFrame], spec: AnySpec, options: CorrelateOptions
+) -> EventFrame | None:
+    """The side that Spark takes for small, unless only a look could tell what becomes of it."""
+    # Dropped rows are counted by their reason; and RAPIDS' plans are not observed.
+    if options.way != "auto" or options.slices is not None or options.invalid == "drop":
+        return None
+    if spec.is_one_stream or is_accelerated(sides[0].source.sparkSession):
+        return None
+    if declared_plan(sides, spec, options) is not None:
+        return None
+    left, right = map(estimated_bytes, sides)
+    if left is None or right is None:
+        return None
+    small = sides[1] if right <= left else sides[0]
+    size = min(left, right)
+    if size > min(MOST_BYTES, options.broadcast_bytes) or max(left, right) < _LARGER * size:
+        return None
+    # Whether there are few pairs is not known, and these would all be shuffled.
+    shuffles = is_two_step(small.side, spec) and spec.emit in ("pairs", "lists")
+    return None if shuffles and not spec.one_row_per_event else small
