@@ -21,6 +21,7 @@ SETTINGS = {
     "spark.driver.memory": "4g",
     "spark.sql.shuffle.partitions": "8",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
 }
 """The same for every contestant; the rest is Spark's defaults, adaptive execution among them."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 from pyspark.errors import PySparkException
 
@@ -17,26 +17,43 @@ SETTING = "spark.sql.execution.arrow.maxRecordsPerBatch"
 SPARKS_DEFAULT = "10000"
 BETTER = "100000"
 BYTES_SETTING = "spark.sql.execution.arrow.maxBytesPerBatch"
+UNBOUNDED = "2147483647"
+"""The one value of it for which Spark does not compute the size of a batch after each of its rows."""
 _MOST_BYTES = 1 << 28
 
 _log = logging.getLogger("coincide")
-_told: WeakSet[Any] = WeakSet()
-"""Sessions that were looked at."""
+_told: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
+"""What sessions were told."""
 
 
-def advise_batch_size(spark: SparkSession) -> None:
-    """Say once a session, at level INFO, that larger batches are faster, if it has Spark's default.
+def advise_batch_size(spark: SparkSession, *, are_narrow: bool) -> None:
+    """Say once a session, at level INFO, which settings are faster than Spark's defaults, if it has these.
 
-    Sessions that `coincide` starts have the larger one; one that has any other was given it by somebody.
+    One that has any other was given it by somebody.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    are_narrow : bool
+        Whether rows have few bytes each, so that a bound on their number is one on their bytes.
     """
-    if spark in _told:
-        return
-    _told.add(spark)
-    if _setting(spark, SETTING) == SPARKS_DEFAULT:
-        _log.info(
-            "correlate: %s is %s; %s would let joins of many rows take less time",
-            SETTING, SPARKS_DEFAULT, BETTER,
+    records = _setting(spark, SETTING)
+    if records == SPARKS_DEFAULT:
+        _tell(spark, SETTING, records, "%s would let joins of many rows take less time", BETTER)
+    size = _setting(spark, BYTES_SETTING)
+    if are_narrow and bounds_batch_bytes(spark):
+        _tell(
+            spark, BYTES_SETTING, size,
+            "Spark computes the size of a batch after each row for it, which %s would spare joins of rows"
+            " as narrow as these", UNBOUNDED,
         )  # fmt: skip
+
+
+def _tell(spark: SparkSession, setting: str, value: str, advice: str, better: str) -> None:
+    told = _told.setdefault(spark, set())
+    if setting not in told:
+        told.add(setting)
+        _log.info(f"correlate: %s is %s; {advice}", setting, value, better)
 
 
 def bounds_batch_bytes(spark: SparkSession) -> bool:

@@ -19,7 +19,6 @@ from spark_plugin.dataframes.columns import (
     literal,
     quoted,
     rounding,
-    wire_bytes,
 )
 from spark_plugin.dataframes.timestamps import TimestampSql, timestamp_sql
 from spark_plugin.worker.arrow.time_columns import INVALID_REASONS
@@ -28,8 +27,6 @@ from spark_plugin.worker.wire.columns import HASHES, IDENTITY
 
 REASONS = ("ok", "null", *INVALID_REASONS)
 """What a row can be; its index is the value of `EventFrame.reason`."""
-
-_TIME_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -187,35 +184,9 @@ class EventFrame:
         return low if low == high else f"greatest({low}, {high})"
 
     @property
-    def row_bytes(self) -> tuple[int, str | None] | None:
-        """Bytes of a row on the wire: of all rows alike, and SQL of what is each row's own, if any.
-
-        None where it cannot be told, as of nested columns.
-        """
-        alike, own = self._fixed_bytes, []
-        for name in (*self.by, *self.payload, *self.tested):
-            kind = field_of(self.source, self.called, name).dataType
-            size = wire_bytes(quoted(name), kind)
-            if size is None:
-                return None
-            if isinstance(size, int):
-                alike += size
-            else:
-                own.append(size)
-        return alike, " + ".join(own) or None
-
-    @property
-    def about_bytes(self) -> tuple[int, str | None]:
-        """As `row_bytes`, nested columns as long as their text would be."""
-        told = self.row_bytes
-        if told is not None:
-            return told
-        names = ", ".join(quoted(name) for name in (*self.by, *self.payload, *self.tested))
-        return self._fixed_bytes, f"octet_length(to_json(struct({names})))"
-
-    @property
-    def _fixed_bytes(self) -> int:
-        return _TIME_BYTES + 8 * (len(self._sql.places) + 2 * bool(self.identity))
+    def coordinates(self) -> int:
+        """Of an event."""
+        return len(self._sql.places)
 
     @property
     def is_ok(self) -> str:

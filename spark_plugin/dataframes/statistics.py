@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from coincide.errors import DataError
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.dataframes.events import REASONS, EventFrame
+from spark_plugin.dataframes.row_sizes import about_bytes, row_bytes
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.tables import example_row
 from spark_plugin.worker.arrow.time_columns import INVALID_REASONS, describe_invalid
@@ -97,7 +98,7 @@ def measure(
     wanted += ["max(midpoint) AS midpoint", *(["max(hash) AS hash"] if left.by else [])]
     if is_one_stream:  # its rows go to workers with what both roles hand out
         left = right = replace(left, payload=left.identity, tested=[])
-    sizes = left.about_bytes, right.about_bytes
+    sizes = about_bytes(left), about_bytes(right)
     if any(own for _, own in sizes):
         wanted += ["max(bytes) AS bytes", "sum(own_bytes) AS own_bytes"]
     # Grouped before the union, which would have every row written and read between two stages.
@@ -114,7 +115,7 @@ def measure(
 
 def _keyed(events: EventFrame, side: int) -> DataFrame:
     """Per row its group, its length, and if it is in the sample its midpoint and its keys' hash."""
-    own_bytes = f"CAST({events.about_bytes[1] or '0'} AS BIGINT) AS own_bytes"
+    own_bytes = f"CAST({about_bytes(events)[1] or '0'} AS BIGINT) AS own_bytes"
     number = "monotonically_increasing_id() AS number"
     rounded = f"{events.rounding} AS rounded"
     numbered = events.source.selectExpr(*events.columns, own_bytes, number, rounded)
@@ -129,7 +130,7 @@ def _keyed(events: EventFrame, side: int) -> DataFrame:
         "CASE WHEN is_ok AND beyond = 0 THEN key_hash END AS hash",
         "CASE WHEN is_ok AND beyond = 0 THEN own_bytes END AS bytes",
         # Of nested columns it takes too long to tell of every row.
-        "own_bytes" if events.row_bytes else "NULL AS own_bytes",
+        "own_bytes" if row_bytes(events) else "NULL AS own_bytes",
     )
 
 

@@ -11,6 +11,7 @@ from coincide.errors import ConditionError
 from coincide.options import CorrelateOptions
 from spark_plugin.cluster.connect import context_of, message_bytes
 from spark_plugin.dataframes.events import EventFrame
+from spark_plugin.dataframes.row_sizes import row_bytes
 from spark_plugin.dataframes.statistics import (
     NO_LOOK,
     Looks,
@@ -127,7 +128,7 @@ def _shapes(side: EventFrame, statistics: SideStatistics) -> tuple[int, int]:
 
 
 def _candidate(side: EventFrame, sample: Sample, statistics: SideStatistics) -> Candidate:
-    size = side.row_bytes
+    size = row_bytes(side)
     told = None if size is None else size[0] * sample.rows + statistics.own_bytes
     return Candidate(side.side, sample, statistics.partitions, told)
 

@@ -19,6 +19,7 @@ from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.evidence import FrameEvidence
 from spark_plugin.dataframes.output_columns import ResultColumns
+from spark_plugin.dataframes.row_sizes import are_narrow
 from spark_plugin.dataframes.stage import Stage, observed_numbers
 from spark_plugin.dataframes.stage_resources import gpu_profile
 from spark_plugin.dataframes.statistics import Looks, SideStatistics
@@ -270,7 +271,7 @@ def planned_join(
     check_workers(spark)
     statistics, plan = plan_way(sides, spec, options)
     _log.info("correlate: %s", plan.describe())
-    advise_batch_size(spark)
+    advise_batch_size(spark, are_narrow=are_narrow(sides))
     observable = not is_accelerated(spark)
     observation = Observation("coincide") if observe and observable else None
     if observation:

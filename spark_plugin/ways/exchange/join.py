@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from coincide.options import CorrelateOptions
 from spark_plugin.cluster.accelerator import is_accelerated
@@ -12,6 +12,7 @@ from spark_plugin.cluster.batch_size import bounds_batch_bytes
 from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.output_columns import ResultColumns
+from spark_plugin.dataframes.row_sizes import are_narrow
 from spark_plugin.dataframes.stage import Stage
 from spark_plugin.dataframes.wire_rows import wire_rows
 from spark_plugin.ways.exchange.dealt_results import DealtResult
@@ -49,7 +50,7 @@ def exchange_join(
     layout = result.layout.with_hashes() if adds_up else result.layout
     salts = _salts(sides, spec, result.layout, plan)
     given = sides, (result.layout, layout), plan, salts, spec.keeps_unmatched, stage.raise_invalid
-    crossing = packed_events if _takes_packs(sides[0].source.sparkSession) else event_rows
+    crossing = packed_events if _takes_packs(sides) else event_rows
     rows, wire = crossing(*given)
     if not adds_up:
         task = SliceTask(spec, layout, result.names, stage.metrics, wire=wire, shapes=shapes)
@@ -63,9 +64,15 @@ def exchange_join(
     return dealt.combined(stage.run(rows, task, schema)), None
 
 
-def _takes_packs(spark: SparkSession) -> bool:
-    """Whether packs may cross: the RAPIDS Accelerator takes no binaries into Python."""
-    return not is_accelerated(spark) and bounds_batch_bytes(spark)
+def _takes_packs(sides: tuple[EventFrame, EventFrame]) -> bool:
+    """Whether packs may cross: the RAPIDS Accelerator takes no binaries into Python.
+
+    And who packs holds a batch, whose bytes have to be bounded.
+    """
+    spark = sides[0].source.sparkSession
+    if is_accelerated(spark):
+        return False
+    return are_narrow(sides) or bounds_batch_bytes(spark)
 
 
 def event_rows(

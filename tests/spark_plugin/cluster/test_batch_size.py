@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from spark_plugin.cluster.batch_size import (
     BYTES_SETTING,
     SETTING,
+    UNBOUNDED,
     advise_batch_size,
     bounds_batch_bytes,
 )
@@ -32,11 +33,27 @@ def test_told_once_a_session(caplog: pytest.LogCaptureFixture, batch: str, told:
     session = Session(batch)
     with caplog.at_level(logging.INFO, "coincide"):
         for _ in range(2):
-            advise_batch_size(session)  # type: ignore[arg-type]
+            advise_batch_size(session, are_narrow=True)  # type: ignore[arg-type]
         assert len(caplog.messages) == told
-        advise_batch_size(Session(batch))  # type: ignore[arg-type]
+        advise_batch_size(Session(batch), are_narrow=True)  # type: ignore[arg-type]
     assert len(caplog.messages) == 2 * told
     assert all("100000" in message for message in caplog.messages)
+
+
+@pytest.mark.parametrize(("size", "told"), [("67108864b", 1), ("2147483647", 0), (None, 0)])
+def test_sizes_of_narrow_rows_need_not_be_computed(
+    caplog: pytest.LogCaptureFixture, size: str | None, told: int
+) -> None:
+    session = Session("100000")
+    if size is not None:
+        session.conf[BYTES_SETTING] = size
+    with caplog.at_level(logging.INFO, "coincide"):
+        advise_batch_size(session, are_narrow=False)  # type: ignore[arg-type]
+        assert not caplog.messages
+        for _ in range(2):
+            advise_batch_size(session, are_narrow=True)  # type: ignore[arg-type]
+    assert len(caplog.messages) == told
+    assert all(UNBOUNDED in message for message in caplog.messages)
 
 
 @pytest.mark.parametrize(
