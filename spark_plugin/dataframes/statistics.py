@@ -142,10 +142,12 @@ def _beyond_sample(number: str) -> str:
     """
     row, partition = f"({number} & {_ROW_MASK}L)", f"shiftright({number}, {_ROW_BITS})"
     tiers = [f"WHEN {row} < {limit} THEN {stride}L" for limit, stride in _SAMPLE_TIERS]
-    late = [f"WHEN {partition} < {_LATE_PARTITION << k}L THEN {k}" for k in range(_DOUBLINGS)]
+    # As it is rounded, of a power of two it may be one less: which, all rows of a partition agree on.
+    late = f"CAST(log2({partition} div {_LATE_PARTITION // 2}) AS INT)"
+    late = f"if({partition} < {_LATE_PARTITION}L, 0, {late})"
     most = f"if({row} < {_SAMPLE_TIERS[0][0]}, {_FIRST_DOUBLINGS}, {_DOUBLINGS})"
     stride = f"CASE {' '.join(tiers)} ELSE {_LAST_STRIDE}L END"
-    doublings = f"least(CASE {' '.join(late)} ELSE {_DOUBLINGS} END, {most})"
+    doublings = f"least({late}, {most})"
     return f"({row} & (shiftleft({stride}, {doublings}) - 1L))"
 
 
