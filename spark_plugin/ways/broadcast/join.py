@@ -7,6 +7,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 
 from coincide.options import CorrelateOptions
+from spark_plugin.cluster.accelerator import is_accelerated
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.dataframes.shipping import ship
@@ -49,7 +50,8 @@ def broadcast_join(
     table = sorted_table(collected, own, plan.small, small.times.model)
     plan = replace(plan, events=None)
     near = "true"
-    if not (spec.keeps_unmatched and plan.large == "left"):
+    # RAPIDS would run the test on the CPU, and all that is below it.
+    if not (spec.keeps_unmatched and plan.large == "left") and not is_accelerated(spark):
         events = read_side(table, own, plan.small, small.times.model)
         near = near_times(events, plan.small == "left", spec.widest_of_rows, large.longest)
     # Of no events Spark would leave the second step out, and what tasks count with it.

@@ -16,8 +16,8 @@ from coincide.condition import Window
 from spark_plugin.dataframes.columns import literal
 from spark_plugin.worker.arrow.sides import Side
 
-_MOST_CELLS = 1 << 21
-"""Bits; as text in a plan they take 0.7 MB."""
+_MOST_CELLS = 1 << 22
+"""Bits; as text in a plan they take up to 1.4 MB."""
 _FULL = 0.9
 """Of so many cells in use, the test is not worth its time."""
 _WORD = 6
@@ -94,7 +94,7 @@ def near_cells(small: Side, is_left: bool, window: Window, longest: int | None) 
         longest = int(lengths.max())
     reach = int(np.median(last - first)) + longest
     width = max(reach // 4, 1).bit_length() - 1
-    while (int(last.max()) - int(first.min())) >> width >= _MOST_CELLS >> 1:
+    while (int(last.max()) - int(first.min())) >> width >= _MOST_CELLS:
         width += 1
     margin = max(longest, 1 << width)
     begins, ends = (first - margin) >> width, last >> width
