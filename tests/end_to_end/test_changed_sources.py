@@ -15,7 +15,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from coincide import CorrelateOptions, TimingCondition, correlate, correlate_tables, within
-from spark_plugin.ways.exchange import join as exchange_way
 from spark_plugin.ways.exchange.plan import SlicePlan
 from spark_plugin.worker.wire.columns import UNMATCHED, LabelCode
 from tests.helpers.joins import plan_correlation
@@ -249,7 +248,7 @@ def test_what_a_label_code_says_is_read_back(spark: SparkSession, longest: int) 
     code = LabelCode.of(5000, (longest, longest))
     assert (code.bits > 0) == (longest < 2**48)
     rows = frame(spark, pa.table({"coded": coded, "label": labels}))
-    packed = rows.selectExpr(f"{exchange_way._with_label(code)} AS coded").toArrow()["coded"]
+    packed = rows.selectExpr(f"{with_label(code)} AS coded").toArrow()["coded"]
     lengths_read, labels_read = code.decoded(packed.to_numpy())
     cut = np.minimum(lengths, longest + 1)
     expected = np.select([labels % 3 == 0, labels % 3 == 1], [cut, -1 - cut], UNMATCHED)

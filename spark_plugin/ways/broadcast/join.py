@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from coincide.options import CorrelateOptions
@@ -21,6 +22,7 @@ from spark_plugin.ways.broadcast.worker.small_side import sorted_table
 from spark_plugin.ways.broadcast.worker.task import BroadcastTask
 from spark_plugin.ways.collect.collecting import wire_table
 from spark_plugin.worker.emission.spec import AnySpec
+from spark_plugin.worker.wire.columns import WireLayout
 from spark_plugin.worker.wire.shipment import Shipment
 from spark_plugin.worker.wire.sides import read_side
 
@@ -38,22 +40,12 @@ def broadcast_join(
     """The result in wire types, and what it needs. The small side is collected at once, no more."""
     small, large = sides if plan.small == "left" else sides[::-1]
     layout, spark = result.layout, small.source.sparkSession
-
-    def rows(side: EventFrame, near: str = "true") -> DataFrame:
-        own = layout.only(side.side)
-        return wire_rows(side, own, spec.keeps_unmatched, stage.raise_invalid, near=near)
-
-    own = layout.only(plan.small)
-    collected = (
-        rows(small).toArrow() if plan.events is None else wire_table(plan.events, small, own)
+    table = _small_table(small, layout.only(plan.small), plan, spec, stage)
+    near = _near_times(table, small, large, layout.only(plan.small), spec)
+    rows = wire_rows(
+        large, layout.only(plan.large), spec.keeps_unmatched, stage.raise_invalid, near=near
     )
-    table = sorted_table(collected, own, plan.small, small.times.model)
     plan = replace(plan, events=None)
-    near = "true"
-    # RAPIDS would run the test on the CPU, and all that is below it.
-    if not (spec.keeps_unmatched and plan.large == "left") and not is_accelerated(spark):
-        events = read_side(table, own, plan.small, small.times.model)
-        near = near_times(events, plan.small == "left", spec.widest_of_rows, large.longest)
     # Of no events Spark would leave the second step out, and what tasks count with it.
     if not is_two_step(plan.small, spec) or table.num_rows == 0:
         shipment = ship(table, spark, *_TOO_LARGE)
@@ -61,7 +53,7 @@ def broadcast_join(
             spec, layout, result.names, stage.metrics, plan=plan, small=shipment,
             slice_rows=options.slice_rows, slice_bytes=options.slice_bytes,
         )  # fmt: skip
-        return stage.run(rows(large, near), task, result.wire_schema), shipment
+        return stage.run(rows, task, result.wire_schema), shipment
     combination = Combination(spec, result)
     schema = combination.found_schema
     # Left columns to hand out stay here.
@@ -71,5 +63,27 @@ def broadcast_join(
         partial_spec(spec), layout, tuple(schema.names), stage.metrics, plan=plan, small=shipment,
         slice_rows=options.slice_rows, slice_bytes=options.slice_bytes,
     )  # fmt: skip
-    found = stage.run(rows(large, near), task, schema, is_joined=True)
+    found = stage.run(rows, task, schema, is_joined=True)
     return combination.combined(combination.events(table, spark), found), shipment
+
+
+def _small_table(
+    small: EventFrame, layout: WireLayout, plan: BroadcastPlan, spec: AnySpec, stage: Stage
+) -> pa.Table:
+    """The small side on the wire, in order of time."""
+    if plan.events is not None:
+        table = wire_table(plan.events, small, layout)
+    else:
+        table = wire_rows(small, layout, spec.keeps_unmatched, stage.raise_invalid).toArrow()
+    return sorted_table(table, layout, plan.small, small.times.model)
+
+
+def _near_times(
+    table: pa.Table, small: EventFrame, large: EventFrame, layout: WireLayout, spec: AnySpec
+) -> str:
+    """SQL of which rows of the large side are to be joined."""
+    # RAPIDS would run the test on the CPU, and all that is below it.
+    if (spec.keeps_unmatched and large.side == "left") or is_accelerated(small.source.sparkSession):
+        return "true"
+    events = read_side(table, layout, small.side, small.times.model)
+    return near_times(events, small.side == "left", spec.widest_of_rows, large.longest)

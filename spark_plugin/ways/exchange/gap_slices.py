@@ -17,8 +17,8 @@ from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.dataframes.stage import Stage
 from spark_plugin.dataframes.wire_rows import wire_rows
-from spark_plugin.ways.exchange.join import in_partitions
 from spark_plugin.ways.exchange.partition_labels import partition_labels
+from spark_plugin.ways.exchange.rows import in_partitions
 from spark_plugin.ways.exchange.worker.task import Rows, SliceTask
 from spark_plugin.ways.samples import Reach
 from spark_plugin.worker.emission.spec import AnySpec

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pyspark.sql import DataFrame
 
 from coincide.options import CorrelateOptions
@@ -14,23 +12,19 @@ from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.dataframes.row_sizes import are_narrow
 from spark_plugin.dataframes.stage import Stage
-from spark_plugin.dataframes.wire_rows import wire_rows
 from spark_plugin.ways.exchange.dealt_results import DealtResult
 from spark_plugin.ways.exchange.packs import packed_events
 from spark_plugin.ways.exchange.partition_labels import partition_labels
 from spark_plugin.ways.exchange.plan import SlicePlan
-from spark_plugin.ways.exchange.slice_columns import label_left, label_right
+from spark_plugin.ways.exchange.rows import event_rows
+from spark_plugin.ways.exchange.sides import ExchangedSides
 from spark_plugin.ways.exchange.worker.dealt_slices import DealtSliceTask, needs_adding_up
-from spark_plugin.ways.exchange.worker.task import Rows, SliceTask, SliceWire
+from spark_plugin.ways.exchange.worker.task import SliceTask
 from spark_plugin.worker.emission.spec import AnySpec
 from spark_plugin.worker.wire.columns import (
     CODED,
     HASHES,
-    KEY_HASH,
-    LABEL,
     TIME,
-    UNMATCHED,
-    LabelCode,
     WireLayout,
 )
 
@@ -49,9 +43,11 @@ def exchange_join(
     adds_up = plan.deals_right and needs_adding_up(spec)
     layout = result.layout.with_hashes() if adds_up else result.layout
     salts = _salts(sides, spec, result.layout, plan)
-    given = sides, (result.layout, layout), plan, salts, spec.keeps_unmatched, stage.raise_invalid
+    events = ExchangedSides(
+        sides, result.layout, layout, plan, salts, spec.keeps_unmatched, stage.raise_invalid
+    )
     crossing = packed_events if _takes_packs(sides) else event_rows
-    rows, wire = crossing(*given)
+    rows, wire = crossing(events)
     if not adds_up:
         task = SliceTask(spec, layout, result.names, stage.metrics, wire=wire, shapes=shapes)
         return stage.run(rows, task, result.wire_schema), None
@@ -73,53 +69,6 @@ def _takes_packs(sides: tuple[EventFrame, EventFrame]) -> bool:
     if is_accelerated(spark):
         return False
     return are_narrow(sides) or bounds_batch_bytes(spark)
-
-
-def event_rows(
-    sides: tuple[EventFrame, EventFrame],
-    layouts: tuple[WireLayout, WireLayout],
-    plan: SlicePlan,
-    salts: Sequence[str],
-    keeps_unmatched: bool,
-    raise_invalid: bool,
-) -> tuple[DataFrame, SliceWire]:
-    """As `packed_events`: a row for each event, in shared columns."""
-    own, layout = layouts
-    code = LabelCode.of(
-        int(partition_labels(plan.count).max()), (plan.reach.left[1], plan.reach.right[1])
-    )
-    place = ("midpoint", KEY_HASH, *(HASHES if plan.deals_right else ()))
-    left, right = (
-        wire_rows(side, own, keeps_unmatched, raise_invalid, place=place) for side in sides
-    )
-    left = label_left(left, plan, salts[0], layout.columns)
-    # What sets events apart is asked of left ones alone.
-    columns = [f"CAST(NULL AS BIGINT) AS {c}" if c in HASHES else c for c in layout.columns]
-    rows = left.unionAll(label_right(right, plan, salts[1], columns))
-    return in_partitions(rows, plan.count, layout, code), Rows(code)
-
-
-def in_partitions(rows: DataFrame, count: int, layout: WireLayout, code: LabelCode) -> DataFrame:
-    """Rows with labels of slices on the wire, each slice in a partition of its own."""
-    others = [name for name in layout.columns if name not in (TIME, CODED)]
-    label = [] if code.bits else [LABEL]
-    return rows.repartition(count, LABEL).selectExpr(
-        TIME, f"{_with_label(code)} AS {CODED}", *others, *label
-    )
-
-
-def _with_label(code: LabelCode) -> str:
-    """SQL of the coded shape with the label in its lowest bits, as `LabelCode.decoded` reads it."""
-    left, right = (frames.literal(largest + 1) for largest in code.largest)
-    label = LABEL if code.bits else "0L"
-    packed = f"{{}} * {frames.literal(1 << code.bits)} + {label}"
-    of_left = packed.format(f"least({CODED}, {left})")
-    of_right = packed.format(f"least(-1L - {CODED}, {right})")
-    return (
-        f"CASE WHEN {CODED} >= 0L THEN {of_left}"
-        f" WHEN {CODED} = {frames.literal(UNMATCHED)} THEN {CODED}"
-        f" ELSE -1L - ({of_right}) END"
-    )
 
 
 def _salts(
