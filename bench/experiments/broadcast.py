@@ -135,8 +135,8 @@ ABOUT = """\
 `local[2]`, one session, DataFrames of Parquet files in time order, to the noop sink, planning included;
 |Δ| ≤ 500 ms. The small side lies over the same days as the large one. Spark SQL is the join of the
 experiment `spark` with the fastest of its hints, a broadcast join among them where a side is small.
-Where few pairs match, Spark's own broadcast never leaves the JVM; ours looks at both sides first, and
-then hands every row of the large one to Python.
+Where few pairs match, Spark's own broadcast never leaves the JVM; ours collects the small side, keeps rows
+of the large one that are near none of it in the JVM, and hands the others to Python.
 """
 
 EXPERIMENT = Experiment(
