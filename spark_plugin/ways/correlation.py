@@ -35,6 +35,7 @@ from spark_plugin.ways.shifts import accidental_pairs, plan_shifts
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.emission.spec import AnySpec
+from spark_plugin.worker.pair_arguments import PairArguments
 from spark_plugin.worker.reports.accidental import AccidentalPairs
 from spark_plugin.worker.reports.emptiness import NoPairs
 from spark_plugin.worker.reports.metrics import counters_of
@@ -184,24 +185,33 @@ def plan_correlation(
     SchemaError, ConditionError, DataError, BackendError
         As `coincide.correlate`.
     """
-    options = arguments.options
     if arguments.is_one_stream:
-        check_one_stream(left, options.way, "right", "partners")
+        check_one_stream(left, arguments.options.way, "right", "partners")
     sources = left, left if right is None else right
     arguments = settled(arguments, *sources)
-    sides = event_frames(sources, arguments)
+    return planned_pairs(event_frames(sources, arguments), arguments, observe)
+
+
+def planned_pairs(
+    sides: tuple[EventFrame, EventFrame], arguments: PairArguments, observe: bool
+) -> Correlation:
+    """The join of two sides by arguments that are settled: `plan_correlation`.
+
+    Raises
+    ------
+    SchemaError, ConditionError, DataError, BackendError
+        As `coincide.correlate`.
+    """
+    options = arguments.options
     spec = arguments.spec([side.times for side in sides], 1, BATCH_PAIRS)
     spec = with_filter(spec, sides, arguments.where)
     check_payload(sides)
-    result = ResultColumns(sides, spec)
     shifts = plan_shifts(arguments.shifts, sides, spec)
-    planned = planned_join(sides, spec, result, options, arguments.backend, observe)
+    planned = planned_join(sides, spec, ResultColumns(sides, spec), options, spec.backend, observe)
     evidence = FrameEvidence(planned.sides, spec, planned.statistics)
     with planned.closed_on_failure():
-        counted = accidental_pairs(
-            shifts, sides, spec, options, arguments.backend, planned.statistics
-        )
-    return planned.correlation(evidence, accidental=counted)
+        counted = accidental_pairs(shifts, sides, spec, options, spec.backend, planned.statistics)
+    return planned.correlation(evidence, matchless=arguments.matchless, accidental=counted)
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,11 @@ class AnySpec(ABC):
         ...
 
     @property
+    @abstractmethod
+    def backend(self) -> str:
+        """That joins: ``"auto"``, ``"cpu"`` or ``"gpu"``."""
+
+    @property
     def models(self) -> tuple[SideModel, SideModel]:
         """Of the timestamps of both sides."""
         return INTERVALS, INTERVALS
