@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -197,7 +198,14 @@ def test_slices_that_meet_in_one_partition(
     )
 
 
-@pytest.mark.parametrize("emit", ["pairs", "counts", "lists", "best"])
+@pytest.mark.parametrize(
+    ("crossing", "emit"),
+    [
+        *itertools.product(["packs"], ["pairs", "counts", "lists", "best"]),
+        *itertools.product(["rows"], ["pairs", "lists"]),
+    ],
+    indirect=["crossing"],
+)
 def test_dealt_slices_that_meet_in_one_partition(
     spark: SparkSession,
     small_slices: None,
