@@ -136,8 +136,8 @@ to the JVM, here 18 million, which SQL spares: ask for `lists` or `counts` where
 by name* is `correlate_files` on the same files, which needs no exchange; *plain reads* is `correlate` on
 DataFrames that only read them, which goes the same way by itself. For *Coincide* columns were given the
 names that they have: after that, as after anything else, a DataFrame is more than a read. Spark SQL has
-the reads. The session has the settings that [planning.md](planning.md#what-a-session-should-have-set) names for
-narrow rows; SQL does not depend on them.
+the reads. The session has the settings that
+[planning.md](planning.md#what-a-session-should-have-set) names for narrow rows; SQL does not depend on them.
 """
 
 EXPERIMENT = Experiment(

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated
 
 import typer
 
-_data = partial(typer.Option, rich_help_panel="Data")
-_meaning = partial(typer.Option, rich_help_panel="Meaning")
-_running = partial(typer.Option, rich_help_panel="How it runs")
+from spark_plugin.command_line.panels import data, meaning, running
 
 Readings = Annotated[
     str, typer.Argument(metavar="READINGS", help="Readings: a file, a folder, a glob or a URI.")
@@ -18,23 +15,23 @@ Queries = Annotated[
     str, typer.Argument(metavar="QUERIES", help="Ranges: a column of ids, and borders.")
 ]
 
-Stream = Annotated[str, _data(metavar="COLUMN", help="What moves.")]
-Time = Annotated[str, _data(metavar="COLUMN", help="When it was read.")]
+Stream = Annotated[str, data(metavar="COLUMN", help="What moves.")]
+Time = Annotated[str, data(metavar="COLUMN", help="When it was read.")]
 Values = Annotated[
     list[str] | None,
-    _data(metavar="X,Y,…", help="What was read: one to nine columns. Default: value."),
+    data(metavar="X,Y,…", help="What was read: one to nine columns. Default: value."),
 ]
-Query = Annotated[str, _data(metavar="COLUMN", help="The ids of queries.")]
+Query = Annotated[str, data(metavar="COLUMN", help="The ids of queries.")]
 Unit = Annotated[
     str | None,
-    _data(
+    data(
         metavar="ns|us|ms|s|min|h|d",
         help="What a number in the time column counts. Timestamps need none.",
     ),
 ]
 Invalid = Annotated[
     str,
-    _data(
+    data(
         metavar="raise|drop",
         help="Readings without a stream or a time, or of infinite values: an error, or left out and"
         " counted.",
@@ -43,28 +40,28 @@ Invalid = Annotated[
 
 First = Annotated[
     str,
-    _meaning(
+    meaning(
         metavar="ignore|outside",
         help="What a first reading inside a range says: nothing, or that the stream came in.",
     ),
 ]
 PassThrough = Annotated[
     bool,
-    _meaning(
+    meaning(
         "--pass-through",
         help="Tell of ranges that a stream goes through between two readings, by an I and an O.",
     ),
 ]
 Interpolate = Annotated[
     bool,
-    _meaning(
+    meaning(
         "--interpolate",
         help="Add crossing_time: when a straight move from reading to reading meets the border.",
     ),
 ]
 Hysteresis = Annotated[
     str,
-    _meaning(
+    meaning(
         metavar="D",
         help="How far beyond a border a stream must be to have left; one number, or X,Y,….",
     ),
@@ -72,7 +69,7 @@ Hysteresis = Annotated[
 
 Engine = Annotated[
     str,
-    _running(
+    running(
         metavar="auto|spark|local",
         help="[cyan]local[/cyan]: in this process, without Java; readings must fit its memory, unless"
         " they are Parquet files in time order. [cyan]spark[/cyan]: on Spark. [cyan]auto[/cyan]:"
@@ -82,7 +79,7 @@ Engine = Annotated[
 ]
 Way = Annotated[
     str,
-    _running(
+    running(
         metavar="auto|direct|exchange",
         help="How streams get to where they are watched on Spark. [cyan]direct[/cyan]: part by part"
         " from Parquet files in order of streams. [cyan]exchange[/cyan]: through Spark's shuffle."
@@ -91,9 +88,9 @@ Way = Annotated[
 ]
 Processing = Annotated[
     str,
-    _running(
+    running(
         metavar="auto|traversal|three-sided",
         help="How borders are searched. The answer is the same.",
     ),
 ]
-BatchEvents = Annotated[int, _running(help="Crossings in one batch; at most 65,536 on Spark.")]
+BatchEvents = Annotated[int, running(help="Crossings in one batch; at most 65,536 on Spark.")]

@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated
 
-import typer
+from spark_plugin.command_line.panels import data, result, running
 
-_data = partial(typer.Option, rich_help_panel="Data")
-_result = partial(typer.Option, rich_help_panel="Result")
-_running = partial(typer.Option, rich_help_panel="How it runs")
-
-Page = Annotated[str, _data("-o", "--output", metavar="PAGE.html", help="The page to write.")]
+Page = Annotated[str, data("-o", "--output", metavar="PAGE.html", help="The page to write.")]
 Pictures = Annotated[
     str | None,
-    _data(
+    data(
         "--png",
         metavar="PATH",
         help="Write the charts as pictures, too: all in one [cyan]NAME.png[/cyan], or each into a folder.",
     ),
 ]
-Overwrite = Annotated[bool, _data("--overwrite", help="Replace what is there.")]
-Confidence = Annotated[float, _result(metavar="CT", help="At which delays are shown, 0 < CT ≤ 1.")]
+Overwrite = Annotated[bool, data("--overwrite", help="Replace what is there.")]
+Confidence = Annotated[float, result(metavar="CT", help="At which delays are shown, 0 < CT ≤ 1.")]
 Confidences = Annotated[
     str | None,
-    _result(
+    result(
         metavar="CT,CT,…",
         help="At which partners are counted by event, at most six. Default: 0.1,0.5,0.9.",
     ),
 ]
 Shifts = Annotated[
     list[str] | None,
-    _result(
+    result(
         metavar="D,D,…",
         help="Show how many pairs chance alone makes, at each confidence: with the times of RIGHT moved"
         " by each of these, such as [cyan]30s,-30s,47s[/cyan].",
@@ -39,12 +34,12 @@ Shifts = Annotated[
 ]
 MostPairs = Annotated[
     int,
-    _running(
+    running(
         metavar="N",
         min=1,
         help="Of more pairs, those of a sample of the events of LEFT are looked at.",
     ),
 ]
 Engine = Annotated[
-    str, _running(metavar="local", help="In this process; there is no other engine.", hidden=True)
+    str, running(metavar="local", help="In this process; there is no other engine.", hidden=True)
 ]

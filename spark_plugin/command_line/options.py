@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated
 
 import typer
 
-_data = partial(typer.Option, rich_help_panel="Data")
-_meaning = partial(typer.Option, rich_help_panel="Condition")
-_result = partial(typer.Option, rich_help_panel="Result")
-_running = partial(typer.Option, rich_help_panel="How it runs")
+from spark_plugin.command_line import side_options as s
+from spark_plugin.command_line.panels import condition, data, result, running
 
 Left = Annotated[
     str,
@@ -28,7 +25,7 @@ Right = Annotated[
 
 Output = Annotated[
     str,
-    _data(
+    data(
         "-o",
         "--output",
         metavar="OUT",
@@ -38,15 +35,15 @@ Output = Annotated[
 ]
 OutputFormat = Annotated[
     str | None,
-    _data(
+    data(
         metavar="parquet|csv|arrow",
         help="What OUT is, where its name does not say. Default: Parquet; CSV on standard output.",
     ),
 ]
-Overwrite = Annotated[bool, _data("--overwrite", help="Replace OUT, once the new one stands.")]
+Overwrite = Annotated[bool, data("--overwrite", help="Replace OUT, once the new one stands.")]
 FileFormat = Annotated[
     str | None,
-    _data(
+    data(
         "-f",
         "--format",
         metavar="parquet|csv|arrow",
@@ -55,73 +52,50 @@ FileFormat = Annotated[
 ]
 LeftTime = Annotated[
     str,
-    _data(
+    data(
         metavar="MIN,MAX",
         help="Columns with the ends of the timestamps; one column: exact times.",
     ),
 ]
-RightTime = Annotated[str, _data(metavar="MIN,MAX", help="The same, of RIGHT.")]
+RightTime = Annotated[str, s.same_of("MIN,MAX", "RIGHT")]
 LeftAround = Annotated[
-    str | None,
-    _data(
-        metavar="D",
-        help="How far off the clock of LEFT may be, such as 10ms, or BEFORE,AFTER. --left-time is the one"
-        " column of its stamps.",
-    ),
+    str | None, s.around_of("LEFT", " --left-time is the one column of its stamps.")
 ]
-RightAround = Annotated[str | None, _data(metavar="D", help="The same, of RIGHT.")]
-LeftAroundColumn = Annotated[
-    str | None,
-    _data(
-        metavar="NAME",
-        help="The column that says how far off each stamp of LEFT may be, or BEFORE,AFTER.",
-    ),
-]
-RightAroundColumn = Annotated[str | None, _data(metavar="NAME", help="The same, of RIGHT.")]
-LeftAroundUnit = Annotated[
-    str | None, _data(metavar="UNIT", help="What the numbers in that column count, such as ms.")
-]
-RightAroundUnit = Annotated[str | None, _data(metavar="UNIT", help="The same, of RIGHT.")]
-LeftResolution = Annotated[
-    str | None,
-    _data(
-        metavar="D",
-        help="How coarse the stamps of LEFT are: with 1ms, t means some time from t to t + 1 ms.",
-    ),
-]
-RightResolution = Annotated[str | None, _data(metavar="D", help="The same, of RIGHT.")]
+RightAround = Annotated[str | None, s.same_of("D", "RIGHT")]
+LeftAroundColumn = Annotated[str | None, s.around_column_of("LEFT")]
+RightAroundColumn = Annotated[str | None, s.same_of("NAME", "RIGHT")]
+LeftAroundUnit = Annotated[str | None, s.around_unit()]
+RightAroundUnit = Annotated[str | None, s.same_of("UNIT", "RIGHT")]
+LeftResolution = Annotated[str | None, s.resolution_of("LEFT")]
+RightResolution = Annotated[str | None, s.same_of("D", "RIGHT")]
 LeftTemplate = Annotated[
     str | None,
-    _data(
-        metavar="COLUMN",
-        help="Column that names the template of each event of LEFT, whose timestamps are histograms then."
-        " --left-time is the one column of the times at which they were seen.",
-    ),
+    s.template_of("LEFT", " --left-time is the one column of the times at which they were seen."),
 ]
-RightTemplate = Annotated[str | None, _data(metavar="COLUMN", help="The same, of RIGHT.")]
+RightTemplate = Annotated[str | None, s.same_of("COLUMN", "RIGHT")]
 LeftTemplates = Annotated[
     str | None,
-    _data(
+    data(
         metavar="FILE",
         help="The templates: Parquet, CSV or Arrow with the columns template, lower, upper, mass;"
         " or delay_lower and delay_upper for delays of detection.",
     ),
 ]
-RightTemplates = Annotated[str | None, _data(metavar="FILE", help="The same, of RIGHT.")]
+RightTemplates = Annotated[str | None, s.same_of("FILE", "RIGHT")]
 Unit = Annotated[
     str | None,
-    _data(
+    data(
         metavar="ns|us|ms|s|min|h|d",
         help="What a number in the time columns counts. Timestamp columns need none.",
     ),
 ]
 LeftUnit = Annotated[
-    str | None, _data(metavar="UNIT", help="The same of LEFT alone, where the sides differ.")
+    str | None, data(metavar="UNIT", help="The same of LEFT alone, where the sides differ.")
 ]
-RightUnit = Annotated[str | None, _data(metavar="UNIT", help="The same of RIGHT alone.")]
+RightUnit = Annotated[str | None, data(metavar="UNIT", help="The same of RIGHT alone.")]
 TickUnit = Annotated[
     str | None,
-    _data(
+    data(
         metavar="UNIT",
         help="In what times are counted. Default: us for timestamps, ns for floats, the finer unit"
         " for integers. Coarser ticks round floats, and reach further.",
@@ -129,7 +103,7 @@ TickUnit = Annotated[
 ]
 Invalid = Annotated[
     str,
-    _data(
+    data(
         metavar="raise|drop",
         help="Rows whose time cannot be one: an error, or left out and counted.",
     ),
@@ -137,18 +111,18 @@ Invalid = Annotated[
 
 WithinBounds = Annotated[
     tuple[str, str] | None,
-    _meaning(
+    condition(
         "--within",
         metavar="LO HI",
         help="LO ≤ T_right − T_left ≤ HI. Durations such as [cyan]-250ms 1.5s[/cyan], or ticks.",
     ),
 ]
 MutualDeadline = Annotated[
-    str | None, _meaning(metavar="D", help="Short for [cyan]--within -D D[/cyan].")
+    str | None, condition(metavar="D", help="Short for [cyan]--within -D D[/cyan].")
 ]
 Closed = Annotated[
     str,
-    _meaning(
+    condition(
         metavar="both|left|right|neither",
         help="Which ends belong to the window. Time is whole ticks: an end that does not is moved in by"
         " one.",
@@ -156,24 +130,24 @@ Closed = Annotated[
 ]
 Confidence = Annotated[
     float | None,
-    _meaning(
+    condition(
         metavar="CT",
         help="How probable a pair must be, 0 < CT ≤ 1. 0.5: more likely than not.",
     ),
 ]
 By = Annotated[
     list[str] | None,
-    _meaning(
+    condition(
         metavar="A,B,…",
         help="Columns that must be equal on both sides; [cyan]station=sta[/cyan] where the name differs.",
     ),
 ]
 CaseFold = Annotated[
-    bool, _meaning("--case-fold", help="Texts of --by that differ in case alone are equal.")
+    bool, condition("--case-fold", help="Texts of --by that differ in case alone are equal.")
 ]
 Where = Annotated[
     str | None,
-    _meaning(
+    condition(
         metavar="SQL",
         help="What pairs must meet besides, such as [cyan]'left_amount = right_amount'[/cyan].",
     ),
@@ -181,7 +155,7 @@ Where = Annotated[
 
 How = Annotated[
     str,
-    _result(
+    result(
         metavar="inner|left|semi|anti",
         help="Pairs; pairs and left events without a partner; left events that have a partner;"
         " left events that have none.",
@@ -189,7 +163,7 @@ How = Annotated[
 ]
 Emit = Annotated[
     str,
-    _result(
+    result(
         metavar="pairs|lists|counts|best",
         help="A row is a pair; or a left event with arrays of its partners, with their number,"
         " or with the most probable one.",
@@ -197,23 +171,16 @@ Emit = Annotated[
 ]
 Prefer = Annotated[
     str,
-    _result(
+    result(
         metavar="probability|nearest|first|last",
         help="With --emit best or --matching, which partner is the best one: the most probable, the one"
         " whose midpoint is nearest, the earliest or the latest.",
     ),
 ]
-Partners = Annotated[
-    int,
-    _result(
-        "--k",
-        metavar="K",
-        help="With --emit best, how many partners of each left event, ranked from 1.",
-    ),
-]
+Partners = Annotated[int, s.partners_of("left event", "partners")]
 Matching = Annotated[
     str | None,
-    _result(
+    result(
         metavar="mutual|optimal",
         help="Pairs one to one: of which each is the other's best; or those that are most probable"
         " together, with --prefer nearest the most pairs with the least distances.",
@@ -221,27 +188,21 @@ Matching = Annotated[
 ]
 LargestGroup = Annotated[
     int,
-    _result(
+    result(
         metavar="N",
         help="Most events that --matching optimal may have to look at together.",
     ),
 ]
-Probability = Annotated[bool, _result("--probability", help="Add the probability of each pair.")]
-LeftColumns = Annotated[
-    list[str] | None, _result(metavar="A,B,…", help="Columns of LEFT to hand out. Default: id.")
-]
+Probability = Annotated[bool, result("--probability", help="Add the probability of each pair.")]
+LeftColumns = Annotated[list[str] | None, s.columns_of("LEFT")]
 RightColumns = Annotated[
     list[str] | None,
-    _result(
-        metavar="A,B,…",
-        help="Columns of RIGHT to hand out. Default: id. Of no meaning with --how semi,"
-        " --how anti and --emit counts.",
-    ),
+    s.columns_of("RIGHT", " Of no meaning with --how semi, --how anti and --emit counts."),
 ]
 
 Shifts = Annotated[
     list[str] | None,
-    _result(
+    result(
         metavar="D,D,…",
         help="Tell how many pairs chance alone makes: they are counted again with the times of RIGHT moved"
         " by each of these, such as [cyan]30s,-30s,47s[/cyan], all longer than the window. Their mean is"
@@ -251,7 +212,7 @@ Shifts = Annotated[
 
 Engine = Annotated[
     str,
-    _running(
+    running(
         metavar="auto|spark|local",
         help="[cyan]local[/cyan]: in this process, without Java; inputs must fit its memory, unless"
         " they are Parquet files in time order. [cyan]spark[/cyan]: on Spark. [cyan]auto[/cyan]:"
@@ -261,7 +222,7 @@ Engine = Annotated[
 ]
 Way = Annotated[
     str,
-    _running(
+    running(
         metavar="auto|direct|broadcast|broadcast-left|broadcast-right|collect|exchange",
         help="How rows get to where they are joined. [cyan]direct[/cyan]: slice by slice from Parquet"
         " files that lie in time order. [cyan]broadcast[/cyan], only on Spark: the smaller side, or"
@@ -272,33 +233,33 @@ Way = Annotated[
 ]
 Master = Annotated[
     str | None,
-    _running(help="Spark master. Default: what Spark's configuration says, else local[*]."),
+    running(help="Spark master. Default: what Spark's configuration says, else local[*]."),
 ]
 Conf = Annotated[
-    list[str] | None, _running(metavar="KEY=VALUE", help="A Spark setting; repeatable.")
+    list[str] | None, running(metavar="KEY=VALUE", help="A Spark setting; repeatable.")
 ]
 Backend = Annotated[
     str,
-    _running(
+    running(
         metavar="auto|cpu|gpu",
         help="auto takes a GPU where a worker has one. The answer is the same.",
     ),
 ]
 Slices = Annotated[
-    int | None, _running(help="Time slices, hence Spark tasks. Default: from the data.")
+    int | None, running(help="Time slices, hence Spark tasks. Default: from the data.")
 ]
-Classes = Annotated[int | None, _running(help="Length classes a side. Default: from the data.")]
+Classes = Annotated[int | None, running(help="Length classes a side. Default: from the data.")]
 LeftLongest = Annotated[
     str | None,
-    _running(metavar="D", help="Declare the longest timestamp of LEFT; a longer one is invalid."),
+    running(metavar="D", help="Declare the longest timestamp of LEFT; a longer one is invalid."),
 ]
-RightLongest = Annotated[str | None, _running(metavar="D", help="The same, of RIGHT.")]
+RightLongest = Annotated[str | None, running(metavar="D", help="The same, of RIGHT.")]
 BatchPairs = Annotated[
     int | None,
-    _running(help="Pairs in one batch; bounds memory. Default: 65,536 on Spark, 1,000,000 else."),
+    running(help="Pairs in one batch; bounds memory. Default: 65,536 on Spark, 1,000,000 else."),
 ]
 Threads = Annotated[
-    int | None, _running(help="Threads of a process. Default: all cores; on Spark one.")
+    int | None, running(help="Threads of a process. Default: all cores; on Spark one.")
 ]
-AsJson = Annotated[bool, _running("--json", help="Print the summary as one JSON object.")]
-Debug = Annotated[bool, _running("--debug", help="Show tracebacks and what Spark logs.")]
+AsJson = Annotated[bool, running("--json", help="Print the summary as one JSON object.")]
+Debug = Annotated[bool, running("--debug", help="Show tracebacks and what Spark logs.")]

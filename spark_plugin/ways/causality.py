@@ -6,12 +6,9 @@ from pyspark.sql import DataFrame
 
 from spark_plugin.dataframes.causality.places import check_spark_coordinates
 from spark_plugin.dataframes.events import EventFrame
-from spark_plugin.dataframes.evidence import FrameEvidence
-from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.ways import join_sides
-from spark_plugin.ways.correlation import BATCH_PAIRS, Correlation, planned_join
-from spark_plugin.ways.join_sides import check_one_stream, check_payload, settled, with_filter
-from spark_plugin.ways.shifts import accidental_pairs, plan_shifts
+from spark_plugin.ways.correlation import Correlation, planned_pairs
+from spark_plugin.ways.join_sides import check_one_stream, settled
 from spark_plugin.worker.causality import emptiness as _registers_what_pairs_reach  # noqa: F401
 from spark_plugin.worker.causality.arguments import CausalityArguments
 
@@ -39,21 +36,11 @@ def plan_causality(
     SchemaError, ConditionError, DataError
         As `coincide.causality`.
     """
-    options = arguments.options
     sources = causes, causes if effects is None else effects
     if arguments.is_one_stream:
-        check_one_stream(causes, options.way, "effects", "effects")
+        check_one_stream(causes, arguments.options.way, "effects", "effects")
     arguments = settled(arguments, *sources)
-    sides = event_frames(sources, arguments)
-    spec = arguments.spec([side.times for side in sides], 1, BATCH_PAIRS)
-    spec = with_filter(spec, sides, arguments.where)
-    check_payload(sides)
-    shifts = plan_shifts(arguments.shifts, sides, spec)
-    planned = planned_join(sides, spec, ResultColumns(sides, spec), options, spec.backend, observe)
-    evidence = FrameEvidence(planned.sides, spec, planned.looked)
-    with planned.closed_on_failure():
-        counted = accidental_pairs(shifts, sides, spec, options, spec.backend, planned.looked)
-    return planned.correlation(evidence, matchless=arguments.matchless, accidental=counted)
+    return planned_pairs(event_frames(sources, arguments), arguments, observe)
 
 
 def event_frames(

@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pyspark.sql import DataFrame, Observation
 
-from coincide.options import CorrelateOptions
 from coincide.results import JoinCounters
-from spark_plugin.cluster.accelerator import is_accelerated
-from spark_plugin.cluster.batch_size import advise_batch_size
 from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
-from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.evidence import FrameEvidence
 from spark_plugin.dataframes.output_columns import ResultColumns
-from spark_plugin.dataframes.row_sizes import are_narrow
-from spark_plugin.dataframes.stage import Stage, observed_numbers
-from spark_plugin.dataframes.stage_resources import gpu_profile
-from spark_plugin.dataframes.statistics import Looks, SideStatistics
-from spark_plugin.ways.broadcast.streaming_sides import check_streaming
+from spark_plugin.dataframes.stage import observed_numbers
 from spark_plugin.ways.join_sides import (
     check_one_stream,
     check_payload,
@@ -31,11 +20,12 @@ from spark_plugin.ways.join_sides import (
     settled,
     with_filter,
 )
-from spark_plugin.ways.matching import AnyPlan, found_by, plan_way
+from spark_plugin.ways.matching import AnyPlan
+from spark_plugin.ways.planned_join import planned_join
 from spark_plugin.ways.shifts import accidental_pairs, plan_shifts
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.counts import SideCounts
-from spark_plugin.worker.emission.spec import AnySpec
+from spark_plugin.worker.pair_arguments import PairArguments
 from spark_plugin.worker.reports.accidental import AccidentalPairs
 from spark_plugin.worker.reports.emptiness import NoPairs
 from spark_plugin.worker.reports.metrics import counters_of
@@ -185,116 +175,33 @@ def plan_correlation(
     SchemaError, ConditionError, DataError, BackendError
         As `coincide.correlate`.
     """
-    options = arguments.options
     if arguments.is_one_stream:
-        check_one_stream(left, options.way, "right", "partners")
+        check_one_stream(left, arguments.options.way, "right", "partners")
     sources = left, left if right is None else right
     arguments = settled(arguments, *sources)
-    sides = event_frames(sources, arguments)
-    spec = arguments.spec([side.times for side in sides], 1, BATCH_PAIRS)
-    spec = with_filter(spec, sides, arguments.where)
-    check_payload(sides)
-    result = ResultColumns(sides, spec)
-    shifts = plan_shifts(arguments.shifts, sides, spec)
-    planned = planned_join(sides, spec, result, options, arguments.backend, observe)
-    evidence = FrameEvidence(planned.sides, spec, planned.looked)
-    with planned.closed_on_failure():
-        counted = accidental_pairs(shifts, sides, spec, options, arguments.backend, planned.looked)
-    return planned.correlation(evidence, accidental=counted)
+    return planned_pairs(event_frames(sources, arguments), arguments, observe)
 
 
-@dataclass(frozen=True)
-class PlannedJoin:
-    """A planned join of two sides, whatever its condition.
-
-    Parameters
-    ----------
-    dataframe, plan, observation, observable, shipment
-        As of `Correlation`.
-    sides : (EventFrame, EventFrame)
-    statistics : (SideStatistics or None, SideStatistics or None)
-        What is known of the rows of each side.
-    is_one_stream : bool
-        Whether both have the same rows.
-    """
-
-    dataframe: DataFrame
-    plan: AnyPlan
-    sides: tuple[EventFrame, EventFrame]
-    statistics: Looks
-    observation: Observation | None
-    observable: bool
-    shipment: Shipment | None
-    is_one_stream: bool
-
-    @property
-    def looked(self) -> tuple[SideStatistics, SideStatistics] | None:
-        """What a look at both sides has shown, if there was one."""
-        left, right = self.statistics
-        return None if left is None or right is None else (left, right)
-
-    @contextmanager
-    def closed_on_failure(self) -> Iterator[None]:
-        """Let go of what was shipped, if what is planned besides fails."""
-        try:
-            yield
-        except BaseException:
-            if self.shipment is not None:
-                self.shipment.close()
-            raise
-
-    def correlation(self, evidence: FrameEvidence, **more: Any) -> Correlation:
-        """The result, and what is known of it; of one stream the rows are told of once."""
-        left, right = (None if known is None else known.counts for known in self.statistics)
-        return Correlation(
-            self.dataframe, left, None if self.is_one_stream else right, self.plan, evidence,
-            self.observation, self.observable, self.shipment, **more,
-        )  # fmt: skip
-
-
-def planned_join(
-    sides: tuple[EventFrame, EventFrame],
-    spec: AnySpec,
-    result: ResultColumns,
-    options: CorrelateOptions,
-    backend: str,
-    observe: bool,
-) -> PlannedJoin:
-    """Choose the way of a join, and plan it: parameters as of `plan_correlation`.
+def planned_pairs(
+    sides: tuple[EventFrame, EventFrame], arguments: PairArguments, observe: bool
+) -> Correlation:
+    """The join of two sides by arguments that are settled: `plan_correlation`.
 
     Raises
     ------
-    ConditionError, DataError, BackendError
+    SchemaError, ConditionError, DataError, BackendError
+        As `coincide.correlate`.
     """
-    spark = sides[0].source.sparkSession
-    check_streaming(sides, spec, options)
-    check_workers(spark)
-    statistics, plan = plan_way(sides, spec, options)
-    _log.info("correlate: %s", plan.describe())
-    advise_batch_size(spark, are_narrow=are_narrow(sides))
-    observable = not is_accelerated(spark)
-    observation = Observation("coincide") if observe and observable else None
-    if observation:
-        sides = _observed(sides, statistics, spec.is_one_stream)
-    stage = Stage(
-        raise_invalid=options.invalid == "raise",
-        profile=gpu_profile(spark, backend),
-        metrics=None if observation is None else result.metrics_name,
-        observation=observation,
-    )
-    found, shipment = found_by(sides, spec, result, plan, options, stage)
-    return PlannedJoin(
-        result.decoded(found), plan, sides, statistics, observation, observable, shipment,
-        spec.is_one_stream,
+    options = arguments.options
+    spec = arguments.spec([side.times for side in sides], 1, BATCH_PAIRS)
+    spec = with_filter(spec, sides, arguments.where)
+    check_payload(sides)
+    shifts = plan_shifts(arguments.shifts, sides, spec)
+    planned = planned_join(sides, spec, ResultColumns(sides, spec), options, spec.backend, observe)
+    evidence = FrameEvidence(planned.sides, spec, planned.looked)
+    with planned.closed_on_failure():
+        counted = accidental_pairs(shifts, sides, spec, options, spec.backend, planned.looked)
+    return Correlation(
+        planned.dataframe, *planned.counts, planned.plan, evidence, planned.observation,
+        planned.observable, planned.shipment, arguments.matchless, counted,
     )  # fmt: skip
-
-
-def _observed(
-    sides: tuple[EventFrame, EventFrame], statistics: Looks, is_one_stream: bool
-) -> tuple[EventFrame, EventFrame]:
-    """The sides, with what counts the rows of those at which nobody has looked; of one stream once."""
-    left, right = (
-        replace(side, observation=Observation(f"coincide_{side.side}")) if known is None else side
-        for side, known in zip(sides, statistics, strict=True)
-    )
-    return left, sides[1] if is_one_stream else right

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -56,8 +57,15 @@ class Changing:
         pq.write_table(table, self._path)
 
 
-@pytest.mark.parametrize("side", ["left", "right"])
-@pytest.mark.parametrize("longest", [2000, 3])
+@pytest.mark.parametrize(
+    ("side", "longest"),
+    [
+        ("left", 2000),
+        ("right", 3),
+        pytest.param("right", 2000, marks=pytest.mark.slow),
+        pytest.param("left", 3, marks=pytest.mark.slow),
+    ],
+)
 def test_other_lengths_than_the_look_saw(
     spark: SparkSession, tmp_path: Path, side: str, longest: int
 ) -> None:
@@ -110,9 +118,13 @@ def test_rows_of_other_times(spark: SparkSession, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("side", "way", "how"),
-    [("left", "exchange", "inner"), ("right", "exchange", "left"),
-     ("left", "broadcast-right", "left"), ("right", "broadcast-left", "inner")],
-)  # fmt: skip
+    [
+        ("right", "exchange", "left"),
+        ("left", "broadcast-right", "left"),
+        pytest.param("left", "exchange", "inner", marks=pytest.mark.slow),
+        pytest.param("right", "broadcast-left", "inner", marks=pytest.mark.slow),
+    ],
+)
 def test_rows_that_have_become_invalid(
     spark: SparkSession, tmp_path: Path, side: str, way: Any, how: Any
 ) -> None:
@@ -197,7 +209,14 @@ def test_slices_that_meet_in_one_partition(
     )
 
 
-@pytest.mark.parametrize("emit", ["pairs", "counts", "lists", "best"])
+@pytest.mark.parametrize(
+    ("crossing", "emit"),
+    [
+        *itertools.product(["packs"], ["pairs", "counts", "lists", "best"]),
+        *itertools.product(["rows"], ["pairs", "lists"]),
+    ],
+    indirect=["crossing"],
+)
 def test_dealt_slices_that_meet_in_one_partition(
     spark: SparkSession,
     small_slices: None,

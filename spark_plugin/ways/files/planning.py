@@ -107,7 +107,7 @@ def plan_files(
         PlannedFiles(side, schema, FileStamps.of([footer.stamp for footer in read]))
         for side, schema, read in zip(files, schemas, footers, strict=True)
     ]
-    return DirectJoin((planned[0], planned[1]), tables, plan)
+    return DirectJoin(tables, (planned[0], planned[1]), plan)
 
 
 def settled(arguments: JoinArguments, left: Given, right: Given | None) -> JoinArguments:

@@ -78,7 +78,7 @@ def plan_scans(sources: Sequence[Source], arguments: JoinArguments) -> ScannedJo
     )
     sides = [_typed(one.files, schema) for one, schema in zip(found, schemas, strict=True)]
     plan = ScanPlan(np.empty(0, np.int64), (_any_time(sides[0]), _any_time(sides[1])))
-    join = ScannedJoin((sides[0], sides[1]), plan_tables(schemas[0], schemas[1], arguments), plan)
+    join = ScannedJoin(plan_tables(schemas[0], schemas[1], arguments), (sides[0], sides[1]), plan)
     slices = _slices(looked, arguments.options)
     return join if slices == 1 else replace(join, plan=_planned(join, slices))
 

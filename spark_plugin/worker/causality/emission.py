@@ -14,7 +14,7 @@ from coincide.cause_and_effect.condition import CausalityModel
 from coincide.cause_and_effect.spaces import Space
 from coincide.condition import Window
 from coincide.options import Emit, How
-from coincide.partners import MOST_PROBABLE, Matching, Partners
+from coincide.partners import MOST_PROBABLE, Partners
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.causality.bounds import CausalBounds
 from spark_plugin.worker.causality.events import moved_sides, placed_events
@@ -92,14 +92,6 @@ class CausalitySpec(AnySpec):
             names = MERITS_OF_BOTH if self.matching else MERITS_OF_BOTH[not has_order : 2]
             return {**measures, "probability": pa.float64(), **dict.fromkeys(names, pa.int64())}
         return {**measures, "rank": pa.int64()} if self.k > 1 else measures
-
-    @property
-    def k(self) -> int:  # noqa: D102
-        return self.partners.k
-
-    @property
-    def matching(self) -> Matching | None:  # noqa: D102
-        return self.partners.matching
 
     @property
     def pairs(self) -> CausalBounds:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -100,18 +100,12 @@ class _CausalPairs(_Causal, Pairs):
 
     @property
     def _direct(self) -> bool:
-        columns = self._left_columns, self._right_columns
-        return all(len(side) == 1 and side[0].values is not None for side in columns)
+        return self._is_plain
 
-    def _pairs(self, start: int, stop: int) -> Iterator[MakeBatch]:
+    def _found(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
         join = self.join
-        if join.offsets[start] == join.offsets[stop]:
-            return
-        if self._direct:
-            yield partial(self._direct_batch, start, stop)
-            return
         own, others, *measures = join.measured_pairs(start, stop, join.left_order, join.right_order)
-        yield from self._matched(own, others, self._wanted(measures))
+        return own, others, self._wanted(measures)
 
     def _direct_batch(self, start: int, stop: int) -> pa.RecordBatch:
         values = self._left_direct, self._right_direct

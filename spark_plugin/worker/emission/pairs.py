@@ -27,8 +27,13 @@ class Pairs(Emission):
         if self._direct:
             yield partial(self._direct_batch, start, stop)
             return
+        yield from self._matched(*self._found(start, stop))
+
+    def _found(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+        """Left and right rows of pairs, and their measures."""
+        join = self.join
         left_rows, right_rows = join.pairs(start, stop, join.left_order, join.right_order)
-        yield from self._matched(left_rows, right_rows, self._measured(left_rows, right_rows))
+        return left_rows, right_rows, self._measured(left_rows, right_rows)
 
     def _direct_batch(self, start: int, stop: int) -> pa.RecordBatch:
         """One plain int64 column a side, such as an id: written by the kernel itself."""
@@ -39,10 +44,13 @@ class Pairs(Emission):
 
     @property
     def _direct(self) -> bool:
+        return not self._measures and self._is_plain
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether each side has one column, of plain int64."""
         columns = self._left_columns, self._right_columns
-        return not self._measures and all(
-            len(side) == 1 and side[0].values is not None for side in columns
-        )
+        return all(len(side) == 1 and side[0].values is not None for side in columns)
 
     @property
     def _left_direct(self) -> np.ndarray:

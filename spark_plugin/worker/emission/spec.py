@@ -51,6 +51,11 @@ class AnySpec(ABC):
         ...
 
     @property
+    @abstractmethod
+    def backend(self) -> str:
+        """That joins: ``"auto"``, ``"cpu"`` or ``"gpu"``."""
+
+    @property
     def models(self) -> tuple[SideModel, SideModel]:
         """Of the timestamps of both sides."""
         return INTERVALS, INTERVALS
@@ -91,14 +96,19 @@ class AnySpec(ABC):
         """The condition on the timestamps of both sides."""
 
     @property
+    def partners(self) -> Partners:
+        """Which partners of an event are handed out."""
+        return MOST_PROBABLE
+
+    @property
     def k(self) -> int:
         """How many of the best partners of an event are handed out."""
-        return 1
+        return self.partners.k
 
     @property
     def matching(self) -> Matching | None:
         """How events are matched one to one, if they are."""
-        return None
+        return self.partners.matching
 
     @abstractmethod
     def with_merits(self) -> Self:
@@ -182,14 +192,6 @@ class JoinSpec(AnySpec):
         if not self.merits and self.partners.k > 1:
             measures["rank"] = pa.int64()
         return measures
-
-    @property
-    def k(self) -> int:  # noqa: D102
-        return self.partners.k
-
-    @property
-    def matching(self) -> Matching | None:  # noqa: D102
-        return self.partners.matching
 
     @property
     def widest(self) -> Window:  # noqa: D102

@@ -88,16 +88,16 @@ class AroundColumns:
 
     def read(self, table: pa.Table) -> ReadAround:  # noqa: D102
         stamps = Ticks(column_of(table, self.scale.column.side, self.names[0]), self.scale)
-        return ReadAround(stamps, self)
+        return ReadAround(stamps, self.after, np.full(stamps.ticks.size, self.length))
 
 
 class ReadAround:
     """Intervals of rows: `spark_plugin.worker.timestamps.columns.ReadTimes`."""
 
-    def __init__(self, stamps: Ticks, columns: AroundColumns) -> None:
+    def __init__(self, stamps: Ticks, after: int | np.ndarray, lengths: np.ndarray) -> None:
         self._stamps = stamps
-        self.max_time = stamps.ticks + columns.after
-        self.shapes = np.full(stamps.ticks.size, columns.length)
+        self.max_time = stamps.ticks + after
+        self.shapes = lengths
 
     @property
     def are_valid(self) -> bool:  # noqa: D102
@@ -118,14 +118,9 @@ class ReadAround:
 
     @property
     def _is_far(self) -> np.ndarray:
-        """Whether an end reaches 2^61 ticks: no sum overflows, since durations stay below that."""
-        return are_far(self._stamps, self.max_time, self.shapes)
+        """Whether a stamp or an end about it reaches 2^61 ticks: no sum overflows, as widths stay below."""
+        ends = self.max_time, self.max_time - self.shapes
+        return self._stamps.out_of_range | (ends[0] >= TIME_LIMIT) | (ends[1] <= -TIME_LIMIT)
 
     def rounded(self, valid: np.ndarray | None) -> float:  # noqa: D102
         return most_rounded([self._stamps], valid)
-
-
-def are_far(stamps: Ticks, max_time: np.ndarray, shapes: np.ndarray) -> np.ndarray:
-    """Whether a stamp or an end about it reaches 2^61 ticks: bool array, shape (n,)."""
-    ends = max_time, max_time - shapes
-    return stamps.out_of_range | (ends[0] >= TIME_LIMIT) | (ends[1] <= -TIME_LIMIT)

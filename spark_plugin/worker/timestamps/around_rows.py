@@ -15,8 +15,8 @@ from spark_plugin.worker.arrow.schemas import column_of
 from spark_plugin.worker.arrow.ticks import Ticks
 from spark_plugin.worker.arrow.time_columns import TimeColumn, TimeScale
 from spark_plugin.worker.clocks import AroundByRow
-from spark_plugin.worker.timestamps.around import are_far
-from spark_plugin.worker.timestamps.columns import Faults, most_rounded
+from spark_plugin.worker.timestamps.around import ReadAround
+from spark_plugin.worker.timestamps.columns import Faults
 from spark_plugin.worker.timestamps.models import INTERVALS, IntervalModel
 
 
@@ -112,28 +112,18 @@ class AroundRowsColumns:
         return ReadAroundRows(stamps, (before, after), self.longest)
 
 
-class ReadAroundRows:
-    """Intervals of rows: `spark_plugin.worker.timestamps.columns.ReadTimes`."""
+class ReadAroundRows(ReadAround):
+    """Intervals of rows, each of its own half-widths."""
 
     def __init__(self, stamps: Ticks, widths: tuple[_Widths, _Widths], longest: int | None) -> None:
-        self._stamps, self._longest = stamps, longest
+        self._longest = longest
         self._is_wrong = np.logical_or.reduce([width.are_none for width in widths])
         before, after = (np.where(self._is_wrong, 0, width.ticks) for width in widths)
-        self.max_time = stamps.ticks + after
-        self.shapes = before + after
+        super().__init__(stamps, after, before + after)
 
     @property
     def are_valid(self) -> bool:  # noqa: D102
-        is_wrong = self._is_wrong | self._is_far | self._is_long
-        return self._stamps.shows_all and not is_wrong.any()
-
-    @property
-    def null(self) -> np.ndarray:  # noqa: D102
-        return self._stamps.null
-
-    @property
-    def excused(self) -> np.ndarray:  # noqa: D102
-        return self.null
+        return super().are_valid and not (self._is_wrong | self._is_long).any()
 
     def faults(self) -> Faults:  # noqa: D102
         if self._stamps.not_finite.size:
@@ -144,17 +134,9 @@ class ReadAroundRows:
         yield "length", self._is_long
 
     @property
-    def _is_far(self) -> np.ndarray:
-        """Whether an end reaches 2^61 ticks: no sum overflows, since half-widths stay below that."""
-        return are_far(self._stamps, self.max_time, self.shapes)
-
-    @property
     def _is_long(self) -> np.ndarray:
         longest = 2 * TIME_LIMIT if self._longest is None else self._longest
         return self.shapes > longest
-
-    def rounded(self, valid: np.ndarray | None) -> float:  # noqa: D102
-        return most_rounded([self._stamps], valid)
 
 
 class _Widths:

@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -104,24 +106,21 @@ main()
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize(
-    "moment",
-    [
-        "import typer",
-        "import spark_plugin.command_line.join",
-        "fills a class",
-        *(
-            pytest.param(moment, marks=pytest.mark.spark)
-            for moment in (
-                "import pyspark.sql",
-                "spark-submit",
-                "has started Spark",
-                "drops exceptions",
-            )
-        ),
-    ],
-)
+BEFORE_SPARK = ["import typer", "import spark_plugin.command_line.join", "fills a class"]
+ON_SPARK = ["import pyspark.sql", "spark-submit", "has started Spark", "drops exceptions"]
+SLOW = [("has started Spark", signal.SIGINT), ("drops exceptions", signal.SIGTERM)]
+"""Spark has started by then, and either signal ends it in the same way."""
+
+
+def starts() -> Iterator[Any]:
+    for moment in BEFORE_SPARK + ON_SPARK:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            marks = [pytest.mark.spark] * (moment in ON_SPARK)
+            marks += [pytest.mark.slow] * ((moment, number) in SLOW)
+            yield pytest.param(moment, number, marks=marks)
+
+
+@pytest.mark.parametrize(("moment", "number"), list(starts()))
 def test_signals_while_it_starts(work, number, moment):
     answer = subprocess.run(
         [

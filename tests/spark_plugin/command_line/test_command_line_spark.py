@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from coincide import DataError, MemoryBudgetError
+from spark_plugin.command_line import run
 from spark_plugin.command_line.problems import explain
 from tests.helpers.workplace import WINDOW, coincide, events, interrupted, rows
 
@@ -205,11 +206,12 @@ def test_spark_interrupted(work):
 
 
 @pytest.mark.spark
-def test_demo_on_spark():
-    answer = coincide("demo", "--rows", "2000", COLUMNS="140")
-    assert answer.returncode == 0, answer.stderr
-    assert "Spark, local[*]" in answer.stdout
-    assert answer.stderr == ""
+def test_demo_on_spark(command_spark, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "140")
+    assert run(["demo", "--rows", "2000"]) == 0
+    said = capsys.readouterr()
+    assert "Spark, local[*]" in said.out
+    assert said.err == ""
 
 
 @pytest.mark.parametrize("version", ["25", None])

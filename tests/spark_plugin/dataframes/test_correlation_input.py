@@ -214,9 +214,13 @@ def test_nulls_are_no_error_and_stay_unmatched(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize(
     ("how", "emit", "probability"),
-    [("left", "pairs", True), ("inner", "lists", True), ("anti", "pairs", False),
-     ("left", "counts", False)],
-)  # fmt: skip
+    [
+        ("left", "pairs", True),
+        ("inner", "lists", True),
+        pytest.param("anti", "pairs", False, marks=pytest.mark.slow),
+        pytest.param("left", "counts", False, marks=pytest.mark.slow),
+    ],
+)
 def test_sides_without_rows(spark: SparkSession, how: str, emit: str, probability: bool) -> None:
     rows = LEFT.slice(0, 2).to_pylist()
     full = frame(spark, LEFT.slice(0, 2))

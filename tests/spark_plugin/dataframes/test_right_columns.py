@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -61,23 +63,28 @@ def check_command_line(work: Workplace, shape: dict[str, str], name: str, engine
 
 
 @pytest.mark.spark
-def test_spark(spark, work: Workplace) -> None:
+@pytest.mark.parametrize("is_whole", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_spark(spark, work: Workplace, is_whole: bool) -> None:
+    """Each way once, or with each shape."""
     from spark_plugin.ways.files.source import CoincideSource
 
     spark.dataSource.register(CoincideSource)
     paths = [str(work.write(f"bare {i}.parquet", t)) for i, t in enumerate((LEFT, BARE))]
     frames = [spark.createDataFrame(table) for table in (LEFT, BARE)]
-    for shape in SHAPES:
+    given = {"left": paths[0], "right": paths[1], "within": "-3,5", "confidence": "0.5"}
+
+    def by_frames(way, shape):
+        return correlate(*frames, CONDITION, options=CorrelateOptions(way=way), **shape)
+
+    ways = [
+        *(partial(by_frames, way) for way in ("broadcast-left", "broadcast-right", "exchange")),
+        lambda shape: join_files(spark, *paths, CONDITION, way="direct", **shape),
+        lambda shape: join_files(spark, *paths, CONDITION, way="exchange", **shape),
+        lambda shape: spark.read.format("coincide").options(**given, **shape).load(),
+    ]
+    for i, shape in enumerate(SHAPES):
         want = rows(correlate_tables(LEFT, RIGHT, CONDITION, **shape))
-        for way in ("broadcast-left", "broadcast-right", "exchange"):
-            options = CorrelateOptions(way=way)
-            found = correlate(*frames, CONDITION, options=options, **shape)
-            assert rows(found.toArrow()) == want
-        for way in ("direct", "exchange"):
-            found = join_files(spark, *paths, CONDITION, way=way, **shape)
-            assert rows(found.toArrow()) == want
-        given = {"left": paths[0], "right": paths[1], "within": "-3,5", "confidence": "0.5"}
-        found = spark.read.format("coincide").options(**given, **shape).load()
-        assert rows(found.toArrow()) == want
+        for way in ways if is_whole else ways[i :: len(SHAPES)]:
+            assert rows(way(shape).toArrow()) == want
     with pytest.raises(SchemaError, match="right has no column 'id'"):
         correlate(*frames, CONDITION)

@@ -103,12 +103,12 @@ def samples_of(spark: SparkSession, partitions: int, rows: int, of: int = 1) -> 
 
 
 def test_the_sample_of_many_partitions_is_bounded(spark: SparkSession) -> None:
-    """Each tenth of 10,000 small ones: without thinning 2,560,000 rows would be collected."""
-    found = samples_of(spark, 10_000, 256, of=10)
+    """Each 25th of 10,000 small ones: without thinning 2,560,000 rows would be collected."""
+    found = samples_of(spark, 10_000, 256, of=25)
     samples = found["samples"].to_numpy()
-    assert samples.sum() * 10 < 250_000
+    assert samples.sum() * 25 < 250_000
     assert samples.min() == 16
-    assert found["rows"].to_numpy().tolist() == [256] * 1000
+    assert found["rows"].to_numpy().tolist() == [256] * 400
     assert np.all(found["first"].to_numpy() == found["partition"].to_numpy() << 33)
 
 

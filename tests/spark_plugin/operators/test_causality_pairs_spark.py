@@ -44,14 +44,14 @@ SOMETIME = CausalityCondition([Spatial(2)])
 WHERE = "distance <= 1.0 + cause_x / 4 AND (cause_name <> effect_name OR delta BETWEEN 2 AND 30)"
 KEYS: dict[str, Any] = {"by": [("k1", "k2"), ("n1", "n2")], "case_fold": True}
 BLOCKS = {"way": "exchange", "slice_rows": 40}
-CASES: list[tuple[CausalityCondition, dict[str, Any], dict[str, Any]]] = [
+CASES: list[Any] = [
     (NEAR, {"slices": 6}, {"cause_columns": "*", "effect_columns": "*"}),
     (NEAR, {"slices": 6}, {**KEYS, "how": "left", "emit": "lists"}),
     (SOMETIME, BLOCKS, {"how": "left", "emit": "best", "effect_columns": ("id", "name")}),
-    (SOMETIME, BLOCKS, {"how": "anti"}),
+    pytest.param(SOMETIME, BLOCKS, {"how": "anti"}, marks=pytest.mark.slow),
     (SOMETIME, BLOCKS, {"how": "left", "emit": "counts", "by": [("k1", "k2")]}),
     (NEAR, {"way": "broadcast-left"}, {"how": "left", "emit": "best"}),
-    (NEAR, {"way": "broadcast-left"}, {"how": "semi", **KEYS}),
+    pytest.param(NEAR, {"way": "broadcast-left"}, {"how": "semi", **KEYS}, marks=pytest.mark.slow),
     (NEAR, {"way": "broadcast-right"}, {**KEYS, "how": "left", "cause_columns": "*"}),
 ]
 
@@ -72,14 +72,21 @@ def test_the_answer_is_that_of_tables(
     assert wanted.num_rows > 5
 
 
-CHOSEN: list[tuple[CausalityCondition, dict[str, Any], dict[str, Any]]] = [
+CHOSEN: list[Any] = [
     (NEAR, {"slices": 6}, {"emit": "best", "prefer": "distance", "k": 3}),
     (SOMETIME, BLOCKS, {"emit": "best", "prefer": "distance", "k": 2}),
-    (SOMETIME, BLOCKS, {"emit": "best", "prefer": "last"}),
+    pytest.param(SOMETIME, BLOCKS, {"emit": "best", "prefer": "last"}, marks=pytest.mark.slow),
     (NEAR, {"way": "broadcast-left"}, {"emit": "best", "k": 2}),
-    (NEAR, {"way": "broadcast-left"}, {"emit": "best", "prefer": "nearest"}),
+    pytest.param(
+        NEAR,
+        {"way": "broadcast-left"},
+        {"emit": "best", "prefer": "nearest"},
+        marks=pytest.mark.slow,
+    ),
     (NEAR, {"way": "broadcast-right"}, {"emit": "best", "prefer": "first", "k": 2}),
-    (NEAR, {"slices": 6}, {"matching": "mutual", "prefer": "distance"}),
+    pytest.param(
+        NEAR, {"slices": 6}, {"matching": "mutual", "prefer": "distance"}, marks=pytest.mark.slow
+    ),
     (SOMETIME, BLOCKS, {"matching": "mutual"}),
     (NEAR, {"way": "broadcast-left"}, {"matching": "mutual", "prefer": "first", "how": "inner"}),
     (NEAR, {}, {"matching": "optimal", "prefer": "nearest", "largest_group": 1000}),

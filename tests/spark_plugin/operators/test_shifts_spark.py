@@ -42,7 +42,10 @@ WAYS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("options", WAYS)
+@pytest.mark.parametrize(
+    "options",
+    [WAYS[0], WAYS[2], *(pytest.param(way, marks=pytest.mark.slow) for way in (WAYS[1], WAYS[3]))],
+)
 def test_causality(spark: SparkSession, options: dict[str, Any]) -> None:
     expected, report = JoinReport(), JoinReport()
     asked: dict[str, Any] = {**XY, "by": "key", "how": "left", "effect_columns": ("name", "id")}

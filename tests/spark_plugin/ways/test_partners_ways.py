@@ -37,14 +37,15 @@ COLUMNS = {
 BEST = [
     ("exchange", "first", 1, "inner", False),
     ("dealt", "nearest", 3, "left", True),
-    ("dealt", "last", 1, "inner", False),
+    pytest.param("dealt", "last", 1, "inner", False, marks=pytest.mark.slow),
     ("broadcast-left", "nearest", 3, "left", False),
-    ("broadcast-left", "first", 1, "inner", True),
+    pytest.param("broadcast-left", "first", 1, "inner", True, marks=pytest.mark.slow),
     ("broadcast-right", "probability", 2, "inner", True),
     ("direct", "last", 2, "left", False),
 ]
 MUTUAL = [
-    ("exchange", "probability", "inner"), ("dealt", "first", "left"), ("dealt", "probability", "inner"),
+    ("exchange", "probability", "inner"), ("dealt", "first", "left"),
+    pytest.param("dealt", "probability", "inner", marks=pytest.mark.slow),
     ("broadcast-left", "nearest", "left"), ("broadcast-right", "last", "left"),
     ("direct", "nearest", "inner"),
 ]  # fmt: skip

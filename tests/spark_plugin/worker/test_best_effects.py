@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from coincide import (
     CausalityCondition,
-    ConditionError,
     CorrelateOptions,
     Plane,
     Spatial,
@@ -21,11 +20,10 @@ from coincide import (
     Temporal,
     causality_tables,
 )
-from coincide.units import Tick
 from cpu_fallback.reference.effects import Asked, best_effects
 from cpu_fallback.reference.effects import pairs as pairs_of
 from tests.helpers.causality_cases import Case, plane_cases
-from tests.helpers.timed_effects import DELTAS, intervals, table
+from tests.helpers.timed_effects import DELTAS, table, timed_case
 
 DRAWN = (
     plane_cases(),
@@ -58,16 +56,10 @@ def check(
     case: Case, lengths: list[int], confidence: float, is_one_stream: bool, batch: int
 ) -> None:
     """Both shapes of the answer, in batches of a few pairs."""
-    try:
-        condition = CausalityCondition(case.predicates, confidence=confidence)
-        condition.limits(Tick())
-    except ConditionError:
+    timed = timed_case(case, lengths, confidence, is_one_stream)
+    if timed is None:
         return
-    causes = intervals(case.causes, lengths)
-    effects = causes if is_one_stream else intervals(case.effects, lengths[::-1])
-    if not causes or not effects:
-        return
-    names = ["x", "y", "z"][: len(causes[0][2])]
+    condition, causes, effects, names = timed
     given_ = causes, effects, case.exact, confidence, DELTAS, is_one_stream
     asked_ = Asked(*given_)
     expected = [(cause, effect) for cause, effect, _ in best_effects(asked_, pairs_of(asked_))]

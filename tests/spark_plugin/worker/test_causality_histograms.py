@@ -72,7 +72,7 @@ SPEEDS = [reference.speed_range(0.5, 2.0, 5, 5), reference.spatial(40)]
 @pytest.mark.parametrize("coarse", [True, False], ids=["by place", "by grid"])
 @pytest.mark.parametrize("mixed", ["both", "causes", "effects"])
 def test_pairs_of_the_definition(coarse: bool, mixed: str) -> None:
-    causes, effects = placed(1, 30, coarse=coarse), placed(2, 30, coarse=coarse)
+    causes, effects = placed(1, 20, coarse=coarse), placed(2, 20, coarse=coarse)
     own = random_templates(3) if mixed != "effects" else None
     others = random_templates(4) if mixed != "causes" else None
     times = [

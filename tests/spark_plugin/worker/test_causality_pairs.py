@@ -27,7 +27,6 @@ from coincide import (
     causality_tables,
     clusters,
 )
-from coincide.units import Tick
 from cpu_fallback.reference import causality as reference
 from cpu_fallback.reference.effects import (
     PREFERENCES,
@@ -42,7 +41,7 @@ from cpu_fallback.reference.effects import (
 from spark_plugin.worker.causality.arguments import CausalityArguments
 from spark_plugin.worker.causality.join import TableCausality
 from tests.helpers.causality_cases import Case, plane_cases
-from tests.helpers.timed_effects import DELTAS, intervals, table
+from tests.helpers.timed_effects import DELTAS, table, timed_case
 
 WHERE = "distance <= 1 + cause_amount * 2 AND (delta < 25 OR cause_amount <> effect_amount)"
 NEAR = CausalityCondition([Temporal(0, 10), Spatial(5)])
@@ -97,16 +96,10 @@ def check(
     how: str, prefer: str, k: int,
 ) -> None:  # fmt: skip
     """All shapes of the answer, in batches of a few pairs."""
-    try:
-        condition = CausalityCondition(case.predicates, confidence=confidence)
-        condition.limits(Tick())
-    except ConditionError:
+    timed = timed_case(case, lengths, confidence, is_one_stream)
+    if timed is None:
         return
-    causes = intervals(case.causes, lengths)
-    effects = causes if is_one_stream else intervals(case.effects, lengths[::-1])
-    if not causes or not effects:
-        return
-    names = ["x", "y", "z"][: len(causes[0][2])]
+    condition, causes, effects, names = timed
     asked = Asked(
         causes, effects, case.exact, confidence, DELTAS, is_one_stream,
         is_met if has_where else (lambda *_: True),

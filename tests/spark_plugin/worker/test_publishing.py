@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -117,14 +118,19 @@ MOMENTS = [
 
 
 @pytest.mark.parametrize(("moment", "is_folder", "stands"), MOMENTS)
-@pytest.mark.parametrize("next_run", ["fails", "must not overwrite", "overwrites"])
-def test_after_a_killed_run(
-    tmp_path: Path, moment: str, is_folder: bool, stands: int, next_run: str
-) -> None:
-    out = tmp_path / "out"
-    put(out, is_folder, 1)
-    killed(out, is_folder, moment)
-    assert len(os.listdir(tmp_path)) == 1 + (moment != "before move 2" or not is_folder)
+def test_after_a_killed_run(tmp_path: Path, moment: str, is_folder: bool, stands: int) -> None:
+    left = tmp_path / "left"
+    left.mkdir()
+    put(left / "out", is_folder, 1)
+    killed(left / "out", is_folder, moment)
+    assert len(os.listdir(left)) == 1 + (moment != "before move 2" or not is_folder)
+    for next_run in ("fails", "must not overwrite", "overwrites"):
+        folder = shutil.copytree(left, tmp_path / next_run)
+        check_next_run(folder / "out", is_folder, stands, next_run)
+
+
+def check_next_run(out: Path, is_folder: bool, stands: int, next_run: str) -> None:
+    """Whatever the next run does, an output stands, and nothing is left of the killed one."""
     if next_run == "fails":
         with suppress(ZeroDivisionError), publication(out, is_folder) as output:
             fill(output, is_folder, 3)
@@ -180,7 +186,9 @@ def test_only_folders_of_runs_to_this_output_are_taken_away(tmp_path: Path) -> N
     assert sorted(os.listdir(tmp_path)) == sorted([*others, "out"])
 
 
-@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.mark.parametrize(
+    "engine", ["local", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.slow])]
+)
 def test_a_killed_command(work: Any, engine: str) -> None:
     few = ("join", str(work.left), str(work.right), "-o", str(work.output), *WINDOW)
     on = ("--engine", engine, *(["--master", "local[1]"] if engine == "spark" else []))

@@ -59,12 +59,15 @@ def check(case: JoinCase, seed: Any, asked: dict[str, Any]) -> int:
 
 
 @pytest.mark.filterwarnings("ignore::coincide.CoincideWarning")
+@pytest.mark.parametrize("cases", [75, pytest.param(300, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("asked", SHAPES, ids=lambda asked: "-".join(map(str, asked.values())))
-def test_the_rows_of_the_join(asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rows_of_the_join(
+    asked: dict[str, Any], cases: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(live, "_LEAST_DEAD", 1)
     monkeypatch.setattr(live, "_MOST_DEAD", 10**9)
     rows = 0
-    for i, case in enumerate(random_cases(18, 300, max_size=20)):
+    for i, case in enumerate(random_cases(18, cases, max_size=20)):
         rows += check(case, [5, i], asked)
     assert rows > 20
 

@@ -18,13 +18,12 @@ from spark_plugin.ways.files.plan import Parts, needed_groups
 from spark_plugin.ways.files.row_groups import NEVER, Places, Spans
 from spark_plugin.ways.files.stamps import FileStamps, check_unchanged, plain_stamp
 from spark_plugin.ways.files.worker.reading import PlannedFiles, plain_table
-from spark_plugin.ways.files.worker.slice_join import SliceRows, within_reach
+from spark_plugin.ways.files.worker.slice_join import Sliced, SliceRows, within_reach
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.sides import Side, concatenated
 from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
 from spark_plugin.worker.inputs.blocks import blocks
 from spark_plugin.worker.inputs.source import reading
-from spark_plugin.worker.join import TablePlan
 from spark_plugin.worker.one_stream import ROW_NUMBERS
 
 
@@ -127,16 +126,14 @@ class ScanPlan:
 
 
 @dataclass(frozen=True, eq=False)
-class ScannedJoin:
-    """A planned join of files; small enough to be sent to every task."""
+class ScannedJoin(Sliced):
+    """A planned join of files that are read block by block."""
 
     files: tuple[ScannedSide, ScannedSide]
-    tables: TablePlan
     plan: ScanPlan
 
     @property
-    def count(self) -> int:
-        """Of the slices."""
+    def count(self) -> int:  # noqa: D102
         return self.plan.cuts.size + 1
 
     def read(self, number: int) -> SliceRows:
@@ -193,10 +190,6 @@ class ScannedJoin:
         for piece in pieces:
             for block in files.blocks(int(piece), names, is_numbered):
                 yield int(piece), *tables.read(side, block)
-
-    def with_tables(self, tables: TablePlan) -> ScannedJoin:
-        """The same, computed otherwise."""
-        return replace(self, tables=tables)
 
     def of_times(self) -> ScannedJoin:
         """The same of which nothing but times is read."""

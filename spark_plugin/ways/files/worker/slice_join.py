@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -20,44 +21,46 @@ _FEW_BEYOND = 0.9
 """Rows out of reach are left out where less than this share is in reach."""
 
 
-class Sliced(Protocol):
-    """A planned join whose slices are joined one by one."""
+@dataclass(frozen=True, eq=False)
+class Sliced(ABC):
+    """A planned join of files whose slices are joined one by one; small enough to be sent to every task.
+
+    Parameters
+    ----------
+    tables : TablePlan
+        What is computed.
+    """
+
+    tables: TablePlan
 
     @property
-    def tables(self) -> TablePlan:
-        """What is computed."""
-
-    @property
+    @abstractmethod
     def count(self) -> int:
         """Of the slices."""
 
+    @abstractmethod
     def read(self, number: int) -> SliceRows:
         """What a slice needs."""
 
-    def with_tables(self, tables: TablePlan) -> Sliced:
+    def with_tables(self, tables: TablePlan) -> Self:
         """The same, computed otherwise."""
+        return replace(self, tables=tables)
 
 
 @dataclass(frozen=True, eq=False)
-class DirectJoin:
-    """A planned join of files; small enough to be sent to every task."""
+class DirectJoin(Sliced):
+    """A planned join of Parquet files in time order."""
 
     files: tuple[PlannedFiles, PlannedFiles]
-    tables: TablePlan
     plan: DirectPlan
 
     @property
-    def count(self) -> int:
-        """Of the slices."""
+    def count(self) -> int:  # noqa: D102
         return len(self.plan.slices)
 
     def read(self, number: int) -> SliceRows:
         """As `read_slice`."""
         return read_slice(self, number)
-
-    def with_tables(self, tables: TablePlan) -> DirectJoin:
-        """The same, computed otherwise."""
-        return replace(self, tables=tables)
 
     @property
     def schemas(self) -> tuple[pa.Schema, pa.Schema]:
