@@ -137,7 +137,8 @@ by name* is `correlate_files` on the same files, which needs no exchange; *plain
 DataFrames that only read them, which goes the same way by itself. For *Coincide* columns were given the
 names that they have: after that, as after anything else, a DataFrame is more than a read. Spark SQL has
 the reads. The session has the settings that
-[planning.md](planning.md#what-a-session-should-have-set) names for narrow rows; SQL does not depend on them.
+[planning.md](planning.md#what-a-session-should-have-set) names for narrow rows; SQL does not depend on
+them.
 """
 
 EXPERIMENT = Experiment(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.events import EventFrame
@@ -19,7 +20,7 @@ def wire_rows(
     raise_invalid: bool,
     *,
     place: Sequence[str] = (),
-    near: str = "true",
+    near: Column | None = None,
 ) -> DataFrame:
     """Wire columns of one side.
 
@@ -34,8 +35,9 @@ def wire_rows(
         Whether an invalid row fails the job.
     place : sequence of str
         Further columns, which tell where a row goes: of `midpoint`, `key_hash` and `HASHES`.
-    near : str
-        SQL of whether a valid row of ``low`` and ``high`` goes on: of those with no partner none need.
+    near : Column or None
+        Whether a valid row of ``low`` and ``high`` goes on: of those with no partner none need. None: all
+        do.
     """
     is_left = side.side == "left"
     payload = _encoded(side, layout.payload(side.side), side.payload)
@@ -52,7 +54,10 @@ def wire_rows(
         *barrier,
     )
     with_null = is_left and keeps_unmatched
-    rows = side.counted(rows).where(f"{above}({_kept(side, with_null, raise_invalid, near)})")
+    rows = side.counted(rows).where(f"{above}({_kept(side, with_null, raise_invalid)})")
+    if near is not None:
+        # Spark may look at it before the other test, which then is never asked of a row without partners.
+        rows = rows.where(F.when(F.expr(side.is_ok), near).otherwise(F.lit(True)))
     time, coded = "high", side.shape if is_left else f"-1L - ({side.shape})"
     midpoint = side.midpoint
     if with_null:
@@ -80,14 +85,13 @@ def _barrier(side: EventFrame) -> tuple[list[str], str]:
     return ["monotonically_increasing_id() AS number"], "number >= 0L AND "
 
 
-def _kept(side: EventFrame, with_null: bool, raise_invalid: bool, near: str) -> str:
-    """Which rows go on: events that can match and are `near`, and with_null those of no time or key."""
+def _kept(side: EventFrame, with_null: bool, raise_invalid: bool) -> str:
+    """Which rows go on: events that can match, and with_null those of no time or key."""
     if not raise_invalid:
-        kept = f"CASE WHEN {side.is_ok} THEN {near} ELSE false END"
-        return f"{kept} OR {side.is_null}" if with_null else kept
+        return f"{side.is_ok} OR {side.is_null}" if with_null else side.is_ok
     raised = f"CAST(raise_error({_words_of_invalid(side)}) AS BOOLEAN)"
     keep = "true" if with_null else "false"
-    return f"CASE WHEN {side.is_ok} THEN {near} WHEN {side.is_null} THEN {keep} ELSE {raised} END"
+    return f"CASE WHEN {side.is_ok} THEN true WHEN {side.is_null} THEN {keep} ELSE {raised} END"
 
 
 def _words_of_invalid(side: EventFrame) -> str:

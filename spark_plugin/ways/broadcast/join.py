@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
 from coincide.options import CorrelateOptions
 from spark_plugin.cluster.accelerator import is_accelerated
@@ -15,7 +15,7 @@ from spark_plugin.dataframes.shipping import ship
 from spark_plugin.dataframes.stage import Stage
 from spark_plugin.dataframes.wire_rows import wire_rows
 from spark_plugin.ways.broadcast.combining import Combination
-from spark_plugin.ways.broadcast.near_times import near_times
+from spark_plugin.ways.broadcast.near_times import near_cells
 from spark_plugin.ways.broadcast.plan import BroadcastPlan, is_two_step
 from spark_plugin.ways.broadcast.worker.partials import PartialTask, partial_spec
 from spark_plugin.ways.broadcast.worker.small_side import sorted_table
@@ -41,7 +41,7 @@ def broadcast_join(
     small, large = sides if plan.small == "left" else sides[::-1]
     layout, spark = result.layout, small.source.sparkSession
     table = _small_table(small, layout.only(plan.small), plan, spec, stage)
-    near = _near_times(table, small, large, layout.only(plan.small), spec)
+    near = _near(table, small, large, layout.only(plan.small), spec)
     rows = wire_rows(
         large, layout.only(plan.large), spec.keeps_unmatched, stage.raise_invalid, near=near
     )
@@ -78,12 +78,15 @@ def _small_table(
     return sorted_table(table, layout, plan.small, small.times.model)
 
 
-def _near_times(
+def _near(
     table: pa.Table, small: EventFrame, large: EventFrame, layout: WireLayout, spec: AnySpec
-) -> str:
-    """SQL of which rows of the large side are to be joined."""
-    # RAPIDS would run the test on the CPU, and all that is below it.
-    if (spec.keeps_unmatched and large.side == "left") or is_accelerated(small.source.sparkSession):
-        return "true"
+) -> Column | None:
+    """Which valid rows of the large side are to be joined; None: all."""
+    spark = small.source.sparkSession
+    if (spec.keeps_unmatched and large.side == "left") or large.source.isStreaming:
+        return None
+    if is_accelerated(spark):  # it would run the test on the CPU, and all that is below it
+        return None
     events = read_side(table, layout, small.side, small.times.model)
-    return near_times(events, small.side == "left", spec.widest_of_rows, large.longest)
+    cells = near_cells(events, small.side == "left", spec.widest_of_rows, large.longest)
+    return None if cells is None else cells.has(spark)

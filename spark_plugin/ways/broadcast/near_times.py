@@ -7,45 +7,22 @@ ones are set.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
 
 from coincide.condition import Window
 from spark_plugin.dataframes.columns import literal
 from spark_plugin.worker.arrow.sides import Side
 
 _MOST_CELLS = 1 << 22
-"""Bits; as text in a plan they take up to 1.4 MB."""
+"""Bits: half a megabyte."""
 _FULL = 0.9
 """Of so many cells in use, the test is not worth its time."""
 _WORD = 6
-
-
-def near_times(small: Side, is_left: bool, window: Window, longest: int | None = None) -> str:
-    """SQL of whether a valid row of the large side, of ``low`` and ``high``, can have a partner.
-
-    Parameters
-    ----------
-    small : Side
-        The other side.
-    is_left : bool
-        Whether that is the left one.
-    window : Window
-        The widest on ``t_right - t_left``, ticks.
-    longest : int, optional
-        Of the supports of rows, ticks, where that is known.
-
-    Returns
-    -------
-    str
-        Of a boolean; ``"true"`` where nothing would be gained.
-    """
-    cells = near_cells(small, is_left, window, longest)
-    if cells is None:
-        return "true"
-    return cells.sql if cells.words.size else "false"
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,20 +46,44 @@ class NearCells:
     words: np.ndarray
     margin: int
 
-    @property
-    def sql(self) -> str:
-        """As of `near_times`."""
+    def has(self, spark: SparkSession) -> Column:
+        """Whether a valid row of ``low`` and ``high`` can have a partner: boolean."""
+        if not self.words.size:
+            return F.lit(False)
+        # Of a literal every plan that is shown or logged would hold all words.
+        told = spark.createDataFrame(pa.table({"words": pa.array([self.words])}))
         cell = f"(shiftright(low, {self.width}) - {literal(self.first)})"
-        words = f"from_json('{json.dumps(self.words.tolist())}', 'array<bigint>')"
-        word = f"get({words}, CAST(shiftright({cell}, {_WORD}) AS INT))"
-        cells = literal((self.words.size << _WORD) - 1)
-        bit = f"({word} & shiftleft(1L, CAST({cell} & 63L AS INT))) <> 0L"
-        is_long = f"high - low > {literal(self.margin)}"
-        return f"CASE WHEN {is_long} THEN true WHEN {cell} BETWEEN 0L AND {cells} THEN {bit} ELSE false END"
+        word = F.get(told.scalar(), F.expr(f"CAST(shiftright({cell}, {_WORD}) AS INT)"))
+        bit = F.expr(f"shiftleft(1L, CAST({cell} & 63L AS INT))")
+        last = literal((self.words.size << _WORD) - 1)
+        return (
+            F.when(F.expr(f"high - low > {literal(self.margin)}"), F.lit(True))
+            .when(F.expr(f"{cell} BETWEEN 0L AND {last}"), word.bitwiseAND(bit) != 0)
+            .otherwise(F.lit(False))
+        )
 
 
-def near_cells(small: Side, is_left: bool, window: Window, longest: int | None) -> NearCells | None:
-    """The cells of `near_times`; None where nearly all are in use."""
+def near_cells(
+    small: Side, is_left: bool, window: Window, longest: int | None = None
+) -> NearCells | None:
+    """Where rows of the large side begin that can have partners.
+
+    Parameters
+    ----------
+    small : Side
+        The other side.
+    is_left : bool
+        Whether that is the left one.
+    window : Window
+        The widest on ``t_right - t_left``, ticks.
+    longest : int, optional
+        Of the supports of rows, ticks, where that is known.
+
+    Returns
+    -------
+    NearCells or None
+        None where nearly all cells are in use, so that nothing would be gained.
+    """
     rows = slice(None) if small.matchable is None else small.matchable
     high, lengths = small.max_time[rows], small.lengths[rows]
     if not high.size:

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from coincide.condition import Window
 from coincide.units import TIME_LIMIT
-from spark_plugin.ways.broadcast.near_times import near_times
+from spark_plugin.ways.broadcast.near_times import NearCells, near_cells
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.timestamps.models import INTERVALS
 from tests.helpers.spark_cases import frame
@@ -21,9 +21,12 @@ def side(low: np.ndarray, high: np.ndarray, matchable: np.ndarray | None = None)
     return Side(high, high - low, INTERVALS, matchable, [], [])
 
 
-def passed(spark: SparkSession, near: str, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def passed(
+    spark: SparkSession, near: NearCells | None, low: np.ndarray, high: np.ndarray
+) -> np.ndarray:
+    assert near is not None
     rows = frame(spark, pa.table({"low": low, "high": high, "row": np.arange(low.size)}))
-    found = rows.where(near).select("row").toArrow()["row"].to_numpy()
+    found = rows.where(near.has(spark)).select("row").toArrow()["row"].to_numpy()
     return np.isin(np.arange(low.size), found)
 
 
@@ -62,7 +65,7 @@ def test_all_that_can_meet_pass(spark: SparkSession, case: str, is_left: bool) -
     span[::7] *= 1000
     high = np.minimum(low + span, TIME_LIMIT - 1)
     window = Window(lo, hi, 0.5) if is_left else Window(-hi, -lo, 0.5)
-    near = near_times(side(*small), is_left, window)
+    near = near_cells(side(*small), is_left, window)
     expected = can_meet(small, low, high, lo, hi)
     found = passed(spark, near, low, high)
     assert found[expected].all()
@@ -78,8 +81,8 @@ def test_known_lengths_need_no_margin(spark: SparkSession) -> None:
     low = np.arange(0, 10**8, 10**4)
     high = low + 10**5
     window = Window(0, 10, 0.5)
-    unknown = passed(spark, near_times(side(times, times), True, window), low, high)
-    known = passed(spark, near_times(side(times, times), True, window, 10**5), low, high)
+    unknown = passed(spark, near_cells(side(times, times), True, window), low, high)
+    known = passed(spark, near_cells(side(times, times), True, window, 10**5), low, high)
     expected = can_meet((times, times), low, high, 0, 10)
     assert unknown.all()
     assert known[expected].all()
@@ -90,10 +93,20 @@ def test_of_no_events_none_pass(spark: SparkSession) -> None:
     none = np.empty(0, np.int64)
     nothing = side(none, none), side(np.zeros(2, int), np.zeros(2, int), np.zeros(2, bool))
     for small in nothing:
-        near = near_times(small, True, Window(0, 10, 0.5))
+        near = near_cells(small, True, Window(0, 10, 0.5))
         assert not passed(spark, near, np.zeros(3, np.int64), np.ones(3, np.int64)).any()
 
 
 def test_a_dense_side_tells_nothing_apart() -> None:
     times = np.arange(0, 10**6, 100)
-    assert near_times(side(times, times + 50), True, Window(-100, 100, 0.5)) == "true"
+    assert near_cells(side(times, times + 50), True, Window(-100, 100, 0.5)) is None
+
+
+def test_plans_that_are_shown_do_not_hold_the_cells(spark: SparkSession) -> None:
+    times = np.arange(0, 10**9, 10**5)
+    near = near_cells(side(times, times + 50), True, Window(-100, 100, 0.5))
+    assert near is not None
+    assert near.words.size > 10_000
+    rows = spark.range(10).selectExpr("id AS low", "id AS high").where(near.has(spark))
+    assert rows.count() == 10
+    assert len(rows._jdf.queryExecution().toString()) < 10_000
