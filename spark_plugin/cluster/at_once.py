@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.util import inheritable_thread_target
 
@@ -22,7 +22,10 @@ def at_once(spark: SparkSession, jobs: Sequence[Callable[[], _Found]]) -> list[_
     own, *others = jobs
     if not others:
         return [own()]
-    inheriting = inheritable_thread_target(spark)
+    inheriting: Any = inheritable_thread_target(spark)
+    # With PYSPARK_PIN_THREAD=false it gives the session back: such threads have properties of nobody.
+    if inheriting is not spark:
+        others = [inheriting(job) for job in others]
     with ThreadPoolExecutor(len(others)) as pool:
-        started = [pool.submit(inheriting(job)) for job in others]
+        started = [pool.submit(job) for job in others]
         return [own(), *(each.result() for each in started)]

@@ -74,19 +74,18 @@ def length_of_order(spec: AnySpec) -> int:
     return len(ORDER) + _is_preferred(spec)
 
 
-def exploded(found: DataFrame, kept: Sequence[str], keep_empty: bool) -> DataFrame:
+def exploded(found: DataFrame, kept: Sequence[str]) -> DataFrame:
     """One row for each of the best partners, `RANK` last, from the arrays that `added_up` makes.
+
+    An event without partners has a row of nulls.
 
     Parameters
     ----------
     found : DataFrame
     kept : sequence of str
         Columns of the event.
-    keep_empty : bool
-        Whether an event without partners has a row of nulls.
     """
-    explode = "posexplode_outer" if keep_empty else "posexplode"
-    rows = found.selectExpr(*kept, f"{explode}(best) AS (place, best)")
+    rows = found.selectExpr(*kept, "posexplode_outer(best) AS (place, best)")
     return rows.selectExpr(*kept, "best.found.*", f"CAST(place + 1 AS BIGINT) AS {RANK}")
 
 

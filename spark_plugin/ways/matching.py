@@ -23,7 +23,14 @@ from spark_plugin.ways.collect.plan import CollectPlan
 from spark_plugin.ways.collect.planning import plan_collected
 from spark_plugin.ways.exchange.gap_slices import GapPlan, gap_join
 from spark_plugin.ways.exchange.plan import SlicePlan
-from spark_plugin.ways.mutual import Counts, chosen_pairs, handed_out, with_unmatched
+from spark_plugin.ways.mutual import (
+    Counts,
+    chosen_pairs,
+    handed_out,
+    with_nobody,
+    with_unmatched,
+    without_nobody,
+)
 from spark_plugin.worker.causality.places import PlacedColumns, names_of_coordinates
 from spark_plugin.worker.emission.spec import AnySpec
 from spark_plugin.worker.timestamps.columns import TimestampColumns
@@ -138,11 +145,13 @@ def found_by(
     local = spec.with_merits().but(how="inner")
     partial = ResultColumns(sides, local)
     found, shipment = join(sides, local, partial, plan, options, stage)
+    if stage.observation is not None:
+        found = with_nobody(found)
     layout = result.layout
     counts = Counts(len(layout.keys), len(layout.left), len(layout.right))
     pairs = chosen_pairs(found, partial.columns, counts, spec)
     if spec.how == "inner":
-        return pairs.selectExpr(*handed_out(result.columns)), shipment
+        return without_nobody(pairs).selectExpr(*handed_out(result.columns)), shipment
     events = replace(sides[0], observation=None)  # whose rows the join has counted
     rows = wire_rows(events, layout, True, stage.raise_invalid, place=("low", "high"))
     return with_unmatched(rows, layout, pairs, result.columns, counts), shipment

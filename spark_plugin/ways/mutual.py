@@ -57,6 +57,21 @@ def chosen_pairs(
     return pairs.selectExpr("*", _numbered(_RANKS[2], alike[0])).where(f"{_RANKS[2]} = 1")
 
 
+def with_nobody(found: DataFrame) -> DataFrame:
+    """What tasks yield, and a row of nulls, which is no pair of anybody.
+
+    Adaptive execution takes what finds nothing out of the plan, and what was observed with it.
+    """
+    nulls = [F.lit(None).cast(field.dataType).alias(field.name) for field in found.schema]
+    return found.unionAll(found.sparkSession.range(1).select(*nulls))
+
+
+def without_nobody(pairs: DataFrame) -> DataFrame:
+    """What `chosen_pairs` makes of the rows of `with_nobody`, without that one."""
+    # It asks for a rank, too, so that Spark does not move it below an exchange.
+    return pairs.where(f"{_RANKS[2]} + CAST(max_of_left IS NULL AS INT) = 1")
+
+
 def handed_out(columns: Sequence[OutputColumn]) -> list[str]:
     """SQL of the columns of the result, of pairs from `chosen_pairs`."""
     return [frames.quoted(column.name) for column in columns]

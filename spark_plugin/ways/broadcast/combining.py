@@ -82,7 +82,7 @@ class Combination:
         columns = list(zip(others, self._told, strict=True))
         one = by_event.agg(*added_up(spec, self.found_schema.names[1:], columns))
         if spec.k > 1:
-            return exploded(one, [_name(0)], keep_empty=False)
+            return exploded(one, [_name(0)])
         return one.selectExpr(_name(0), "best.*") if spec.emit == "best" else one
 
     def _if_none(self, found: Column, column: OutputColumn) -> Column:

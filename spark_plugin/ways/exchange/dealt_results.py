@@ -55,7 +55,7 @@ class DealtResult:
         firsts = [F.first(name, ignorenulls=True).alias(name) for name in own]
         events = found.groupBy(*_EVENT).agg(*firsts, *self._added_up())
         if self._spec.k > 1:
-            events = exploded(events, own, keep_empty=True)
+            events = exploded(events, own)
         elif self.partial.emit == "best":
             events = events.selectExpr(*own, "best.*")
         kept = self._kept()

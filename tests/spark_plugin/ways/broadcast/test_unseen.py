@@ -22,6 +22,7 @@ from coincide import (
 from coincide.errors import DataError
 from spark_plugin.ways.broadcast import unseen
 from spark_plugin.ways.correlation import Correlation
+from spark_plugin.worker.arrow.counts import SideCounts
 from tests.helpers.comparison import PROBABILITY_TOLERANCE, SHAPES
 from tests.helpers.joins import plan_correlation
 from tests.helpers.spark_cases import frame, jobs, pack, rows_of
@@ -152,6 +153,28 @@ def test_what_is_counted(spark: SparkSession) -> None:
     assert (summary.left, summary.right) == (tables.left, tables.right)
     assert summary.counters is not None
     assert summary.counters.pairs == pairs
+
+
+NOTHING: dict[str, dict[str, Any]] = {
+    "several best": {"emit": "best", "k": 2, "how": "left"},
+    "mutual": {"matching": "mutual"},
+    "mutual, all of left": {"matching": "mutual", "how": "left"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", NOTHING)
+def test_what_is_counted_where_nothing_is_found(spark: SparkSession, asked: str) -> None:
+    """Adaptive execution leaves out what finds nothing, and would what was counted there."""
+    small = "right" if asked == "mutual, all of left" else "left"
+    left, right = (frame(spark, table) for table in SIDES[small])
+    far = TimingCondition(within(10**9, 10**9 + 5), 0.5)
+    join = planned(left, right, small, condition=far, **NOTHING[asked])
+    join.dataframe.collect()
+    summary = join.summary()
+    of_large = summary.left if small == "right" else summary.right
+    assert of_large == SideCounts(LARGE.num_rows, 0, {}, 0.0)
+    assert summary.counters is not None
+    assert summary.counters.pairs == 0
 
 
 def test_invalid_rows(spark: SparkSession) -> None:
