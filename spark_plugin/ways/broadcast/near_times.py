@@ -74,6 +74,8 @@ class NearCells:
         """As of `near_times`."""
         cell = f"(shiftright(low, {self.width}) - {literal(self.first)})"
         words = f"from_json('{json.dumps(self.words.tolist())}', 'array<bigint>')"
+        # In the test itself each plan that Spark shows or logs would have all of them in it.
+        words = f"(SELECT words FROM VALUES ({words}) AS near_times (words))"
         word = f"get({words}, CAST(shiftright({cell}, {_WORD}) AS INT))"
         cells = literal((self.words.size << _WORD) - 1)
         bit = f"({word} & shiftleft(1L, CAST({cell} & 63L AS INT))) <> 0L"
