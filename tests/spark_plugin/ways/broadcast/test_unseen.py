@@ -20,6 +20,7 @@ from coincide import (
     within,
 )
 from coincide.errors import DataError
+from spark_plugin.dataframes.stage import Stage
 from spark_plugin.ways.broadcast import unseen
 from spark_plugin.ways.correlation import Correlation
 from tests.helpers.comparison import PROBABILITY_TOLERANCE, SHAPES
@@ -179,3 +180,43 @@ def test_shifts_look_for_themselves(spark: SparkSession) -> None:
     ).collect()
     correlate_tables(LARGE, SMALL, CONDITION, shifts=[1000, -1000], report=told)
     assert report.summary().accidental == told.summary().accidental
+
+
+def streamed(
+    monkeypatch: pytest.MonkeyPatch, left: DataFrame, right: DataFrame, **more: Any
+) -> int:
+    """How many rows of the large side Python would get."""
+    rows: list[DataFrame] = []
+    run = Stage.run
+
+    def recorded(stage: Stage, frame: DataFrame, *arguments: Any, **words: Any) -> DataFrame:
+        rows.append(frame)
+        return run(stage, frame, *arguments, **words)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Stage, "run", recorded)
+        correlate(left, right, CONDITION, **more)
+    assert len(rows) == 1
+    return rows[0].count()
+
+
+@pytest.mark.parametrize("small", SIDES)
+def test_rows_near_no_event_stay_in_the_jvm(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, small: str
+) -> None:
+    left, right = (frame(spark, table) for table in SIDES[small])
+    near = streamed(monkeypatch, left, right, how="semi")
+    assert near < LARGE.num_rows / 3
+    kept = streamed(monkeypatch, left, right, how="anti")
+    assert kept == (LARGE.num_rows if small == "right" else near)
+
+
+def test_a_declared_length_spares_long_rows(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    instants = SMALL.set_column(1, "max_time", SMALL["min_time"])
+    left, right = frame(spark, LARGE), frame(spark, instants)
+    declared = CorrelateOptions(left_longest=200)
+    assert 3 * streamed(monkeypatch, left, right, options=declared) < streamed(
+        monkeypatch, left, right
+    )
