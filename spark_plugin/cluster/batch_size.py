@@ -27,9 +27,10 @@ _told: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
 
 
 def advise_batch_size(spark: SparkSession, *, are_narrow: bool) -> None:
-    """Say once a session, at level INFO, which settings are faster than Spark's defaults, if it has these.
+    """Say once a session, at level INFO, which settings would be faster.
 
-    One that has any other was given it by somebody.
+    Of the number of rows only instead of Spark's default: any other was chosen by somebody. Of their bytes
+    instead of any bound, each of which costs the same.
 
     Parameters
     ----------
@@ -40,10 +41,9 @@ def advise_batch_size(spark: SparkSession, *, are_narrow: bool) -> None:
     records = _setting(spark, SETTING)
     if records == SPARKS_DEFAULT:
         _tell(spark, SETTING, records, "%s would let joins of many rows take less time", BETTER)
-    size = _setting(spark, BYTES_SETTING)
     if are_narrow and bounds_batch_bytes(spark):
         _tell(
-            spark, BYTES_SETTING, size,
+            spark, BYTES_SETTING, _setting(spark, BYTES_SETTING),
             "Spark computes the size of a batch after each row for it, which %s would spare joins of rows"
             " as narrow as these", UNBOUNDED,
         )  # fmt: skip

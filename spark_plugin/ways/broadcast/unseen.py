@@ -35,8 +35,10 @@ def plan_unseen(
     DataError
         If rows of the small side are invalid.
     """
+    if not isinstance(spec, JoinSpec):  # which alone is collected
+        return None
     small = _likely_small(sides, spec, options)
-    if small is None or not isinstance(spec, JoinSpec):
+    if small is None:
         return None
     # Of more rows each chunk of the large side would prepare more than it has itself.
     found = collected_side(small, spec, (options.broadcast_bytes, SMALLEST_CHUNK))

@@ -14,25 +14,29 @@ from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.timestamps.models import INTERVALS
 from tests.helpers.spark_cases import frame
 
-pytestmark = pytest.mark.spark
+Ends = tuple[np.ndarray, np.ndarray]
 
 
 def side(low: np.ndarray, high: np.ndarray, matchable: np.ndarray | None = None) -> Side:
     return Side(high, high - low, INTERVALS, matchable, [], [])
 
 
-def passed(
-    spark: SparkSession, near: NearCells | None, low: np.ndarray, high: np.ndarray
-) -> np.ndarray:
-    assert near is not None
-    rows = frame(spark, pa.table({"low": low, "high": high, "row": np.arange(low.size)}))
-    found = rows.where(near.has(spark)).select("row").toArrow()["row"].to_numpy()
-    return np.isin(np.arange(low.size), found)
+def cells_of(small: Ends, is_left: bool, lo: int, hi: int, longest: int | None = None) -> NearCells:
+    window = Window(lo, hi, 0.5) if is_left else Window(-hi, -lo, 0.5)
+    cells = near_cells(side(*small), is_left, window, longest)
+    assert cells is not None
+    return cells
 
 
-def can_meet(
-    small: tuple[np.ndarray, np.ndarray], low: np.ndarray, high: np.ndarray, lo: int, hi: int
-) -> np.ndarray:
+def passed(cells: NearCells, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """What the cells say of rows, bit by bit."""
+    begins = (low >> cells.width) - cells.first
+    bits = np.unpackbits(cells.words.astype("<i8").view(np.uint8), bitorder="little")
+    inside = (begins >= 0) & (begins < bits.size)
+    return (high - low > cells.margin) | (inside & (bits[np.where(inside, begins, 0)] == 1))
+
+
+def can_meet(small: Ends, low: np.ndarray, high: np.ndarray, lo: int, hi: int) -> np.ndarray:
     """Whether instants of a row and of an event of the small left side can be lo to hi apart."""
     first, last = small[0][:, None] + lo, small[1][:, None] + hi
     return ((low <= last) & (high >= first)).any(axis=0)
@@ -50,7 +54,7 @@ CASES = {
 
 @pytest.mark.parametrize("is_left", [True, False])
 @pytest.mark.parametrize("case", CASES)
-def test_all_that_can_meet_pass(spark: SparkSession, case: str, is_left: bool) -> None:
+def test_all_that_can_meet_pass(case: str, is_left: bool) -> None:
     first, last, longest, (lo, hi) = CASES[case]
     rng = np.random.default_rng(len(case))
     low = rng.integers(first, last - longest, 40)
@@ -64,10 +68,8 @@ def test_all_that_can_meet_pass(spark: SparkSession, case: str, is_left: bool) -
     # Some are longer than any event of the small side.
     span[::7] *= 1000
     high = np.minimum(low + span, TIME_LIMIT - 1)
-    window = Window(lo, hi, 0.5) if is_left else Window(-hi, -lo, 0.5)
-    near = near_cells(side(*small), is_left, window)
     expected = can_meet(small, low, high, lo, hi)
-    found = passed(spark, near, low, high)
+    found = passed(cells_of(small, is_left, lo, hi), low, high)
     assert found[expected].all()
     if case in ("sparse", "before 1970", "huge times"):
         is_short = high - low <= longest
@@ -75,26 +77,81 @@ def test_all_that_can_meet_pass(spark: SparkSession, case: str, is_left: bool) -
         assert not found[is_short].all()
 
 
-def test_known_lengths_need_no_margin(spark: SparkSession) -> None:
+@pytest.mark.parametrize("longest", [None, 70])
+@pytest.mark.parametrize("is_left", [True, False])
+def test_rows_that_just_meet_pass(is_left: bool, longest: int | None) -> None:
+    """Rows of every length that end where an event's reach begins, or begin where it ends."""
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        events = rng.integers(-(10**4), 10**4, 3)
+        small = events, events + rng.choice([0, 1, 30], 3)
+        lo, hi = np.sort(rng.integers(-200, 200, 2)).tolist()
+        cells = cells_of(small, is_left, lo, hi, longest)
+        lengths = np.arange(71 if longest else 2 * cells.margin + 2)
+        # Of three cases this reaches each edge of a cell at some.
+        high = np.concatenate([small[0] + lo] * lengths.size)
+        before = high - lengths.repeat(3), high
+        begins = np.concatenate([small[1] + hi] * lengths.size)
+        after = begins, begins + lengths.repeat(3)
+        for low, high in (before, after):
+            assert can_meet(small, low, high, lo, hi).all()
+            assert passed(cells, low, high).all()
+
+
+def test_rows_far_off_do_not_pass() -> None:
+    """No more than a margin and a cell before what can be met, and a cell after."""
+    small = np.array([0, 10**6]), np.array([10, 10**6 + 10])
+    cells = cells_of(small, True, -5, 5)
+    low = np.arange(-100, 10**6 + 100)
+    near = can_meet(small, low - (1 << cells.width), low + cells.margin + (1 << cells.width), -5, 5)
+    assert not passed(cells, low, low)[~near].any()
+
+
+def test_known_lengths_need_no_margin() -> None:
     """Of long events beside instants more is known where their length is declared."""
     times = np.arange(0, 10**8, 10**6)
     low = np.arange(0, 10**8, 10**4)
     high = low + 10**5
-    window = Window(0, 10, 0.5)
-    unknown = passed(spark, near_cells(side(times, times), True, window), low, high)
-    known = passed(spark, near_cells(side(times, times), True, window, 10**5), low, high)
+    unknown = passed(cells_of((times, times), True, 0, 10), low, high)
+    known = passed(cells_of((times, times), True, 0, 10, 10**5), low, high)
     expected = can_meet((times, times), low, high, 0, 10)
     assert unknown.all()
     assert known[expected].all()
     assert known.sum() < 3 * expected.sum()
 
 
+def test_rows_as_short_as_a_cell_need_not_pass() -> None:
+    times = np.arange(0, 10**8, 10**6)
+    low = np.arange(0, 10**8, 10**4)
+    assert passed(cells_of((times, times), True, 0, 1000), low, low + 100).mean() < 0.1
+
+
+def test_cells_are_no_more_than_a_plan_can_bear() -> None:
+    times = np.array([0, 2**60])
+    assert cells_of((times, times), True, 0, 0).words.size <= (1 << 16) + 2
+
+
+@pytest.mark.spark
 def test_of_no_events_none_pass(spark: SparkSession) -> None:
     none = np.empty(0, np.int64)
     nothing = side(none, none), side(np.zeros(2, int), np.zeros(2, int), np.zeros(2, bool))
     for small in nothing:
         near = near_cells(small, True, Window(0, 10, 0.5))
-        assert not passed(spark, near, np.zeros(3, np.int64), np.ones(3, np.int64)).any()
+        assert near is not None
+        assert not spark.range(3).where(near.has(spark)).count()
+
+
+def test_rows_that_match_nothing_have_no_cells() -> None:
+    times = np.array([0, 10**6, 10**12])
+    some = side(times, times, np.array([True, True, False]))
+    window = Window(0, 10, 0.5)
+    found, expected = (
+        near_cells(events, True, window) for events in (some, side(*[times[:2]] * 2))
+    )
+    assert found is not None
+    assert expected is not None
+    np.testing.assert_array_equal(found.words, expected.words)
+    assert (found.first, found.width) == (expected.first, expected.width)
 
 
 def test_a_dense_side_tells_nothing_apart() -> None:
@@ -102,11 +159,22 @@ def test_a_dense_side_tells_nothing_apart() -> None:
     assert near_cells(side(times, times + 50), True, Window(-100, 100, 0.5)) is None
 
 
-def test_plans_that_are_shown_do_not_hold_the_cells(spark: SparkSession) -> None:
-    times = np.arange(0, 10**9, 10**5)
-    near = near_cells(side(times, times + 50), True, Window(-100, 100, 0.5))
-    assert near is not None
-    assert near.words.size > 10_000
-    rows = spark.range(10).selectExpr("id AS low", "id AS high").where(near.has(spark))
-    assert rows.count() == 10
-    assert len(rows._jdf.queryExecution().toString()) < 10_000
+@pytest.mark.spark
+@pytest.mark.parametrize("start", [-(10**6), TIME_LIMIT - 10**7])
+def test_sql_says_what_the_cells_say(spark: SparkSession, start: int) -> None:
+    """At both edges of each cell and beyond the outer ones; no plan shows the bits."""
+    words = np.random.default_rng(5).integers(-(2**63), 2**63, 50, np.int64)
+    words[[0, -1]] = -1
+    cells = NearCells(5, start >> 5, words, 32)
+    edges = (cells.first + np.arange(-66, 64 * cells.words.size + 66)) << cells.width
+    low = np.concatenate([edges, edges - 1, [1 - TIME_LIMIT, TIME_LIMIT - 1]])
+    low = np.concatenate([low, low])
+    high = low + np.where(np.arange(low.size) % 2, cells.margin, cells.margin + 1)
+    high[: low.size // 2] = low[: low.size // 2]
+    rows = frame(spark, pa.table({"low": low, "high": high, "row": np.arange(low.size)}))
+    near = rows.where(cells.has(spark))
+    found = near.select("row").toArrow()["row"].to_numpy()
+    expected = passed(cells, low, high)
+    assert 0 < expected[: low.size // 2].sum() < low.size // 2
+    np.testing.assert_array_equal(np.isin(np.arange(low.size), found), expected)
+    assert str(cells.words[1]) not in near._jdf.queryExecution().toString()

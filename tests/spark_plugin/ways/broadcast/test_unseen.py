@@ -20,6 +20,9 @@ from coincide import (
     within,
 )
 from coincide.errors import DataError
+from spark_plugin.dataframes.events import EventFrame
+from spark_plugin.dataframes.stage import Stage
+from spark_plugin.ways import matching
 from spark_plugin.ways.broadcast import unseen
 from spark_plugin.ways.correlation import Correlation
 from spark_plugin.worker.arrow.counts import SideCounts
@@ -202,3 +205,111 @@ def test_shifts_look_for_themselves(spark: SparkSession) -> None:
     ).collect()
     correlate_tables(LARGE, SMALL, CONDITION, shifts=[1000, -1000], report=told)
     assert report.summary().accidental == told.summary().accidental
+
+
+def streamed(
+    monkeypatch: pytest.MonkeyPatch, left: DataFrame, right: DataFrame, **more: Any
+) -> int:
+    """How many rows of the large side Python would get."""
+    rows: list[DataFrame] = []
+    run = Stage.run
+
+    def recorded(stage: Stage, frame: DataFrame, *arguments: Any, **words: Any) -> DataFrame:
+        rows.append(frame)
+        return run(stage, frame, *arguments, **words)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Stage, "run", recorded)
+        correlate(left, right, CONDITION, **more)
+    assert len(rows) == 1
+    return rows[0].count()
+
+
+@pytest.mark.parametrize("small", SIDES)
+def test_rows_near_no_event_stay_in_the_jvm(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, small: str
+) -> None:
+    left, right = (frame(spark, table) for table in SIDES[small])
+    near = streamed(monkeypatch, left, right, how="semi")
+    assert near < LARGE.num_rows / 3
+    kept = streamed(monkeypatch, left, right, how="anti")
+    assert kept == (LARGE.num_rows if small == "right" else near)
+
+
+def test_a_declared_length_spares_long_rows(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    instants = SMALL.set_column(1, "max_time", SMALL["min_time"])
+    left, right = frame(spark, LARGE), frame(spark, instants)
+    declared = CorrelateOptions(left_longest=200)
+    assert 3 * streamed(monkeypatch, left, right, options=declared) < streamed(
+        monkeypatch, left, right
+    )
+
+
+class Chosen(Exception):
+    """Ends planning: what would have run."""
+
+
+def chosen(monkeypatch: pytest.MonkeyPatch, left: DataFrame, right: DataFrame, **more: Any) -> str:
+    """The side that would be collected, with its bounds, or "look"."""
+
+    def collected(side: EventFrame, _spec: Any, most: tuple[int, int]) -> None:
+        raise Chosen(f"{side.side} up to {most[0]}")
+
+    def looked(*_: Any) -> None:
+        raise Chosen("look")
+
+    monkeypatch.setattr(unseen, "collected_side", collected)
+    monkeypatch.setattr(matching, "plan_ways", looked)
+    with pytest.raises(Chosen) as found:
+        correlate(left, right, CONDITION, **more)
+    return str(found.value)
+
+
+DEFAULT = CorrelateOptions().broadcast_bytes
+LENGTHS: dict[str, Any] = {"left_longest": 200, "right_longest": 200}
+CHOICES: dict[str, tuple[str, dict[str, Any], str]] = {
+    "right": ("right", {}, f"right up to {DEFAULT}"),
+    "left": ("left", {}, f"left up to {DEFAULT}"),
+    "fewer bytes": ("right", {"broadcast_bytes": 100_000}, "right up to 100000"),
+    "too few bytes": ("right", {"broadcast_bytes": 1}, "look"),
+    "slices": ("right", {"slices": 3}, "look"),
+    "exchange": ("right", {"way": "exchange"}, "look"),
+    "dropped": ("right", {"invalid": "drop"}, "look"),
+    "declared": ("right", {**LENGTHS, "time_range": (0, 10**6)}, "look"),
+}
+
+
+@pytest.mark.parametrize("case", CHOICES)
+def test_options(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+    small, options, expected = CHOICES[case]
+    left, right = (frame(spark, table) for table in SIDES[small])
+    assert chosen(monkeypatch, left, right, options=CorrelateOptions(**options)) == expected
+
+
+def test_sizes(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside one that is hardly larger, or where it is itself large, a side is looked at."""
+    left, right = (frame(spark, table) for table in SIDES["right"])
+    assert chosen(monkeypatch, left, right).startswith("right")
+    with monkeypatch.context() as patched:
+        patched.setattr(unseen, "_LARGER", 50)
+        assert chosen(patched, left, right) == "look"
+    monkeypatch.setattr(unseen, "MOST_BYTES", 1000)
+    assert chosen(monkeypatch, left, right) == "look"
+
+
+def test_one_stream_is_looked_at(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert chosen(monkeypatch, frame(spark, SMALL), None) == "look"  # type: ignore[arg-type]
+
+
+SHUFFLED = [("inner", "pairs", "left"), ("left", "pairs", "look"), ("inner", "lists", "look"),
+            ("left", "counts", "left"), ("semi", "pairs", "left")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("how", "emit", "expected"), SHUFFLED)
+def test_pairs_that_are_shuffled(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, how: str, emit: str, expected: str
+) -> None:
+    left, right = (frame(spark, table) for table in SIDES["left"])
+    assert chosen(monkeypatch, left, right, how=how, emit=emit).split()[0] == expected
