@@ -161,7 +161,7 @@ def test_invalid_rows(spark: SparkSession) -> None:
     with pytest.raises(DataError, match="in 1 row, for example min_time=5, max_time=4"):
         correlate(frame(spark, LARGE), frame(spark, small), CONDITION)
     found = correlate(frame(spark, large), frame(spark, SMALL), CONDITION)
-    with pytest.raises(PySparkException, match="min_time and max_time of a row"):
+    with pytest.raises(PySparkException, match="of a row, min_time=5, max_time=4, id=-1\\. Mend"):
         found.collect()
     dropped = correlate(
         frame(spark, large),
