@@ -16,7 +16,7 @@ _TOLD = (
     T.IntegralType, T.FloatType, T.DoubleType, T.DateType, T.TimestampType, T.TimestampNTZType,
 )  # fmt: skip
 """Columns that an error shows of a row: those that cost valid rows nothing to have ready."""
-_MOST_SHOWN = 6
+_MOST_SHOWN = 4
 
 
 def wire_rows(
@@ -114,28 +114,26 @@ def _kept(
 def _words_of_invalid(side: EventFrame, shown: dict[str, str]) -> str:
     """SQL of what to say of an invalid row, of which `shown` columns are told."""
     names = " and ".join(side.times.names)
+    hint = range_hint(side.times.scales[0].tick, side.times.scales)
+    words = dict(INVALID_REASONS)
+    if hint:
+        words["range"] = f"times that reach 2^61 ticks ({hint}) in"
     reasons = " ".join(
-        f"WHEN {test} THEN {frames.text(INVALID_REASONS[reason])}"
-        for reason, test in side.invalid_cases
+        f"WHEN {test} THEN {frames.text(words[reason])}" for reason, test in side.invalid_cases
     )
     row = ", ', ', ".join(
         f"{frames.text(f'{name}=')}, coalesce(CAST({slot} AS STRING), 'null')"
         for slot, name in shown.items()
     )
-    hint = range_hint(side.times.scales[0].tick, side.times.scales)
-    hints = " ".join(
-        f"WHEN {test} THEN {frames.text(f' Here {hint}.' if hint and reason == 'range' else '')}"
-        for reason, test in side.invalid_cases
-    )
     found = (
-        " Mend the data, or leave such rows out with"
+        ". Mend the data, or leave such rows out with"
         " options=CorrelateOptions(invalid='drop')."
         " If a look at the data found none when the join was planned, the source has changed since, or"
         " gives other rows each time it is computed: compute it once before, as by df.localCheckpoint()"
     )
     parts = [
         frames.text(side.called + ": "), f"CASE {reasons} END", frames.text(f" {names} of a row, "),
-        row, "'.'", f"CASE {hints} END", frames.text(found),
+        row, frames.text(found),
     ]  # fmt: skip
     return f"concat({', '.join(parts)})"
 

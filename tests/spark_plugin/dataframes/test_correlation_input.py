@@ -87,7 +87,7 @@ def test_invalid_rows_under_declared_statistics(spark: SparkSession, name: str, 
     found = correlate(**frames, condition=condition, how=how, options=declared(**known))
     with pytest.raises(PySparkException, match=f"{side}: [^:]* of a row, min_time=") as error:
         found.collect()
-    assert (". Here " in str(error.value)) == (name == "range of ns")
+    assert ("(a tick is 1 ns, " in str(error.value)) == (name == "range of ns")
 
 
 # --- bad input, known before anything runs ---
