@@ -6,11 +6,18 @@ from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.events import EventFrame
-from spark_plugin.worker.arrow.time_columns import INVALID_REASONS
+from spark_plugin.worker.arrow.time_columns import INVALID_REASONS, range_hint
 from spark_plugin.worker.wire.columns import CODED, HASHES, TIME, UNMATCHED, WireLayout
+
+_TOLD = (
+    T.IntegralType, T.FloatType, T.DoubleType, T.DateType, T.TimestampType, T.TimestampNTZType,
+)  # fmt: skip
+"""Columns that an error shows of a row: those that cost valid rows nothing to have ready."""
+_MOST_SHOWN = 4
 
 
 def wire_rows(
@@ -45,16 +52,18 @@ def wire_rows(
     columns = {**_encoded(side, layout.keys, side.by), **payload, **tested}
     known = {*columns, *layout.places, *layout.identity}
     barrier, above = _barrier(side)
+    shown = _shown(side) if raise_invalid else {}
     rows = side.source.selectExpr(
         *side.columns,
         *(side.hashes if HASHES[0] in place else []),
         *(side.identities if layout.identity else []),
         *side.counted_columns,
         *(f"{value} AS {name}" for name, value in columns.items()),
+        *(f"{frames.quoted(name)} AS {slot}" for slot, name in shown.items()),
         *barrier,
     )
     with_null = is_left and keeps_unmatched
-    rows = side.counted(rows).where(f"{above}({_kept(side, with_null, raise_invalid)})")
+    rows = side.counted(rows).where(f"{above}({_kept(side, with_null, raise_invalid, shown)})")
     if near is not None:
         # Spark may look at it before the other test, which then is never asked of a row without partners.
         rows = rows.where(F.when(F.expr(side.is_ok), near).otherwise(F.lit(True)))
@@ -85,29 +94,48 @@ def _barrier(side: EventFrame) -> tuple[list[str], str]:
     return ["monotonically_increasing_id() AS number"], "number >= 0L AND "
 
 
-def _kept(side: EventFrame, with_null: bool, raise_invalid: bool) -> str:
+def _shown(side: EventFrame) -> dict[str, str]:
+    """Columns by which the owner finds a row that is invalid, and what they are called on the way."""
+    names = list(dict.fromkeys([*side.times.names, *side.by, *side.payload]))
+    kinds = [frames.field_of(side.source, side.called, name).dataType for name in names]
+    told = [name for name, kind in zip(names, kinds, strict=True) if isinstance(kind, _TOLD)]
+    return {f"shown_{i}": name for i, name in enumerate(told[:_MOST_SHOWN])}
+
+
+def _kept(side: EventFrame, with_null: bool, raise_invalid: bool, shown: dict[str, str]) -> str:
     """Which rows go on: events that can match, and with_null those of no time or key."""
     if not raise_invalid:
         return f"{side.is_ok} OR {side.is_null}" if with_null else side.is_ok
-    raised = f"CAST(raise_error({_words_of_invalid(side)}) AS BOOLEAN)"
+    raised = f"CAST(raise_error({_words_of_invalid(side, shown)}) AS BOOLEAN)"
     keep = "true" if with_null else "false"
     return f"CASE WHEN {side.is_ok} THEN true WHEN {side.is_null} THEN {keep} ELSE {raised} END"
 
 
-def _words_of_invalid(side: EventFrame) -> str:
-    """SQL of what to say of an invalid row."""
+def _words_of_invalid(side: EventFrame, shown: dict[str, str]) -> str:
+    """SQL of what to say of an invalid row, of which `shown` columns are told."""
     names = " and ".join(side.times.names)
+    hint = range_hint(side.times.scales[0].tick, side.times.scales)
+    words = dict(INVALID_REASONS)
+    if hint:
+        words["range"] = f"times that reach 2^61 ticks ({hint}) in"
     reasons = " ".join(
-        f"WHEN {test} THEN {frames.text(INVALID_REASONS[reason])}"
-        for reason, test in side.invalid_cases
+        f"WHEN {test} THEN {frames.text(words[reason])}" for reason, test in side.invalid_cases
+    )
+    row = ", ', ', ".join(
+        f"{frames.text(f'{name}=')}, coalesce(CAST({slot} AS STRING), 'null')"
+        for slot, name in shown.items()
     )
     found = (
-        f" {names} of a row. Mend the data, or leave such rows out with"
+        ". Mend the data, or leave such rows out with"
         " options=CorrelateOptions(invalid='drop')."
         " If a look at the data found none when the join was planned, the source has changed since, or"
         " gives other rows each time it is computed: compute it once before, as by df.localCheckpoint()"
     )
-    return f"concat({frames.text(side.called + ': ')}, CASE {reasons} END, {frames.text(found)})"
+    parts = [
+        frames.text(side.called + ": "), f"CASE {reasons} END", frames.text(f" {names} of a row, "),
+        row, frames.text(found),
+    ]  # fmt: skip
+    return f"concat({', '.join(parts)})"
 
 
 def _encoded(side: EventFrame, wire_names: Sequence[str], names: list[str]) -> dict[str, str]:

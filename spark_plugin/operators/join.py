@@ -58,10 +58,11 @@ def correlate(
     timestamp being uniform on its interval, or distributed as its template histogram, independently of
     the other.
 
-    One small Spark job runs at once, to measure both sides and refuse invalid rows. Where a side is
-    small it is collected at once, too. The join itself runs when the result is used. DataFrames that are
-    nothing but reads of Parquet files on this machine, in order of time, are joined as by
-    `correlate_files`: no job runs at once, and invalid rows are an error when the result is used.
+    Spark jobs run at once: of large sides one that measures both and refuses invalid rows, and where a
+    side is small, its collection. The join itself runs when the result is used. A side that Spark takes for
+    much larger than the other, small one is not looked at before, and DataFrames that are nothing but reads
+    of Parquet files on this machine, in order of time, are joined as by `correlate_files`, with no job at
+    once: of rows that nobody has looked at an invalid one is an error of Spark's when the result is used.
 
     Parameters
     ----------
@@ -139,7 +140,7 @@ def correlate(
     ConditionError
         If the condition or an argument makes no sense.
     DataError
-        If rows are invalid and ``options.invalid`` is ``"raise"``.
+        If rows are invalid and ``options.invalid`` is ``"raise"``, of those that were looked at.
     BackendError
         If the backend cannot be. Whether a worker has a GPU is seen when the DataFrame is computed: then
         such an error comes from Spark, as a PythonException.
@@ -147,7 +148,8 @@ def correlate(
     Warns
     -----
     DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning, NoPairsWarning
-        Of what the first job has seen. It knows of an empty result where no timestamps are short enough
+        Of what the first job has seen; of rows that nobody looks at before they are joined, by the summary
+        of `report` alone. It knows of an empty result where no timestamps are short enough
         for the confidence, no times near enough for the window, or, of few rows, no keys equal.
     """
     from pyspark.sql import DataFrame

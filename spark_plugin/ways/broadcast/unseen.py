@@ -45,8 +45,10 @@ def plan_unseen(
     if found is None:
         return None
     refuse_invalid([small], [found.statistics])
-    plan = BroadcastPlan(small.side, described_size(found.statistics.own_bytes), found.events)
     statistics = found.statistics
+    other = sides[1] if small is sides[0] else sides[0]
+    why = f"{described_size(statistics.own_bytes)}, no look at {other.called}"
+    plan = BroadcastPlan(small.side, why, found.events)
     return ((statistics, None) if small.side == "left" else (None, statistics)), plan
 
 

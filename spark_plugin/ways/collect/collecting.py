@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,6 +30,7 @@ from spark_plugin.worker.arrow.wide_columns import narrow_type
 from spark_plugin.worker.emission.spec import JoinSpec
 from spark_plugin.worker.wire.columns import CODED, TIME, UNMATCHED, WireLayout
 
+_log = logging.getLogger("coincide")
 MOST_ROWS = 1 << 20
 """Of both sides together that are collected by themselves: more are read faster by many tasks."""
 MOST_BYTES = 12 * MOST_ROWS
@@ -72,7 +74,9 @@ def collected_sides(
     streams = sides[:1] if spec.is_one_stream else sides
     needed = [_needed(sides if spec.is_one_stream else (side,)) for side in streams]
     tables = _collected(
-        [(side.plain, names) for side, names in zip(streams, needed, strict=True)], most
+        [(side.plain, names) for side, names in zip(streams, needed, strict=True)],
+        most,
+        " and ".join(side.called for side in streams) + (" were" if len(streams) > 1 else " was"),
     )
     if tables is None:
         return None
@@ -92,7 +96,7 @@ def collected_sides(
 
 def collected_side(side: EventFrame, spec: JoinSpec, most: tuple[int, int]) -> CollectedSide | None:
     """One of two sides, if it has no more bytes and rows than that, as `collected_sides`; else None."""
-    tables = _collected([(side.plain, _needed((side,)))], most)
+    tables = _collected([(side.plain, _needed((side,)))], most, f"{side.called} was")
     if tables is None or _strange(side, tables[0]):
         return None
     events, counts = _events(side, tables[0], spec)
@@ -103,7 +107,7 @@ def collected_side(side: EventFrame, spec: JoinSpec, most: tuple[int, int]) -> C
 
 
 def _collected(
-    wanted: Sequence[tuple[DataFrame, list[str]]], most: tuple[int, int] | None
+    wanted: Sequence[tuple[DataFrame, list[str]]], most: tuple[int, int] | None, called: str
 ) -> list[pa.Table] | None:
     """Columns of all rows of DataFrames; None if they have more bytes or rows than `most` in all."""
     bound = None if most is None else most[1]
@@ -114,9 +118,17 @@ def _collected(
         # That of what Spark has taken for small: its driver has a bound of its own.
         if most is None or "maxResultSize" not in str(error):
             raise
+        _tell_in_vain(called, "spark.driver.maxResultSize bounds what the driver takes")
         return None
     size = sum(table.nbytes for table in tables), sum(table.num_rows for table in tables)
-    return None if most is not None and (size[0] > most[0] or size[1] > most[1]) else tables
+    if most is None or (size[0] <= most[0] and size[1] <= most[1]):
+        return tables
+    _tell_in_vain(called, f"there are more than {most[1]:,} rows or {most[0]:,} bytes")
+    return None
+
+
+def _tell_in_vain(called: str, why: str) -> None:
+    _log.info("correlate: %s collected in vain: Spark estimates few bytes, but %s", called, why)
 
 
 def _look_small(sides: tuple[EventFrame, EventFrame], most: int) -> bool:

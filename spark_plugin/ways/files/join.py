@@ -46,7 +46,7 @@ from spark_plugin.worker.reports.metrics import JoinTally
 from spark_plugin.worker.reports.reports import JoinReport, JoinSummary, tell
 from spark_plugin.worker.reports.warn import warn
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("coincide")
 
 
 @dataclass(frozen=True)
@@ -110,6 +110,7 @@ class FilesJoin:
                 raise
             _log.warning("correlate_files: by DataFrames, since %s", closed)
             return None, str(closed)
+        _log.info("correlate_files: directly, %s", join.plan.describe())
         return join, join.plan.describe()
 
     def _by_dataframes(self, observe: bool) -> Correlation:
@@ -163,7 +164,6 @@ def plan_direct(
     spec = join.tables.spec.but(
         threads=options.threads or 1, batch_pairs=options.batch_pairs or BATCH_PAIRS
     )
-    _log.info("correlate_files: directly, %s", join.plan.describe())
     return replace(join, tables=replace(join.tables, spec=spec))
 
 

@@ -42,13 +42,15 @@ def plan_plain_frames(
     """
     asked = arguments.options.way == "direct"
     try:
-        return _planned(left, right, arguments, counts or asked)
+        join = _planned(left, right, arguments, counts or asked)
     except CoincideError as closed:
         if asked:
             raise
         # What is wrong with the arguments is told by the way that is taken then.
         _log.debug("correlate: not directly, since %s", closed)
         return None
+    _log.info("correlate: directly, %s", join.plan.describe())
+    return join
 
 
 def _planned(

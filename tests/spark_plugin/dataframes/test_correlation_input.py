@@ -57,6 +57,7 @@ BAD_ROWS = {
     "order": ({"min_time": [9], "max_time": [8]}, {}),
     "length": ({"min_time": [0], "max_time": [101]}, {}),
     "range": ({"min_time": [2**61], "max_time": [2**61]}, {}),
+    "range of ns": ({"min_time": [5e9], "max_time": [5e9]}, {"unit": "s"}),
     "wrap": ({"min_time": [-(2**63)], "max_time": [2**63 - 1]}, {}),
     "nan": ({"min_time": [float("nan")], "max_time": [1.0]}, {"unit": "us"}),
     "infinity": ({"min_time": [1.0], "max_time": [float("inf")]}, {"unit": "us"}),
@@ -84,8 +85,9 @@ def test_invalid_rows_under_declared_statistics(spark: SparkSession, name: str, 
     how = "anti" if name in ("order", "infinity") else "inner"
     condition = TimingCondition(within(0, 0), 1.0)
     found = correlate(**frames, condition=condition, how=how, options=declared(**known))
-    with pytest.raises(PySparkException, match=f"{side}: [^:]* of a row"):
+    with pytest.raises(PySparkException, match=f"{side}: [^:]* of a row, min_time=") as error:
         found.collect()
+    assert ("(a tick is 1 ns, " in str(error.value)) == (name == "range of ns")
 
 
 # --- bad input, known before anything runs ---

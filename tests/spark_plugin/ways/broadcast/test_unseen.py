@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -122,23 +123,31 @@ def test_as_tables(spark: SparkSession, asked: str, small: str) -> None:
     )
 
 
-def test_nobody_looks_at_the_large_side(spark: SparkSession, tmp_path: Path) -> None:
+def test_nobody_looks_at_the_large_side(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """One job when it is planned, of the small side, and one that reads the large one."""
     left, right = (frame(spark, table) for table in SIDES["right"])
     left.write.parquet(str(tmp_path / "left"))
     read = spark.read.parquet(str(tmp_path / "left")).where("id >= 0")
-    with jobs(spark, "planning") as run:
+    with jobs(spark, "planning") as run, caplog.at_level(logging.INFO, "coincide"):
         found = correlate(read, right, CONDITION, emit="counts")
     assert len(run) == 1
+    assert caplog.messages[0].endswith(", no look at left")
     assert found.count() == correlate_tables(*SIDES["right"], CONDITION, emit="counts").num_rows
 
 
 def test_more_rows_than_a_chunk_are_looked_at(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(unseen, "SMALLEST_CHUNK", 150)
     left, right = (frame(spark, table) for table in SIDES["right"])
-    assert plan_correlation(left, right, CONDITION).left is not None
+    with caplog.at_level(logging.INFO, "coincide"):
+        assert plan_correlation(left, right, CONDITION).left is not None
+    told, planned = caplog.messages[:2]
+    assert told.startswith("correlate: right was collected in vain: ")
+    assert "more than 150 rows or " in told
+    assert "no look" not in planned
 
 
 def test_what_is_counted(spark: SparkSession) -> None:
@@ -187,7 +196,7 @@ def test_invalid_rows(spark: SparkSession) -> None:
     with pytest.raises(DataError, match="in 1 row, for example min_time=5, max_time=4"):
         correlate(frame(spark, LARGE), frame(spark, small), CONDITION)
     found = correlate(frame(spark, large), frame(spark, SMALL), CONDITION)
-    with pytest.raises(PySparkException, match="min_time and max_time of a row"):
+    with pytest.raises(PySparkException, match="of a row, min_time=5, max_time=4, id=-1\\. Mend"):
         found.collect()
     dropped = correlate(
         frame(spark, large),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import logging
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -65,10 +66,16 @@ def test_a_plain_read_is_joined_directly(
     assert report.summary().left.rows == 2000
 
 
-def test_a_view_is_joined_directly(spark: SparkSession, sides: tuple[Path, Path]) -> None:
+def test_a_view_is_joined_directly(
+    spark: SparkSession, sides: tuple[Path, Path], caplog: pytest.LogCaptureFixture
+) -> None:
     left, right = read(spark, sides)
     left.createOrReplaceTempView("plainly_read")
-    assert way_of(spark.sql("SELECT id, min_time, max_time FROM plainly_read"), right) == "direct"
+    with caplog.at_level(logging.INFO, "coincide"):
+        way = way_of(spark.sql("SELECT id, min_time, max_time FROM plainly_read"), right)
+    assert way == "direct"
+    (told,) = [each for each in caplog.messages if each.startswith("correlate: ")]
+    assert told.startswith("correlate: directly, ")
 
 
 MORE: dict[str, Callable[[DataFrame], DataFrame]] = {
