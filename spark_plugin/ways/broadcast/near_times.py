@@ -49,7 +49,7 @@ class NearCells:
     def has(self, spark: SparkSession) -> Column:
         """Whether a valid row of ``low`` and ``high`` can have a partner: boolean."""
         if not self.words.size:
-            return F.lit(False)
+            return F.expr("low > high")  # of a plain false Spark leaves out what is counted, too
         # Of a literal every plan that is shown or logged would hold all words.
         told = spark.createDataFrame(pa.table({"words": pa.array([self.words])}))
         cell = f"(shiftright(low, {self.width}) - {literal(self.first)})"
@@ -91,9 +91,10 @@ def near_cells(
     lo, hi = (window.lo, window.hi) if is_left else (-window.hi, -window.lo)
     # Where the support of a partner has a point, in whole ticks.
     first, last = high - lengths + lo, high + hi
-    if longest is None:  # on both sides they are mostly alike
-        longest = int(lengths.max())
-    reach = int(np.median(last - first)) + longest
+    reach = int(np.median(last - first))
+    if longest is None:
+        longest = _margin(lengths, reach, int(last.max()) - int(first.min()))
+    reach += longest
     width = max(reach // 4, 1).bit_length() - 1
     while (int(last.max()) - int(first.min())) >> width >= _MOST_CELLS:
         width += 1
@@ -108,3 +109,14 @@ def near_cells(
         return None
     words = np.packbits(is_near, bitorder="little").view("<i8").astype(np.int64)
     return NearCells(width, start, words, margin)
+
+
+def _margin(lengths: np.ndarray, reach: int, span: int) -> int:
+    """The length up to which rows are told apart, so that fewest pass if they are as long as events.
+
+    Of n events over a span about ``n * (length + reach) / span`` of the short rows pass, and all others.
+    """
+    upto = np.sort(lengths)
+    n = upto.size
+    passing = n * (upto + float(reach)) / max(span, 1) - np.arange(1, n + 1) / n
+    return int(upto[np.argmin(passing)])

@@ -138,7 +138,8 @@ def test_of_no_events_none_pass(spark: SparkSession) -> None:
     for small in nothing:
         near = near_cells(small, True, Window(0, 10, 0.5))
         assert near is not None
-        assert not spark.range(3).where(near.has(spark)).count()
+        rows = spark.range(3).selectExpr("id AS low", "id AS high")
+        assert not rows.where(near.has(spark)).count()
 
 
 def test_rows_that_match_nothing_have_no_cells() -> None:
@@ -178,3 +179,10 @@ def test_sql_says_what_the_cells_say(spark: SparkSession, start: int) -> None:
     assert 0 < expected[: low.size // 2].sum() < low.size // 2
     np.testing.assert_array_equal(np.isin(np.arange(low.size), found), expected)
     assert str(cells.words[1]) not in near._jdf.queryExecution().toString()
+
+
+def test_one_long_event_does_not_blur_the_others() -> None:
+    times = np.arange(0, 10**8, 10**6)
+    low = np.arange(0, 10**8, 10**4)
+    high = times + np.where(np.arange(times.size) == 7, 10**6, 100)
+    assert passed(cells_of((times, high), True, 0, 100), low, low + 100).mean() < 0.1

@@ -322,3 +322,14 @@ def test_pairs_that_are_shuffled(
 ) -> None:
     left, right = (frame(spark, table) for table in SIDES["left"])
     assert chosen(monkeypatch, left, right, how=how, emit=emit).split()[0] == expected
+
+
+def test_rows_beside_an_empty_side_are_counted(spark: SparkSession) -> None:
+    report = JoinReport()
+    found = correlate(
+        frame(spark, LARGE), frame(spark, SMALL.slice(0, 0)), CONDITION, report=report
+    )
+    assert not found.collect()
+    summary = report.summary()
+    assert summary.left is not None
+    assert summary.left.rows == LARGE.num_rows
