@@ -101,6 +101,20 @@ def test_uneven_partitions_are_shuffled() -> None:
     assert chosen(side("left", 10**6, 240 * MB, partitions=1), small) is None
 
 
+@pytest.mark.parametrize(
+    ("large", "small", "expected"),
+    [
+        (2 * MB, 2 * MB, "right"), (4 * MB, 4 * MB, None), (11 * MB, 3 * MB, None),
+        (12 * MB, 3 * MB, "right"),
+    ],
+)  # fmt: skip
+def test_many_rows_are_exchanged_unless_others_are_many_more(
+    large: int, small: int, expected: str | None
+) -> None:
+    sides = side("left", large, 10**9), side("right", small, 48 * MB)
+    assert chosen(*sides, replace(SPEC, emit="counts")) == expected
+
+
 def test_many_partitions_without_order_are_shuffled() -> None:
     """Each would prepare the small side anew; of partitions in order, the few rows that are near."""
     small, large = side("right", 2 * MB, 48 * MB), side("left", *LARGE)
