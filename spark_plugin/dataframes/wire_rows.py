@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from spark_plugin.cluster.accelerator import is_accelerated
 from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.worker.arrow.time_columns import INVALID_REASONS, range_hint
@@ -95,7 +96,12 @@ def _barrier(side: EventFrame) -> tuple[list[str], str]:
 
 
 def _shown(side: EventFrame) -> dict[str, str]:
-    """Columns by which the owner finds a row that is invalid, and what they are called on the way."""
+    """Columns by which the owner finds a row that is invalid, and what they are called on the way.
+
+    None beside RAPIDS, where one that it does not know would bring the whole test back to the CPU.
+    """
+    if is_accelerated(side.source.sparkSession):
+        return {}
     names = list(dict.fromkeys([*side.times.names, *side.by, *side.payload]))
     kinds = [frames.field_of(side.source, side.called, name).dataType for name in names]
     told = [name for name, kind in zip(names, kinds, strict=True) if isinstance(kind, _TOLD)]
@@ -121,10 +127,10 @@ def _words_of_invalid(side: EventFrame, shown: dict[str, str]) -> str:
     reasons = " ".join(
         f"WHEN {test} THEN {frames.text(words[reason])}" for reason, test in side.invalid_cases
     )
-    row = ", ', ', ".join(
-        f"{frames.text(f'{name}=')}, coalesce(CAST({slot} AS STRING), 'null')"
+    row = [
+        f"{frames.text(f', {name}=')}, coalesce(CAST({slot} AS STRING), 'null')"
         for slot, name in shown.items()
-    )
+    ]
     found = (
         ". Mend the data, or leave such rows out with"
         " options=CorrelateOptions(invalid='drop')."
@@ -132,8 +138,8 @@ def _words_of_invalid(side: EventFrame, shown: dict[str, str]) -> str:
         " gives other rows each time it is computed: compute it once before, as by df.localCheckpoint()"
     )
     parts = [
-        frames.text(side.called + ": "), f"CASE {reasons} END", frames.text(f" {names} of a row, "),
-        row, frames.text(found),
+        frames.text(side.called + ": "), f"CASE {reasons} END", frames.text(f" {names} of a row"),
+        *row, frames.text(found),
     ]  # fmt: skip
     return f"concat({', '.join(parts)})"
 
