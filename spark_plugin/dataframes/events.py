@@ -184,8 +184,13 @@ class EventFrame:
         return low if low == high else f"greatest({low}, {high})"
 
     @property
+    def has_floats(self) -> bool:
+        """Whether times can be rounded at all."""
+        return any(scale.column.family == "float" for scale in self.times.scales)
+
+    @property
     def coordinates(self) -> int:
-        """Of an event."""
+        """How many say where an event is; 0 in timing correlation."""
         return len(self._sql.places)
 
     @property

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial, reduce
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from coincide.errors import DataError
+from spark_plugin.cluster.at_once import at_once
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.dataframes.events import REASONS, EventFrame
 from spark_plugin.dataframes.row_sizes import about_bytes, row_bytes
@@ -93,24 +95,34 @@ def measure(
     path: the reason, or the number of the sampled row above all reasons; doubled, with the side as the
     last bit.
     """
-    wanted = ["count(1) AS rows", "min(length) AS shortest", "max(length) AS longest"]
-    wanted += ["min(first) AS first", "max(last) AS last", "max(rounded) AS rounded"]
-    wanted += ["max(midpoint) AS midpoint", *(["max(hash) AS hash"] if left.by else [])]
     if is_one_stream:  # its rows go to workers with what both roles hand out
         left = right = replace(left, payload=left.identity, tested=[])
-    sizes = about_bytes(left), about_bytes(right)
-    if any(own for _, own in sizes):
-        wanted += ["max(bytes) AS bytes", "sum(own_bytes) AS own_bytes"]
+    streams = (left,) if is_one_stream else (left, right)
+    sizes = [about_bytes(events) for events in streams]
+    wanted = _wanted(streams, has_own_bytes=any(own for _, own in sizes))
     # Grouped before the union, which would have every row written and read between two stages.
-    grouped = [
-        _keyed(events, side).groupBy("code").agg(*map(F.expr, wanted))
-        for side, events in enumerate((left, right)[: 1 if is_one_stream else 2])
-    ]
+    grouped = at_once(
+        left.source.sparkSession,
+        [partial(_grouped, events, side, wanted) for side, events in enumerate(streams)],
+    )
     with spark_errors_as_ours():
-        table = (grouped[0] if is_one_stream else grouped[0].unionAll(grouped[1])).toArrow()
-    if is_one_stream:
-        return (_of_side(table, 0, sizes[0][0]),) * 2
-    return _of_side(table, 0, sizes[0][0]), _of_side(table, 1, sizes[1][0])
+        table = reduce(DataFrame.unionAll, grouped).toArrow()
+    found = [_of_side(table, side, least_bytes) for side, (least_bytes, _) in enumerate(sizes)]
+    return found[0], found[-1]
+
+
+def _wanted(streams: Sequence[EventFrame], *, has_own_bytes: bool) -> list[Column]:
+    """What is asked of each group of rows; nothing that is the same of all."""
+    wanted = ["count(1) AS rows", "min(length) AS shortest", "max(length) AS longest"]
+    wanted += ["min(first) AS first", "max(last) AS last", "max(midpoint) AS midpoint"]
+    wanted += ["max(rounded) AS rounded"] if any(each.has_floats for each in streams) else []
+    wanted += ["max(hash) AS hash"] if streams[0].by else []
+    wanted += ["max(bytes) AS bytes", "sum(own_bytes) AS own_bytes"] if has_own_bytes else []
+    return list(map(F.expr, wanted))
+
+
+def _grouped(events: EventFrame, side: int, wanted: Sequence[Column]) -> DataFrame:
+    return _keyed(events, side).groupBy("code").agg(*wanted)
 
 
 def _keyed(events: EventFrame, side: int) -> DataFrame:
@@ -176,7 +188,7 @@ def _of_side(table: pa.Table, side: int, least_bytes: int) -> SideStatistics:
             rows=sum(of_reason.values()),
             unmatchable=of_reason["null"],
             invalid={reason: of_reason[reason] for reason in INVALID_REASONS if of_reason[reason]},
-            rounded=float(data["rounded"][sampled].max(initial=0.0)),
+            rounded=float(data["rounded"][sampled].max(initial=0.0)) if "rounded" in data else 0.0,
         ),
         shortest=int(data["shortest"][sampled].min()) if sampled.any() else 0,
         longest=int(data["longest"][sampled].max(initial=0)),

@@ -13,6 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from coincide import CorrelateOptions, correlate, correlate_files, correlate_tables, within
+from spark_plugin.ways import matching
+from spark_plugin.ways.broadcast import unseen as without_a_look
+from spark_plugin.ways.broadcast.unseen import plan_unseen
+from spark_plugin.ways.collect import collecting
 from spark_plugin.ways.exchange import join as exchange
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -116,7 +120,22 @@ def test_every_way(
     for way in ("collect", "exchange", *of_two):
         options = CorrelateOptions(way=way, slices=3 if way == "exchange" else None)  # type: ignore[arg-type]
         ways[way] = lambda options=options: correlate(*frames, options=options, **words)
+    small, plans = str(random.choice(["left", "right"])), []
+    if not is_one:
+
+        def planned(*asked: Any) -> Any:
+            plans.append(plan_unseen(*asked))
+            return plans[-1]
+
+        monkeypatch.setattr(collecting, "MOST_BYTES", -1)
+        monkeypatch.setattr(
+            without_a_look, "estimated_bytes", lambda side: 1 + 9 * (side.side != small)
+        )
+        monkeypatch.setattr(matching, "plan_unseen", planned)
+        ways["without a look"] = lambda: correlate(*frames, **words)
     for name, join in ways.items():
         found = join().toArrow()
         assert found.column_names == expected.column_names, (name, words)
         assert rows_of(found) == rows_of(expected), (name, words)
+    if not is_one:
+        assert any(plans) or small == "left", words

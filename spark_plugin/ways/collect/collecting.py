@@ -149,7 +149,7 @@ def _needed(sides: Sequence[EventFrame]) -> list[str]:
 
 def _rows(frame: DataFrame, needed: list[str], most: int | None) -> pa.Table:
     """The needed columns of all rows; where there are more than `most`, of some that are more."""
-    if frame.columns != needed:
+    if sorted(frame.columns) != sorted(needed):
         frame = frame.selectExpr(*map(frames.quoted, needed))
     if most is not None:
         # Each partition stops there, whatever Spark has taken its rows for.

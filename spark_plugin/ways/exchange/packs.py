@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
+from spark_plugin.cluster.at_once import at_once
 from spark_plugin.dataframes.arrow_types import arrow_schema
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.ways.exchange.partition_labels import partition_labels
@@ -27,9 +30,12 @@ def packed_events(events: ExchangedSides) -> tuple[DataFrame, Packs]:
     """
     plan = events.plan
     is_salted = plan.is_split or events.keeps_unmatched, plan.is_split
-    (left, of_left), (right, of_right) = (
-        _packed(events, side, salt if is_needed else None)
-        for side, salt, is_needed in zip(events.sides, events.salts, is_salted, strict=True)
+    (left, of_left), (right, of_right) = at_once(
+        events.sides[0].source.sparkSession,
+        [
+            partial(_packed, events, side, salt if is_needed else None)
+            for side, salt, is_needed in zip(events.sides, events.salts, is_salted, strict=True)
+        ],
     )
     return left.unionAll(right).repartition(plan.count, LABEL), Packs((of_left, of_right))
 

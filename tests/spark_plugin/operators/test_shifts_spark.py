@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -26,6 +27,8 @@ from coincide import (
     correlate_tables,
     within,
 )
+from spark_plugin.ways.broadcast import join as broadcast
+from spark_plugin.ways.broadcast.near_times import NearCells, near_cells
 from tests.helpers.causality_tables import XY, answer, random_events
 from tests.helpers.spark_cases import frame
 
@@ -59,6 +62,38 @@ def test_causality(spark: SparkSession, options: dict[str, Any]) -> None:
     assert min(report.accidental.counts) > 5
     assert answer(found.toArrow()) == answer(wanted)
     assert report.summary().accidental == expected.accidental
+
+
+@pytest.mark.parametrize("way", ["broadcast-left", "broadcast-right"])
+def test_what_is_far_from_the_small_side_unless_it_is_moved(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, way: Any
+) -> None:
+    """A broadcast sends rows near the small side alone to Python: near is, where they are moved to."""
+    cells = []
+
+    def seen(*asked: Any) -> NearCells | None:
+        cells.append(near_cells(*asked))
+        return cells[-1]
+
+    monkeypatch.setattr(broadcast, "near_cells", seen)
+    causes = np.arange(40) * 100_000
+    effects = np.concatenate([causes + 3, causes + 3_000 + 2, causes - 5_000 + 4, causes + 9])
+    sides = [
+        frame(spark, pa.table({"id": times, "time": times, "x": np.zeros(times.size)}))
+        for times in (causes, effects)
+    ]
+    condition = CausalityCondition([Temporal(-7, 40), Spatial(3)])
+    places: dict[str, Any] = {"cause_place": ["x"], "effect_place": ["x"]}
+    report = JoinReport()
+    found = causality(
+        *sides, condition, **places, shifts=(-3_000, 5_000, 70_000), report=report,
+        options=CorrelateOptions(way=way),
+    )  # fmt: skip
+    assert found.count() == 80
+    assert report.accidental is not None
+    assert report.accidental.counts == (40, 40, 0)
+    assert len(cells) == 4
+    assert None not in cells
 
 
 def test_one_stream(spark: SparkSession) -> None:
