@@ -42,22 +42,33 @@ class Condition:
 
 @dataclass(frozen=True)
 class Load:
-    """Two streams of equal size and density, and the join of them.
+    """Two streams over the same days, and the join of them.
 
     Parameters
     ----------
     events : int
         Events a side.
     rate : float
-        Events per second of each side.
+        Left events per second.
+    right_events : int, optional
+        Events of the right side, where it has more or fewer.
     """
 
     events: int
     rate: float
+    right_events: int | None = None
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Events of the left side, and of the right one."""
+        return self.events, self.events if self.right_events is None else self.right_events
 
     def tables(self, *, timestamps: bool = False) -> tuple[pa.Table, pa.Table]:
         """Left and right: ``id`` and the times, as int64 microseconds or as timestamps."""
-        left, right = (stream(self.events, self.rate, seed) for seed in (1, 2))
+        left, right = (
+            stream(events, self.rate * events / self.events, seed)
+            for seed, events in enumerate(self.sizes, 1)
+        )
         return (with_timestamps(left), with_timestamps(right)) if timestamps else (left, right)
 
     def write(self, folder: Path) -> tuple[Path, Path]:
@@ -65,7 +76,7 @@ class Load:
         folder.mkdir(parents=True, exist_ok=True)
         paths = folder / "left.parquet", folder / "right.parquet"
         for path, table in zip(paths, self.tables(timestamps=True), strict=True):
-            rows = max(1, -(-self.events // _ROW_GROUPS))
+            rows = max(1, -(-table.num_rows // _ROW_GROUPS))
             pq.write_table(table, path, row_group_size=rows, compression="zstd")
         return paths
 

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow.parquet as pq
-
-from bench.events import stream, with_timestamps
+from bench.events import Load
 from bench.experiment import Bench, Experiment
 from bench.joins import spark_join
-from bench.sessions import any_frame, consume, rows_and_pairs, spark_session
+from bench.sessions import any_frame, consume, parquet_frames, rows_and_pairs, spark_session
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from coincide.options import Emit, Way
 
@@ -29,10 +23,7 @@ class Case:
     Parameters
     ----------
     name : str
-    events : (int, int)
-        Left and right.
-    rate : float
-        Left events per second.
+    load : Load
     way : {"auto", "broadcast-right"}
         How ours is asked.
     sql, exchange : dict of str to float
@@ -40,42 +31,30 @@ class Case:
     """
 
     name: str
-    events: tuple[int, int]
-    rate: float
+    load: Load
     way: Way
     sql: dict[Emit, float]
     exchange: dict[Emit, float]
 
-    def files(self, folder: Path, divisor: int) -> list[Path]:
-        """Both sides as Parquet files ordered by time."""
-        seconds = self.events[0] / self.rate
-        paths = [folder / "left.parquet", folder / "right.parquet"]
-        for seed, (path, events) in enumerate(zip(paths, self.events, strict=True), 1):
-            table = stream(events // divisor, events / seconds, seed)
-            rows = max(1, -(-table.num_rows // 8))
-            pq.write_table(with_timestamps(table), path, row_group_size=rows, compression="zstd")
-        return paths
-
 
 CASES = (
-    Case("4 M x 4 M", (4_000_000,) * 2, 4.0, "broadcast-right", {"pairs": 1.5}, {}),
+    Case("4 M x 4 M", Load(4_000_000, 4.0), "broadcast-right", {"pairs": 1.5}, {}),
     Case(
         "4 M x 100 k",
-        (4_000_000, 100_000),
-        4.0,
+        Load(4_000_000, 4.0, 100_000),
         "auto",
         {"pairs": 0.8, "counts": 1.0},
         {"pairs": 2.0},
     ),
     Case(
         "4 M x 100 k, ten matches",
-        (4_000_000, 100_000),
-        11.0,
+        Load(4_000_000, 11.0, 100_000),
         "auto",
         {"pairs": 1.0, "counts": 1.0},
         {"pairs": 2.0},
     ),
 )
+_QUICK = Load(4_000, 4.0, 100)
 _ROUNDS = 5
 
 
@@ -83,26 +62,19 @@ def run(bench: Bench) -> None:
     """Time every case for pairs and counts; all contestants must find the same rows and pairs."""
     with spark_session(bench) as spark:
         for case in bench.pick(CASES, CASES[1:2]):
-            with _frames(bench, spark, case) as sides:
+            load = bench.pick(case.load, _QUICK)
+            bench.note(**{case.name: {"events": list(load.sizes), "rate": load.rate}})
+            with parquet_frames(bench, spark, load) as frames:
                 emits: tuple[Emit, ...] = ("pairs", "counts")
                 for emit in bench.pick(emits, emits[:1]):
-                    _compare(bench, case, emit, *sides)
-
-
-@contextmanager
-def _frames(bench: Bench, spark: SparkSession, case: Case) -> Iterator[tuple[DataFrame, DataFrame]]:
-    with tempfile.TemporaryDirectory(prefix="coincide-bench-") as folder:
-        bench.say(f"writing {case.name}")
-        left, right = case.files(Path(folder), bench.pick(1, 1000))
-        bench.note(**{case.name: {"events": list(case.events), "rate": case.rate}})
-        yield any_frame(spark.read.parquet(str(left))), any_frame(spark.read.parquet(str(right)))
+                    _compare(bench, case, emit, *map(any_frame, frames))
 
 
 def _compare(bench: Bench, case: Case, emit: Emit, left: DataFrame, right: DataFrame) -> None:
     from bench.peers.spark_join import sql_join, variants
 
     label = f"{case.name}, {emit}"
-    names = variants(broadcast=case.events[1] < case.events[0])
+    names = variants(broadcast=case.load.right_events is not None)
     peers = {
         f"Spark SQL, {name}": lambda name=name: sql_join(left, right, emit, name)  # type: ignore[misc]
         for name in bench.pick(names, names[:1])

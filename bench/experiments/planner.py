@@ -28,11 +28,18 @@ class Point:
     events: int
     rate: float
     deadline_ms: int
+    right_events: int | None = None
 
     @property
     def label(self) -> str:
         """In words."""
-        return f"{self.events:,} events, {self.rate:g} a second, ±{self.deadline_ms} ms"
+        beside = "" if self.right_events is None else f" beside {self.right_events:,}"
+        return f"{self.events:,} events{beside}, {self.rate:g} a second, ±{self.deadline_ms} ms"
+
+    @property
+    def load(self) -> Load:
+        """The streams."""
+        return Load(self.events, self.rate, self.right_events)
 
     @property
     def ways(self) -> tuple[Way, ...]:
@@ -40,11 +47,16 @@ class Point:
         return WAYS if self.events <= _COLLECTED else WAYS[:-1]
 
 
-POINTS = tuple(
-    Point(events, rate, deadline_ms)
-    for events in (10_000, 50_000, 200_000, 1_000_000)
-    for rate in (4.0, 100.0)
-    for deadline_ms in (100, 500)
+POINTS = (
+    *(
+        Point(events, rate, deadline_ms)
+        for events in (10_000, 50_000, 200_000, 1_000_000)
+        for rate in (4.0, 100.0)
+        for deadline_ms in (100, 500)
+    ),
+    Point(1_000_000, 4.0, 500, 10_000),
+    Point(1_000_000, 100.0, 500, 10_000),
+    Point(1_000_000, 4.0, 500, 200_000),
 )
 _QUICK = (Point(2_000, 25.0, 500),)
 _ROUNDS = 5
@@ -55,7 +67,7 @@ def run(bench: Bench) -> None:
     regrets = []
     with spark_session(bench) as spark:
         for point in bench.pick(POINTS, _QUICK):
-            with parquet_frames(bench, spark, Load(point.events, point.rate)) as frames:
+            with parquet_frames(bench, spark, point.load) as frames:
                 left, right = map(any_frame, frames)
                 condition = Condition(1000 * point.deadline_ms)
                 works = {

@@ -56,7 +56,7 @@ CASES = (
         Load(4_000_000, 4.0),
         Load(4_000, 4.0),
         {"pairs": 1.5, "counts": 2.2},
-        rounds=3,
+        rounds=7,
         broadcast=False,
         # By now everything is compiled and warm.
         trials=0,
