@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bench.events import Condition, Load
@@ -11,6 +12,8 @@ from bench.joins import spark_join
 from bench.sessions import any_frame, consume, parquet_frames, rows_and_pairs, spark_session
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from coincide.options import Way
 
 WAYS: tuple[Way, ...] = ("exchange", "broadcast-left", "broadcast-right", "collect")
@@ -68,11 +71,9 @@ def run(bench: Bench) -> None:
     with spark_session(bench) as spark:
         for point in bench.pick(POINTS, _QUICK):
             with parquet_frames(bench, spark, point.load) as frames:
-                left, right = map(any_frame, frames)
                 condition = Condition(1000 * point.deadline_ms)
                 works = {
-                    way: lambda way=way: spark_join(left, right, "pairs", condition, way=way)  # type: ignore[misc]  # noqa: B023
-                    for way in ("auto", *point.ways)
+                    way: partial(_joined, frames, condition, way) for way in ("auto", *point.ways)
                 }
                 bench.check_equal(
                     f"{point.label}: rows and pairs",
@@ -92,6 +93,12 @@ def run(bench: Bench) -> None:
         "worst regret: time of the choice / of the fastest way", worst, "x",
         spread=(min(regrets), worst),
     )  # fmt: skip
+
+
+def _joined(frames: tuple[DataFrame, DataFrame], condition: Condition, way: Way) -> DataFrame:
+    """The pairs of DataFrames made anew: of one that was computed before Spark has kept the plan."""
+    left, right = map(any_frame, frames)
+    return spark_join(left, right, "pairs", condition, way=way)
 
 
 ABOUT = """\

@@ -17,7 +17,7 @@ _Found = TypeVar("_Found")
 def at_once(spark: SparkSession, jobs: Sequence[Callable[[], _Found]]) -> list[_Found]:
     """What each job gives: the first runs here, each other in a thread with the properties of this one.
 
-    Returns, or raises what the first that failed has raised, when all have ended.
+    Returns when all have ended, or raises then: of several errors that of the first job in order.
     """
     own, *others = jobs
     if not others:

@@ -31,7 +31,7 @@ class FrameEvidence:
     sides : (EventFrame, EventFrame)
     spec : AnySpec
     statistics : (SideStatistics, SideStatistics) or None
-        None where declared statistics spared the look.
+        None where there was no look at both.
     """
 
     sides: tuple[EventFrame, EventFrame]

@@ -6,6 +6,7 @@ from spark_plugin.dataframes.columns import field_of, quoted, wire_bytes
 from spark_plugin.dataframes.events import EventFrame
 
 _TIME_BYTES = 16
+_NARROW = 1 << 10
 
 
 def row_bytes(side: EventFrame) -> tuple[int, str | None] | None:
@@ -27,9 +28,9 @@ def row_bytes(side: EventFrame) -> tuple[int, str | None] | None:
 
 
 def are_narrow(sides: tuple[EventFrame, EventFrame]) -> bool:
-    """Whether all rows of a side are equally short."""
+    """Whether all rows are so short that a bound on their number is one on their bytes."""
     told = [row_bytes(side) for side in sides]
-    return all(size is not None and size[1] is None for size in told)
+    return all(size is not None and size[1] is None and size[0] <= _NARROW for size in told)
 
 
 def about_bytes(side: EventFrame) -> tuple[int, str | None]:

@@ -48,9 +48,7 @@ def plan_ways(
     declared = declared_plan(sides, spec, options)
     if declared is not None:
         return NO_LOOK, declared
-    statistics = known or measure(*sides, spec.is_one_stream)
-    if known is None and options.invalid == "raise":
-        refuse_invalid_of(sides, statistics, spec)
+    statistics = known or look_at(sides, spec, options)
     shapes = [_shapes(*each) for each in zip(sides, statistics, strict=True)]
     reach = Reach.of(spec.pairs, *shapes)
     left, right = _sample(statistics[0], spec.keeps_unmatched), _sample(statistics[1], False)
@@ -71,6 +69,22 @@ def plan_ways(
             row_bytes=(statistics[0].row_bytes, statistics[1].row_bytes),
         )
     return statistics, plan
+
+
+def look_at(
+    sides: tuple[EventFrame, EventFrame], spec: AnySpec, options: CorrelateOptions
+) -> tuple[SideStatistics, SideStatistics]:
+    """What a look at both sides shows. Runs eagerly.
+
+    Raises
+    ------
+    DataError
+        If rows are invalid, and are to be refused.
+    """
+    statistics = measure(*sides, spec.is_one_stream)
+    if options.invalid == "raise":
+        refuse_invalid_of(sides, statistics, spec)
+    return statistics
 
 
 def declared_plan(

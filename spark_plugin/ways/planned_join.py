@@ -19,6 +19,7 @@ from spark_plugin.dataframes.row_sizes import are_narrow
 from spark_plugin.dataframes.stage import Stage
 from spark_plugin.dataframes.stage_resources import gpu_profile
 from spark_plugin.dataframes.statistics import Looks, SideStatistics
+from spark_plugin.ways.broadcast.plan import BroadcastPlan
 from spark_plugin.ways.broadcast.streaming_sides import check_streaming
 from spark_plugin.ways.matching import AnyPlan, found_by, plan_way
 from spark_plugin.worker.arrow.counts import SideCounts
@@ -106,6 +107,8 @@ def planned_join(
         observation=observation,
     )
     found, shipment = found_by(sides, spec, result, plan, options, stage)
+    if isinstance(plan, BroadcastPlan):
+        plan = replace(plan, events=None)  # which have been sent: a report would keep them
     return PlannedJoin(
         result.decoded(found), plan, sides, statistics, observation, observable, shipment,
         spec.is_one_stream,

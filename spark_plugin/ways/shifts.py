@@ -13,8 +13,8 @@ from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.dataframes.stage import Stage
 from spark_plugin.dataframes.stage_resources import gpu_profile
-from spark_plugin.dataframes.statistics import SideStatistics, measure
-from spark_plugin.ways.choice import JOINS, plan_ways
+from spark_plugin.dataframes.statistics import SideStatistics
+from spark_plugin.ways.choice import JOINS, declared_plan, look_at, plan_ways
 from spark_plugin.worker.emission.spec import AnySpec
 from spark_plugin.worker.reports.accidental import AccidentalPairs
 from spark_plugin.worker.shifts import ShiftPlan, Shifts
@@ -55,12 +55,12 @@ def accidental_pairs(
     sides, spec, options, backend
         Of the join.
     statistics : (SideStatistics, SideStatistics) or None
-        What the look at both sides has shown.
+        What a look at both sides has shown, if there was one: else there is one here, for all shifts.
     """
     if shifts is None:
         return None
-    if statistics is None and any(side.longest is None for side in sides):
-        statistics = measure(*sides, spec.is_one_stream)
+    if statistics is None and declared_plan(sides, spec, options) is None:
+        statistics = look_at(sides, spec, options)
     shifts.warn_of_short(spec, _longest(sides, statistics))
     if statistics is not None:
         shifts.check_times(statistics[1].first, statistics[1].last)

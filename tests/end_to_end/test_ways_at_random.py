@@ -138,4 +138,6 @@ def test_every_way(
         assert found.column_names == expected.column_names, (name, words)
         assert rows_of(found) == rows_of(expected), (name, words)
     if not is_one:
-        assert any(plans) or small == "left", words
+        # Whose pairs would be shuffled.
+        is_looked_at = small == "left" and words.get("how") == "left" and "emit" not in words
+        assert is_looked_at or any(plans), words

@@ -89,4 +89,4 @@ def _near(
         return None
     events = read_side(table, layout, small.side, small.times.model)
     cells = near_cells(events, small.side == "left", spec.widest_of_rows, large.longest)
-    return None if cells is None else cells.has(spark)
+    return cells.has(spark)

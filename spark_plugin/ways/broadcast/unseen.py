@@ -41,7 +41,11 @@ def plan_unseen(
     if small is None:
         return None
     # Of more rows each chunk of the large side would prepare more than it has itself.
-    found = collected_side(small, spec, (options.broadcast_bytes, SMALLEST_CHUNK))
+    most = (
+        min(options.broadcast_bytes, options.slice_bytes),
+        min(SMALLEST_CHUNK, options.slice_rows),
+    )
+    found = collected_side(small, spec, most)
     if found is None:
         return None
     refuse_invalid([small], [found.statistics])
@@ -59,12 +63,10 @@ def _likely_small(
     # Dropped rows are counted by their reason; and RAPIDS' plans are not observed.
     if options.way != "auto" or options.slices is not None or options.invalid == "drop":
         return None
-    if spec.is_one_stream or is_accelerated(sides[0].source.sparkSession):
-        return None
-    if declared_plan(sides, spec, options) is not None:
+    if spec.is_one_stream or declared_plan(sides, spec, options) is not None:
         return None
     left, right = map(estimated_bytes, sides)
-    if left is None or right is None:
+    if left is None or right is None or is_accelerated(sides[0].source.sparkSession):
         return None
     small = sides[1] if right <= left else sides[0]
     size = min(left, right)

@@ -35,6 +35,7 @@ MOST_ROWS = 1 << 20
 """Of both sides together that are collected by themselves: more are read faster by many tasks."""
 MOST_BYTES = 12 * MOST_ROWS
 """What Spark may take both sides for; files it takes for as large as they are on disk."""
+_STRANGE = "the column {!r} cannot be sent on by the driver"
 _ROW_OF_PARTITION = "(monotonically_increasing_id() & ((1L << 33) - 1L))"
 
 
@@ -73,11 +74,11 @@ def collected_sides(
             return None
     streams = sides[:1] if spec.is_one_stream else sides
     needed = [_needed(sides if spec.is_one_stream else (side,)) for side in streams]
-    tables = _collected(
-        [(side.plain, names) for side, names in zip(streams, needed, strict=True)],
-        most,
-        " and ".join(side.called for side in streams) + (" were" if len(streams) > 1 else " was"),
+    called = " and ".join(side.called for side in streams) + (
+        " were" if len(streams) > 1 else " was"
     )
+    wanted = [(side.plain, names) for side, names in zip(streams, needed, strict=True)]
+    tables = _collected(wanted, most, called)
     if tables is None:
         return None
     strange = [
@@ -90,14 +91,20 @@ def collected_sides(
             f"way='collect' cannot take the column {strange[0]!r} along; leave way= or the column out"
         )
     if strange:
+        _tell_in_vain(called, _STRANGE.format(strange[0]))
         return None
     return _read(sides, (tables[0], tables[-1]), spec)
 
 
 def collected_side(side: EventFrame, spec: JoinSpec, most: tuple[int, int]) -> CollectedSide | None:
     """One of two sides, if it has no more bytes and rows than that, as `collected_sides`; else None."""
-    tables = _collected([(side.plain, _needed((side,)))], most, f"{side.called} was")
-    if tables is None or _strange(side, tables[0]):
+    called = f"{side.called} was"
+    tables = _collected([(side.plain, _needed((side,)))], most, called)
+    if tables is None:
+        return None
+    strange = _strange(side, tables[0])
+    if strange:
+        _tell_in_vain(called, _STRANGE.format(strange[0]))
         return None
     events, counts = _events(side, tables[0], spec)
     statistics = _statistics(events, counts, None, tables[0])

@@ -23,9 +23,7 @@ def side(low: np.ndarray, high: np.ndarray, matchable: np.ndarray | None = None)
 
 def cells_of(small: Ends, is_left: bool, lo: int, hi: int, longest: int | None = None) -> NearCells:
     window = Window(lo, hi, 0.5) if is_left else Window(-hi, -lo, 0.5)
-    cells = near_cells(side(*small), is_left, window, longest)
-    assert cells is not None
-    return cells
+    return near_cells(side(*small), is_left, window, longest)
 
 
 def passed(cells: NearCells, low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -137,7 +135,6 @@ def test_of_no_events_none_pass(spark: SparkSession) -> None:
     nothing = side(none, none), side(np.zeros(2, int), np.zeros(2, int), np.zeros(2, bool))
     for small in nothing:
         near = near_cells(small, True, Window(0, 10, 0.5))
-        assert near is not None
         rows = spark.range(3).selectExpr("id AS low", "id AS high")
         assert not rows.where(near.has(spark)).count()
 
@@ -149,23 +146,28 @@ def test_rows_that_match_nothing_have_no_cells() -> None:
     found, expected = (
         near_cells(events, True, window) for events in (some, side(*[times[:2]] * 2))
     )
-    assert found is not None
-    assert expected is not None
     np.testing.assert_array_equal(found.words, expected.words)
     assert (found.first, found.width) == (expected.first, expected.width)
 
 
-def test_a_dense_side_tells_nothing_apart() -> None:
+@pytest.mark.parametrize("longest", [None, 70])
+def test_of_a_dense_side_few_cells_tell_what_is_outside(longest: int | None) -> None:
     times = np.arange(0, 10**6, 100)
-    assert near_cells(side(times, times + 50), True, Window(-100, 100, 0.5)) is None
+    cells = cells_of((times, times + 50), True, -100, 100, longest)
+    assert cells.words.size == 1
+    inside, outside = np.arange(-100, 10**6 + 50), np.array([-(10**5), 2 * 10**6])
+    assert passed(cells, inside, inside).all()
+    assert not passed(cells, outside, outside + 70).any()
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("count", [1, 50])
 @pytest.mark.parametrize("start", [-(10**6), TIME_LIMIT - 10**7])
-def test_sql_says_what_the_cells_say(spark: SparkSession, start: int) -> None:
-    """At both edges of each cell and beyond the outer ones; no plan shows the bits."""
-    words = np.random.default_rng(5).integers(-(2**63), 2**63, 50, np.int64)
-    words[[0, -1]] = -1
+def test_sql_says_what_the_cells_say(spark: SparkSession, start: int, count: int) -> None:
+    """At both edges of each cell and beyond the outer ones; no plan shows many bits."""
+    words = np.random.default_rng(5).integers(-(2**63), 2**63, count, np.int64)
+    if count > 1:
+        words[[0, -1]] = -1
     cells = NearCells(5, start >> 5, words, 32)
     edges = (cells.first + np.arange(-66, 64 * cells.words.size + 66)) << cells.width
     low = np.concatenate([edges, edges - 1, [1 - TIME_LIMIT, TIME_LIMIT - 1]])
@@ -178,7 +180,8 @@ def test_sql_says_what_the_cells_say(spark: SparkSession, start: int) -> None:
     expected = passed(cells, low, high)
     assert 0 < expected[: low.size // 2].sum() < low.size // 2
     np.testing.assert_array_equal(np.isin(np.arange(low.size), found), expected)
-    assert str(cells.words[1]) not in near._jdf.queryExecution().toString()
+    shown = near._jdf.queryExecution().toString()
+    assert all((str(word) in shown) == (count == 1) for word in cells.words[:2])
 
 
 def test_one_long_event_does_not_blur_the_others() -> None:
@@ -186,3 +189,14 @@ def test_one_long_event_does_not_blur_the_others() -> None:
     low = np.arange(0, 10**8, 10**4)
     high = times + np.where(np.arange(times.size) == 7, 10**6, 100)
     assert passed(cells_of((times, high), True, 0, 100), low, low + 100).mean() < 0.1
+
+
+def test_a_length_declared_to_be_safe_is_no_worse_than_none() -> None:
+    low = np.arange(200) * 10_000_000
+    small = low, low + 100
+    rows = np.random.default_rng(8).integers(0, int(low[-1]), 1000)
+    generous, none = (
+        cells_of(small, True, -300, 200, longest) for longest in (3_600_000_000, None)
+    )
+    assert passed(generous, rows, rows).sum() == passed(none, rows, rows).sum() < 10
+    assert passed(generous, rows, rows + 3_600_000_000).all()

@@ -23,8 +23,10 @@ from coincide import (
 from coincide.errors import DataError
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.stage import Stage
-from spark_plugin.ways import matching
+from spark_plugin.dataframes.statistics import measure
+from spark_plugin.ways import choice, matching
 from spark_plugin.ways.broadcast import unseen
+from spark_plugin.ways.broadcast.plan import BroadcastPlan
 from spark_plugin.ways.correlation import Correlation
 from spark_plugin.worker.arrow.counts import SideCounts
 from tests.helpers.comparison import PROBABILITY_TOLERANCE, SHAPES
@@ -207,13 +209,26 @@ def test_invalid_rows(spark: SparkSession) -> None:
     assert dropped.count() == correlate_tables(LARGE, SMALL, CONDITION).num_rows
 
 
-def test_shifts_look_for_themselves(spark: SparkSession) -> None:
+@pytest.mark.parametrize("longest", [None, 1_000])
+def test_shifts_look_for_themselves(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, longest: int | None
+) -> None:
+    looks = []
+
+    def looked(*asked: Any) -> Any:
+        looks.append(asked)
+        return measure(*asked)
+
+    monkeypatch.setattr(choice, "measure", looked)
     report, told = JoinReport(), JoinReport()
+    options = CorrelateOptions(left_longest=longest, right_longest=longest)
     correlate(
-        frame(spark, LARGE), frame(spark, SMALL), CONDITION, shifts=[1000, -1000], report=report
-    ).collect()
+        frame(spark, LARGE), frame(spark, SMALL), CONDITION, shifts=[1000, -1000], report=report,
+        options=options,
+    ).collect()  # fmt: skip
     correlate_tables(LARGE, SMALL, CONDITION, shifts=[1000, -1000], report=told)
     assert report.summary().accidental == told.summary().accidental
+    assert len(looks) == 1
 
 
 def streamed(
@@ -264,7 +279,7 @@ def chosen(monkeypatch: pytest.MonkeyPatch, left: DataFrame, right: DataFrame, *
     """The side that would be collected, with its bounds, or "look"."""
 
     def collected(side: EventFrame, _spec: Any, most: tuple[int, int]) -> None:
-        raise Chosen(f"{side.side} up to {most[0]}")
+        raise Chosen(f"{side.side} up to {most[0]}, {most[1]} rows")
 
     def looked(*_: Any) -> None:
         raise Chosen("look")
@@ -279,9 +294,11 @@ def chosen(monkeypatch: pytest.MonkeyPatch, left: DataFrame, right: DataFrame, *
 DEFAULT = CorrelateOptions().broadcast_bytes
 LENGTHS: dict[str, Any] = {"left_longest": 200, "right_longest": 200}
 CHOICES: dict[str, tuple[str, dict[str, Any], str]] = {
-    "right": ("right", {}, f"right up to {DEFAULT}"),
-    "left": ("left", {}, f"left up to {DEFAULT}"),
-    "fewer bytes": ("right", {"broadcast_bytes": 100_000}, "right up to 100000"),
+    "right": ("right", {}, f"right up to {DEFAULT}, 262144 rows"),
+    "left": ("left", {}, f"left up to {DEFAULT}, 262144 rows"),
+    "fewer bytes": ("right", {"broadcast_bytes": 100_000}, "right up to 100000, 262144 rows"),
+    "fewer bytes of a slice": ("right", {"slice_bytes": 90_000}, "right up to 90000, 262144 rows"),
+    "fewer rows": ("right", {"slice_rows": 300}, f"right up to {DEFAULT}, 300 rows"),
     "too few bytes": ("right", {"broadcast_bytes": 1}, "look"),
     "slices": ("right", {"slices": 3}, "look"),
     "exchange": ("right", {"way": "exchange"}, "look"),
@@ -322,6 +339,12 @@ def test_pairs_that_are_shuffled(
 ) -> None:
     left, right = (frame(spark, table) for table in SIDES["left"])
     assert chosen(monkeypatch, left, right, how=how, emit=emit).split()[0] == expected
+
+
+def test_a_report_does_not_keep_what_was_sent(spark: SparkSession) -> None:
+    found = planned(frame(spark, LARGE), frame(spark, SMALL), "right")
+    assert isinstance(found.plan, BroadcastPlan)
+    assert found.plan.events is None
 
 
 def test_rows_beside_an_empty_side_are_counted(spark: SparkSession) -> None:
