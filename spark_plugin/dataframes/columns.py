@@ -17,7 +17,7 @@ from pyspark.sql import types as T
 from coincide.errors import ConditionError, SchemaError
 from coincide.units import TIME_LIMIT
 from spark_plugin.dataframes.arrow_types import arrow_type
-from spark_plugin.worker.arrow.schemas import check_name
+from spark_plugin.dataframes.named_fields import field_of
 from spark_plugin.worker.arrow.time_columns import TimeColumn, TimeScale
 
 _INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
@@ -27,32 +27,6 @@ _NTZ_EPOCH = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
 _MICROSECOND = "INTERVAL '0.000001' SECOND"
 NOT_FINITE = -TIME_LIMIT - 1
 """Ticks of a NaN or an infinity, as no other value has them."""
-
-
-def field_of(frame: DataFrame, side: str, name: str) -> T.StructField:
-    """A top-level field by name.
-
-    Raises
-    ------
-    SchemaError
-        If it is missing or stands twice.
-    """
-    check_name(side, name, frame.columns)
-    if "${" in name:
-        raise SchemaError(
-            f"{side} has the column {name!r}, in which Spark would replace what follows ${{; rename it"
-        )
-    alike = [other for other in frame.columns if other.lower() == name.lower()]
-    if len(alike) > 1 and frame.sparkSession.conf.get("spark.sql.caseSensitive") != "true":
-        raise SchemaError(
-            f"{side} has columns that Spark cannot tell apart: {', '.join(alike)}; rename all but one"
-        )
-    return next(field for field in frame.schema.fields if field.name == name)
-
-
-def can_be_named(name: str, lowered: Sequence[str]) -> bool:
-    """Whether SQL can name a column, among columns whose names in lower case are given."""
-    return "${" not in name and lowered.count(name.lower()) == 1
 
 
 def quoted(name: str) -> str:

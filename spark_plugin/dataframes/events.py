@@ -11,15 +11,8 @@ from pyspark.sql import types as T
 
 from coincide.options import SideName
 from coincide.units import TIME_LIMIT
-from spark_plugin.dataframes.columns import (
-    can_be_hashed,
-    can_be_named,
-    field_of,
-    key_value,
-    literal,
-    quoted,
-    rounding,
-)
+from spark_plugin.dataframes.columns import can_be_hashed, key_value, literal, quoted, rounding
+from spark_plugin.dataframes.named_fields import can_be_named, field_of
 from spark_plugin.dataframes.timestamps import TimestampSql, timestamp_sql
 from spark_plugin.worker.arrow.time_columns import INVALID_REASONS
 from spark_plugin.worker.timestamps.columns import TimestampColumns

@@ -12,6 +12,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 from coincide.errors import ConditionError
 from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.events import EventFrame
+from spark_plugin.dataframes.named_fields import field_of
 from spark_plugin.worker.emission.spec import AnySpec, check_output_names
 from spark_plugin.worker.wire.columns import METRICS, wire_layout
 
@@ -129,12 +130,12 @@ class ResultColumns:
     def __init__(self, sides: tuple[EventFrame, EventFrame], spec: AnySpec) -> None:
         left, right = sides
         keys, mine, theirs = (
-            [(name, frames.field_of(side.source, side.called, name).dataType) for name in names]
+            [(name, field_of(side.source, side.called, name).dataType) for name in names]
             for side, names in ((left, left.by), (left, left.payload), (right, right.payload))
         )
         cross = [[frames.crosses_as_int64(kind) for _, kind in side] for side in (mine, theirs)]
         own, others = (
-            [frames.field_of(side.source, side.called, name).dataType for name in side.tested]
+            [field_of(side.source, side.called, name).dataType for name in side.tested]
             for side in sides
         )
         tested = (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from spark_plugin.dataframes.columns import field_of, quoted, wire_bytes
+from spark_plugin.dataframes.columns import quoted, wire_bytes
 from spark_plugin.dataframes.events import EventFrame
+from spark_plugin.dataframes.named_fields import field_of
 
 _TIME_BYTES = 16
 _NARROW = 1 << 10

@@ -16,12 +16,12 @@ from coincide.units import TIME_LIMIT
 from spark_plugin.dataframes.columns import (
     NOT_FINITE,
     can_be_label,
-    field_of,
     literal,
     quoted,
     spark_time_column,
     ticks,
 )
+from spark_plugin.dataframes.named_fields import field_of
 from spark_plugin.worker.arrow.schemas import check_label, check_width
 from spark_plugin.worker.arrow.time_columns import TimeColumn
 from spark_plugin.worker.timestamps.around import AroundColumns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -11,6 +12,7 @@ from pyspark.sql import types as T
 from spark_plugin.cluster.accelerator import is_accelerated
 from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.events import EventFrame
+from spark_plugin.dataframes.named_fields import field_of
 from spark_plugin.worker.arrow.time_columns import INVALID_REASONS, range_hint
 from spark_plugin.worker.wire.columns import CODED, HASHES, TIME, UNMATCHED, WireLayout
 
@@ -102,10 +104,13 @@ def _shown(side: EventFrame) -> dict[str, str]:
     """
     if is_accelerated(side.source.sparkSession):
         return {}
-    names = list(dict.fromkeys([*side.times.names, *side.by, *side.payload]))
-    kinds = [frames.field_of(side.source, side.called, name).dataType for name in names]
-    told = [name for name, kind in zip(names, kinds, strict=True) if isinstance(kind, _TOLD)]
-    return {f"shown_{i}": name for i, name in enumerate(told[:_MOST_SHOWN])}
+    names = dict.fromkeys([*side.times.names, *side.by, *side.payload])
+    told = (
+        name
+        for name in names
+        if isinstance(field_of(side.source, side.called, name).dataType, _TOLD)
+    )
+    return {f"shown_{i}": name for i, name in enumerate(islice(told, _MOST_SHOWN))}
 
 
 def _kept(side: EventFrame, with_null: bool, raise_invalid: bool, shown: dict[str, str]) -> str:
@@ -146,8 +151,6 @@ def _words_of_invalid(side: EventFrame, shown: dict[str, str]) -> str:
 
 def _encoded(side: EventFrame, wire_names: Sequence[str], names: list[str]) -> dict[str, str]:
     return {
-        wire: frames.encode(
-            frames.quoted(name), frames.field_of(side.source, side.called, name).dataType
-        )
+        wire: frames.encode(frames.quoted(name), field_of(side.source, side.called, name).dataType)
         for wire, name in zip(wire_names, names, strict=True)
     }

@@ -15,6 +15,7 @@ from coincide.options import SideName
 from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.arrow_types import arrow_type
 from spark_plugin.dataframes.events import EventFrame
+from spark_plugin.dataframes.named_fields import field_of
 from spark_plugin.dataframes.timestamps import spark_clocks, with_timestamps
 from spark_plugin.worker.arrow.schemas import check_foldable, check_keys
 from spark_plugin.worker.emission.spec import AnySpec
@@ -109,7 +110,7 @@ def check_payload(sides: tuple[EventFrame, EventFrame]) -> None:
     """
     for side in sides:
         for name in side.payload:
-            frames.field_of(side.source, side.called, name)
+            field_of(side.source, side.called, name)
 
 
 def with_filter(spec: Spec, sides: tuple[EventFrame, EventFrame], where: object) -> Spec:
@@ -117,7 +118,7 @@ def with_filter(spec: Spec, sides: tuple[EventFrame, EventFrame], where: object)
     if not isinstance(where, Where):
         return spec
     own, others = (
-        [_arrow_kind(frames.field_of(side.source, side.called, name)) for name in side.tested]
+        [_arrow_kind(field_of(side.source, side.called, name)) for name in side.tested]
         for side in sides
     )
     return spec.but(where=PairFilter(where, (own, others)))

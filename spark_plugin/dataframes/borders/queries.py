@@ -14,7 +14,8 @@ from coincide.errors import SchemaError
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.arrow_types import arrow_schema, carried_type, spark_type
-from spark_plugin.dataframes.columns import field_of, quoted
+from spark_plugin.dataframes.columns import quoted
+from spark_plugin.dataframes.named_fields import field_of
 from spark_plugin.dataframes.shipping import ship
 from spark_plugin.worker.borders.arguments import QUERIES, BorderArguments
 from spark_plugin.worker.borders.queries import (

@@ -11,14 +11,9 @@ from pyspark.sql import types as T
 from coincide.errors import SchemaError
 from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.arrow_types import arrow_type
-from spark_plugin.dataframes.columns import (
-    NOT_FINITE,
-    check_microseconds,
-    field_of,
-    literal,
-    quoted,
-)
+from spark_plugin.dataframes.columns import NOT_FINITE, check_microseconds, literal, quoted
 from spark_plugin.dataframes.examples import example
+from spark_plugin.dataframes.named_fields import field_of
 from spark_plugin.dataframes.results import result_time
 from spark_plugin.dataframes.timestamps import in_range
 from spark_plugin.worker.borders.arguments import READINGS, BorderArguments

@@ -8,7 +8,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
 from coincide.errors import SchemaError
-from spark_plugin.dataframes.columns import field_of, quoted
+from spark_plugin.dataframes.columns import quoted
+from spark_plugin.dataframes.named_fields import field_of
 from spark_plugin.dataframes.timestamps import TimestampSql, timestamp_sql, with_timestamps
 from spark_plugin.worker.causality.places import Coordinate, PlacedColumns, names_of_coordinates
 from spark_plugin.worker.wire.columns import place_names

@@ -14,15 +14,9 @@ from coincide.borders.crossings import EVENTS
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.arrow_types import arrow_type
-from spark_plugin.dataframes.columns import (
-    NOT_FINITE,
-    check_microseconds,
-    field_of,
-    literal,
-    quoted,
-    text,
-)
+from spark_plugin.dataframes.columns import NOT_FINITE, check_microseconds, literal, quoted, text
 from spark_plugin.dataframes.examples import example
+from spark_plugin.dataframes.named_fields import field_of
 from spark_plugin.dataframes.results import result_time
 from spark_plugin.dataframes.timestamps import in_range
 from spark_plugin.worker.transitions.arguments import SIDE, TransitionArguments

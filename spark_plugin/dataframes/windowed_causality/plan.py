@@ -14,7 +14,8 @@ from coincide.units import Tick
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.arrow_types import arrow_type
-from spark_plugin.dataframes.columns import check_microseconds, field_of, quoted
+from spark_plugin.dataframes.columns import check_microseconds, quoted
+from spark_plugin.dataframes.named_fields import field_of
 from spark_plugin.dataframes.output_columns import check_told_apart
 from spark_plugin.dataframes.results import handed_out, wire_schema
 from spark_plugin.dataframes.stage import CountedStage

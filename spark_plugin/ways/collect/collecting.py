@@ -21,6 +21,7 @@ from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.estimates import estimated_bytes
 from spark_plugin.dataframes.events import EventFrame
+from spark_plugin.dataframes.named_fields import field_of
 from spark_plugin.dataframes.statistics import SideStatistics
 from spark_plugin.ways.files.wire import on_the_wire, wire_kind
 from spark_plugin.worker.arrow.counts import SideCounts
@@ -177,7 +178,7 @@ def _strange(side: EventFrame, table: pa.Table) -> list[str]:
 
 def _kinds(side: EventFrame) -> list[tuple[str, T.DataType]]:
     names = (*side.by, *side.payload, *side.tested)
-    return [(name, frames.field_of(side.plain, side.called, name).dataType) for name in names]
+    return [(name, field_of(side.plain, side.called, name).dataType) for name in names]
 
 
 def _read(

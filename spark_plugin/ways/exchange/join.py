@@ -9,6 +9,7 @@ from spark_plugin.cluster.accelerator import is_accelerated
 from spark_plugin.cluster.batch_size import bounds_batch_bytes
 from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.events import EventFrame
+from spark_plugin.dataframes.named_fields import field_of
 from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.dataframes.row_sizes import are_narrow
 from spark_plugin.dataframes.stage import Stage
@@ -91,7 +92,7 @@ def _salts(
 
 
 def _salt(side: EventFrame, layout: WireLayout) -> str:
-    kinds = [frames.field_of(side.source, side.called, name).dataType for name in side.payload]
+    kinds = [field_of(side.source, side.called, name).dataType for name in side.payload]
     hashable = [
         wire
         for wire, kind in zip(layout.payload(side.side), kinds, strict=True)

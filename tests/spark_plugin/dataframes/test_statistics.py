@@ -13,8 +13,9 @@ from pyspark.sql import functions as F
 
 from coincide import CorrelateOptions
 from coincide.errors import DataError
-from spark_plugin.dataframes.columns import field_of, spark_time_column
+from spark_plugin.dataframes.columns import spark_time_column
 from spark_plugin.dataframes.events import EventFrame
+from spark_plugin.dataframes.named_fields import field_of
 from spark_plugin.dataframes.statistics import _beyond_sample, measure, refuse_invalid
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.schemas import arrow_time_column

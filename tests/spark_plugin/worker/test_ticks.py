@@ -29,8 +29,9 @@ from coincide import (
     within,
 )
 from coincide.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, Tick
-from spark_plugin.dataframes.columns import field_of, rounding, spark_time_column, ticks
+from spark_plugin.dataframes.columns import rounding, spark_time_column, ticks
 from spark_plugin.dataframes.events import EventFrame
+from spark_plugin.dataframes.named_fields import field_of
 from spark_plugin.dataframes.statistics import measure
 from spark_plugin.ways.files.source import CoincideSource
 from spark_plugin.worker.arrow.schemas import arrow_time_column
