@@ -136,7 +136,11 @@ def _collected(
 
 
 def _tell_in_vain(called: str, why: str) -> None:
-    _log.info("correlate: %s collected in vain: Spark estimates few bytes, but %s", called, why)
+    _log.info(
+        "correlate: %s collected in vain: Spark estimates few bytes, but %s; naming a way= spares this",
+        called,
+        why,
+    )
 
 
 def _look_small(sides: tuple[EventFrame, EventFrame], most: int) -> bool:
