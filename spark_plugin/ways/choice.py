@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from coincide.errors import ConditionError
 from coincide.options import CorrelateOptions
-from spark_plugin.cluster.connect import context_of, message_bytes
+from spark_plugin.cluster.connect import bytes_of, context_of, message_bytes
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.row_sizes import row_bytes
 from spark_plugin.dataframes.statistics import (
@@ -33,6 +33,7 @@ JOINS: dict[str, Callable[..., tuple[DataFrame, Shipment | None]]] = {
     "broadcast": broadcast_join,
 }
 """What each way of DataFrames makes of its plan."""
+_RESULT_SETTING = "spark.driver.maxResultSize"
 
 
 def plan_ways(
@@ -53,7 +54,7 @@ def plan_ways(
     reach = Reach.of(spec.pairs, *shapes)
     left, right = _sample(statistics[0], spec.keeps_unmatched), _sample(statistics[1], False)
     spark = sides[0].source.sparkSession
-    tasks, options = parallelism(spark), _as_transported(spark, options)
+    tasks, options = parallelism(spark), as_transported(spark, options)
     candidates = [_candidate(*each) for each in zip(sides, (left, right), statistics, strict=True)]
     plan: SlicePlan | BroadcastPlan | None
     plan = choose_small_side(candidates[0], candidates[1], reach, spec, options, tasks)
@@ -128,9 +129,13 @@ def refuse_invalid_of(
     refuse_invalid(sides[:count], statistics[:count])
 
 
-def _as_transported(spark: SparkSession, options: CorrelateOptions) -> CorrelateOptions:
-    """With less to broadcast by itself where it travels with the plan."""
-    most = message_bytes(spark)
+def as_transported(spark: SparkSession, options: CorrelateOptions) -> CorrelateOptions:
+    """With less to broadcast by itself where it travels with the plan, or the driver takes less."""
+    context = context_of(spark)
+    if context is None:
+        most = message_bytes(spark)
+    else:  # it is collected first; 0 is no bound
+        most = bytes_of(context.getConf().get(_RESULT_SETTING, None) or "") or None
     if most is None:
         return options
     return replace(options, broadcast_bytes=min(options.broadcast_bytes, most // 2))
