@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from spark_plugin.cluster.connect import context_of
 from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
 from spark_plugin.dataframes.events import EventFrame
@@ -16,7 +18,24 @@ def estimated_bytes(side: EventFrame) -> int | None:
     if context_of(side.source.sparkSession) is None or side.plain.isStreaming:
         return None
     try:
-        plan = side.plain._jdf.queryExecution().optimizedPlan()
-        return int(plan.stats().sizeInBytes())
+        return int(_plan_of(side).stats().sizeInBytes())
     except SPARK_ERRORS:
         return None
+
+
+def is_surely_larger(side: EventFrame, size: int) -> bool:
+    """Whether what a side is read from has so many bytes, too.
+
+    Of a join Spark may take the product of both inputs for its size, of which few rows can be left.
+    """
+    leaves = _plan_of(side).collectLeaves()
+    read = sum(int(leaves.apply(i).stats().sizeInBytes()) for i in range(leaves.size()))
+    return read >= size
+
+
+def _plan_of(side: EventFrame) -> Any:
+    """Spark's optimized plan of the rows as the user gave them."""
+    frame = side.plain
+    if frame.is_cached:  # what it was computed from before has no cache in its plan
+        frame = frame.select("*")
+    return frame._jdf.queryExecution().optimizedPlan()

@@ -20,6 +20,8 @@ from spark_plugin.worker.wire.columns import METRICS
 from spark_plugin.worker.wire.counting import CountingTask
 
 _log = logging.getLogger("coincide")
+_GIVEN = "given"
+"""How many rows of results were seen."""
 NOBODY = -1
 """In place of a row's number where nobody is meant."""
 _ACCELERATED = (
@@ -129,7 +131,11 @@ class CountedStage:
         if self.stage.observation is not None:
             found = observed_numbers(self.stage.observation)
         if found is None:
-            why = "Spark has left the stage out" if self.is_observable else _ACCELERATED
+            why = (
+                "Spark has left the stage out, or stopped it early"
+                if self.is_observable
+                else _ACCELERATED
+            )
             raise ConditionError(f"nothing was counted: {why}")
         return {name: int(number or 0) for name, number in found.items()}
 
@@ -148,17 +154,23 @@ def observed(
         Takes their sums, under their names.
     names : sequence of str
     """
-    found = found.observe(observation, *_totals(metrics, names))
+    given = F.expr(f"count_if({metrics} IS NULL)").alias(_GIVEN)
+    found = found.observe(observation, *_totals(metrics, names), given)
     return found.where(f"{metrics} IS NULL").drop(metrics)
 
 
 def observed_numbers(observation: Observation) -> dict[str, Any] | None:
-    """What was observed, once an action has ended; None if Spark has left out what was to be."""
+    """What was observed, once an action has ended.
+
+    None if Spark has left out what was to be, or has stopped its tasks, as for ``limit``, before one told.
+    """
     try:
-        return observation.get
+        found = dict(observation.get)
     except Exception as error:  # Spark has no error of its own for it: an assertion of the JVM
         _log.debug("nothing observed: %s", error)
         return None
+    has_given = bool(found.pop(_GIVEN, 0))
+    return None if has_given and all(number is None for number in found.values()) else found
 
 
 def _totals(metrics: str, names: Sequence[str]) -> list[Column]:

@@ -92,8 +92,8 @@ class Correlation:
     def counters(self) -> JoinCounters | None:
         """What the workers looked at and found. Waits for an action.
 
-        None if not observable, or if Spark has left the join out of what it did: of ``count()`` on a
-        result of one row per event it needs no partners.
+        None if not observable, if Spark has stopped all tasks early, as for ``limit``, or if it has left
+        the join out of what it did: of ``count()`` on a result of one row per event it needs no partners.
         """
         if not self.observable:
             return None

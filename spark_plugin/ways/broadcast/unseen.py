@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coincide.options import CorrelateOptions
 from spark_plugin.cluster.accelerator import is_accelerated
-from spark_plugin.dataframes.estimates import estimated_bytes
+from spark_plugin.dataframes.estimates import estimated_bytes, is_surely_larger
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.statistics import Looks, refuse_invalid
 from spark_plugin.ways.broadcast.plan import (
@@ -68,9 +68,11 @@ def _likely_small(
     left, right = map(estimated_bytes, sides)
     if left is None or right is None or is_accelerated(sides[0].source.sparkSession):
         return None
-    small = sides[1] if right <= left else sides[0]
+    small, other = (sides[1], sides[0]) if right <= left else sides
     size = min(left, right)
     if size > min(MOST_BYTES, options.broadcast_bytes) or max(left, right) < _LARGER * size:
+        return None
+    if not is_surely_larger(other, _LARGER * size):
         return None
     # Whether there are few pairs is not known, and these would all be shuffled.
     shuffles = is_two_step(small.side, spec) and spec.emit in ("pairs", "lists")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,19 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from coincide import (
     CorrelateOptions,
     JoinReport,
+    NoPairsWarning,
     TimingCondition,
     correlate,
     correlate_tables,
     within,
 )
 from coincide.errors import DataError
+from spark_plugin.dataframes import estimates
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.stage import Stage
 from spark_plugin.dataframes.statistics import measure
@@ -325,6 +329,38 @@ def test_sizes(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     assert chosen(monkeypatch, left, right) == "look"
 
 
+def joined(spark: SparkSession) -> DataFrame:
+    """A few rows, of which Spark's estimate is the product of what they are joined of."""
+    others = spark.range(300).withColumnRenamed("id", "other")
+    return frame(spark, SMALL).join(others, F.col("id") == F.col("other"), "inner")
+
+
+def test_a_join_that_may_have_few_rows_is_looked_at(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left, right = frame(spark, LARGE), joined(spark)
+    sizes = [estimates.estimated_bytes(event_frame(each)) for each in (left, right)]
+    assert sizes[1] > 4 * sizes[0]  # type: ignore[operator]
+    assert chosen(monkeypatch, left, right) == "look"
+
+
+def test_a_cache_is_seen_though_its_dataframe_was_used_before(spark: SparkSession) -> None:
+    few = joined(spark)
+    assert few.count() == SMALL.num_rows
+    before = estimates.estimated_bytes(event_frame(few))
+    few.cache()
+    try:
+        assert few.count() == SMALL.num_rows
+        after = estimates.estimated_bytes(event_frame(few))
+    finally:
+        few.unpersist()
+    assert 10 * after < before  # type: ignore[operator]
+
+
+def event_frame(source: DataFrame) -> Any:
+    return SimpleNamespace(source=source, plain=source)
+
+
 def test_one_stream_is_looked_at(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     assert chosen(monkeypatch, frame(spark, SMALL), None) == "look"  # type: ignore[arg-type]
 
@@ -339,6 +375,20 @@ def test_pairs_that_are_shuffled(
 ) -> None:
     left, right = (frame(spark, table) for table in SIDES["left"])
     assert chosen(monkeypatch, left, right, how=how, emit=emit).split()[0] == expected
+
+
+@pytest.mark.parametrize("how", ["inner", "semi"])
+def test_of_a_few_rows_of_the_result_nothing_is_known(
+    spark: SparkSession, recwarn: pytest.WarningsRecorder, how: Any
+) -> None:
+    """Tasks that are stopped early have told nothing: not that there is no pair."""
+    report = JoinReport()
+    few = correlate(
+        frame(spark, LARGE), frame(spark, SMALL), CONDITION, how=how, report=report
+    ).limit(2)
+    assert len(few.collect()) == 2
+    assert report.summary().counters is None
+    assert not [each for each in recwarn if issubclass(each.category, NoPairsWarning)]
 
 
 def test_a_report_does_not_keep_what_was_sent(spark: SparkSession) -> None:
