@@ -30,6 +30,8 @@ many partitions give little more of a sample than some, though no task knows how
 _DOUBLINGS = 18
 _FIRST_DOUBLINGS = 4
 """Of the stride of the first rows, so that a late small partition still shows when its events are."""
+_SPREAD = 10
+"""Bits that most samples' numbers have in common, at the end: a stride, once there are many."""
 _ROW_BITS = 33
 _ROW_MASK = (1 << _ROW_BITS) - 1
 """Bits of `monotonically_increasing_id` that count the rows of a partition; those above number it."""
@@ -133,17 +135,35 @@ def _keyed(events: EventFrame, side: int) -> DataFrame:
     numbered = events.source.selectExpr(*events.columns, own_bytes, number, rounded)
     beyond = f"{_beyond_sample('number')} AS beyond"
     rows = numbered.selectExpr("*", beyond, f"({events.is_ok}) AS is_ok")
-    group = f"CASE WHEN is_ok THEN number - beyond + {len(REASONS)} ELSE {events.reason} END"
+    sampled = _spread("(number - beyond)")
+    group = f"CASE WHEN is_ok THEN {sampled} + {len(REASONS)} ELSE {events.reason} END"
     return rows.selectExpr(
         f"({group}) * 2 + {side} AS code",
-        "CASE WHEN is_ok THEN high - low END AS length",
-        *(f"CASE WHEN is_ok THEN {name} END AS {alias}" for name, alias in _OF_EVENTS),
+        # Rows that are not valid have groups of their own, of which nothing but the rows counts.
+        "high - low AS length",
+        *(f"{name} AS {alias}" for name, alias in _OF_EVENTS),
         f"CASE WHEN is_ok AND beyond = 0 THEN {events.midpoint} END AS midpoint",
         "CASE WHEN is_ok AND beyond = 0 THEN key_hash END AS hash",
         "CASE WHEN is_ok AND beyond = 0 THEN own_bytes END AS bytes",
         # Of nested columns it takes too long to tell of every row.
         "own_bytes" if row_bytes(events) else "NULL AS own_bytes",
     )
+
+
+def _spread(number: str) -> str:
+    """A number, its higher bits in the lower ones, too: SQL.
+
+    Spark's fastest aggregate looks for a group at two places that the last bits of its number tell, and
+    leaves it to a slower one if others are there. Of multiples of a stride the last bits are the same.
+    """
+    return f"({number} ^ shiftright({number}, {_SPREAD}))"
+
+
+def _gathered(numbers: np.ndarray) -> np.ndarray:
+    """What `_spread` was given: int64 array, of numbers that are not negative."""
+    for shift in (_SPREAD, 2 * _SPREAD, 4 * _SPREAD):  # those after it leave nothing of 63 bits
+        numbers = numbers ^ (numbers >> shift)
+    return numbers
 
 
 def _beyond_sample(number: str) -> str:
@@ -175,7 +195,8 @@ def _of_side(table: pa.Table, side: int, least_bytes: int) -> SideStatistics:
     rows = np.zeros(len(REASONS), np.int64)
     np.add.at(rows, reasons, data["rows"])
     of_reason = dict(zip(REASONS, rows.tolist(), strict=True))
-    chosen, weights = _weighted(group, sampled, data["is_chosen"], data["rows"])
+    numbers = _gathered(group - len(REASONS))
+    chosen, weights = _weighted(numbers, sampled, data["is_chosen"], data["rows"])
     order = np.argsort(data["midpoint"][chosen], kind="stable")
     chosen, weights = chosen[order], weights[order]
     own = (
@@ -195,7 +216,7 @@ def _of_side(table: pa.Table, side: int, least_bytes: int) -> SideStatistics:
         midpoints=data["midpoint"][chosen],
         weights=weights,
         hashes=data["hash"][chosen] if "hash" in data else np.zeros(chosen.size, np.int64),
-        partitions=(group[chosen] - len(REASONS)) >> _ROW_BITS,
+        partitions=numbers[chosen] >> _ROW_BITS,
         row_bytes=least_bytes + own,
         own_bytes=int(data["own_bytes"].sum()) if "own_bytes" in data else 0,
         first=int(data["first"][sampled].min()) if sampled.any() else 0,
@@ -204,14 +225,14 @@ def _of_side(table: pa.Table, side: int, least_bytes: int) -> SideStatistics:
 
 
 def _weighted(
-    group: np.ndarray, sampled: np.ndarray, is_chosen: np.ndarray, rows: np.ndarray
+    numbers: np.ndarray, sampled: np.ndarray, is_chosen: np.ndarray, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Where the samples are, in order of their numbers, and the rows for which each stands.
 
     Rows whose sample cannot match itself are those of the one before.
     """
     places = np.flatnonzero(sampled)
-    places = places[np.argsort(group[places])]
+    places = places[np.argsort(numbers[places])]
     found = is_chosen[places]
     if not found.any():
         return places[:0], np.empty(0)

@@ -16,7 +16,13 @@ from coincide.errors import DataError
 from spark_plugin.dataframes.columns import spark_time_column
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.named_fields import field_of
-from spark_plugin.dataframes.statistics import _beyond_sample, measure, refuse_invalid
+from spark_plugin.dataframes.statistics import (
+    _beyond_sample,
+    _gathered,
+    _spread,
+    measure,
+    refuse_invalid,
+)
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.schemas import arrow_time_column
 from spark_plugin.worker.arrow.tables import read_side
@@ -124,6 +130,46 @@ def test_the_sample_of_large_partitions_grows_slowly_with_their_number(
     assert samples.sum() * 100 < 500_000
     assert samples.sum() * 100 < few * 10_000 / 10
     assert np.all(found["rows"].to_numpy() == 20_000)
+
+
+def test_groups_of_rows_have_places_of_their_own_in_sparks_fastest_table(
+    spark: SparkSession,
+) -> None:
+    """Which has 2^17 places, found by a number's last bits, and takes the next one if that is taken."""
+    made = spark.range(0, 2_000_000, 1, 1).selectExpr("3 * shiftleft(1L, 33) + id AS number")
+    numbers = made.where(f"{_beyond_sample('number')} = 0")
+    codes = numbers.selectExpr("number", f"{_spread('number')} * 2 AS code").toArrow()
+    spread = codes["code"].to_numpy() // 2
+    assert np.array_equal(_gathered(spread), codes["number"].to_numpy())
+    taken: set[int] = set()
+    left_out = 0
+    for place in (codes["code"].to_numpy() % (1 << 17)).tolist():
+        free = next((at for at in (place, place + 1) if at not in taken), None)
+        left_out += free is None
+        taken.add(place if free is None else free)
+    assert len(spread) > 1500
+    assert left_out < len(spread) / 100
+
+
+def test_no_number_is_lost_by_spreading_it() -> None:
+    numbers = np.random.default_rng(5).integers(0, 1 << 63, 10_000, dtype=np.int64)
+    numbers[:3] = 0, 1, np.iinfo(np.int64).max
+    spread = numbers.copy()
+    for bit in range(63):  # one bit of the number at a time, by what a shift does to it
+        spread ^= ((numbers >> bit) & 1) << (bit - 10) if bit >= 10 else 0
+    assert np.array_equal(_gathered(spread), numbers)
+
+
+def test_how_long_and_when_invalid_rows_are_tells_nothing(spark: SparkSession) -> None:
+    """They may reach further than any other: the wrong way round, without a time, out of range."""
+    far = 1 << 60
+    left = timed([5, far, -far, 6, None, 7], [9, far - 1, -far - 5, 1 << 62, far, 8])
+    sides = [events(side, frame(spark, left)) for side in ("left", "right")]
+    found = measure(sides[0], sides[1])[0]
+    assert found.counts == SideCounts(6, 1, {"range": 1, "order": 2})
+    assert (found.shortest, found.longest, found.first, found.last) == (1, 4, 5, 9)
+    only = timed([far], [-far])
+    assert measure(sides[0], events("right", frame(spark, only)))[1].longest == 0
 
 
 def test_rows_whose_sample_is_invalid_are_not_forgotten(spark: SparkSession) -> None:

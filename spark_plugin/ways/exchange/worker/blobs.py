@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from spark_plugin.worker.arrow.wide_columns import of_one_type, one_array
 
-_BYTES = 4 << 20
-"""About the most that one holds."""
+_BYTES = 256 << 10
+"""About the most that one holds: what takes half a region of G1's heap, 512 KiB or more, has Java mark
+that heap time and again, beside the tasks."""
 _LEAST = b"least"
 _NARROW = (np.uint8, np.uint16, np.uint32)
 
