@@ -9,9 +9,13 @@ import pyarrow as pa
 
 from spark_plugin.worker.arrow.wide_columns import of_one_type, one_array
 
-_BYTES = 256 << 10
-"""About the most that one holds: what takes half a region of G1's heap, 512 KiB or more, has Java mark
-that heap time and again, beside the tasks."""
+_BYTES = 4 << 20
+"""About the most that one holds."""
+_LIGHT_BYTES, _ROWS = 256 << 10, 4096
+"""What is enough for one: so many bytes, and so many rows. What takes half a region of G1's heap, 512 KiB
+or more, has Java mark that heap time and again beside the tasks; of few rows a column costs more than
+its values.
+"""
 _LEAST = b"least"
 _NARROW = (np.uint8, np.uint16, np.uint32)
 
@@ -24,7 +28,8 @@ def packed(events: pa.Table) -> Iterator[pa.Buffer]:
     events : pa.Table
         Of at least one row.
     """
-    parts = -(-events.nbytes // _BYTES)
+    light = min(-(-events.nbytes // _LIGHT_BYTES), events.num_rows // _ROWS)
+    parts = max(-(-events.nbytes // _BYTES), light)
     rows = -(-events.num_rows // max(1, parts))
     for start in range(0, events.num_rows, rows):
         yield _blob(events.slice(start, rows))
