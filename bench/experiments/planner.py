@@ -20,7 +20,7 @@ WAYS: tuple[Way, ...] = ("exchange", "broadcast-left", "broadcast-right", "colle
 """Of DataFrames that are more than reads of files."""
 REGRET = 1.15
 """The choice may take so many times as long as the fastest way."""
-_COLLECTED = 400_000
+_COLLECTED = 1_000_000
 """Of more events a side nobody would ask for a collection."""
 
 

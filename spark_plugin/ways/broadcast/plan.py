@@ -19,9 +19,9 @@ _PREPARED_ROW = 0.3
 """Work of preparing a row of the small side for a chunk, in rows that an exchange moves."""
 SMALLEST_CHUNK = 1 << 18
 """Rows of the large side at once, at least, where a task may hold as many."""
-_MANY_ROWS = 1 << 21
-_MUCH_LARGER = 4
-"""Many rows are collected and sent on more slowly than exchanged, unless the others are many more."""
+_MANY_ROWS = 1 << 18
+_MANY_MORE = 2
+"""Many rows are exchanged faster than broadcast, unless the others are so many times as many."""
 _KILOBYTES = 100_000
 _LITTLE_WORK = 5_000_000.0
 """Below this much work, in rows, an uneven partition is done before an exchange would be."""
@@ -150,7 +150,7 @@ def _is_worth_it(
 ) -> bool:
     """Whether tasks are even, and do and yield less than an exchange would move."""
     towards = reach if large.name == "left" else reach.reversed
-    if large.sample.rows < _MUCH_LARGER * small.sample.rows and small.sample.rows > _MANY_ROWS:
+    if large.sample.rows < _MANY_MORE * small.sample.rows and small.sample.rows > _MANY_ROWS:
         return False
     moved = large.sample.rows + small.sample.rows
     if _PREPARED_ROW * _prepared_rows(small, large, towards, options.slice_rows) > moved:

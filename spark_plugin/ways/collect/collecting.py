@@ -33,8 +33,8 @@ from spark_plugin.worker.wire.columns import CODED, TIME, UNMATCHED, WireLayout
 
 _log = logging.getLogger("coincide")
 MOST_ROWS = 1 << 20
-"""Of both sides together that are collected by themselves: more are read faster by many tasks."""
-MOST_BYTES = 12 * MOST_ROWS
+"""Of each side that are collected by themselves: more are read faster by many tasks."""
+MOST_BYTES = 28 * MOST_ROWS
 """What Spark may take both sides for; files it takes for as large as they are on disk."""
 _STRANGE = "the column {!r} cannot be sent on by the driver"
 _ROW_OF_PARTITION = "(monotonically_increasing_id() & ((1L << 33) - 1L))"
@@ -117,7 +117,7 @@ def collected_side(side: EventFrame, spec: JoinSpec, most: tuple[int, int]) -> C
 def _collected(
     wanted: Sequence[tuple[DataFrame, list[str]]], most: tuple[int, int] | None, called: str
 ) -> list[pa.Table] | None:
-    """Columns of all rows of DataFrames; None if they have more bytes or rows than `most` in all."""
+    """Columns of all rows of DataFrames; None if all have more bytes than `most`, or one more rows."""
     bound = None if most is None else most[1]
     jobs = [partial(_rows, frame, names, bound) for frame, names in wanted]
     try:
@@ -128,10 +128,10 @@ def _collected(
             raise
         _tell_in_vain(called, "spark.driver.maxResultSize bounds what the driver takes")
         return None
-    size = sum(table.nbytes for table in tables), sum(table.num_rows for table in tables)
+    size = sum(table.nbytes for table in tables), max(table.num_rows for table in tables)
     if most is None or (size[0] <= most[0] and size[1] <= most[1]):
         return tables
-    _tell_in_vain(called, f"there are more than {most[1]:,} rows or {most[0]:,} bytes")
+    _tell_in_vain(called, f"there are more than {most[1]:,} rows a side or {most[0]:,} bytes")
     return None
 
 

@@ -144,7 +144,7 @@ def test_each_side_is_read_once(spark: SparkSession, tmp_path: Path) -> None:
 
 
 LIMITS: dict[str, dict[str, Any]] = {
-    "rows of a worker": {"slice_rows": 1000},
+    "rows of a worker": {"slice_rows": 699},
     "bytes of a worker": {"slice_bytes": 8000},
     "bytes to broadcast": {"broadcast_bytes": 8000},
     "slices": {"slices": 3},
@@ -163,9 +163,12 @@ def test_what_options_do_not_allow_is_not_collected(spark: SparkSession, limit: 
 def test_what_is_larger_than_spark_takes_it_for_is_not_collected(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(collecting, "MOST_ROWS", 1100)
     left, right = frame(spark, LEFT), frame(spark, RIGHT)
+    monkeypatch.setattr(collecting, "MOST_ROWS", 700)
+    assert plan_correlation(left, right, CONDITION).way == "collect"
+    monkeypatch.setattr(collecting, "MOST_ROWS", 699)
     assert plan_correlation(left, right, CONDITION).way != "collect"
+    assert plan_correlation(right, left, CONDITION).way != "collect"
     rows = collecting._rows(left.repartition(2), ["id"], 100)
     assert 101 < rows.num_rows <= 2 * 101
 
