@@ -31,8 +31,6 @@ class Case:
         Whether a side is small enough for the peer to broadcast it.
     trials : int
         Rounds by which the peer's variant is chosen, after the one that warms up.
-    warmups : int
-        Rounds of all contestants that are not timed.
     """
 
     name: str
@@ -42,7 +40,6 @@ class Case:
     rounds: int
     broadcast: bool
     trials: int = 2
-    warmups: int = 1
 
 
 CASES = (
@@ -51,7 +48,7 @@ CASES = (
         Load(200_000, 100.0),
         Load(2_000, 100.0),
         {"pairs": 1.2, "counts": 2.5, "lists": 6.0},
-        rounds=5,
+        rounds=9,
         broadcast=True,
     ),
     Case(
@@ -61,13 +58,13 @@ CASES = (
         {"pairs": 1.5, "counts": 2.2},
         rounds=7,
         broadcast=False,
-        # The best is known by now, and all is warm but for what Java compiles anew where rows are many.
         trials=0,
-        warmups=3,
     ),
 )
 
 
+_WARMUPS = 3
+"""Rounds of all contestants that are not timed: Java compiles anew what meets many rows."""
 _AS_FILES = 0.87
 """Of DataFrames that are plain reads of files: within 15 % of the files."""
 
@@ -112,7 +109,7 @@ def _compare(bench: Bench, case: Case, emit: Emit, left: DataFrame, right: DataF
             for peer, name in names.items()
         },
         rounds=case.rounds,
-        warmups=case.warmups,
+        warmups=_WARMUPS,
     ).values()
     bench.ratio(f"{label}: best Spark SQL", best, ours, case.bars[emit])
     bench.ratio(f"{label}: Spark SQL without a hint", (plain or [best])[0], ours)
@@ -143,8 +140,7 @@ DataFrames that only read them, which goes the same way by itself. For *Coincide
 names that they have: after that, as after anything else, a DataFrame is more than a read. Spark SQL has
 the reads. The session has the settings that
 [planning.md](planning.md#what-a-session-should-have-set) names for narrow rows; SQL does not depend on
-them. Of four million rows three rounds go before those that are timed: until then every contestant
-gets faster, as Java compiles anew what meets many rows.
+them. Three rounds of all contestants go before those that are timed: until then each gets faster.
 """
 
 EXPERIMENT = Experiment(
