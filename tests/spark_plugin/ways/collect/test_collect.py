@@ -173,6 +173,16 @@ def test_what_is_larger_than_spark_takes_it_for_is_not_collected(
     assert 101 < rows.num_rows <= 2 * 101
 
 
+@pytest.mark.parametrize(("of_left", "way"), [(14 << 20, "collect"), ((14 << 20) + 1, "broadcast")])
+def test_what_spark_takes_for_large_is_not_collected(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, of_left: int, way: str
+) -> None:
+    """28 MiB of both, as docs/planning.md says."""
+    sizes = {"left": of_left, "right": 14 << 20}
+    monkeypatch.setattr(collecting, "estimated_bytes", lambda side: sizes[side.side])
+    assert plan_correlation(frame(spark, LEFT), frame(spark, RIGHT), CONDITION).way == way
+
+
 def test_what_the_driver_does_not_take_goes_another_way(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
