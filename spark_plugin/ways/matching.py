@@ -16,7 +16,7 @@ from spark_plugin.dataframes.stage import Stage
 from spark_plugin.dataframes.statistics import Looks
 from spark_plugin.dataframes.wire_rows import wire_rows
 from spark_plugin.ways.broadcast.plan import BroadcastPlan
-from spark_plugin.ways.broadcast.unseen import plan_unseen
+from spark_plugin.ways.broadcast.unseen import plan_unseen, small_and_large
 from spark_plugin.ways.choice import JOINS, plan_ways
 from spark_plugin.ways.collect.join import collect_join
 from spark_plugin.ways.collect.plan import CollectPlan
@@ -32,7 +32,7 @@ from spark_plugin.ways.mutual import (
     without_nobody,
 )
 from spark_plugin.worker.causality.places import PlacedColumns, names_of_coordinates
-from spark_plugin.worker.emission.spec import AnySpec
+from spark_plugin.worker.emission.spec import AnySpec, JoinSpec
 from spark_plugin.worker.timestamps.columns import TimestampColumns
 from spark_plugin.worker.timestamps.histograms import HistogramColumns
 from spark_plugin.worker.wire.shipment import Shipment
@@ -55,12 +55,15 @@ def plan_way(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> tuple[Lo
             [side.by for side in sides],
             [side.payload for side in sides],
         )
+    if isinstance(spec, JoinSpec) and spec.matching != "optimal":
+        uneven = small_and_large(sides, spec, options)
+        if uneven is not None:
+            return plan_unseen(*uneven, spec, options) or plan_ways(sides, spec, options)
     collected = plan_collected(sides, spec, options)
     if collected is not None:
         return collected
     if spec.matching != "optimal":
-        unseen = plan_unseen(sides, spec, options)
-        return unseen or plan_ways(sides, spec, options)
+        return plan_ways(sides, spec, options)
     if options.way not in ("auto", "exchange"):
         raise ConditionError(
             "matching='optimal' looks at all events together that hang together by their pairs, and these"

@@ -131,6 +131,7 @@ def test_every_way(
         monkeypatch.setattr(
             without_a_look, "estimated_bytes", lambda side: 1 + 9 * (side.side != small)
         )
+        monkeypatch.setattr(without_a_look, "_LEAST_LARGE", 0)
         monkeypatch.setattr(matching, "plan_unseen", planned)
         ways["without a look"] = lambda: correlate(*frames, **words)
     for name, join in ways.items():

@@ -15,18 +15,20 @@ from spark_plugin.ways.broadcast.plan import (
 )
 from spark_plugin.ways.choice import declared_plan
 from spark_plugin.ways.collect.collecting import collected_side
-from spark_plugin.worker.emission.spec import AnySpec, JoinSpec
+from spark_plugin.worker.emission.spec import JoinSpec
 
 MOST_BYTES = 12 << 20
 """What Spark may take the small side for."""
 _LARGER = 4
 """The other one it takes for at least so many times as large: else a look at it costs little."""
+_LEAST_LARGE = 2 << 20
+"""And for so many bytes: of less, both sides are collected faster."""
 
 
 def plan_unseen(
-    sides: tuple[EventFrame, EventFrame], spec: AnySpec, options: CorrelateOptions
+    small: EventFrame, other: EventFrame, spec: JoinSpec, options: CorrelateOptions
 ) -> tuple[Looks, BroadcastPlan] | None:
-    """What the rows of the small side are, and its broadcast; None where a look decides.
+    """What the rows of the small side are, and its broadcast; None if it is not as small as it seemed.
 
     Invalid rows of the large side fail the job that meets them. Runs eagerly.
 
@@ -35,11 +37,6 @@ def plan_unseen(
     DataError
         If rows of the small side are invalid.
     """
-    if not isinstance(spec, JoinSpec):  # which alone is collected
-        return None
-    small = _likely_small(sides, spec, options)
-    if small is None:
-        return None
     # Of more rows each chunk of the large side would prepare more than it has itself.
     most = (
         min(options.broadcast_bytes, options.slice_bytes),
@@ -50,16 +47,15 @@ def plan_unseen(
         return None
     refuse_invalid([small], [found.statistics])
     statistics = found.statistics
-    other = sides[1] if small is sides[0] else sides[0]
     why = f"{described_size(statistics.own_bytes)}, no look at {other.called}"
     plan = BroadcastPlan(small.side, why, found.events)
     return ((statistics, None) if small.side == "left" else (None, statistics)), plan
 
 
-def _likely_small(
-    sides: tuple[EventFrame, EventFrame], spec: AnySpec, options: CorrelateOptions
-) -> EventFrame | None:
-    """The side that Spark takes for small, unless only a look could tell what becomes of it."""
+def small_and_large(
+    sides: tuple[EventFrame, EventFrame], spec: JoinSpec, options: CorrelateOptions
+) -> tuple[EventFrame, EventFrame] | None:
+    """The side that Spark takes for small, and the other one; None if only a look could tell more."""
     # Dropped rows are counted by their reason; and RAPIDS' plans are not observed.
     if options.way != "auto" or options.slices is not None or options.invalid == "drop":
         return None
@@ -69,11 +65,12 @@ def _likely_small(
     if left is None or right is None or is_accelerated(sides[0].source.sparkSession):
         return None
     small, other = (sides[1], sides[0]) if right <= left else sides
-    size = min(left, right)
-    if size > min(MOST_BYTES, options.broadcast_bytes) or max(left, right) < _LARGER * size:
+    size, larger = min(left, right), max(left, right)
+    least = max(_LARGER * size, _LEAST_LARGE)
+    if size > min(MOST_BYTES, options.broadcast_bytes) or larger < least:
         return None
-    if not is_surely_larger(other, _LARGER * size):
+    if not is_surely_larger(other, least):
         return None
     # Whether there are few pairs is not known, and these would all be shuffled.
     shuffles = is_two_step(small.side, spec) and spec.emit in ("pairs", "lists")
-    return None if shuffles and not spec.one_row_per_event else small
+    return None if shuffles and not spec.one_row_per_event else (small, other)

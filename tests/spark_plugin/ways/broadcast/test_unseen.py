@@ -46,6 +46,7 @@ CONDITION = TimingCondition(within(-40, 60), 0.5)
 def _any_side_may_be_small(monkeypatch: pytest.MonkeyPatch, _sides_pass_for_large: None) -> None:
     monkeypatch.setattr(unseen, "MOST_BYTES", 1 << 20)
     monkeypatch.setattr(unseen, "_LARGER", 1)
+    monkeypatch.setattr(unseen, "_LEAST_LARGE", 0)
 
 
 def stream(seed: int, n: int) -> pa.Table:
@@ -325,6 +326,12 @@ def test_sizes(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(unseen, "_LARGER", 50)
         assert chosen(patched, left, right) == "look"
+    size = estimates.estimated_bytes(event_frame(left))
+    assert size is not None
+    for more, expected in ((0, "right up to"), (1, "look")):
+        with monkeypatch.context() as patched:
+            patched.setattr(unseen, "_LEAST_LARGE", size + more)
+            assert chosen(patched, left, right).startswith(expected)
     monkeypatch.setattr(unseen, "MOST_BYTES", 1000)
     assert chosen(monkeypatch, left, right) == "look"
 

@@ -24,6 +24,7 @@ from coincide import (
     within,
 )
 from coincide.errors import ConditionError, DataError
+from spark_plugin.ways.broadcast import unseen
 from spark_plugin.ways.collect import collecting, plan
 from spark_plugin.ways.collect.plan import CollectPlan, Expected
 from spark_plugin.ways.correlation import Correlation
@@ -181,6 +182,19 @@ def test_what_spark_takes_for_large_is_not_collected(
     sizes = {"left": of_left, "right": 14 << 20}
     monkeypatch.setattr(collecting, "estimated_bytes", lambda side: sizes[side.side])
     assert plan_correlation(frame(spark, LEFT), frame(spark, RIGHT), CONDITION).way == way
+
+
+@pytest.mark.parametrize(("of_left", "way"), [((2 << 20) - 1, "collect"), (2 << 20, "broadcast")])
+def test_a_side_far_larger_than_the_other_stays_where_it_is(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, of_left: int, way: str
+) -> None:
+    """2 MiB and more, as docs/planning.md says, though both could be collected."""
+    sizes = {"left": of_left, "right": 1 << 19}
+    for module in (collecting, unseen):
+        monkeypatch.setattr(module, "estimated_bytes", lambda side: sizes[side.side])
+    monkeypatch.setattr(unseen, "is_surely_larger", lambda side, size: sizes[side.side] >= size)
+    join = plan_correlation(frame(spark, LEFT), frame(spark, RIGHT), CONDITION)
+    assert (join.way, join.left is None) == (way, way == "broadcast")
 
 
 def test_what_the_driver_does_not_take_goes_another_way(
