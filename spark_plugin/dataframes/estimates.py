@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pyspark.sql import DataFrame
+
 from spark_plugin.cluster.connect import context_of
 from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
 from spark_plugin.dataframes.events import EventFrame
@@ -18,7 +20,7 @@ def estimated_bytes(side: EventFrame) -> int | None:
     if context_of(side.source.sparkSession) is None or side.plain.isStreaming:
         return None
     try:
-        return int(_plan_of(side).stats().sizeInBytes())
+        return int(plan_of(side.plain).stats().sizeInBytes())
     except SPARK_ERRORS:
         return None
 
@@ -28,14 +30,13 @@ def is_surely_larger(side: EventFrame, size: int) -> bool:
 
     Of a join Spark may take the product of both inputs for its size, of which few rows can be left.
     """
-    leaves = _plan_of(side).collectLeaves()
+    leaves = plan_of(side.plain).collectLeaves()
     read = sum(int(leaves.apply(i).stats().sizeInBytes()) for i in range(leaves.size()))
     return read >= size
 
 
-def _plan_of(side: EventFrame) -> Any:
-    """Spark's optimized plan of the rows as the user gave them."""
-    frame = side.plain
+def plan_of(frame: DataFrame) -> Any:
+    """Spark's optimized plan."""
     if frame.is_cached:  # what it was computed from before has no cache in its plan
         frame = frame.select("*")
     return frame._jdf.queryExecution().optimizedPlan()

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
 from coincide.errors import SchemaError
 from coincide.options import CorrelateOptions
 from spark_plugin.cluster.at_once import at_once
 from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
-from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.estimates import estimated_bytes
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.named_fields import field_of
 from spark_plugin.dataframes.statistics import SideStatistics
+from spark_plugin.ways.collect.rows import Wanted, collected_rows, counted, must_be_counted
 from spark_plugin.ways.files.wire import on_the_wire, wire_kind
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.sides import Side, grouped_events
@@ -37,7 +36,7 @@ MOST_ROWS = 1 << 20
 MOST_BYTES = 28 * MOST_ROWS
 """What Spark may take both sides for; files it takes for as large as they are on disk."""
 _STRANGE = "the column {!r} cannot be sent on by the driver"
-_ROW_OF_PARTITION = "(monotonically_increasing_id() & ((1L << 33) - 1L))"
+_TOO_LARGE = "there are more than {1:,} rows a side or {0:,} bytes"
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +77,7 @@ def collected_sides(
     called = " and ".join(side.called for side in streams) + (
         " were" if len(streams) > 1 else " was"
     )
-    wanted = [(side.plain, names) for side, names in zip(streams, needed, strict=True)]
+    wanted = [Wanted(side.plain, names) for side, names in zip(streams, needed, strict=True)]
     tables = _collected(wanted, most, called)
     if tables is None:
         return None
@@ -92,7 +91,7 @@ def collected_sides(
             f"way='collect' cannot take the column {strange[0]!r} along; leave way= or the column out"
         )
     if strange:
-        _tell_in_vain(called, _STRANGE.format(strange[0]))
+        _tell_in_vain(called, "collected", _STRANGE.format(strange[0]))
         return None
     return _read(sides, (tables[0], tables[-1]), spec)
 
@@ -100,12 +99,12 @@ def collected_sides(
 def collected_side(side: EventFrame, spec: JoinSpec, most: tuple[int, int]) -> CollectedSide | None:
     """One of two sides, if it has no more bytes and rows than that, as `collected_sides`; else None."""
     called = f"{side.called} was"
-    tables = _collected([(side.plain, _needed((side,)))], most, called)
+    tables = _collected([Wanted(side.plain, _needed((side,)))], most, called)
     if tables is None:
         return None
     strange = _strange(side, tables[0])
     if strange:
-        _tell_in_vain(called, _STRANGE.format(strange[0]))
+        _tell_in_vain(called, "collected", _STRANGE.format(strange[0]))
         return None
     events, counts = _events(side, tables[0], spec)
     statistics = _statistics(events, counts, None, tables[0])
@@ -115,30 +114,59 @@ def collected_side(side: EventFrame, spec: JoinSpec, most: tuple[int, int]) -> C
 
 
 def _collected(
-    wanted: Sequence[tuple[DataFrame, list[str]]], most: tuple[int, int] | None, called: str
+    wanted: Sequence[Wanted], most: tuple[int, int] | None, called: str
 ) -> list[pa.Table] | None:
     """Columns of all rows of DataFrames; None if all have more bytes than `most`, or one more rows."""
-    bound = None if most is None else most[1]
-    jobs = [partial(_rows, frame, names, bound) for frame, names in wanted]
+    if most is None:
+        return _whole(wanted, None)
+    if _are_counted_too_large(filter(must_be_counted, wanted), most, called):
+        return None
     try:
-        tables = at_once(wanted[0][0].sparkSession, jobs)
+        tables = _whole(wanted, most)
+        if tables is None:
+            if _are_counted_too_large(wanted, most, called):
+                return None
+            tables = _whole(wanted, None)
     except SPARK_ERRORS as error:
         # That of what Spark has taken for small: its driver has a bound of its own.
-        if most is None or "maxResultSize" not in str(error):
+        if "maxResultSize" not in str(error):
             raise
-        _tell_in_vain(called, "spark.driver.maxResultSize bounds what the driver takes")
+        why = "spark.driver.maxResultSize bounds what the driver takes"
+        _tell_in_vain(called, "collected", why)
         return None
-    size = sum(table.nbytes for table in tables), max(table.num_rows for table in tables)
-    if most is None or (size[0] <= most[0] and size[1] <= most[1]):
-        return tables
-    _tell_in_vain(called, f"there are more than {most[1]:,} rows a side or {most[0]:,} bytes")
-    return None
+    if tables is None or _are_too_large([(t.nbytes, t.num_rows) for t in tables], most):
+        _tell_in_vain(called, "collected", _TOO_LARGE.format(*most))
+        return None
+    return tables
 
 
-def _tell_in_vain(called: str, why: str) -> None:
+def _whole(wanted: Sequence[Wanted], most: tuple[int, int] | None) -> list[pa.Table] | None:
+    """All rows, up to bounds of each partition if there are any; None if texts are withheld by these."""
+    found = at_once(
+        wanted[0].frame.sparkSession, [partial(collected_rows, each, most) for each in wanted]
+    )
+    tables = [table for table in found if table is not None]
+    return tables if len(tables) == len(found) else None
+
+
+def _are_counted_too_large(wanted: Iterable[Wanted], most: tuple[int, int], called: str) -> bool:
+    jobs = [partial(counted, each) for each in wanted]
+    if not jobs or not _are_too_large(at_once(jobs[0].args[0].frame.sparkSession, jobs), most):
+        return False
+    _tell_in_vain(called, "counted", _TOO_LARGE.format(*most))
+    return True
+
+
+def _are_too_large(sizes: Sequence[tuple[int, int]], most: tuple[int, int]) -> bool:
+    """Whether all have more bytes than `most`, or one more rows."""
+    return sum(size for size, _ in sizes) > most[0] or any(rows > most[1] for _, rows in sizes)
+
+
+def _tell_in_vain(called: str, done: str, why: str) -> None:
     _log.info(
-        "correlate: %s collected in vain: Spark estimates few bytes, but %s; naming a way= spares this",
+        "correlate: %s %s in vain: Spark estimates few bytes, but %s; naming a way= spares this",
         called,
+        done,
         why,
     )
 
@@ -157,17 +185,6 @@ def _needed(sides: Sequence[EventFrame]) -> list[str]:
             for name in (*side.times.names, *side.by, *side.payload, *side.tested)
         )
     )
-
-
-def _rows(frame: DataFrame, needed: list[str], most: int | None) -> pa.Table:
-    """The needed columns of all rows; where there are more than `most`, of some that are more."""
-    if sorted(frame.columns) != sorted(needed):
-        frame = frame.selectExpr(*map(frames.quoted, needed))
-    if most is not None:
-        # Each partition stops there, whatever Spark has taken its rows for.
-        frame = frame.where(f"{_ROW_OF_PARTITION} <= {most}L")
-    with spark_errors_as_ours():
-        return frame.toArrow()
 
 
 def _strange(side: EventFrame, table: pa.Table) -> list[str]:

@@ -1,0 +1,120 @@
+"""Rows on their way to the driver, which Spark's estimate may take for far fewer than they are.
+
+A task is one partition, and what it finds is in memory as a whole, several times over. So each stops at a
+bound of its own, and what could come from any number of partitions is counted first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+
+from spark_plugin.cluster.spark_errors import spark_errors_as_ours
+from spark_plugin.dataframes.columns import quoted, wire_bytes
+from spark_plugin.dataframes.estimates import plan_of
+from spark_plugin.dataframes.named_fields import field_of
+
+_LOGICAL = "org.apache.spark.sql.catalyst.plans.logical"
+_NO_MORE_ROWS = frozenset(
+    f"{_LOGICAL}.{name}"
+    for name in (
+        "Project", "Filter", "Aggregate", "Sort", "Window", "Union", "GlobalLimit", "LocalLimit", "Offset",
+        "Repartition", "RepartitionByExpression", "RebalancePartitions", "SubqueryAlias",
+        "BatchEvalPython", "ArrowEvalPython", "CollectMetrics",
+    )
+)  # fmt: skip
+"""What hands on no more rows than it is given; of anything else nobody knows."""
+_ROW_OF_PARTITION = "(monotonically_increasing_id() & ((1L << 33) - 1L))"
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """Columns of a DataFrame.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    names : list of str
+        Each once.
+    """
+
+    frame: DataFrame
+    names: list[str]
+
+    @property
+    def widths(self) -> dict[str, int | str | None]:
+        """Bytes of the values of each: alike, in SQL, or None of nested ones."""
+        kinds = {name: field_of(self.frame, "", name).dataType for name in self.names}
+        return {name: wire_bytes(quoted(name), kind) for name, kind in kinds.items()}
+
+
+def must_be_counted(wanted: Wanted) -> bool:
+    """Whether no bound of a partition is one on what the driver would take.
+
+    What makes more rows of those that are read, as `explode` does, may make them in any number of
+    partitions, and of nested columns no row tells its size.
+    """
+    return None in wanted.widths.values() or _makes_rows(plan_of(wanted.frame))
+
+
+def _makes_rows(plan: Any) -> bool:
+    children = plan.children()
+    count = children.size()
+    if not count:
+        return False
+    if plan.getClass().getName() not in _NO_MORE_ROWS:
+        return True
+    return any(_makes_rows(children.apply(i)) for i in range(count))
+
+
+def counted(wanted: Wanted) -> tuple[int, int]:
+    """Bytes and number of the rows, nested columns as long as their text would be. Runs a job."""
+    nested = "coalesce(octet_length(to_json(struct({}))), 0)"
+    widths = [
+        str(nested.format(quoted(name)) if width is None else width)
+        for name, width in wanted.widths.items()
+    ]
+    size = f"coalesce(sum({' + '.join(widths)}), 0)"
+    with spark_errors_as_ours():
+        (found,) = wanted.frame.selectExpr(f"{size} AS bytes", "count(1) AS rows").collect()
+    return int(found["bytes"]), found["rows"]
+
+
+def collected_rows(wanted: Wanted, most: tuple[int, int] | None) -> pa.Table | None:
+    """All rows; where there are more than `most`, some that are more. None if texts are too long.
+
+    Parameters
+    ----------
+    wanted : Wanted
+    most : tuple of int or None
+        Bytes and rows at which each partition stops. Of texts no row knows those before it: they stop at
+        the first one with which all of them would be too many bytes if they were as long as that one.
+    """
+    frame = wanted.frame
+    if sorted(frame.columns) != sorted(wanted.names):
+        frame = frame.selectExpr(*map(quoted, wanted.names))
+    texts = {name: width for name, width in wanted.widths.items() if isinstance(width, str)}
+    if most is not None:
+        frame = frame.where(f"{_ROW_OF_PARTITION} <= {most[1]}L")
+    if most is None or not texts:
+        return _arrow(frame)
+    withheld = max(wanted.names, key=len) + "_"  # which no other column is called
+    own = " + ".join(texts.values())
+    frame = frame.selectExpr(
+        "*", f"{_ROW_OF_PARTITION} * ({own}) > {most[0]}L AS {quoted(withheld)}"
+    )
+    kept = {name: quoted(name) for name in frame.columns}
+    for name in texts:
+        kept[name] = f"if({quoted(withheld)}, NULL, {quoted(name)}) AS {quoted(name)}"
+    table = _arrow(frame.selectExpr(*kept.values()))
+    is_withheld = pc.any(table.column(withheld)).as_py()
+    return None if is_withheld else table.drop_columns(withheld)
+
+
+def _arrow(frame: DataFrame) -> pa.Table:
+    with spark_errors_as_ours():
+        return frame.toArrow()

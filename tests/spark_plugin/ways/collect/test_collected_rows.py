@@ -1,0 +1,132 @@
+"""What the driver takes at most, whatever Spark has taken the rows for."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from coincide import CorrelateOptions, TimingCondition, correlate_tables, within
+from spark_plugin.ways.collect import collecting, rows
+from spark_plugin.ways.collect.rows import Wanted, collected_rows, counted, must_be_counted
+from tests.helpers.joins import plan_correlation
+from tests.helpers.spark_cases import frame, pair_ids
+
+pytestmark = pytest.mark.spark
+
+CONDITION = TimingCondition(within(-4, 6), 0.5)
+
+
+def stream(words: list[str]) -> pa.Table:
+    times = list(range(0, 10 * len(words), 10))
+    return pa.table({
+        "min_time": times, "max_time": [t + 2 for t in times], "id": range(len(words)), "word": words,
+        "nested": [[word] for word in words],
+    })  # fmt: skip
+
+
+WORDS = stream(["word"] * 400)
+ONE_LONG = stream([*["word"] * 399, "w" * 2000])
+OTHERS = stream(["other"] * 200)
+
+
+def test_each_partition_stops(spark: SparkSession) -> None:
+    found = collected_rows(Wanted(frame(spark, WORDS).repartition(2), ["id"]), (1 << 20, 100))
+    assert found is not None
+    assert 101 < found.num_rows <= 2 * 101
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_long_texts_stay_where_they_are(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, partitions: int
+) -> None:
+    seen: list[pa.Table] = []
+
+    def taken(asked: DataFrame) -> pa.Table:
+        seen.append(asked.toArrow())
+        return seen[-1]
+
+    monkeypatch.setattr(rows, "_arrow", taken)
+    long = frame(spark, stream(["w" * 1000] * 300)).repartition(partitions)
+    assert collected_rows(Wanted(long, ["id", "word"]), (20_000, 1000)) is None
+    came = pa.compute.sum(pa.compute.binary_length(seen[0].column("word"))).as_py()
+    assert 20_000 <= came <= partitions * 21_000
+    assert seen[0].num_rows == 300
+
+
+def test_texts_come_as_they_are(spark: SparkSession) -> None:
+    words = ["", "w", "ö" * 9, None, "w" * 50] * 20
+    table = pa.table({"word": words, "word_": range(100), "text": words[::-1]})
+    for most in ((10_000, 1000), None):
+        found = collected_rows(
+            Wanted(frame(spark, table).coalesce(1), ["text", "word", "word_"]), most
+        )
+        assert found is not None
+        assert found.select(table.column_names).to_pydict() == table.to_pydict()
+        assert len(found.column_names) == 3
+
+
+def test_a_long_text_at_the_end_is_counted_and_collected(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As long as the last one all would be 800 kB; they are about 25."""
+    asked: list[Wanted] = []
+    monkeypatch.setattr(collecting, "counted", lambda each: asked.append(each) or counted(each))
+    left, right = frame(spark, ONE_LONG).coalesce(1), frame(spark, OTHERS)
+    options = CorrelateOptions(slice_bytes=100_000)
+    join = plan_correlation(left, right, CONDITION, left_columns=("id", "word"), options=options)
+    assert (join.way, len(asked)) == ("collect", 2)
+    expected = correlate_tables(ONE_LONG, OTHERS, CONDITION)
+    ids = zip(expected["left_id"].to_pylist(), expected["right_id"].to_pylist(), strict=True)
+    assert pair_ids(join.dataframe) == sorted(ids)
+    assert {row["left_word"] for row in join.dataframe.collect()} == {"word"}
+
+
+MAKES: dict[str, tuple[Callable[[DataFrame], DataFrame], bool]] = {
+    "select": (lambda f: f.select(F.col("id").alias("id"), "word"), False),
+    "filter": (lambda f: f.where("id > 3").orderBy("id").repartition(3), False),
+    "union": (lambda f: f.union(f).limit(7), False),
+    "aggregate": (lambda f: f.groupBy("id").agg(F.max("word").alias("word")), False),
+    "udf": (lambda f: f.withColumn("id", F.udf(lambda i: i + 1, "long")("id")), False),
+    "arrow udf": (lambda f: f.withColumn("id", F.udf(lambda i: i + 1, "long", useArrow=True)("id")), False),
+    "window": (lambda f: f.withColumn("id", F.expr("lag(id) OVER (ORDER BY id)")), False),
+    "explode": (lambda f: f.withColumn("twice", F.explode(F.sequence(F.lit(1), F.col("id")))), True),
+    "join": (lambda f: f.join(f.select("id"), "id"), True),
+    "explode of one": (lambda f: f.select("id", "word").union(f.select("id", F.explode("nested"))), True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MAKES)
+def test_what_makes_rows_is_counted(spark: SparkSession, name: str) -> None:
+    made, expected = MAKES[name]
+    assert must_be_counted(Wanted(made(frame(spark, WORDS)), ["id", "word"])) == expected
+    assert must_be_counted(Wanted(frame(spark, WORDS), ["id", "nested"]))
+
+
+def test_what_is_counted(spark: SparkSession) -> None:
+    table = pa.table({"id": [1, 2, 3], "word": ["äb", None, "c"], "nested": [["x"], [], None]})
+    of = {"id": 24, "word": 4, "nested": len('{"nested":["x"]}{"nested":[]}{}')}
+    for names in (["id"], ["word"], ["nested"], ["id", "word", "nested"]):
+        assert counted(Wanted(frame(spark, table), names)) == (sum(map(of.__getitem__, names)), 3)
+    assert counted(Wanted(frame(spark, table.slice(0, 0)), ["id", "word"])) == (0, 0)
+
+
+def test_what_is_counted_too_large_is_not_collected(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="coincide")
+    many = frame(spark, WORDS).withColumn("copy", F.explode(F.sequence(F.lit(1), F.lit(3))))
+    options = CorrelateOptions(slice_rows=1200)
+    assert plan_correlation(many, frame(spark, OTHERS), CONDITION, options=options).way == "collect"
+    with monkeypatch.context() as patched:
+        patched.setattr(collecting, "collected_rows", lambda *_: pytest.fail("collected"))
+        options = CorrelateOptions(slice_rows=1199, way="auto")
+        assert (
+            plan_correlation(many, frame(spark, OTHERS), CONDITION, options=options).way
+            != "collect"
+        )
+    assert "left and right were counted in vain" in caplog.text
