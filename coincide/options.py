@@ -53,8 +53,9 @@ class CorrelateOptions:
         Number of time slices, hence of Spark tasks, at most 1,000,000; None: from the data and the
         cluster.
     slice_rows, slice_bytes : int
-        Rows, and bytes of rows, that a slice should hold when `slices` is None; they bound the memory of
-        a worker, which takes two to three times the bytes.
+        Rows, and bytes of rows, that a slice should hold when `slices` is None; they bound the memory
+        of a worker, which takes two to three times the bytes. Of two small sides that are collected, a
+        task may hold so many rows of each.
     max_replication : float
         How many copies of a right event slices may hold on average, unless that is what bounding the
         memory takes.

@@ -30,8 +30,8 @@ many partitions give little more of a sample than some, though no task knows how
 _DOUBLINGS = 18
 _FIRST_DOUBLINGS = 4
 """Of the stride of the first rows, so that a late small partition still shows when its events are."""
-_SPREAD = 10
-"""Bits that most samples' numbers have in common, at the end: a stride, once there are many."""
+_SPREAD = 13
+"""Bits that numbers of samples have in common, at the end: those of the last stride."""
 _ROW_BITS = 33
 _ROW_MASK = (1 << _ROW_BITS) - 1
 """Bits of `monotonically_increasing_id` that count the rows of a partition; those above number it."""
@@ -139,7 +139,7 @@ def _keyed(events: EventFrame, side: int) -> DataFrame:
     group = f"CASE WHEN is_ok THEN {sampled} + {len(REASONS)} ELSE {events.reason} END"
     return rows.selectExpr(
         f"({group}) * 2 + {side} AS code",
-        # Rows that are not valid have groups of their own, of which nothing but the rows counts.
+        # Rows that are not valid have groups of their own, of which nothing but rows and bytes counts.
         "high - low AS length",
         *(f"{name} AS {alias}" for name, alias in _OF_EVENTS),
         f"CASE WHEN is_ok AND beyond = 0 THEN {events.midpoint} END AS midpoint",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -35,6 +36,8 @@ MOST_ROWS = 1 << 20
 """Of each side that are collected by themselves: more are read faster by many tasks."""
 MOST_BYTES = 28 * MOST_ROWS
 """What Spark may take both sides for; files it takes for as large as they are on disk."""
+_SURELY_FEW = 12 << 20
+"""Where it takes them for more, they are counted: of few bytes a row they may be far too many."""
 _STRANGE = "the column {!r} cannot be sent on by the driver"
 _TOO_LARGE = "there are more than {1:,} rows a side or {0:,} bytes"
 
@@ -67,10 +70,11 @@ def collected_sides(
     SchemaError
         If it is asked for, and a column cannot be sent on.
     """
-    most = None
+    most, size = None, 0.0
     if options.way != "collect":
         most = min(options.broadcast_bytes, options.slice_bytes), min(MOST_ROWS, options.slice_rows)
-        if not _look_small(sides, most[0]):
+        size = _estimated(sides)
+        if size > min(MOST_BYTES, most[0]):
             return None
     streams = sides[:1] if spec.is_one_stream else sides
     needed = [_needed(sides if spec.is_one_stream else (side,)) for side in streams]
@@ -78,7 +82,7 @@ def collected_sides(
         " were" if len(streams) > 1 else " was"
     )
     wanted = [Wanted(side.plain, names) for side, names in zip(streams, needed, strict=True)]
-    tables = _collected(wanted, most, called)
+    tables = _collected(wanted, most, called, are_many=size > _SURELY_FEW)
     if tables is None:
         return None
     strange = [
@@ -114,12 +118,13 @@ def collected_side(side: EventFrame, spec: JoinSpec, most: tuple[int, int]) -> C
 
 
 def _collected(
-    wanted: Sequence[Wanted], most: tuple[int, int] | None, called: str
+    wanted: Sequence[Wanted], most: tuple[int, int] | None, called: str, *, are_many: bool = False
 ) -> list[pa.Table] | None:
     """Columns of all rows of DataFrames; None if all have more bytes than `most`, or one more rows."""
     if most is None:
         return _whole(wanted, None)
-    if _are_counted_too_large(filter(must_be_counted, wanted), most, called):
+    uncertain = [each for each in wanted if are_many or must_be_counted(each)]
+    if _are_counted_too_large(uncertain, most, called):
         return None
     try:
         tables = _whole(wanted, most)
@@ -149,9 +154,9 @@ def _whole(wanted: Sequence[Wanted], most: tuple[int, int] | None) -> list[pa.Ta
     return tables if len(tables) == len(found) else None
 
 
-def _are_counted_too_large(wanted: Iterable[Wanted], most: tuple[int, int], called: str) -> bool:
+def _are_counted_too_large(wanted: Sequence[Wanted], most: tuple[int, int], called: str) -> bool:
     jobs = [partial(counted, each) for each in wanted]
-    if not jobs or not _are_too_large(at_once(jobs[0].args[0].frame.sparkSession, jobs), most):
+    if not jobs or not _are_too_large(at_once(wanted[0].frame.sparkSession, jobs), most):
         return False
     _tell_in_vain(called, "counted", _TOO_LARGE.format(*most))
     return True
@@ -171,10 +176,10 @@ def _tell_in_vain(called: str, done: str, why: str) -> None:
     )
 
 
-def _look_small(sides: tuple[EventFrame, EventFrame], most: int) -> bool:
-    """Whether Spark's own estimate says so, before anything is read."""
+def _estimated(sides: tuple[EventFrame, EventFrame]) -> float:
+    """What Spark takes both sides for, before anything is read; infinite where it cannot be asked."""
     left, right = map(estimated_bytes, sides)
-    return left is not None and right is not None and left + right <= min(MOST_BYTES, most)
+    return math.inf if left is None or right is None else left + right
 
 
 def _needed(sides: Sequence[EventFrame]) -> list[str]:

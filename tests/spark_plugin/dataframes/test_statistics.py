@@ -17,6 +17,7 @@ from spark_plugin.dataframes.columns import spark_time_column
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.named_fields import field_of
 from spark_plugin.dataframes.statistics import (
+    _SPREAD,
     _beyond_sample,
     _gathered,
     _spread,
@@ -156,7 +157,7 @@ def test_no_number_is_lost_by_spreading_it() -> None:
     numbers[:3] = 0, 1, np.iinfo(np.int64).max
     spread = numbers.copy()
     for bit in range(63):  # one bit of the number at a time, by what a shift does to it
-        spread ^= ((numbers >> bit) & 1) << (bit - 10) if bit >= 10 else 0
+        spread ^= ((numbers >> bit) & 1) << (bit - _SPREAD) if bit >= _SPREAD else 0
     assert np.array_equal(_gathered(spread), numbers)
 
 

@@ -104,8 +104,8 @@ def test_uneven_partitions_are_shuffled() -> None:
 @pytest.mark.parametrize(
     ("large", "small", "expected"),
     [
-        (MB // 4, MB // 4, "right"), (MB // 2, MB // 2, None), (5 * MB, 3 * MB, None),
-        (6 * MB, 3 * MB, "right"),
+        (1 << 18, 1 << 18, "right"), ((1 << 18) + 1, (1 << 18) + 1, None),
+        (6 * MB - 1, 3 * MB, None), (6 * MB, 3 * MB, "right"),
     ],
 )  # fmt: skip
 def test_many_rows_are_exchanged_unless_others_are_many_more(

@@ -130,3 +130,31 @@ def test_what_is_counted_too_large_is_not_collected(
             != "collect"
         )
     assert "left and right were counted in vain" in caplog.text
+
+
+def test_what_spark_takes_for_more_is_counted(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """12 MiB, as docs/planning.md says: files of few bytes a row may have any number."""
+    asked: list[Wanted] = []
+    monkeypatch.setattr(collecting, "counted", lambda each: asked.append(each) or counted(each))
+    left, right = (frame(spark, table.drop_columns("nested")) for table in (WORDS, OTHERS))
+    for size, jobs in ((6 << 20, 0), ((6 << 20) + 1, 2)):
+        monkeypatch.setattr(collecting, "estimated_bytes", lambda _, size=size: size)
+        assert plan_correlation(left, right, CONDITION).way == "collect"
+        assert len(asked) == jobs
+
+
+@pytest.mark.parametrize("is_counted", [False, True])
+def test_the_bytes_are_those_of_both_sides(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, is_counted: bool
+) -> None:
+    """9,600 and 4,800 bytes, with whatever says which are null."""
+    monkeypatch.setattr(collecting, "estimated_bytes", lambda _: 0)
+    monkeypatch.setattr(collecting, "must_be_counted", lambda _: is_counted)
+    left, right = (
+        frame(spark, table.select(["min_time", "max_time", "id"])) for table in (WORDS, OTHERS)
+    )
+    for most, way in ((14_200, "broadcast"), (15_000, "collect")):
+        options = CorrelateOptions(slice_bytes=most)
+        assert plan_correlation(left, right, CONDITION, options=options).way == way
