@@ -16,6 +16,7 @@ from coincide.compiled import compiled
 from coincide.condition import Window
 from coincide.probability import DECISION_SLACK, one_sided_probability, window_probability
 from coincide.shape_classes import ShapeClasses
+from coincide.units import TIME_LIMIT
 
 OUTER_LO, INNER_LO, INNER_HI, OUTER_HI = range(4)
 """Columns of a band table. All four bounds on D are inclusive."""
@@ -27,6 +28,9 @@ At least twice the formula's error, since the pair decided and the corner search
 is at most 1.5 * 2**-53 where the product of the lengths is exact, 3.5 * 2**-53 where the lengths are,
 7.5 * 2**-53 beyond: `guard` doubles the guard with each."""
 
+_EVEN = 0.5
+_ERROR = 2.0 * DECISION_SLACK
+"""More than the decision's slack and the error of the formula for any lengths."""
 _FAR = np.int64(2**63 - 2)
 _HALF_FAR = 2**62 - 2
 _NONE = -1
@@ -62,6 +66,32 @@ def band_table(left: ShapeClasses, right: ShapeClasses, window: Window) -> np.nd
         window.hi,
         window.confidence,
     )
+
+
+def midpoint_reach(window: Window, longest: int = 2 * TIME_LIMIT) -> tuple[int, int] | None:
+    """Bounds on D that hold whatever the lengths of a pair's intervals are, if there are any.
+
+    The difference of two timestamps is as likely above the difference of their midpoints as below, so
+    that a pair whose D lies outside the window is less likely than not to meet it.
+
+    Parameters
+    ----------
+    window : Window
+        The timing condition, in ticks.
+    longest : int
+        No interval is longer, ticks.
+
+    Returns
+    -------
+    (int, int) or None
+        First and last D of pairs that can qualify, inclusive, in half ticks; None where confidence is
+        below one half, and longer intervals reach further.
+    """
+    if window.confidence < _EVEN:
+        return None
+    # About its middle the density is at least 1 / (2 * longest).
+    beyond = 0 if window.confidence > _EVEN + _ERROR else int(longest * 4 * _ERROR) + 1
+    return 2 * window.lo - beyond, 2 * window.hi + beyond
 
 
 def mirrored(bands: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from coincide import CorrelateOptions, TimingCondition, Window, correlate_tables, within
-from coincide.bands import INNER_HI, INNER_LO, OUTER_HI, OUTER_LO, band_table
+from coincide.bands import INNER_HI, INNER_LO, OUTER_HI, OUTER_LO, band_table, midpoint_reach
 from coincide.length_classes import length_classes
 from coincide.probability import qualifies
 from coincide.shape_classes import ShapeClasses
@@ -292,3 +292,43 @@ def test_a_huge_length_beside_a_narrow_window_hides_no_pair() -> None:
         options=CorrelateOptions(classes=1),
     )  # fmt: skip
     assert found["right_id"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize("ct", [0.5, np.nextafter(0.5, 1), 0.5 + 2.0**-49, 0.51, 0.8, 1.0])
+@pytest.mark.parametrize("longest", [1, 3, 40, 10**6, 2**47, 2**53, 2**60, 2**61 - 1])
+def test_more_likely_than_not_midpoints_lie_in_the_window(longest: int, ct: float) -> None:
+    """Of lengths up to the longest no pair beyond the bounds qualifies, and one at them may."""
+    random = np.random.default_rng(longest % 1000)
+    for width in (0, 1, 7, 10**5, 2**59):
+        window = Window(-(width // 3), width - width // 3, float(ct))
+        found = midpoint_reach(window, longest)
+        assert found is not None
+        first, last = found
+        lengths = random.integers(0, longest + 1, (30, 2)).tolist()
+        for l1, l2 in [(longest, longest), (0, longest), (longest, 1), (0, 0), *lengths]:
+            for beyond in (1, 2, 3, 10):
+                # Right [m, m + l2] with m so that D is as far out, or one further, for its parity.
+                d = last + beyond + (last + beyond + l2 - l1) % 2
+                m = (d + l1 - l2) // 2
+                assert not qualifies(m + l2 - l1, l1, l2, window.lo, window.hi, window.confidence)
+                d = first - beyond - (first - beyond + l2 - l1) % 2
+                m = (d + l1 - l2) // 2
+                assert not qualifies(m + l2 - l1, l1, l2, window.lo, window.hi, window.confidence)
+    assert last - 2 * window.hi == 2 * window.lo - first <= (longest >> 46) + 1
+
+
+def test_ties_at_the_end_of_the_window_are_within_reach() -> None:
+    """One half as probability is that of midpoints just as far apart as the window's end."""
+    for longest in (10, 2**40, 2**55):
+        first, last = midpoint_reach(Window(-(2**57), 2**57, 0.5), longest) or (0, 0)
+        assert first <= -(2**58) < 2**58 <= last
+        assert qualifies(2**57, longest, longest, -(2**57), 2**57, 0.5)
+    # Of long ones the decision's slack lets pairs through that are a little further out.
+    steps = [k for k in range(4096) if qualifies(2**59 + k, 2**59, 2**59, -(2**59), 2**59, 0.5)]
+    assert len(steps) > 100
+    assert 2**60 + 2 * steps[-1] <= (midpoint_reach(Window(-(2**59), 2**59, 0.5)) or (0, 0))[1]
+
+
+def test_less_likely_pairs_reach_as_far_as_their_lengths_let_them() -> None:
+    assert midpoint_reach(Window(-5, 5, float(np.nextafter(0.5, 0)))) is None
+    assert midpoint_reach(Window(-5, 5, 0.1)) is None

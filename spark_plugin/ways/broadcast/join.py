@@ -88,5 +88,7 @@ def _near(
     if is_accelerated(spark):  # it would run the test on the CPU, and all that is below it
         return None
     events = read_side(table, layout, small.side, small.times.model)
-    cells = near_cells(events, small.side == "left", spec.widest_of_rows, large.longest)
+    is_left, window = small.side == "left", spec.widest_of_rows
+    are_intervals = not spec.has_histograms
+    cells = near_cells(events, is_left, window, large.longest, are_intervals=are_intervals)
     return cells.has(spark)

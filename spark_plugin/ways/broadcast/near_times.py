@@ -1,12 +1,14 @@
 """When partners of a small side's events can be: a test in SQL that most rows of a sparse join fail.
 
-Time is cut into cells, of which each has a bit. A row is looked up by the cell in which its support
-begins, and needs no length of the large side: rows longer than a margin pass, and the bits of all shorter
-ones are set.
+Time is cut into cells, of which each has a bit. Where pairs must be more likely than not, an interval is
+looked up by its midpoint, which is in the window of that of a partner, whatever their lengths. Else it is
+by the cell in which its support begins, which needs no length of the large side, either: rows longer than a
+margin pass, and the bits of all shorter ones are set.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,12 +17,17 @@ import pyarrow as pa
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
+from coincide.bands import midpoint_reach
 from coincide.condition import Window
+from coincide.units import TIME_LIMIT
 from spark_plugin.dataframes.columns import literal
+from spark_plugin.ways.samples import shifted
 from spark_plugin.worker.arrow.sides import Side
 
 _MOST_CELLS = 1 << 22
 """Bits: half a megabyte."""
+_NOT_HUGE = 1 << 47
+"""Lengths up to this one, in ticks, cost midpoints one half tick."""
 _FULL = 0.9
 """Of so many cells in use, what lies before all and after all is told apart in less time."""
 _FEW_CELLS = 32
@@ -43,18 +50,21 @@ class NearCells:
         A bit for each cell from the first on.
     margin : int
         Most ticks of a support that the cells hold for.
+    key : str
+        By what a row is looked up: SQL over ``low`` and ``high``, ticks.
     """
 
     width: int
     first: int
     words: np.ndarray
     margin: int
+    key: str = "low"
 
     def has(self, spark: SparkSession) -> Column:
         """Whether a valid row of ``low`` and ``high`` can have a partner: boolean."""
         if not self.words.size:
             return F.expr("low > high")  # of a plain false Spark leaves out what is counted, too
-        cell = f"(shiftright(low, {self.width}) - {literal(self.first)})"
+        cell = f"(shiftright({self.key}, {self.width}) - {literal(self.first)})"
         if self.words.size == 1:
             word = F.lit(int(self.words[0])).cast("bigint")
         else:
@@ -70,8 +80,15 @@ class NearCells:
         )
 
 
-def near_cells(small: Side, is_left: bool, window: Window, longest: int | None = None) -> NearCells:
-    """Where rows of the large side begin that can have partners.
+def near_cells(
+    small: Side,
+    is_left: bool,
+    window: Window,
+    longest: int | None = None,
+    *,
+    are_intervals: bool = True,
+) -> NearCells:
+    """Where rows of the large side are that can have partners.
 
     Parameters
     ----------
@@ -83,6 +100,8 @@ def near_cells(small: Side, is_left: bool, window: Window, longest: int | None =
         The widest on ``t_right - t_left``, ticks.
     longest : int, optional
         Of the supports of rows, ticks, where that is known: then none of them passes for its length.
+    are_intervals : bool
+        Whether timestamps of both sides are uniform.
 
     Returns
     -------
@@ -93,31 +112,62 @@ def near_cells(small: Side, is_left: bool, window: Window, longest: int | None =
     high, lengths = small.max_time[rows], small.lengths[rows]
     if not high.size:
         return NearCells(0, 0, high, 0)
-    lo, hi = (window.lo, window.hi) if is_left else (-window.hi, -window.lo)
+    window = window if is_left else window.mirrored()
+    apart = midpoint_reach(window, _NOT_HUGE)
+    if are_intervals and apart is not None and int(lengths.max()) <= _NOT_HUGE:
+        return _few_if_full(partial(_cells_of_midpoints, 2 * high - lengths, apart))
     # Where the support of a partner has a point, in whole ticks.
-    first, last = high - lengths + lo, high + hi
+    first, last = high - lengths + window.lo, high + window.hi
     reach = int(np.median(last - first))
-    cells_upto = partial(_cells, first, last, reach)
-    choices = [] if longest is None else [cells_upto(longest)]
-    if not choices or choices[0][0] > _SURE:  # declared to be safe, it may be far too long
+    cells_upto = partial(_cells_of_supports, first, last, reach)
+    choices = [] if longest is None else [longest]
+    if longest is None or cells_upto(longest)[0] > _SURE:  # declared to be safe, it may be too long
         span = int(last.max()) - int(first.min())
-        choices.append(cells_upto(_margin(lengths, reach, span)))
-    share, cells = min(choices, key=lambda choice: choice[0])
-    return cells if share <= _FULL else cells_upto(cells.margin, _FEW_CELLS)[1]
+        choices.append(_margin(lengths, reach, span))
+    best = min(choices, key=lambda upto: cells_upto(upto)[0])
+    return _few_if_full(partial(cells_upto, best))
 
 
-def _cells(
+def _few_if_full(make: Callable[[int], tuple[float, NearCells]]) -> NearCells:
+    """Few cells where many would nearly all be in use."""
+    share, cells = make(_MOST_CELLS)
+    return cells if share <= _FULL else make(_FEW_CELLS)[1]
+
+
+def _cells_of_supports(
     first: np.ndarray, last: np.ndarray, reach: int, longest: int, most: int = _MOST_CELLS
 ) -> tuple[float, NearCells]:
-    """About as many cells as are asked for at most, and which share of them is in use.
+    """Cells in which supports begin, for rows no longer than that, and which share of them is in use.
 
-    For rows no longer than that, where partners have points from `first` to `last`.
+    Partners have points from `first` to `last`.
     """
-    width = max((reach + longest) // 4, 1).bit_length() - 1
+    width = _width(first, last, (reach + longest) // 4, most)
+    margin = max(longest, 1 << width)
+    share, start, words = _in_use((first - margin) >> width, last >> width)
+    return share, NearCells(width, start, words, margin)
+
+
+def _cells_of_midpoints(
+    midpoints: np.ndarray, apart: tuple[int, int], most: int
+) -> tuple[float, NearCells]:
+    """Cells of doubled midpoints that are so far from those of events, and which share is in use."""
+    # No row is beyond, and the sum of two that are not would not fit.
+    first, last = (np.clip(shifted(midpoints, by), -2 * TIME_LIMIT, 2 * TIME_LIMIT) for by in apart)
+    width = _width(first, last, (apart[1] - apart[0]) // 16, most)
+    share, start, words = _in_use(first >> width, last >> width)
+    return share, NearCells(width, start, words, _NOT_HUGE, "(low + high)")
+
+
+def _width(first: np.ndarray, last: np.ndarray, ticks: int, most: int) -> int:
+    """Binary logarithm of a cell of about so many ticks, of which there are about `most` at most."""
+    width = max(ticks, 1).bit_length() - 1
     while (int(last.max()) - int(first.min())) >> width >= most:
         width += 1
-    margin = max(longest, 1 << width)
-    begins, ends = (first - margin) >> width, last >> width
+    return width
+
+
+def _in_use(begins: np.ndarray, ends: np.ndarray) -> tuple[float, int, np.ndarray]:
+    """Cells of any of the ranges: their share, the first of all, and a bit for each."""
     start = int(begins.min())
     count = int(ends.max()) - start + 1
     steps = np.zeros(count + 1, np.int32)
@@ -126,7 +176,7 @@ def _cells(
     is_near = np.zeros((count | 63) + 1, bool)
     is_near[:count] = np.cumsum(steps[:count], dtype=np.int32) > 0
     words = np.packbits(is_near, bitorder="little").view("<i8").astype(np.int64)
-    return np.count_nonzero(is_near) / count, NearCells(width, start, words, margin)
+    return np.count_nonzero(is_near) / count, start, words
 
 
 def _margin(lengths: np.ndarray, reach: int, span: int) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -9,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from coincide.condition import Window
 from coincide.units import TIME_LIMIT
+from cpu_fallback.reference.decision import satisfaction_probability
 from spark_plugin.ways.broadcast.near_times import NearCells, near_cells
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.timestamps.models import INTERVALS
@@ -21,17 +24,23 @@ def side(low: np.ndarray, high: np.ndarray, matchable: np.ndarray | None = None)
     return Side(high, high - low, INTERVALS, matchable, [], [])
 
 
-def cells_of(small: Ends, is_left: bool, lo: int, hi: int, longest: int | None = None) -> NearCells:
-    window = Window(lo, hi, 0.5) if is_left else Window(-hi, -lo, 0.5)
+def cells_of(
+    small: Ends, is_left: bool, lo: int, hi: int, longest: int | None = None, *, ct: float = 0.4
+) -> NearCells:
+    window = Window(lo, hi, ct) if is_left else Window(-hi, -lo, ct)
     return near_cells(side(*small), is_left, window, longest)
 
 
 def passed(cells: NearCells, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """What the cells say of rows, bit by bit."""
-    begins = (low >> cells.width) - cells.first
+    begins = (_keys(cells, low, high) >> cells.width) - cells.first
     bits = np.unpackbits(cells.words.astype("<i8").view(np.uint8), bitorder="little")
     inside = (begins >= 0) & (begins < bits.size)
     return (high - low > cells.margin) | (inside & (bits[np.where(inside, begins, 0)] == 1))
+
+
+def _keys(cells: NearCells, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    return {"low": low, "(low + high)": low + high}[cells.key]
 
 
 def can_meet(small: Ends, low: np.ndarray, high: np.ndarray, lo: int, hi: int) -> np.ndarray:
@@ -161,17 +170,19 @@ def test_of_a_dense_side_few_cells_tell_what_is_outside(longest: int | None) -> 
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("key", ["low", "(low + high)"])
 @pytest.mark.parametrize("count", [1, 50])
 @pytest.mark.parametrize("start", [-(10**6), TIME_LIMIT - 10**7])
-def test_sql_says_what_the_cells_say(spark: SparkSession, start: int, count: int) -> None:
+def test_sql_says_what_the_cells_say(spark: SparkSession, start: int, count: int, key: str) -> None:
     """At both edges of each cell and beyond the outer ones; no plan shows many bits."""
     words = np.random.default_rng(5).integers(-(2**63), 2**63, count, np.int64)
     if count > 1:
         words[[0, -1]] = -1
-    cells = NearCells(5, start >> 5, words, 32)
+    doubled = int(key != "low")
+    cells = NearCells(5, start << doubled >> 5, words, 32, key)
     edges = (cells.first + np.arange(-66, 64 * cells.words.size + 66)) << cells.width
-    low = np.concatenate([edges, edges - 1, [1 - TIME_LIMIT, TIME_LIMIT - 1]])
-    low = np.concatenate([low, low])
+    low = np.concatenate([edges, edges - 1]) >> doubled
+    low = np.concatenate([low, [1 - TIME_LIMIT, TIME_LIMIT - 1]] * 2)
     high = low + np.where(np.arange(low.size) % 2, cells.margin, cells.margin + 1)
     high[: low.size // 2] = low[: low.size // 2]
     rows = frame(spark, pa.table({"low": low, "high": high, "row": np.arange(low.size)}))
@@ -200,3 +211,64 @@ def test_a_length_declared_to_be_safe_is_no_worse_than_none() -> None:
     )
     assert passed(generous, rows, rows).sum() == passed(none, rows, rows).sum() < 10
     assert passed(generous, rows, rows + 3_600_000_000).all()
+
+
+@pytest.mark.parametrize("ct", [0.5, 0.5 + 2.0**-51, 0.6, 0.9, 1.0])
+@pytest.mark.parametrize("is_left", [True, False])
+def test_all_that_qualify_pass_by_their_midpoints(is_left: bool, ct: float) -> None:
+    """Exact ties among them, at both ends of the window, whatever the lengths."""
+    random = np.random.default_rng(17)
+    ties = qualifying = 0
+    for _ in range(60):
+        lo, hi = sorted(random.integers(-300, 300, 2).tolist())
+        low = random.integers(-3000, 3000, 5)
+        small = low, low + random.choice([0, 1, 7, 1000], 5)
+        cells = cells_of(small, is_left, lo, hi, ct=ct)
+        assert cells.key == "(low + high)"
+        for event in range(5):
+            # Rows of each length about where their midpoints leave the window.
+            length = np.repeat([0, 1, 8, 10, 2000], 2 * 7)
+            ends = np.tile(np.concatenate([lo + np.arange(-3, 4), hi + np.arange(-3, 4)]), 5)
+            middle = (small[0][event] + small[1][event]) // 2 + ends
+            rows = middle - length // 2, middle - length // 2 + length
+            for low_, high_ in zip(*rows, strict=True):
+                span = int(small[0][event]), int(small[1][event]), int(low_), int(high_)
+                bounds = (lo, hi) if is_left else (-hi, -lo)
+                p = satisfaction_probability(
+                    *(span if is_left else (*span[2:], *span[:2])), *bounds
+                )
+                if p >= Fraction(ct) - Fraction(1, 2**50):
+                    ties += p == Fraction(ct)
+                    qualifying += 1
+                    assert passed(cells, np.array([low_]), np.array([high_])).all()
+    assert qualifying > 1000
+    assert ties > 50 or ct not in (0.5, 1.0)
+
+
+def test_long_rows_do_not_pass_for_their_length_where_midpoints_tell() -> None:
+    times = np.arange(0, 10**9, 10**7)
+    low = np.arange(0, 10**9, 10**5)
+    by_midpoints, by_supports = (
+        passed(cells_of((times, times), True, -100_000, 100_000, ct=ct), low, low + 10**7)
+        for ct in (0.5, 0.4)
+    )
+    assert 0 < by_midpoints.sum() < 400
+    assert by_supports.all()
+
+
+def test_midpoints_at_the_ends_of_time() -> None:
+    """Their sums with a window just fit, and what is beyond no row can be."""
+    ends = np.array([1 - TIME_LIMIT, TIME_LIMIT - 1])
+    for lo, hi in ((-5, 5), (2 - TIME_LIMIT, TIME_LIMIT - 2), (TIME_LIMIT - 9, TIME_LIMIT - 2)):
+        for is_left in (True, False):
+            cells = cells_of((ends, ends), is_left, lo, hi, ct=0.9)
+            expected = ((ends[:, None] - ends >= lo) & (ends[:, None] - ends <= hi)).any(axis=1)
+            assert passed(cells, ends, ends)[expected].all()
+
+
+def test_huge_lengths_and_histograms_go_by_their_supports() -> None:
+    low, high = np.array([0, 5]), np.array([10, 2**48])
+    assert cells_of((low, high), True, -5, 5, ct=0.9).key == "low"
+    assert cells_of((low, low), True, -5, 5, ct=0.9).key == "(low + high)"
+    of_templates = near_cells(side(low, low), True, Window(-5, 5, 0.9), are_intervals=False)
+    assert of_templates.key == "low"

@@ -237,7 +237,7 @@ def test_shifts_look_for_themselves(
 
 
 def streamed(
-    monkeypatch: pytest.MonkeyPatch, left: DataFrame, right: DataFrame, **more: Any
+    monkeypatch: pytest.MonkeyPatch, left: DataFrame, right: DataFrame, ct: float = 0.5, **more: Any
 ) -> int:
     """How many rows of the large side Python would get."""
     rows: list[DataFrame] = []
@@ -249,7 +249,7 @@ def streamed(
 
     with monkeypatch.context() as patched:
         patched.setattr(Stage, "run", recorded)
-        correlate(left, right, CONDITION, **more)
+        correlate(left, right, TimingCondition(CONDITION.predicate, ct), **more)
     assert len(rows) == 1
     return rows[0].count()
 
@@ -265,15 +265,15 @@ def test_rows_near_no_event_stay_in_the_jvm(
     assert kept == (LARGE.num_rows if small == "right" else near)
 
 
-def test_a_declared_length_spares_long_rows(
+def test_a_declared_length_or_a_confidence_of_a_half_spares_long_rows(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     instants = SMALL.set_column(1, "max_time", SMALL["min_time"])
     left, right = frame(spark, LARGE), frame(spark, instants)
     declared = CorrelateOptions(left_longest=200)
-    assert 3 * streamed(monkeypatch, left, right, options=declared) < streamed(
-        monkeypatch, left, right
-    )
+    undeclared = streamed(monkeypatch, left, right, 0.4)
+    assert 3 * streamed(monkeypatch, left, right, 0.4, options=declared) < undeclared
+    assert 3 * streamed(monkeypatch, left, right, 0.5) < undeclared
 
 
 class Chosen(Exception):
