@@ -175,5 +175,5 @@ def crossing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     if request.param == "rows":
         from spark_plugin.ways.exchange import join
 
-        monkeypatch.setattr(join, "_takes_packs", lambda sides: False)
+        monkeypatch.setattr(join, "takes_packs", lambda sides: False)
     return str(request.param)

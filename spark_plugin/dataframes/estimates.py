@@ -10,6 +10,13 @@ from spark_plugin.cluster.connect import context_of
 from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
 from spark_plugin.dataframes.events import EventFrame
 
+_LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
+KEEPING_ROWS = frozenset((
+    "Project", "Sort", "Union", "Repartition", "RepartitionByExpression", "RebalancePartitions",
+    "SubqueryAlias", "View", "BatchEvalPython", "ArrowEvalPython", "CollectMetrics",
+))  # fmt: skip
+"""Operators that hand on just the rows that they are given, as Spark's logical plans call them."""
+
 
 def estimated_bytes(side: EventFrame) -> int | None:
     """Spark's estimate of all rows as the user gave them; files it takes for as large as on disk.
@@ -33,6 +40,21 @@ def is_surely_larger(side: EventFrame, size: int) -> bool:
     leaves = plan_of(side.plain).collectLeaves()
     read = sum(int(leaves.apply(i).stats().sizeInBytes()) for i in range(leaves.size()))
     return read >= size
+
+
+def keeps_all_rows(side: EventFrame) -> bool:
+    """Whether a side has all rows of what it is read from, so that an estimate of that is one of them."""
+    return is_made_of(plan_of(side.plain), KEEPING_ROWS)
+
+
+def is_made_of(plan: Any, names: frozenset[str]) -> bool:
+    """Whether all that a plan does, after it has read its input, is among these operators."""
+    children = plan.children()
+    count = children.size()
+    if not count:
+        return True
+    name = plan.getClass().getName().removeprefix(_LOGICAL)
+    return name in names and all(is_made_of(children.apply(i), names) for i in range(count))
 
 
 def plan_of(frame: DataFrame) -> Any:

@@ -13,7 +13,7 @@ from coincide.options import CorrelateOptions
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.dataframes.stage import Stage
-from spark_plugin.dataframes.statistics import Looks
+from spark_plugin.dataframes.statistics import NO_LOOK, Looks
 from spark_plugin.dataframes.wire_rows import wire_rows
 from spark_plugin.ways.broadcast.plan import BroadcastPlan
 from spark_plugin.ways.broadcast.unseen import plan_unseen, small_and_large
@@ -21,6 +21,8 @@ from spark_plugin.ways.choice import JOINS, plan_ways
 from spark_plugin.ways.collect.join import collect_join
 from spark_plugin.ways.collect.plan import CollectPlan
 from spark_plugin.ways.collect.planning import plan_collected
+from spark_plugin.ways.exchange import unseen
+from spark_plugin.ways.exchange.cells import CellPlan
 from spark_plugin.ways.exchange.gap_slices import GapPlan, gap_join
 from spark_plugin.ways.exchange.plan import SlicePlan
 from spark_plugin.ways.mutual import (
@@ -37,12 +39,12 @@ from spark_plugin.worker.timestamps.columns import TimestampColumns
 from spark_plugin.worker.timestamps.histograms import HistogramColumns
 from spark_plugin.worker.wire.shipment import Shipment
 
-AnyPlan = SlicePlan | GapPlan | BroadcastPlan | CollectPlan
+AnyPlan = SlicePlan | CellPlan | GapPlan | BroadcastPlan | CollectPlan
 Sides = tuple[EventFrame, EventFrame]
 
 
 def plan_way(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> tuple[Looks, AnyPlan]:
-    """As `plan_ways`, but small sides are collected, and an exchange of an assignment is cut at gaps.
+    """As `plan_ways`, but small sides are collected, large ones may need no look, and gaps cut assignments.
 
     Raises
     ------
@@ -62,6 +64,10 @@ def plan_way(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> tuple[Lo
     collected = plan_collected(sides, spec, options)
     if collected is not None:
         return collected
+    if isinstance(spec, JoinSpec):
+        cells = unseen.plan_unseen(sides, spec, options)
+        if cells is not None:
+            return NO_LOOK, cells
     if spec.matching != "optimal":
         return plan_ways(sides, spec, options)
     if options.way not in ("auto", "exchange"):

@@ -115,7 +115,7 @@ def test_every_way(
         "files": lambda: correlate_files(spark, direct[0], direct[1], **words),
     }
     if seed % 4 == 0:
-        monkeypatch.setattr(exchange, "_takes_packs", lambda sides: False)
+        monkeypatch.setattr(exchange, "takes_packs", lambda sides: False)
     of_two = () if is_one else ("broadcast-left", "broadcast-right")
     for way in ("collect", "exchange", *of_two):
         options = CorrelateOptions(way=way, slices=3 if way == "exchange" else None)  # type: ignore[arg-type]

@@ -7,7 +7,6 @@ bound of its own, and what could come from any number of partitions is counted f
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,18 +14,12 @@ from pyspark.sql import DataFrame
 
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.dataframes.columns import quoted, wire_bytes
-from spark_plugin.dataframes.estimates import plan_of
+from spark_plugin.dataframes.estimates import KEEPING_ROWS, is_made_of, plan_of
 from spark_plugin.dataframes.named_fields import field_of
 
-_LOGICAL = "org.apache.spark.sql.catalyst.plans.logical"
-_NO_MORE_ROWS = frozenset(
-    f"{_LOGICAL}.{name}"
-    for name in (
-        "Project", "Filter", "Aggregate", "Sort", "Window", "Union", "GlobalLimit", "LocalLimit", "Offset",
-        "Repartition", "RepartitionByExpression", "RebalancePartitions", "SubqueryAlias",
-        "BatchEvalPython", "ArrowEvalPython", "CollectMetrics",
-    )
-)  # fmt: skip
+_NO_MORE_ROWS = KEEPING_ROWS | {
+    "Filter", "Aggregate", "Window", "GlobalLimit", "LocalLimit", "Offset",
+}  # fmt: skip
 """What hands on no more rows than it is given; of anything else nobody knows."""
 _ROW_OF_PARTITION = "(monotonically_increasing_id() & ((1L << 33) - 1L))"
 
@@ -58,17 +51,7 @@ def must_be_counted(wanted: Wanted) -> bool:
     What makes more rows of those that are read, as `explode` does, may make them in any number of
     partitions, and of nested columns no row tells its size.
     """
-    return None in wanted.widths.values() or _makes_rows(plan_of(wanted.frame))
-
-
-def _makes_rows(plan: Any) -> bool:
-    children = plan.children()
-    count = children.size()
-    if not count:
-        return False
-    if plan.getClass().getName() not in _NO_MORE_ROWS:
-        return True
-    return any(_makes_rows(children.apply(i)) for i in range(count))
+    return None in wanted.widths.values() or not is_made_of(plan_of(wanted.frame), _NO_MORE_ROWS)
 
 
 def counted(wanted: Wanted) -> tuple[int, int]:

@@ -8,11 +8,15 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
+from spark_plugin.cluster.accelerator import is_accelerated
 from spark_plugin.cluster.at_once import at_once
+from spark_plugin.cluster.batch_size import bounds_batch_bytes
 from spark_plugin.dataframes.arrow_types import arrow_schema
 from spark_plugin.dataframes.events import EventFrame
+from spark_plugin.dataframes.row_sizes import are_narrow
 from spark_plugin.ways.exchange.partition_labels import partition_labels
 from spark_plugin.ways.exchange.sides import ExchangedSides
+from spark_plugin.ways.exchange.worker.dividing import Room
 from spark_plugin.ways.exchange.worker.packing import EVENTS, IS_LEFT, PackTask
 from spark_plugin.ways.exchange.worker.task import Packs
 from spark_plugin.worker.wire.columns import KEY_HASH, LABEL, SALT
@@ -20,8 +24,25 @@ from spark_plugin.worker.wire.columns import KEY_HASH, LABEL, SALT
 _PACKED = f"{LABEL} bigint, {IS_LEFT} boolean, {EVENTS} binary"
 
 
-def packed_events(events: ExchangedSides) -> tuple[DataFrame, Packs]:
+def takes_packs(sides: tuple[EventFrame, EventFrame]) -> bool:
+    """Whether packs may cross: the RAPIDS Accelerator takes no binaries into Python.
+
+    And who packs holds a batch, whose bytes have to be bounded.
+    """
+    spark = sides[0].source.sparkSession
+    if is_accelerated(spark):
+        return False
+    return are_narrow(sides) or bounds_batch_bytes(spark)
+
+
+def packed_events(events: ExchangedSides, room: Room | None = None) -> tuple[DataFrame, Packs]:
     """Events of both sides in packs, each slice in a partition of its own.
+
+    Parameters
+    ----------
+    events : ExchangedSides
+    room : Room or None
+        What a slice may hold, where that was not foreseen.
 
     Returns
     -------
@@ -37,7 +58,8 @@ def packed_events(events: ExchangedSides) -> tuple[DataFrame, Packs]:
             for side, salt, is_needed in zip(events.sides, events.salts, is_salted, strict=True)
         ],
     )
-    return left.unionAll(right).repartition(plan.count, LABEL), Packs((of_left, of_right))
+    rows = left.unionAll(right).repartition(plan.count, LABEL)
+    return rows, Packs((of_left, of_right), room)
 
 
 def _packed(
@@ -45,7 +67,7 @@ def _packed(
 ) -> tuple[DataFrame, pa.Schema]:
     """The packs of one side, and the schema of the events in them."""
     own, layout = (each.only(side.side) for each in (events.own, events.layout))
-    needed, plan = [KEY_HASH] if events.plan.buckets > 1 else [], events.plan
+    needed, plan = [KEY_HASH] if events.plan.needs_keys else [], events.plan
     rows = events.rows(side, own, needed)
     needed += [] if salt is None else [f"{salt} AS {SALT}"]
     rows = rows.selectExpr(*layout.columns, *needed)

@@ -16,6 +16,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from spark_plugin.ways.exchange.worker import placing
+from spark_plugin.ways.exchange.worker.placing import Places
 from spark_plugin.ways.samples import Reach, shifted
 
 _FARTHEST = 2**62
@@ -61,6 +63,11 @@ class SlicePlan:
         return int((self.left_parts * self.right_parts).sum())
 
     @property
+    def needs_keys(self) -> bool:
+        """Whether the hash of an event's keys has a say."""
+        return self.buckets > 1
+
+    @property
     def is_split(self) -> bool:
         """Whether some cell is shared by several slices."""
         return bool((self.left_parts > 1).any()) or self.deals_right
@@ -88,6 +95,16 @@ class SlicePlan:
         of second cuts <= m, both included. The cuts move rather than m: no sum can overflow.
         """
         return shifted(self.cuts, self.reach.last), shifted(self.cuts, self.reach.first)
+
+    def copies_of(self, places: Places, *, is_left: bool) -> np.ndarray:
+        """In how many slices events are, at most: int64 array, shape (n,)."""
+        copies = placing.copies_of_left if is_left else placing.copies_of_right
+        return copies(places, self)
+
+    def slices_of(self, places: Places, *, is_left: bool) -> tuple[np.ndarray, np.ndarray]:
+        """The slices of events: `placing.slices_of_left`, `placing.slices_of_right`."""
+        slices = placing.slices_of_left if is_left else placing.slices_of_right
+        return slices(places, self)
 
     def describe(self) -> str:
         """The plan in one line, for the log."""

@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame
 
 from spark_plugin.dataframes import columns as frames
 from spark_plugin.ways.exchange.partition_labels import partition_labels
+from spark_plugin.ways.exchange.plan import SlicePlan
 from spark_plugin.ways.exchange.sides import ExchangedSides
 from spark_plugin.ways.exchange.slice_columns import label_left, label_right
 from spark_plugin.ways.exchange.worker.task import Rows
@@ -30,6 +31,7 @@ def event_rows(events: ExchangedSides) -> tuple[DataFrame, Rows]:
         What to hand to a `SliceTask`, and how that reads it.
     """
     plan, layout = events.plan, events.layout
+    assert isinstance(plan, SlicePlan)  # cells are cut by who packs
     code = LabelCode.of(
         int(partition_labels(plan.count).max()), (plan.reach.left[1], plan.reach.right[1])
     )

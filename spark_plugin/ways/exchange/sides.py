@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.wire_rows import wire_rows
+from spark_plugin.ways.exchange.cells import CellPlan
 from spark_plugin.ways.exchange.plan import SlicePlan
 from spark_plugin.worker.wire.columns import HASHES, WireLayout
 
@@ -22,7 +23,7 @@ class ExchangedSides:
     sides : (EventFrame, EventFrame)
     own, layout : WireLayout
         With the columns of the result, and of what crosses: with `HASHES` besides, or the same.
-    plan : SlicePlan
+    plan : SlicePlan or CellPlan
     salts : sequence of str
         SQL of bigints that deal the events of a cell, left and right.
     keeps_unmatched, raise_invalid : bool
@@ -32,7 +33,7 @@ class ExchangedSides:
     sides: tuple[EventFrame, EventFrame]
     own: WireLayout
     layout: WireLayout
-    plan: SlicePlan
+    plan: SlicePlan | CellPlan
     salts: Sequence[str]
     keeps_unmatched: bool
     raise_invalid: bool

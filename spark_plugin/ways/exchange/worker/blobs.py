@@ -16,8 +16,11 @@ _LIGHT_BYTES, _ROWS = 256 << 10, 4096
 or more, has Java mark that heap time and again beside the tasks; of few rows a column costs more than
 its values.
 """
-_LEAST = b"least"
+_LEAST, _FIRST = b"least", b"first"
 _NARROW = (np.uint8, np.uint16, np.uint32)
+_NARROWEST = _NARROW[:2]
+_MOST_APART = (1 << 63) - 1
+"""Steps between numbers that are further apart would not fit."""
 
 
 def packed(events: pa.Table) -> Iterator[pa.Buffer]:
@@ -35,9 +38,13 @@ def packed(events: pa.Table) -> Iterator[pa.Buffer]:
         yield _blob(events.slice(start, rows))
 
 
-def unpacked(blobs: Sequence[pa.Buffer]) -> pa.Table:
+def opened(blob: pa.Buffer) -> pa.RecordBatch:
+    """What is in a blob, as `unpacked` takes it, without a copy."""
+    return pa.ipc.open_stream(blob).read_next_batch()
+
+
+def unpacked(batches: Sequence[pa.RecordBatch]) -> pa.Table:
     """The events of at least one blob."""
-    batches = [pa.ipc.open_stream(blob).read_next_batch() for blob in blobs]
     fields = [[batch.schema.field(i) for batch in batches] for i in range(batches[0].num_columns)]
     return pa.table({
         of_blobs[0].name: _column([batch.column(i) for batch in batches], of_blobs)
@@ -55,9 +62,8 @@ def binaries(blobs: Sequence[pa.Buffer]) -> pa.Array:
 def _blob(events: pa.Table) -> pa.Buffer:
     columns, fields = [], []
     for name, column in zip(events.column_names, events.columns, strict=True):
-        narrow, least = _narrowed(one_array(column))
+        narrow, told = _narrowed(one_array(column))
         columns.append(narrow)
-        told = None if least is None else {_LEAST: str(least).encode()}
         fields.append(pa.field(name, narrow.type, metadata=told))
     batch = pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
     sink = pa.BufferOutputStream()
@@ -66,16 +72,42 @@ def _blob(events: pa.Table) -> pa.Buffer:
     return sink.getvalue()
 
 
-def _narrowed(column: pa.Array) -> tuple[pa.Array, int | None]:
-    """A column of whole numbers as what they exceed the least one by, where that takes fewer bits."""
+def _narrowed(column: pa.Array) -> tuple[pa.Array, dict[bytes, bytes] | None]:
+    """A column of whole numbers in fewer bits, and what `_numbers` needs to know of it.
+
+    What they exceed the least one by, or what each exceeds the one before by, and the least step.
+    """
     if column.type != pa.int64() or column.null_count:
         return column, None
     values = column.to_numpy()
     least, most = int(values.min()), int(values.max())
-    for kind in _NARROW:
-        if most - least <= np.iinfo(kind).max:
-            return pa.array((values - least).astype(kind)), least
-    return column, None
+    kind = _narrow_kind(most - least)
+    if kind in _NARROWEST or values.size < 2 or most - least > _MOST_APART:
+        return _exceeding(column, values, kind, {_LEAST: least})
+    steps = np.diff(values, prepend=values[0])
+    steps[0] = steps[1]
+    step = int(steps.min())
+    of_steps = _narrow_kind(int(steps.max()) - step)
+    if of_steps is None or (kind is not None and kind().itemsize <= of_steps().itemsize):
+        return _exceeding(column, values, kind, {_LEAST: least})
+    return _exceeding(column, steps, of_steps, {_LEAST: step, _FIRST: int(values[0])})
+
+
+def _narrow_kind(most: int) -> type[np.unsignedinteger] | None:
+    """The narrowest type of numbers up to that; None if it takes 64 bits."""
+    return next((kind for kind in _NARROW if most <= np.iinfo(kind).max), None)
+
+
+def _exceeding(
+    column: pa.Array,
+    values: np.ndarray,
+    kind: type[np.unsignedinteger] | None,
+    told: dict[bytes, int],
+) -> tuple[pa.Array, dict[bytes, bytes] | None]:
+    if kind is None:
+        return column, None
+    narrow = pa.array((values - told[_LEAST]).astype(kind))
+    return narrow, {name: str(number).encode() for name, number in told.items()}
 
 
 def _column(arrays: list[pa.Array], fields: list[pa.Field]) -> pa.Array:
@@ -88,18 +120,25 @@ def _column(arrays: list[pa.Array], fields: list[pa.Field]) -> pa.Array:
     values = np.empty(sum(map(len, arrays)), np.int64)
     start = 0
     for array, field in zip(arrays, fields, strict=True):
-        part = values[start : start + len(array)]
-        part[:] = array.to_numpy()
-        part += _least(field)
+        _numbers(array, field, values[start : start + len(array)])
         start += len(array)
     return pa.array(values)
+
+
+def _numbers(array: pa.Array, field: pa.Field, out: np.ndarray) -> None:
+    """What `_narrowed` was given."""
+    out[:] = array.to_numpy()
+    told = field.metadata or {}
+    if _LEAST in told:
+        out += np.int64(int(told[_LEAST]))
+    if _FIRST in told:
+        out[0] = int(told[_FIRST])
+        np.cumsum(out, out=out)
 
 
 def _widened(array: pa.Array, field: pa.Field) -> pa.Array:
     if field.metadata is None:
         return array
-    return pa.array(array.to_numpy().astype(np.int64) + _least(field))
-
-
-def _least(field: pa.Field) -> np.int64:
-    return np.int64(int(field.metadata[_LEAST]) if field.metadata else 0)
+    values = np.empty(len(array), np.int64)
+    _numbers(array, field, values)
+    return pa.array(values)

@@ -9,20 +9,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from coincide.options import SideName
-from spark_plugin.ways.exchange.plan import SlicePlan
 from spark_plugin.ways.exchange.worker.blobs import binaries, packed
-from spark_plugin.ways.exchange.worker.placing import (
-    Places,
-    copies_of_left,
-    copies_of_right,
-    slices_of_left,
-    slices_of_right,
-)
+from spark_plugin.ways.exchange.worker.placing import Places
 from spark_plugin.worker.timestamps.models import SideModel
 from spark_plugin.worker.wire.chunks import chunks
 from spark_plugin.worker.wire.columns import (
@@ -46,6 +40,16 @@ _BATCH_BYTES = 4 << 20
 """Of packs that are handed on at once."""
 
 
+class Placing(Protocol):
+    """A plan that says where events go: `SlicePlan`, `CellPlan`."""
+
+    def copies_of(self, places: Places, *, is_left: bool) -> np.ndarray:
+        """In how many slices events are, at most: int64 array, shape (n,)."""
+
+    def slices_of(self, places: Places, *, is_left: bool) -> tuple[np.ndarray, np.ndarray]:
+        """The rows in each slice, and the slices: int64 arrays, ascending by slice, then midpoint."""
+
+
 @dataclass(frozen=True)
 class PackTask:
     """Packs rows of one side on the wire.
@@ -57,7 +61,7 @@ class PackTask:
         Of the events of this side, as they are to cross.
     model : SideModel
         Of its timestamps.
-    plan : SlicePlan
+    plan : Placing
     labels : int64 array, shape (slices,)
         Of slices.
     """
@@ -65,7 +69,7 @@ class PackTask:
     side: SideName
     schema: pa.Schema
     model: SideModel
-    plan: SlicePlan
+    plan: Placing
     labels: np.ndarray
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -79,7 +83,7 @@ class PackTask:
         begin_task()
         gathered: list[tuple[int, pa.Buffer]] = []
         size = 0
-        for number, events in self._packs(batches):
+        for number, events in self.packs(batches):
             gathered.append((number, events))
             size += events.size
             if size >= _BATCH_BYTES:
@@ -88,7 +92,8 @@ class PackTask:
         if gathered:
             yield self._batch(gathered)
 
-    def _packs(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Buffer]]:
+    def packs(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Buffer]]:
+        """Packs of rows, each with the number of its slice."""
         for table in chunks(batches, _ROWS, _BYTES):
             for number, events in self._slices(table):
                 for pack in packed(events):
@@ -106,15 +111,12 @@ class PackTask:
     def _slices(self, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
         """The slices that the rows are in, and those of each."""
         is_left = self.side == "left"
-        slices_of = slices_of_left if is_left else slices_of_right
         table = table.combine_chunks()
         # What a session calls its texts and instants in Arrow has no say in what is joined.
         events, places = table.select(self.schema.names).cast(self.schema), self._places(table)
-        copies = (
-            copies_of_left(places, self.plan) if is_left else copies_of_right(places, self.plan)
-        )
+        copies = self.plan.copies_of(places, is_left=is_left)
         for rows in _bounded(copies, _COPIES):
-            order, slices = slices_of(places.part(rows), self.plan)
+            order, slices = self.plan.slices_of(places.part(rows), is_left=is_left)
             part = events.slice(rows.start, rows.stop - rows.start)
             for run in _runs(slices):
                 yield int(slices[run.start]), _taken(part, order[run])
@@ -125,14 +127,15 @@ class PackTask:
             return table.column(name).to_numpy() if has_it else np.empty(0, np.int64)
 
         coded, latest = table.column(CODED).to_numpy(), table.column(TIME).to_numpy()
-        matchable = None
+        matchable, salts = None, column(SALT)
         if self.side == "right":
             coded = right_shapes(coded)
         elif coded.size and coded.min() == UNMATCHED:
             matchable = coded != UNMATCHED
             coded = np.where(matchable, coded, 0)
+            salts = salts if salts.size else np.arange(coded.size)
         midpoints = 2 * latest - self.model.leans(coded)
-        return Places(midpoints, matchable, column(KEY_HASH), column(SALT))
+        return Places(midpoints, matchable, column(KEY_HASH), salts)
 
 
 def _bounded(copies: np.ndarray, most: int) -> Iterator[slice]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spark_plugin.ways.exchange.plan import SlicePlan
+if TYPE_CHECKING:
+    from spark_plugin.ways.exchange.plan import SlicePlan
 
 _NONE = np.empty(0, np.int64)
 

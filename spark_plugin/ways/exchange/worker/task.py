@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from coincide.errors import DataError
 from coincide.sides import LEFT, RIGHT, SIDES
-from spark_plugin.ways.exchange.worker.blobs import unpacked
+from spark_plugin.ways.exchange.worker.blobs import opened, unpacked
+from spark_plugin.ways.exchange.worker.dividing import Batches, Room, divided
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.emission.emission import Emission
 from spark_plugin.worker.wire.columns import CODED, LABEL, UNMATCHED, LabelCode, is_left
@@ -84,32 +85,44 @@ class Packs:
     ----------
     schemas : (pa.Schema, pa.Schema)
         Of the events of each side, for slices that have none.
+    room : Room or None
+        What a slice may hold; None: as much as there is.
     """
 
     schemas: tuple[pa.Schema, pa.Schema]
+    room: Room | None = None
 
     def slices(
         self, batches: Iterable[pa.RecordBatch], task: SliceTask
     ) -> Iterator[tuple[Side, Side, int | None]]:
         """As of `SliceWire`."""
-        of_slices: dict[int, tuple[list[pa.Buffer], list[pa.Buffer]]] = {}
+        of_slices: dict[int, tuple[Batches, Batches]] = {}
         for batch in batches:
             for label, is_of_left, blob in zip(*batch.columns, strict=True):
-                blobs = of_slices.setdefault(label.as_py(), ([], []))
-                blobs[LEFT if is_of_left.as_py() else RIGHT].append(blob.as_buffer())
+                packs = of_slices.setdefault(label.as_py(), ([], []))
+                packs[LEFT if is_of_left.as_py() else RIGHT].append(opened(blob.as_buffer()))
         for label in sorted(of_slices):
-            left, right = (
-                read_side(
-                    unpacked(blobs) if blobs else schema.empty_table(),
-                    task.layout.only(name),
-                    name,
-                    model,
+            for part in self._parts(of_slices.pop(label), task):
+                left, right = (
+                    read_side(
+                        unpacked(packs) if packs else schema.empty_table(),
+                        task.layout.only(name),
+                        name,
+                        model,
+                    )
+                    for name, model, schema, packs in zip(
+                        SIDES, task.spec.models, self.schemas, part, strict=True
+                    )
                 )
-                for name, model, schema, blobs in zip(
-                    SIDES, task.spec.models, self.schemas, of_slices.pop(label), strict=True
-                )
-            )
-            yield left, right, label
+                yield left, right, label
+
+    def _parts(
+        self, packs: tuple[Batches, Batches], task: SliceTask
+    ) -> Iterable[tuple[Batches, Batches]]:
+        """A slice, in parts that can be joined one after the other if it is too large."""
+        if self.room is None or self.room.holds(packs):
+            return [packs]
+        return divided(packs, self.room, self.schemas, task.spec.models)
 
 
 @dataclass(frozen=True, kw_only=True)

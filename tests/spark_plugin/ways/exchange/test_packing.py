@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from spark_plugin.ways.exchange.worker import blobs, packing
-from spark_plugin.ways.exchange.worker.blobs import packed, unpacked
+from spark_plugin.ways.exchange.worker.blobs import opened, packed, unpacked
 from spark_plugin.ways.exchange.worker.packing import PackTask
 from spark_plugin.ways.exchange.worker.placing import Places, slices_of_left, slices_of_right
 from spark_plugin.worker.timestamps.models import INTERVALS
@@ -83,7 +83,7 @@ def test_a_task_packs_the_same_whatever_its_batches(
     for packs in task(table.to_batches(max_chunksize=batch)):
         for label, is_left, events_of_slice in zip(*packs.columns, strict=True):
             assert is_left.as_py() == (side == "left")
-            part = unpacked([events_of_slice.as_buffer()])
+            part = unpacked([opened(events_of_slice.as_buffer())])
             assert part.schema == schema
             found += [(label.as_py(), i) for i in part["slot0"].to_pylist()]
             assert table.select(layout.columns).take(part["slot0"]).equals(part)
@@ -105,6 +105,9 @@ COLUMNS = {
     "16 bits": pa.array([2**60, 2**60 + 2**16 - 1, 2**60, 2**60]),
     "32 bits": pa.array([-(2**63), -(2**63) + 2**32 - 1, -(2**63), -(2**63)]),
     "33 bits": pa.array([0, 2**32, 1, 2]),
+    "8 bits of steps": pa.array([5, 2**40 + 5, 2**41 + 9, 3 * 2**40 + 250]),
+    "16 bits of steps": pa.array([2**62, 2**61, 1, -(2**61) + 60_000]),
+    "steps of all bits": pa.array([0, 2**62, -(2**62), 2**62 - 1]),
     "all bits": pa.array([*ENDS, 0, -1]),
     "nulls": pa.array([1, None, 3, None]),
     "nulls at the end": pa.array([1, 2, None, None]),
@@ -133,7 +136,7 @@ def test_columns_come_back_as_they_were(
     table = pa.table({"value": COLUMNS[name]})
     found = [*packed(table), *packed(table.slice(1, 2))]
     assert len(found) == {1: 6, 1 << 20: 2}.get(most, len(found))
-    back = unpacked(found).column(0)
+    back = unpacked([opened(blob) for blob in found]).column(0)
     assert back.type == table.column(0).type
     expected = pa.concat_tables([table, table.slice(1, 2)]).column(0)
     assert back.to_pylist()[1:] == expected.to_pylist()[1:]

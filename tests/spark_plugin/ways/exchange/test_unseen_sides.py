@@ -1,0 +1,343 @@
+"""Large sides at which nobody looks: the reference's answer, each read once, and which sides those are."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from coincide import (
+    CorrelateOptions,
+    JoinReport,
+    NoPairsWarning,
+    TimingCondition,
+    correlate,
+    correlate_tables,
+    histograms,
+    within,
+)
+from spark_plugin.ways import matching
+from spark_plugin.ways.correlation import Correlation
+from spark_plugin.ways.exchange import unseen
+from spark_plugin.ways.exchange.cells import CellPlan
+from spark_plugin.worker.arrow.counts import SideCounts
+from tests.helpers.comparison import PROBABILITY_TOLERANCE, SHAPES
+from tests.helpers.histogram_tables import one_bucket
+from tests.helpers.joins import plan_correlation
+from tests.helpers.spark_cases import frame, jobs, pack, rows_of
+
+pytestmark = pytest.mark.spark
+
+CONDITION = TimingCondition(within(-40, 60), 0.5)
+
+
+@pytest.fixture(autouse=True)
+def _any_sides_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unseen, "_LEAST_BYTES", 0)
+    monkeypatch.setattr(unseen, "_ALIKE", 1000)
+    monkeypatch.setattr(unseen, "_SMALLEST_SLICE_BYTES", 100)
+
+
+def stream(seed: int, n: int) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    low = rng.integers(0, 10**5, n)
+    return pa.table({
+        "min_time": low, "max_time": low + rng.choice([0, 5, 30, 200, 5000], n), "id": np.arange(n),
+        "word": [f"w{i % 7}" for i in range(n)],
+    })  # fmt: skip
+
+
+LEFT, RIGHT = stream(1, 2500), stream(2, 2000)
+
+
+def planned(left: DataFrame, right: DataFrame, **arguments: Any) -> Correlation:
+    condition = arguments.pop("condition", CONDITION)
+    found = plan_correlation(left, right, condition, observe=True, **arguments)
+    assert isinstance(found.plan, CellPlan)
+    assert found.way == "exchange"
+    assert (found.left, found.right) == (None, None)
+    return found
+
+
+def small_slices(monkeypatch: pytest.MonkeyPatch, slices: int) -> CorrelateOptions:
+    """Options by which slices hold far more rows than a worker may join at once."""
+    monkeypatch.setattr(unseen, "_slices", lambda *_: slices)
+    return CorrelateOptions(slice_rows=10)
+
+
+@pytest.mark.parametrize("is_divided", [False, True], ids=["whole", "divided"])
+@pytest.mark.parametrize("number", range(len(SHAPES)))
+def test_packs_of_cases(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, number: int, is_divided: bool
+) -> None:
+    """Null times and keys, ties, sides of nothing: as the reference, whatever is asked for."""
+    how, emit, probability = SHAPES[number]
+    keys = ((), ("station",), ("station", "channel"))[number % 3]
+    drawn = (pack(seed, 12, keys=keys) for seed in itertools.count(9710 + 100 * number))
+    cases = next(each for each in drawn if each.condition.confidence >= 0.5)
+    left, right = (frame(spark, table).repartition(3) for table in cases.tables())
+    options = small_slices(monkeypatch, 2) if is_divided else CorrelateOptions()
+    join = planned(
+        left, right, condition=cases.condition, by=cases.by, how=how, emit=emit, probability=probability,
+        options=options,
+    )  # fmt: skip
+    found = rows_of(join.dataframe)
+    cases.check(found, how, emit, probability, PROBABILITY_TOLERANCE)
+
+
+ASKED: dict[str, dict[str, Any]] = {
+    "where": {"where": "left_word = right_word", "emit": "counts"},
+    "several best": {"emit": "best", "k": 3, "prefer": "nearest", "how": "left"},
+    "mutual": {"matching": "mutual"},
+    "mutual, all of left": {"matching": "mutual", "how": "left"},
+    "texts": {"left_columns": ["id", "word"], "right_columns": ["word"], "by": "word", "emit": "lists"},
+    "short declared": {"options": CorrelateOptions(left_longest=5000, right_longest=5000),
+                       "confidence": 0.1},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_as_tables(spark: SparkSession, asked: str) -> None:
+    words = dict(ASKED[asked])
+    confidence = words.pop("confidence", 0.5)
+    if words.get("by"):
+        words["left_columns"] = words["right_columns"] = ["id"]
+    condition = TimingCondition(CONDITION.predicate, confidence)
+    expected = correlate_tables(LEFT, RIGHT, condition, **words)
+    assert expected.num_rows > 100
+    found = planned(frame(spark, LEFT), frame(spark, RIGHT), condition=condition, **words).dataframe
+    assert found.columns == expected.column_names
+    assert as_texts(found.toArrow()) == as_texts(expected)
+
+
+def as_texts(table: pa.Table) -> list[str]:
+    """Rows whatever their order, and that of what lists hold."""
+    return sorted(
+        repr([sorted(value) if isinstance(value, list) else value for value in row.values()])
+        for row in table.to_pylist()
+    )
+
+
+def test_each_side_is_read_once(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No job when it is planned, and each row of both passes once after."""
+    read = []
+    for name, table in (("left", LEFT), ("right", RIGHT)):
+        frame(spark, table).write.parquet(str(tmp_path / name))
+        events = spark.read.parquet(str(tmp_path / name))
+        read.append(events.withColumn("word", F.upper("word")))
+    seen = spark.sparkContext.accumulator(0)
+
+    def counted(word: str) -> str:
+        seen.add(1)
+        return word
+
+    count = F.udf(counted, "string")
+    left, right = (events.withColumn("word", count("word")) for events in read)
+    words = {"left_columns": ["id", "word"], "right_columns": ["id", "word"]}
+    with jobs(spark, "planning") as run, caplog.at_level(logging.INFO, "coincide"):
+        found = correlate(left, right, CONDITION, **words)
+    assert not run
+    assert caplog.messages[0].endswith(" slices of cells in time, no look at either side")
+    assert found.toArrow().num_rows == correlate_tables(LEFT, RIGHT, CONDITION).num_rows
+    assert seen.value == LEFT.num_rows + RIGHT.num_rows
+
+
+def test_what_is_counted(spark: SparkSession) -> None:
+    nothing = pa.table(
+        {"min_time": [None, 3], "max_time": [4, None], "id": [-1, -2], "word": ["", ""]}
+    )
+    left = pa.concat_tables([LEFT, nothing.cast(LEFT.schema)])
+    report, told = JoinReport(), JoinReport()
+    found = correlate(frame(spark, left), frame(spark, RIGHT), CONDITION, how="left", report=report)
+    rows = found.toArrow().num_rows
+    expected = correlate_tables(left, RIGHT, CONDITION, how="left", report=told)
+    assert rows == expected.num_rows > left.num_rows
+    summary, tables = report.summary(), told.summary()
+    assert (summary.left, summary.right) == (tables.left, tables.right)
+    assert summary.counters is not None
+    assert summary.counters.pairs == tables.counters.pairs  # type: ignore[union-attr]
+
+
+def test_nothing_is_found(spark: SparkSession) -> None:
+    """Which is told after an action, with why."""
+    report = JoinReport()
+    far = TimingCondition(within(10**9, 10**9 + 5), 0.5)
+    found = correlate(frame(spark, LEFT), frame(spark, RIGHT), far, report=report)
+    assert not found.collect()
+    with pytest.warns(NoPairsWarning):
+        summary = report.summary()
+    assert summary.left == SideCounts(LEFT.num_rows, 0, {}, 0.0)
+    assert summary.no_pairs is not None
+
+
+def test_invalid_rows_fail_the_job_that_meets_them(spark: SparkSession) -> None:
+    wrong = pa.table({"min_time": [5], "max_time": [4], "id": [-1], "word": [""]})
+    for sides in (
+        (pa.concat_tables([LEFT, wrong]), RIGHT),
+        (LEFT, pa.concat_tables([RIGHT, wrong])),
+    ):
+        found = correlate(*(frame(spark, side) for side in sides), CONDITION)
+        with pytest.raises(
+            PySparkException, match="of a row, min_time=5, max_time=4, id=-1\\. Mend"
+        ):
+            found.collect()
+
+
+def test_a_source_that_gives_other_rows_each_time_needs_no_copy(spark: SparkSession) -> None:
+    """It is read once: lengths that nobody has seen before are as good as others."""
+    left, right = (
+        frame(spark, side).withColumn(
+            "max_time", F.expr("min_time + CAST(rand() * 3000 AS BIGINT)")
+        )
+        for side in (LEFT, RIGHT)
+    )
+    for _ in range(2):
+        assert correlate(left, right, CONDITION).count() > 0
+
+
+class Looked(Exception):
+    """Ends planning where both sides would be looked at."""
+
+
+def is_unseen(
+    monkeypatch: pytest.MonkeyPatch, left: DataFrame, right: DataFrame, *more: Any, **words: Any
+) -> bool:
+    def looked(*_: Any) -> None:
+        raise Looked
+
+    with monkeypatch.context() as patched:
+        patched.setattr(matching, "plan_ways", looked)
+        try:
+            correlate(left, right, *more, **words)
+        except Looked:
+            return False
+    return True
+
+
+def both(spark: SparkSession) -> tuple[DataFrame, DataFrame]:
+    return frame(spark, LEFT), frame(spark, RIGHT)
+
+
+MADE: dict[str, tuple[Callable[[DataFrame], DataFrame], bool]] = {
+    "as it is": (lambda events: events, True),
+    "other columns": (lambda events: events.selectExpr("*", "id + 1 AS other"), True),
+    "in order": (lambda events: events.sort("id"), True),
+    "in partitions": (lambda events: events.repartition(5, "id"), True),
+    "a union": (lambda events: events.unionAll(events), True),
+    "an alias": (lambda events: events.alias("e"), True),
+    "a filter": (lambda events: events.where("id > 5"), False),
+    "distinct": (lambda events: events.distinct(), False),
+    "a limit": (lambda events: events.limit(10), False),
+    "a sample": (lambda events: events.sample(0.5, seed=1), False),
+    "a generator": (lambda events: events.selectExpr("*", "explode(array(1, 2)) AS n"), False),
+    "a join": (lambda events: events.join(events.select("id"), "id"), False),
+    "an aggregate": (
+        lambda events: events.groupBy("id").agg(
+            F.max("min_time").alias("min_time"), F.max("max_time").alias("max_time")
+        ),
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_of_which_dataframes_sizes_are_known(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, made: str
+) -> None:
+    """What leaves rows out, or makes some, may leave so few that a broadcast is faster."""
+    make, expected = MADE[made]
+    # Spark works out at once what becomes of rows that it has in memory.
+    events = spark.range(2500).selectExpr("id", "10 * id AS min_time", "10 * id + 5 AS max_time")
+    assert is_unseen(monkeypatch, make(events), events, CONDITION) == expected
+    assert is_unseen(monkeypatch, events, make(events), CONDITION) == expected
+
+
+def test_a_list_of_rows_has_no_known_size(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = spark.createDataFrame(LEFT.to_pylist()[:10])
+    assert not is_unseen(monkeypatch, rows, rows, CONDITION)
+
+
+WORDS: dict[str, tuple[dict[str, Any], bool]] = {
+    "counts": ({"emit": "counts"}, True),
+    "mutual": ({"matching": "mutual"}, True),
+    "optimal": ({"matching": "optimal"}, False),
+    "dropped": ({"options": CorrelateOptions(invalid="drop")}, False),
+    "slices": ({"options": CorrelateOptions(slices=3)}, False),
+    "exchange": ({"options": CorrelateOptions(way="exchange")}, False),
+    "broadcast": ({"options": CorrelateOptions(way="broadcast")}, False),
+    "one length": ({"options": CorrelateOptions(left_longest=5)}, True),
+}
+
+
+@pytest.mark.parametrize("asked", WORDS)
+def test_what_is_asked_for(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    words, expected = WORDS[asked]
+    assert is_unseen(monkeypatch, *both(spark), CONDITION, **words) == expected
+
+
+REACHES: dict[str, tuple[float, dict[str, Any], bool]] = {
+    "as likely as not": (0.5, {}, True),
+    "less likely": (0.499, {}, False),
+    "less likely, one length known": (0.2, {"right_time": "min_time"}, False),
+    "less likely, both known": (0.2, {"left_time": "max_time", "right_time": "min_time"}, True),
+    "less likely, declared": (
+        0.2, {"options": CorrelateOptions(left_longest=9, right_longest=7)}, True
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REACHES)
+def test_reach_must_be_known(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    confidence, words, expected = REACHES[case]
+    condition = TimingCondition(CONDITION.predicate, confidence)
+    assert is_unseen(monkeypatch, *both(spark), condition, **words) == expected
+
+
+@pytest.mark.parametrize("of_both", [False, True])
+def test_histograms_beside_intervals_of_any_length_are_looked_at(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, of_both: bool
+) -> None:
+    times = histograms("max_time", template="word", templates=one_bucket())
+    right = times if of_both else ("min_time", "max_time")
+    words: dict[str, Any] = {"left_time": times, "right_time": right}
+    assert is_unseen(monkeypatch, *both(spark), CONDITION, **words) == of_both
+
+
+def test_sizes(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sides that are small, or one beside the other, may be broadcast faster: a look tells."""
+    left, right = both(spark)
+    small = frame(spark, RIGHT.slice(0, 100))
+    assert is_unseen(monkeypatch, left, small, CONDITION)
+    with monkeypatch.context() as patched:
+        patched.setattr(unseen, "_ALIKE", 4)
+        assert is_unseen(patched, left, right, CONDITION)
+        assert not is_unseen(patched, left, small, CONDITION)
+        assert not is_unseen(patched, small, left, CONDITION)
+    monkeypatch.setattr(unseen, "_LEAST_BYTES", 1 << 20)
+    assert not is_unseen(monkeypatch, left, right, CONDITION)
+
+
+@pytest.mark.parametrize(
+    ("size", "tasks", "rows", "expected"),
+    [(100, 4, 10**6, 1), (16 * 10**6, 4, 10**6, 4), (64 * 10**6, 4, 10**6, 4), (65 * 10**6, 4, 10**6, 8),
+     (10**5, 8, 10**6, 8), (10**9, 2, 10**5, 626), (10**12, 100, 10**5, 16_384)],
+)  # fmt: skip
+def test_slices_follow_from_bytes(size: int, tasks: int, rows: int, expected: int) -> None:
+    assert unseen._slices(size, CorrelateOptions(slice_rows=rows), tasks) == expected
