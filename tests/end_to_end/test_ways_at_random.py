@@ -18,6 +18,8 @@ from spark_plugin.ways.broadcast import unseen as without_a_look
 from spark_plugin.ways.broadcast.unseen import plan_unseen
 from spark_plugin.ways.collect import collecting
 from spark_plugin.ways.exchange import join as exchange
+from spark_plugin.ways.exchange import unseen as exchanged_unseen
+from spark_plugin.ways.exchange.cells import CellPlan
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 ROWS = 40
@@ -134,6 +136,27 @@ def test_every_way(
         monkeypatch.setattr(without_a_look, "_LEAST_LARGE", 0)
         monkeypatch.setattr(matching, "plan_unseen", planned)
         ways["without a look"] = lambda: correlate(*frames, **words)
+    slices, cells = int(random.integers(1, 6)), []
+    slice_rows = int(random.choice([4, 1_000_000]))
+
+    def in_cells() -> DataFrame:
+        """Both sides pass for large, and slices for smaller than they are."""
+        with monkeypatch.context() as patched:
+            patched.setattr(without_a_look, "MOST_BYTES", -1)
+            patched.setattr(collecting, "MOST_BYTES", -1)
+            patched.setattr(exchanged_unseen, "_LEAST_BYTES", 0)
+            patched.setattr(exchanged_unseen, "_ALIKE", 10**9)
+            patched.setattr(exchanged_unseen, "_slices", lambda *_: slices)
+            patched.setattr(
+                exchanged_unseen, "CellPlan", lambda *a, **k: recorded(CellPlan(*a, **k))
+            )
+            return correlate(*frames, options=CorrelateOptions(slice_rows=slice_rows), **words)
+
+    def recorded(plan: CellPlan) -> CellPlan:
+        cells.append(plan)
+        return plan
+
+    ways["in cells"] = in_cells
     for name, join in ways.items():
         found = join().toArrow()
         assert found.column_names == expected.column_names, (name, words)
@@ -142,3 +165,4 @@ def test_every_way(
         # Whose pairs would be shuffled.
         is_looked_at = small == "left" and words.get("how") == "left" and "emit" not in words
         assert is_looked_at or any(plans), words
+        assert len(cells) == (words["confidence"] >= 0.5), words

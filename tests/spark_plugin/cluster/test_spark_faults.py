@@ -83,6 +83,14 @@ class DyingPackTask(Dying, PackTask):
     """Before an exchange."""
 
 
+class DyingCellTask(Dying, SliceTask):
+    """Of an exchange of sides at which nobody has looked."""
+
+
+class DyingCellPackTask(Dying, PackTask):
+    """Before that."""
+
+
 class DyingHistogramTask(Dying, SliceTask):
     """Of an exchange of events with templates."""
 
@@ -125,8 +133,11 @@ def run(master: str) -> None:
     import spark_plugin.dataframes.borders.plan as borders
     import spark_plugin.dataframes.transitions.plan as dwells
     import spark_plugin.ways.broadcast.join as broadcast
+    import spark_plugin.ways.broadcast.unseen as small
+    import spark_plugin.ways.collect.collecting as collecting
     import spark_plugin.ways.exchange.join as exchange
     import spark_plugin.ways.exchange.packs as packs
+    import spark_plugin.ways.exchange.unseen as large
     import spark_plugin.ways.files.join as direct
     from spark_plugin.cluster.session import local_session
     from tests.helpers.joins import plan_correlation
@@ -158,6 +169,16 @@ def run(master: str) -> None:
             "counted": planned.counters().pairs,
             "slices": planned.slices,
         }
+    exchange.SliceTask = DyingCellTask  # type: ignore[misc]
+    packs.PackTask = DyingCellPackTask  # type: ignore[misc]
+    collecting.MOST_BYTES = small.MOST_BYTES = -1
+    large._LEAST_BYTES, large._slices = 0, lambda *_: 4  # type: ignore[assignment]
+    options = CorrelateOptions(slice_rows=200, batch_pairs=50)
+    planned = plan_correlation(*frames, CONDITION, observe=True, options=options)
+    answer["cells"] = {
+        "pairs": pairs_of(planned.dataframe.toArrow()), "counted": planned.counters().pairs,
+        "slices": planned.slices, "plan": planned.plan.describe(),
+    }  # fmt: skip
     exchange.SliceTask = DyingHistogramTask  # type: ignore[misc]
     answer["histograms"] = pairs_of(
         plan_correlation(
@@ -196,14 +217,16 @@ def test_a_killed_worker_changes_nothing(master: str, java_home: str, tmp_path: 
         text=True, timeout=240, check=False,
     )  # fmt: skip
     assert finished.returncode == 0, finished.stderr[-3000:]
-    for task in ("Slice", "Pack", "Histogram", "Broadcast", "Partial", "Crossing", "Transition"):
+    killed = ("Slice", "Pack", "Cell", "CellPack", "Histogram", "Broadcast", "Partial", "Crossing")
+    for task in (*killed, "Transition"):
         assert int((tmp_path / f"killed-Dying{task}Task").read_text()) > 0
     told = next(line for line in finished.stdout.splitlines() if line.startswith("answer "))
     answer = json.loads(told.removeprefix("answer "))
     expected = correlate_tables(stream(1), stream(2), CONDITION)
     pairs = sorted(zip(*(expected[n].to_pylist() for n in expected.column_names), strict=True))
     assert len(pairs) > 5000
-    for way, slices in (("exchange", 4), ("broadcast", None), ("two steps", None)):
+    assert answer["cells"].pop("plan") == "4 slices of cells in time, no look at either side"
+    for way, slices in (("exchange", 4), ("broadcast", None), ("two steps", None), ("cells", 4)):
         assert [tuple(pair) for pair in answer[way]["pairs"]] == pairs
         assert (answer[way]["counted"], answer[way]["slices"]) == (len(pairs), slices)
     of_templates = pairs_of(
