@@ -66,10 +66,11 @@ def wire_rows(
         *barrier,
     )
     with_null = is_left and keeps_unmatched
-    rows = side.counted(rows).where(f"{above}({_kept(side, with_null, raise_invalid, shown)})")
+    kept = F.expr(f"{above}({_kept(side, with_null, raise_invalid, shown)})")
     if near is not None:
         # Spark may look at it before the other test, which then is never asked of a row without partners.
-        rows = rows.where(F.when(F.expr(side.is_ok), near).otherwise(F.lit(True)))
+        kept &= F.when(F.expr(side.is_ok), near).otherwise(F.lit(True))
+    rows = side.counted(rows).where(kept)
     time, coded = "high", side.shape if is_left else f"-1L - ({side.shape})"
     midpoint = side.midpoint
     if with_null:

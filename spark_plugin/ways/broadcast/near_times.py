@@ -168,15 +168,17 @@ def _width(first: np.ndarray, last: np.ndarray, ticks: int, most: int) -> int:
 
 def _in_use(begins: np.ndarray, ends: np.ndarray) -> tuple[float, int, np.ndarray]:
     """Cells of any of the ranges: their share, the first of all, and a bit for each."""
-    start = int(begins.min())
-    count = int(ends.max()) - start + 1
-    steps = np.zeros(count + 1, np.int32)
-    np.add.at(steps, begins - start, 1)
-    np.subtract.at(steps, ends - start + 1, 1)
-    is_near = np.zeros((count | 63) + 1, bool)
-    is_near[:count] = np.cumsum(steps[:count], dtype=np.int32) > 0
+    order = np.argsort(begins, kind="stable")
+    begins, ends = begins[order], np.maximum.accumulate(ends[order])
+    # Ranges that meet are one; between two of them cells are not in use.
+    starts = np.concatenate([[0], np.flatnonzero(begins[1:] > ends[:-1] + 1) + 1])
+    firsts, lasts = begins[starts], ends[np.append(starts[1:] - 1, ends.size - 1)]
+    count = int(lasts[-1] - firsts[0]) + 1
+    unused = np.append(firsts[1:] - lasts[:-1] - 1, -count % 64)
+    runs = np.column_stack([lasts - firsts + 1, unused]).reshape(-1)
+    is_near = np.repeat(np.arange(runs.size) % 2 == 0, runs)
     words = np.packbits(is_near, bitorder="little").view("<i8").astype(np.int64)
-    return np.count_nonzero(is_near) / count, start, words
+    return int(runs[::2].sum()) / count, int(firsts[0]), words
 
 
 def _margin(lengths: np.ndarray, reach: int, span: int) -> int:
