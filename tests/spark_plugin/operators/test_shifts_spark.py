@@ -71,8 +71,8 @@ def test_what_is_far_from_the_small_side_unless_it_is_moved(
     """A broadcast sends rows near the small side alone to Python: near is, where they are moved to."""
     cells = []
 
-    def seen(*asked: Any) -> NearCells:
-        cells.append(near_cells(*asked))
+    def seen(*asked: Any, **words: Any) -> NearCells:
+        cells.append(near_cells(*asked, **words))
         return cells[-1]
 
     monkeypatch.setattr(broadcast, "near_cells", seen)

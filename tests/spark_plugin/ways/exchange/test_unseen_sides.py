@@ -74,18 +74,16 @@ def small_slices(monkeypatch: pytest.MonkeyPatch, slices: int) -> CorrelateOptio
     return CorrelateOptions(slice_rows=10)
 
 
-@pytest.mark.parametrize("is_divided", [False, True], ids=["whole", "divided"])
 @pytest.mark.parametrize("number", range(len(SHAPES)))
-def test_packs_of_cases(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, number: int, is_divided: bool
-) -> None:
+def test_packs_of_cases(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     """Null times and keys, ties, sides of nothing: as the reference, whatever is asked for."""
     how, emit, probability = SHAPES[number]
     keys = ((), ("station",), ("station", "channel"))[number % 3]
     drawn = (pack(seed, 12, keys=keys) for seed in itertools.count(9710 + 100 * number))
     cases = next(each for each in drawn if each.condition.confidence >= 0.5)
     left, right = (frame(spark, table).repartition(3) for table in cases.tables())
-    options = small_slices(monkeypatch, 2) if is_divided else CorrelateOptions()
+    # Of every second one slices are divided by the workers.
+    options = small_slices(monkeypatch, 2) if number % 2 else CorrelateOptions()
     join = planned(
         left, right, condition=cases.condition, by=cases.by, how=how, emit=emit, probability=probability,
         options=options,
