@@ -83,7 +83,7 @@ def test_packs_of_cases(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, nu
     cases = next(each for each in drawn if each.condition.confidence >= 0.5)
     left, right = (frame(spark, table).repartition(3) for table in cases.tables())
     # Of every second one slices are divided by the workers.
-    options = small_slices(monkeypatch, 2) if number % 2 else CorrelateOptions()
+    options = small_slices(monkeypatch, 2) if (number + number // 4) % 2 else CorrelateOptions()
     join = planned(
         left, right, condition=cases.condition, by=cases.by, how=how, emit=emit, probability=probability,
         options=options,
