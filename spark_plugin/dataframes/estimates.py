@@ -16,6 +16,14 @@ KEEPING_ROWS = frozenset((
     "SubqueryAlias", "View", "BatchEvalPython", "ArrowEvalPython", "CollectMetrics",
 ))  # fmt: skip
 """Operators that hand on just the rows that they are given, as Spark's logical plans call them."""
+_MEASURED = frozenset((
+    "org.apache.spark.sql.execution.datasources.LogicalRelation",
+    "org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation",
+    "org.apache.spark.sql.catalyst.catalog.HiveTableRelation",
+    f"{_LOGICAL}LocalRelation", f"{_LOGICAL}Range",
+))  # fmt: skip
+"""What plans read, and Spark's estimate of it is of the rows that are there."""
+_CACHE = "org.apache.spark.sql.execution.columnar.InMemoryRelation"
 
 
 def estimated_bytes(side: EventFrame) -> int | None:
@@ -43,8 +51,21 @@ def is_surely_larger(side: EventFrame, size: int) -> bool:
 
 
 def keeps_all_rows(side: EventFrame) -> bool:
-    """Whether a side has all rows of what it is read from, so that an estimate of that is one of them."""
-    return is_made_of(plan_of(side.plain), KEEPING_ROWS)
+    """Whether a side has all rows of what it is read from, and Spark's estimate of that is of its own.
+
+    Of a checkpoint, and of a cache that is not computed yet, it is that of what these were made from.
+    """
+    plan = plan_of(side.plain)
+    leaves = plan.collectLeaves()
+    are_read = all(_is_measured(leaves.apply(i)) for i in range(leaves.size()))
+    return are_read and is_made_of(plan, KEEPING_ROWS)
+
+
+def _is_measured(leaf: Any) -> bool:
+    name = leaf.getClass().getName()
+    if name == _CACHE:
+        return bool(leaf.cacheBuilder().isCachedColumnBuffersLoaded())
+    return name in _MEASURED
 
 
 def is_made_of(plan: Any, names: frozenset[str]) -> bool:

@@ -125,13 +125,13 @@ def _kept(side: EventFrame, with_null: bool, raise_invalid: bool, shown: dict[st
 
 def _words_of_invalid(side: EventFrame, shown: dict[str, str]) -> str:
     """SQL of what to say of an invalid row, of which `shown` columns are told."""
-    names = " and ".join(side.times.names)
     hint = range_hint(side.times.scales[0].tick, side.times.scales)
     words = dict(INVALID_REASONS)
     if hint:
         words["range"] = f"times that reach 2^61 ticks ({hint}) in"
     reasons = " ".join(
-        f"WHEN {test} THEN {frames.text(words[reason])}" for reason, test in side.invalid_cases
+        f"WHEN {test} THEN {frames.text(f'{words[reason]} {_blamed(side, reason)}')}"
+        for reason, test in side.invalid_cases
     )
     row = [
         f"{frames.text(f', {name}=')}, coalesce(CAST({slot} AS STRING), 'null')"
@@ -144,10 +144,14 @@ def _words_of_invalid(side: EventFrame, shown: dict[str, str]) -> str:
         " gives other rows each time it is computed: compute it once before, as by df.localCheckpoint()"
     )
     parts = [
-        frames.text(side.called + ": "), f"CASE {reasons} END", frames.text(f" {names} of a row"),
+        frames.text(side.called + ": "), f"CASE {reasons} END", frames.text(" of a row"),
         *row, frames.text(found),
     ]  # fmt: skip
     return f"concat({', '.join(parts)})"
+
+
+def _blamed(side: EventFrame, reason: str) -> str:
+    return " and ".join(side.times.blamed(reason))
 
 
 def _encoded(side: EventFrame, wire_names: Sequence[str], names: list[str]) -> dict[str, str]:

@@ -16,8 +16,11 @@ import numpy as np
 from spark_plugin.ways.exchange.worker.placing import Places
 from spark_plugin.ways.samples import Reach, shifted
 
-_REACHES = 16
-"""A cell is at least so many times as long as pairs reach: one right event in as many is in two."""
+_REACHES, _REACHES_OF_KEYS = 8, 16
+"""A cell is at least so many times as long as pairs reach: one right event in as many is in two.
+
+Of fewer events where keys do not share a cell out, so that a short day has cells enough.
+"""
 _FINE_REACHES = 2
 _LONGEST = 62
 """Binary logarithm of the longest cell, half ticks: two of them are all of time."""
@@ -37,16 +40,13 @@ class CellPlan:
         Of events of any lengths that rows may have.
     needs_keys : bool
         Whether events of several keys in a cell are dealt to several slices.
-    reaches : int
-        How many times as long as pairs reach a cell is, at least.
     level : int
-        How often slices have been divided: each time another hash deals their cells.
+        How often slices have been divided: each time another hash deals their cells, which are shorter.
     """
 
     count: int
     reach: Reach
     needs_keys: bool
-    reaches: int = _REACHES
     level: int = 0
     way: ClassVar[str] = "exchange"
     is_split: ClassVar[bool] = False
@@ -56,7 +56,8 @@ class CellPlan:
     def width(self) -> int:
         """Binary logarithm of a cell, half ticks."""
         span = max(1, self.reach.last - self.reach.first)
-        return min((self.reaches * span - 1).bit_length(), _LONGEST)
+        reaches = _REACHES_OF_KEYS if self.needs_keys else _REACHES
+        return min(((_FINE_REACHES if self.level else reaches) * span - 1).bit_length(), _LONGEST)
 
     @property
     def replication(self) -> float:
@@ -69,9 +70,7 @@ class CellPlan:
 
     def finer(self, count: int) -> CellPlan:
         """A plan that divides the events of a slice again."""
-        return replace(
-            self, count=count, needs_keys=False, reaches=_FINE_REACHES, level=self.level + 1
-        )
+        return replace(self, count=count, needs_keys=False, level=self.level + 1)
 
     def copies_of(self, places: Places, *, is_left: bool) -> np.ndarray:
         """In how many slices events are, at most: int64 array, shape (n,)."""

@@ -7,7 +7,7 @@ from coincide.options import CorrelateOptions
 from coincide.units import TIME_LIMIT
 from spark_plugin.dataframes.estimates import estimated_bytes, keeps_all_rows
 from spark_plugin.dataframes.events import EventFrame
-from spark_plugin.ways.choice import parallelism
+from spark_plugin.ways.choice import declared_plan, parallelism
 from spark_plugin.ways.exchange.cells import CellPlan
 from spark_plugin.ways.exchange.packs import takes_packs
 from spark_plugin.ways.exchange.planning import MOST_TIME_SLICES
@@ -17,13 +17,11 @@ from spark_plugin.worker.timestamps.intervals import IntervalColumns
 
 _LEAST_BYTES = 4 << 20
 """What Spark must take each side for: of less a broadcast may be faster, which a look would tell."""
-_MOST_BYTES = 1 << 50
-"""More is what it takes rows for that it knows nothing of."""
 _ALIKE = 4
 """Beside a side of so many times as many bytes a broadcast of the other may be faster."""
 _ROW_BYTES = 16
 """Bytes of a row in what Spark takes files for, which are compressed, at the least that is usual."""
-_SMALLEST_SLICE_BYTES = 100_000 * _ROW_BYTES
+_SMALLEST_SLICE_BYTES = 1 << 18
 """Of less, a task of its own does not pay."""
 
 
@@ -36,17 +34,19 @@ def plan_unseen(
         return None
     if spec.is_one_stream or spec.matching == "optimal" or not takes_packs(sides):
         return None
+    if declared_plan(sides, spec, options) is not None:
+        return None
     sizes = [_size(side) for side in sides]
     if None in sizes:
         return None
     size, larger = sorted(size for size in sizes if size is not None)
-    if size < _LEAST_BYTES or larger > _MOST_BYTES or larger >= _ALIKE * size:
+    if size < _LEAST_BYTES or larger >= _ALIKE * size:
         return None
+    slices = _slices(size + larger, options, parallelism(sides[0].source.sparkSession))
     reach = _reach(sides, spec)
-    if reach is None:
+    if reach is None or slices > MOST_TIME_SLICES:
         return None
-    tasks = parallelism(sides[0].source.sparkSession)
-    return CellPlan(_slices(size + larger, options, tasks), reach, needs_keys=bool(sides[0].by))
+    return CellPlan(slices, reach, needs_keys=bool(sides[0].by))
 
 
 def _size(side: EventFrame) -> int | None:
@@ -78,4 +78,4 @@ def _slices(size: int, options: CorrelateOptions, tasks: int) -> int:
     slices = max(1, -(-size // least), min(tasks, size // _SMALLEST_SLICE_BYTES))
     if slices > tasks:  # whole waves of tasks, so that no core idles in the last one
         slices = -(-slices // tasks) * tasks
-    return min(slices, MOST_TIME_SLICES)
+    return slices

@@ -38,13 +38,14 @@ def packed(events: pa.Table) -> Iterator[pa.Buffer]:
         yield _blob(events.slice(start, rows))
 
 
-def opened(blob: pa.Buffer) -> pa.RecordBatch:
-    """What is in a blob, as `unpacked` takes it, without a copy."""
-    return pa.ipc.open_stream(blob).read_next_batch()
+def rows_of(blob: pa.Buffer) -> int:
+    """The number of events in a blob."""
+    return _opened(blob).num_rows
 
 
-def unpacked(batches: Sequence[pa.RecordBatch]) -> pa.Table:
+def unpacked(blobs: Sequence[pa.Buffer]) -> pa.Table:
     """The events of at least one blob."""
+    batches = [_opened(blob) for blob in blobs]
     fields = [[batch.schema.field(i) for batch in batches] for i in range(batches[0].num_columns)]
     return pa.table({
         of_blobs[0].name: _column([batch.column(i) for batch in batches], of_blobs)
@@ -57,6 +58,10 @@ def binaries(blobs: Sequence[pa.Buffer]) -> pa.Array:
     ends = np.cumsum([0, *(blob.size for blob in blobs)]).astype(np.int32)
     whole = blobs[0] if len(blobs) == 1 else pa.py_buffer(b"".join(blobs))
     return pa.Array.from_buffers(pa.binary(), len(blobs), [None, pa.py_buffer(ends), whole])
+
+
+def _opened(blob: pa.Buffer) -> pa.RecordBatch:
+    return pa.ipc.open_stream(blob).read_next_batch()
 
 
 def _blob(events: pa.Table) -> pa.Buffer:

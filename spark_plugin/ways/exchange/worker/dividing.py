@@ -14,18 +14,26 @@ import numpy as np
 import pyarrow as pa
 
 from coincide.options import SideName
-from spark_plugin.ways.exchange.worker.blobs import opened, unpacked
+from spark_plugin.ways.exchange.worker.blobs import rows_of, unpacked
 from spark_plugin.ways.exchange.worker.packing import PackTask, Placing
 from spark_plugin.worker.timestamps.models import SideModel
 
-Batches = list[pa.RecordBatch]
-"""Packs of a side, as `opened`."""
+Packed = tuple[list[pa.Buffer], list[pa.Buffer]]
+"""Packs of both sides."""
 
 
-class Dividing(Placing, Protocol):
+class Divided(Placing, Protocol):
+    """A plan of so many parts."""
+
+    @property
+    def count(self) -> int:
+        """Number of parts."""
+
+
+class Dividing(Protocol):
     """A plan whose slices can be divided."""
 
-    def finer(self, count: int) -> Placing:
+    def finer(self, count: int) -> Divided:
         """A plan for the events of one of its slices."""
 
 
@@ -45,44 +53,43 @@ class Room:
     rows: int
     bytes: int
 
-    def holds(self, packs: tuple[Batches, Batches]) -> bool:
-        """Whether a slice is joined as it is."""
-        return self.parts(packs) == 1
-
-    def parts(self, packs: tuple[Batches, Batches]) -> int:
-        """Into how many parts it is to be divided."""
+    def parts(self, packs: Packed) -> int:
+        """Into how many parts a slice is to be divided."""
         both = [pack for of_side in packs for pack in of_side]
-        rows, size = sum(pack.num_rows for pack in both), sum(pack.nbytes for pack in both)
+        rows, size = sum(map(rows_of, both)), sum(pack.size for pack in both)
         return max(1, -(-rows // self.rows), -(-size // self.bytes))
 
 
 def divided(
-    packs: tuple[Batches, Batches],
-    room: Room,
+    packs: Packed,
+    plan: Divided,
     schemas: tuple[pa.Schema, pa.Schema],
     models: tuple[SideModel, SideModel],
-) -> Iterator[tuple[Batches, Batches]]:
+) -> Iterator[Packed]:
     """The parts of a slice, each with all partners of its left events.
 
     Parameters
     ----------
-    packs : (list of pa.RecordBatch, list of pa.RecordBatch)
-        Of both sides; taken out of the lists, so that they need not be held twice.
-    room : Room
+    packs : (list of pa.Buffer, list of pa.Buffer)
+        Taken out of the lists, so that they need not be held twice.
+    plan : Divided
+        Says in which parts an event is.
     schemas : (pa.Schema, pa.Schema)
         Of the events of each side.
     models : (SideModel, SideModel)
         Of their timestamps.
     """
-    count = room.parts(packs)
-    plan, numbers = room.plan.finer(count), np.arange(count)
-    parts: list[tuple[Batches, Batches]] = [([], []) for _ in range(count)]
+    parts: list[Packed] = [([], []) for _ in range(plan.count)]
     sides: tuple[SideName, SideName] = ("left", "right")
     for i, side in enumerate(sides):
-        task = PackTask(side, schemas[i], models[i], plan, numbers)
-        while packs[i]:
-            for number, blob in task.packs(unpacked([packs[i].pop()]).to_batches()):
-                parts[number][i].append(opened(blob))
+        task = PackTask(side, schemas[i], models[i], plan, np.arange(plan.count))
+        for number, blob in task.packs(_rows(packs[i])):
+            parts[number][i].append(blob)
     parts.reverse()
     while parts:
         yield parts.pop()
+
+
+def _rows(packs: list[pa.Buffer]) -> Iterator[pa.RecordBatch]:
+    while packs:
+        yield from unpacked([packs.pop()]).to_batches()

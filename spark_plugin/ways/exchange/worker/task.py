@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from coincide.errors import DataError
 from coincide.sides import LEFT, RIGHT, SIDES
-from spark_plugin.ways.exchange.worker.blobs import opened, unpacked
-from spark_plugin.ways.exchange.worker.dividing import Batches, Room, divided
+from spark_plugin.ways.exchange.worker.blobs import unpacked
+from spark_plugin.ways.exchange.worker.dividing import Packed, Room, divided
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.emission.emission import Emission
 from spark_plugin.worker.wire.columns import CODED, LABEL, UNMATCHED, LabelCode, is_left
@@ -96,11 +96,11 @@ class Packs:
         self, batches: Iterable[pa.RecordBatch], task: SliceTask
     ) -> Iterator[tuple[Side, Side, int | None]]:
         """As of `SliceWire`."""
-        of_slices: dict[int, tuple[Batches, Batches]] = {}
+        of_slices: dict[int, Packed] = {}
         for batch in batches:
             for label, is_of_left, blob in zip(*batch.columns, strict=True):
                 packs = of_slices.setdefault(label.as_py(), ([], []))
-                packs[LEFT if is_of_left.as_py() else RIGHT].append(opened(blob.as_buffer()))
+                packs[LEFT if is_of_left.as_py() else RIGHT].append(blob.as_buffer())
         for label in sorted(of_slices):
             for part in self._parts(of_slices.pop(label), task):
                 left, right = (
@@ -116,13 +116,12 @@ class Packs:
                 )
                 yield left, right, label
 
-    def _parts(
-        self, packs: tuple[Batches, Batches], task: SliceTask
-    ) -> Iterable[tuple[Batches, Batches]]:
+    def _parts(self, packs: Packed, task: SliceTask) -> Iterable[Packed]:
         """A slice, in parts that can be joined one after the other if it is too large."""
-        if self.room is None or self.room.holds(packs):
+        count = 1 if self.room is None else self.room.parts(packs)
+        if self.room is None or count == 1:
             return [packs]
-        return divided(packs, self.room, self.schemas, task.spec.models)
+        return divided(packs, self.room.plan.finer(count), self.schemas, task.spec.models)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from coincide.units import TIME_LIMIT
 from spark_plugin.ways.exchange.cells import CellPlan
-from spark_plugin.ways.exchange.worker.blobs import opened, packed, unpacked
+from spark_plugin.ways.exchange.worker.blobs import packed, unpacked
 from spark_plugin.ways.exchange.worker.dividing import Room, divided
 from spark_plugin.ways.exchange.worker.placing import Places
 from spark_plugin.ways.samples import Reach
@@ -114,10 +116,13 @@ def test_events_that_match_nothing_are_spread() -> None:
 
 
 def test_a_cell_is_many_times_as_long_as_pairs_reach() -> None:
-    for span in (0, 1, 2, 1000, 2**40, 2**58 - 1, 2**58, 2**60, 2**62, 2**63):
-        plan = CellPlan(3, Reach(-(span // 2), span - span // 2), needs_keys=False)
-        assert 2**plan.width >= min(16 * span, 2**62)
-        assert plan.replication <= 1 + 1 / 16 or span > 2**58
+    for span, keyed in itertools.product(
+        (0, 1, 2, 1000, 2**40, 2**58 - 1, 2**58, 2**60, 2**62, 2**63), (False, True)
+    ):
+        plan = CellPlan(3, Reach(-(span // 2), span - span // 2), keyed)
+        reaches = 16 if keyed else 8
+        assert min(reaches * span, 2**62) <= 2**plan.width <= max(2 * reaches * span, 16)
+        assert plan.replication <= 1 + 1 / reaches or span > 2**58
         assert 1 << plan.finer(2).width >= min(2 * span, 2**62)
 
 
@@ -147,12 +152,17 @@ def test_a_slice_that_is_too_large_is_joined_in_parts(most: tuple[int, int]) -> 
     """Each part has the partners of its left events; each left event is in one."""
     sides = events("left", 700, idle=True), events("right", 900, idle=False)
     room = Room(CellPlan(4, Reach(-100, 100), needs_keys=True), *most)
-    packs = tuple([opened(b) for t in cut(side) for b in packed(t)] for side in sides)
-    assert room.holds(packs) == (min(most) == 1 << 30)  # type: ignore[arg-type]
+    packs = tuple([blob for part in cut(side) for blob in packed(part)] for side in sides)
+    count = room.parts(packs)  # type: ignore[arg-type]
+    assert count == {100: 16, 1 << 30: 1}.get(min(most), count)
+    assert (count == 1) == (min(most) == 1 << 30)
     schemas = sides[0].schema, sides[1].schema
-    parts = list(divided(packs, room, schemas, (INTERVALS, INTERVALS)))  # type: ignore[arg-type]
+    plan, models = room.plan.finer(count), (INTERVALS, INTERVALS)
+    parts = list(divided(packs, plan, schemas, models))  # type: ignore[arg-type]
     assert packs == ([], [])
-    assert len(parts) == (1 if min(most) == 1 << 30 else {100: 16}.get(most[0], len(parts)))
+    assert len(parts) == count
+    # However many packs there were, of a side a part has but one.
+    assert {len(of_side) for part in parts for of_side in part} <= {0, 1}
     own, others = (
         [unpacked(part[i]) if part[i] else schemas[i].empty_table() for part in parts]
         for i in (0, 1)

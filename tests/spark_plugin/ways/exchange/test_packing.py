@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from spark_plugin.ways.exchange.worker import blobs, packing
-from spark_plugin.ways.exchange.worker.blobs import opened, packed, unpacked
+from spark_plugin.ways.exchange.worker.blobs import packed, unpacked
 from spark_plugin.ways.exchange.worker.packing import PackTask
 from spark_plugin.ways.exchange.worker.placing import Places, slices_of_left, slices_of_right
 from spark_plugin.worker.timestamps.models import INTERVALS
@@ -83,7 +83,7 @@ def test_a_task_packs_the_same_whatever_its_batches(
     for packs in task(table.to_batches(max_chunksize=batch)):
         for label, is_left, events_of_slice in zip(*packs.columns, strict=True):
             assert is_left.as_py() == (side == "left")
-            part = unpacked([opened(events_of_slice.as_buffer())])
+            part = unpacked([events_of_slice.as_buffer()])
             assert part.schema == schema
             found += [(label.as_py(), i) for i in part["slot0"].to_pylist()]
             assert table.select(layout.columns).take(part["slot0"]).equals(part)
@@ -136,7 +136,7 @@ def test_columns_come_back_as_they_were(
     table = pa.table({"value": COLUMNS[name]})
     found = [*packed(table), *packed(table.slice(1, 2))]
     assert len(found) == {1: 6, 1 << 20: 2}.get(most, len(found))
-    back = unpacked([opened(blob) for blob in found]).column(0)
+    back = unpacked(found).column(0)
     assert back.type == table.column(0).type
     expected = pa.concat_tables([table, table.slice(1, 2)]).column(0)
     assert back.to_pylist()[1:] == expected.to_pylist()[1:]

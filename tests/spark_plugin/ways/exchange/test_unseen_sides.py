@@ -234,6 +234,8 @@ MADE: dict[str, tuple[Callable[[DataFrame], DataFrame], bool]] = {
     "in partitions": (lambda events: events.repartition(5, "id"), True),
     "a union": (lambda events: events.unionAll(events), True),
     "an alias": (lambda events: events.alias("e"), True),
+    "a checkpoint": (lambda events: events.where("id < 5").localCheckpoint(), False),
+    "a cache to be computed": (lambda events: events.where("id < 6").cache(), False),
     "a filter": (lambda events: events.where("id > 5"), False),
     "distinct": (lambda events: events.distinct(), False),
     "a limit": (lambda events: events.limit(10), False),
@@ -261,6 +263,20 @@ def test_of_which_dataframes_sizes_are_known(
     assert is_unseen(monkeypatch, events, make(events), CONDITION) == expected
 
 
+def test_a_cache_is_known_once_it_is_computed(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, Spark takes it for as large as what it is computed from."""
+    events = spark.range(3000).selectExpr("id", "10 * id AS min_time", "10 * id + 5 AS max_time")
+    some = events.where("id < 2500").cache()
+    try:
+        assert not is_unseen(monkeypatch, some, events, CONDITION)
+        assert some.count() == 2500
+        assert is_unseen(monkeypatch, some, events, CONDITION)
+    finally:
+        some.unpersist()
+
+
 def test_a_list_of_rows_has_no_known_size(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -276,6 +292,10 @@ WORDS: dict[str, tuple[dict[str, Any], bool]] = {
     "slices": ({"options": CorrelateOptions(slices=3)}, False),
     "exchange": ({"options": CorrelateOptions(way="exchange")}, False),
     "broadcast": ({"options": CorrelateOptions(way="broadcast")}, False),
+    "lengths and times": (
+        {"options": CorrelateOptions(left_longest=5, right_longest=5, time_range=(0, 9))},
+        False,
+    ),
     "one length": ({"options": CorrelateOptions(left_longest=5)}, True),
 }
 
@@ -335,7 +355,7 @@ def test_sizes(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("size", "tasks", "rows", "expected"),
     [(100, 4, 10**6, 1), (16 * 10**6, 4, 10**6, 4), (64 * 10**6, 4, 10**6, 4), (65 * 10**6, 4, 10**6, 8),
-     (10**5, 8, 10**6, 8), (10**9, 2, 10**5, 626), (10**12, 100, 10**5, 16_384)],
+     (10**5, 8, 10**6, 8), (700, 8, 10**6, 7), (10**9, 2, 10**5, 626)],
 )  # fmt: skip
 def test_slices_follow_from_bytes(size: int, tasks: int, rows: int, expected: int) -> None:
     assert unseen._slices(size, CorrelateOptions(slice_rows=rows), tasks) == expected
