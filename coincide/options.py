@@ -65,7 +65,8 @@ class CorrelateOptions:
         every worker, so that the other need not be shuffled. ``"collect"``: both do, by way of the driver.
         ``"exchange"``: both sides are shuffled.
         ``"auto"``: directly where files are given and allow it; else both are collected where Spark
-        takes them for small; else by broadcast of a side of at most
+        takes them for small; else both are exchanged without a look where Spark knows that they are large,
+        and how far pairs reach is known; else by broadcast of a side of at most
         `broadcast_bytes`, if `slices` is None and an exchange would move and do more. Any other value
         is what is done, whatever the sizes.
     broadcast_bytes : int

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame
 
 from spark_plugin.cluster.connect import context_of
 from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
+from spark_plugin.dataframes.columns import quoted
 from spark_plugin.dataframes.events import EventFrame
 
 _LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
@@ -23,7 +25,25 @@ _MEASURED = frozenset((
     f"{_LOGICAL}LocalRelation", f"{_LOGICAL}Range",
 ))  # fmt: skip
 """What plans read, and Spark's estimate of it is of the rows that are there."""
+_OF_ANY_ROW = 8
+"""Bytes that Spark takes a row for besides its columns."""
 _CACHE = "org.apache.spark.sql.execution.columnar.InMemoryRelation"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What Spark takes rows for.
+
+    Parameters
+    ----------
+    bytes, rows : int
+    """
+
+    bytes: int
+    rows: int
+
+    def __add__(self, other: Estimate) -> Estimate:
+        return Estimate(self.bytes + other.bytes, self.rows + other.rows)
 
 
 def estimated_bytes(side: EventFrame) -> int | None:
@@ -50,15 +70,25 @@ def is_surely_larger(side: EventFrame, size: int) -> bool:
     return read >= size
 
 
-def keeps_all_rows(side: EventFrame) -> bool:
-    """Whether a side has all rows of what it is read from, and Spark's estimate of that is of its own.
+def estimate_of_all_rows(side: EventFrame) -> Estimate | None:
+    """Spark's estimate of the columns that are needed of a side; None if it may be one of other rows.
 
     Of a checkpoint, and of a cache that is not computed yet, it is that of what these were made from.
     """
-    plan = plan_of(side.plain)
-    leaves = plan.collectLeaves()
-    are_read = all(_is_measured(leaves.apply(i)) for i in range(leaves.size()))
-    return are_read and is_made_of(plan, KEEPING_ROWS)
+    if context_of(side.source.sparkSession) is None or side.plain.isStreaming:
+        return None
+    needed = side.plain.selectExpr(*map(quoted, side.needed))
+    try:
+        plan = plan_of(needed)
+        leaves = plan.collectLeaves()
+        if not all(_is_measured(leaves.apply(i)) for i in range(leaves.size())):
+            return None
+        if not is_made_of(plan, KEEPING_ROWS):
+            return None
+        size = int(plan.stats().sizeInBytes())
+        return Estimate(size, size // (needed._jdf.schema().defaultSize() + _OF_ANY_ROW))
+    except SPARK_ERRORS:
+        return None
 
 
 def _is_measured(leaf: Any) -> bool:

@@ -68,6 +68,12 @@ class EventFrame:
         return self.source if self.given is None else self.given
 
     @property
+    def needed(self) -> list[str]:
+        """Columns of `plain` that a join reads."""
+        names = (*self.times.names, *self.by, *self.payload, *self.tested)
+        return list(dict.fromkeys(names))
+
+    @property
     def called(self) -> str:
         """What messages call the side."""
         return self.times.scales[0].column.side

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,7 @@ from spark_plugin.worker.reports.emptiness import Evidence, NoPairs, explain_emp
 from spark_plugin.worker.reports.key_overlap import KeyOverlap, key_overlap
 from spark_plugin.worker.timestamps.models import INTERVALS
 
+_log = logging.getLogger("coincide")
 _MOST_KEYS = 20_000
 """Distinct keys of a side to look at."""
 
@@ -48,10 +50,12 @@ class FrameEvidence:
         return found if found.reasons else None
 
     def no_pairs(self) -> NoPairs:
-        """Why there was no pair. Runs jobs: for the keys, and a look where there was none."""
-        return self._explained(
-            self.statistics or measure(*self.sides, self.spec.is_one_stream), self._keys()
-        )
+        """Why there was no pair. Runs jobs: a look where there was none, and for keys of matchable rows."""
+        if self.statistics is None or self.sides[0].by:
+            _log.info("correlate: there is no pair; both sides are computed once more to say why")
+        statistics = self.statistics or measure(*self.sides, self.spec.is_one_stream)
+        can_match = all(side.matchable for side in statistics)
+        return self._explained(statistics, self._keys() if can_match else None)
 
     def _explained(
         self, statistics: tuple[SideStatistics, SideStatistics], keys: KeyOverlap | None

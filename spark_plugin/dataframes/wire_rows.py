@@ -139,9 +139,9 @@ def _words_of_invalid(side: EventFrame, shown: dict[str, str]) -> str:
     ]
     found = (
         ". Mend the data, or leave such rows out with"
-        " options=CorrelateOptions(invalid='drop')."
-        " If a look at the data found none when the join was planned, the source has changed since, or"
-        " gives other rows each time it is computed: compute it once before, as by df.localCheckpoint()"
+        " options=CorrelateOptions(invalid='drop'); other rows may be invalid, too."
+        " Where the join was planned by a look at all rows, which found none, the source has changed since,"
+        " or gives other rows each time it is computed: compute it once before, as by df.localCheckpoint()"
     )
     parts = [
         frames.text(side.called + ": "), f"CASE {reasons} END", frames.text(" of a row"),

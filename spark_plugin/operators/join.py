@@ -58,11 +58,13 @@ def correlate(
     timestamp being uniform on its interval, or distributed as its template histogram, independently of
     the other.
 
-    Spark jobs run at once: of large sides one that measures both and refuses invalid rows, and where a
-    side is small, its collection. The join itself runs when the result is used. A side that Spark takes for
-    much larger than the other, small one is not looked at before, and DataFrames that are nothing but reads
-    of Parquet files on this machine, in order of time, are joined as by `correlate_files`, with no job at
-    once: of rows that nobody has looked at an invalid one is an error of Spark's when the result is used.
+    Spark jobs run at once, where they must: small sides are collected, and of others one job measures both
+    and refuses invalid rows. The join itself runs when the result is used. Nobody looks before at two large
+    sides of which Spark knows the size and whose pairs' reach is known, as from a confidence of 0.5 on; at
+    a side that is much larger than the other, small one; and at DataFrames that are nothing but reads of
+    Parquet files on this machine, in order of time, which are joined as by `correlate_files`. Of rows that
+    nobody has looked at an invalid one is an error of Spark's when the result is used, and nulls, or that
+    there is no pair, are told by `report` alone.
 
     Parameters
     ----------

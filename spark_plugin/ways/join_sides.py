@@ -110,7 +110,7 @@ def check_payload(sides: tuple[EventFrame, EventFrame]) -> None:
     """
     for side in sides:
         for name in side.payload:
-            field_of(side.source, side.called, name)
+            field_of(side.plain, side.called, name)
 
 
 def with_filter(spec: Spec, sides: tuple[EventFrame, EventFrame], where: object) -> Spec:

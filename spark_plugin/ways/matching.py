@@ -21,7 +21,7 @@ from spark_plugin.ways.choice import JOINS, plan_ways
 from spark_plugin.ways.collect.join import collect_join
 from spark_plugin.ways.collect.plan import CollectPlan
 from spark_plugin.ways.collect.planning import plan_collected
-from spark_plugin.ways.exchange import unseen
+from spark_plugin.ways.exchange.cell_planning import plan_cells
 from spark_plugin.ways.exchange.cells import CellPlan
 from spark_plugin.ways.exchange.gap_slices import GapPlan, gap_join
 from spark_plugin.ways.exchange.plan import SlicePlan
@@ -65,7 +65,7 @@ def plan_way(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> tuple[Lo
     if collected is not None:
         return collected
     if isinstance(spec, JoinSpec):
-        cells = unseen.plan_unseen(sides, spec, options)
+        cells = plan_cells(sides, spec, options)
         if cells is not None:
             return NO_LOOK, cells
     if spec.matching != "optimal":

@@ -27,6 +27,10 @@ from spark_plugin.worker.emission.spec import AnySpec
 from spark_plugin.worker.wire.shipment import Shipment
 
 _log = logging.getLogger("coincide")
+_TELLS_NOTHING = (
+    "correlate: what nobody looks at before is counted while it is joined, if there is a report: of nulls, and"
+    " that there is no pair, report=JoinReport() tells after an action"
+)
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,8 @@ def planned_join(
     statistics, plan = plan_way(sides, spec, options)
     _log.info("correlate: %s", plan.describe())
     advise_batch_size(spark, are_narrow=are_narrow(sides))
+    if None in statistics and not observe and plan.way != "collect":
+        _log.info(_TELLS_NOTHING)
     observable = not is_accelerated(spark)
     observation = Observation("coincide") if observe and observable else None
     if observation:

@@ -17,8 +17,8 @@ from spark_plugin.ways import matching
 from spark_plugin.ways.broadcast import unseen as without_a_look
 from spark_plugin.ways.broadcast.unseen import plan_unseen
 from spark_plugin.ways.collect import collecting
+from spark_plugin.ways.exchange import cell_planning
 from spark_plugin.ways.exchange import join as exchange
-from spark_plugin.ways.exchange import unseen as exchanged_unseen
 from spark_plugin.ways.exchange.cells import CellPlan
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -144,12 +144,10 @@ def test_every_way(
         with monkeypatch.context() as patched:
             patched.setattr(without_a_look, "MOST_BYTES", -1)
             patched.setattr(collecting, "MOST_BYTES", -1)
-            patched.setattr(exchanged_unseen, "_LEAST_BYTES", 0)
-            patched.setattr(exchanged_unseen, "_ALIKE", 10**9)
-            patched.setattr(exchanged_unseen, "_slices", lambda *_: slices)
-            patched.setattr(
-                exchanged_unseen, "CellPlan", lambda *a, **k: recorded(CellPlan(*a, **k))
-            )
+            patched.setattr(cell_planning, "_LEAST_BYTES", 0)
+            patched.setattr(cell_planning, "_ALIKE", 10**9)
+            patched.setattr(cell_planning, "_slices", lambda *_: slices)
+            patched.setattr(cell_planning, "CellPlan", lambda *a, **k: recorded(CellPlan(*a, **k)))
             return correlate(*frames, options=CorrelateOptions(slice_rows=slice_rows), **words)
 
     def recorded(plan: CellPlan) -> CellPlan:

@@ -8,7 +8,6 @@ margin pass, and the bits of all shorter ones are set.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,7 +18,6 @@ from pyspark.sql import functions as F
 
 from coincide.bands import midpoint_reach
 from coincide.condition import Window
-from coincide.units import TIME_LIMIT
 from spark_plugin.dataframes.columns import literal
 from spark_plugin.ways.samples import shifted
 from spark_plugin.worker.arrow.sides import Side
@@ -27,7 +25,7 @@ from spark_plugin.worker.arrow.sides import Side
 _MOST_CELLS = 1 << 22
 """Bits: half a megabyte."""
 _NOT_HUGE = 1 << 47
-"""Lengths up to this one, in ticks, cost midpoints one half tick."""
+"""Lengths up to this one, in ticks, cost midpoints two half ticks at most."""
 _FULL = 0.9
 """Of so many cells in use, what lies before all and after all is told apart in less time."""
 _FEW_CELLS = 32
@@ -115,27 +113,26 @@ def near_cells(
     window = window if is_left else window.mirrored()
     apart = midpoint_reach(window, _NOT_HUGE)
     if are_intervals and apart is not None and int(lengths.max()) <= _NOT_HUGE:
-        return _few_if_full(partial(_cells_of_midpoints, 2 * high - lengths, apart))
+        share, cells = _cells_of_midpoints(2 * high - lengths, apart, _MOST_CELLS)
+        return (
+            cells
+            if share <= _FULL
+            else _cells_of_midpoints(2 * high - lengths, apart, _FEW_CELLS)[1]
+        )
     # Where the support of a partner has a point, in whole ticks.
     first, last = high - lengths + window.lo, high + window.hi
     reach = int(np.median(last - first))
     cells_upto = partial(_cells_of_supports, first, last, reach)
-    choices = [] if longest is None else [longest]
-    if longest is None or cells_upto(longest)[0] > _SURE:  # declared to be safe, it may be too long
+    choices = [] if longest is None else [cells_upto(longest, _MOST_CELLS)]
+    if not choices or choices[0][0] > _SURE:  # declared to be safe, it may be far too long
         span = int(last.max()) - int(first.min())
-        choices.append(_margin(lengths, reach, span))
-    best = min(choices, key=lambda upto: cells_upto(upto)[0])
-    return _few_if_full(partial(cells_upto, best))
-
-
-def _few_if_full(make: Callable[[int], tuple[float, NearCells]]) -> NearCells:
-    """Few cells where many would nearly all be in use."""
-    share, cells = make(_MOST_CELLS)
-    return cells if share <= _FULL else make(_FEW_CELLS)[1]
+        choices.append(cells_upto(_margin(lengths, reach, span), _MOST_CELLS))
+    share, cells = min(choices, key=lambda choice: choice[0])
+    return cells if share <= _FULL else cells_upto(cells.margin, _FEW_CELLS)[1]
 
 
 def _cells_of_supports(
-    first: np.ndarray, last: np.ndarray, reach: int, longest: int, most: int = _MOST_CELLS
+    first: np.ndarray, last: np.ndarray, reach: int, longest: int, most: int
 ) -> tuple[float, NearCells]:
     """Cells in which supports begin, for rows no longer than that, and which share of them is in use.
 
@@ -151,8 +148,7 @@ def _cells_of_midpoints(
     midpoints: np.ndarray, apart: tuple[int, int], most: int
 ) -> tuple[float, NearCells]:
     """Cells of doubled midpoints that are so far from those of events, and which share is in use."""
-    # No row is beyond, and the sum of two that are not would not fit.
-    first, last = (np.clip(shifted(midpoints, by), -2 * TIME_LIMIT, 2 * TIME_LIMIT) for by in apart)
+    first, last = (shifted(midpoints, by) for by in apart)
     width = _width(first, last, (apart[1] - apart[0]) // 16, most)
     share, start, words = _in_use(first >> width, last >> width)
     return share, NearCells(width, start, words, _NOT_HUGE, "(low + high)")

@@ -77,7 +77,9 @@ def collected_sides(
         if size > min(MOST_BYTES, most[0]):
             return None
     streams = sides[:1] if spec.is_one_stream else sides
-    needed = [_needed(sides if spec.is_one_stream else (side,)) for side in streams]
+    needed = [side.needed for side in streams]
+    if spec.is_one_stream:
+        needed = [list(dict.fromkeys(sides[0].needed + sides[1].needed))]
     called = " and ".join(side.called for side in streams) + (
         " were" if len(streams) > 1 else " was"
     )
@@ -103,7 +105,7 @@ def collected_sides(
 def collected_side(side: EventFrame, spec: JoinSpec, most: tuple[int, int]) -> CollectedSide | None:
     """One of two sides, if it has no more bytes and rows than that, as `collected_sides`; else None."""
     called = f"{side.called} was"
-    tables = _collected([Wanted(side.plain, _needed((side,)))], most, called)
+    tables = _collected([Wanted(side.plain, side.needed)], most, called)
     if tables is None:
         return None
     strange = _strange(side, tables[0])
@@ -180,16 +182,6 @@ def _estimated(sides: tuple[EventFrame, EventFrame]) -> float:
     """What Spark takes both sides for, before anything is read; infinite where it cannot be asked."""
     left, right = map(estimated_bytes, sides)
     return math.inf if left is None or right is None else left + right
-
-
-def _needed(sides: Sequence[EventFrame]) -> list[str]:
-    return list(
-        dict.fromkeys(
-            name
-            for side in sides
-            for name in (*side.times.names, *side.by, *side.payload, *side.tested)
-        )
-    )
 
 
 def _strange(side: EventFrame, table: pa.Table) -> list[str]:

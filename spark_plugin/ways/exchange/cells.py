@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from spark_plugin.ways.exchange.worker.placing import Places
+from spark_plugin.ways.exchange.worker.placing import Places, stable_order
 from spark_plugin.ways.samples import Reach, shifted
 
 _REACHES, _REACHES_OF_KEYS = 8, 16
@@ -82,7 +82,7 @@ class CellPlan:
         Parameters
         ----------
         places : Places
-            Of at least one event.
+            Of at least one event; those that match nothing go by their salts.
         is_left : bool
             Their side.
 
@@ -121,13 +121,15 @@ class CellPlan:
 
     def _slices(self, cells: np.ndarray, keys: np.ndarray | None = None) -> np.ndarray:
         """The slice of each cell, or of a key in it: int64 array, shape as theirs."""
-        bits = cells.view(np.uint64) * np.uint64(_ODD[0]) + np.uint64(_ODD[self.level % 3])
+        blocks = cells // self.count
+        bits = blocks.view(np.uint64) * np.uint64(_ODD[0]) + np.uint64(_ODD[self.level % 3])
         if keys is not None:
             bits += keys.view(np.uint64)
         for odd in _ODD[1:]:
             bits = (bits ^ (bits >> np.uint64(29))) * np.uint64(odd)
-        # As many of each, without a division.
-        return (((bits >> np.uint64(32)) * np.uint64(self.count)) >> np.uint64(32)).astype(np.int64)
+        # Cells that follow each other are one in each slice, beginning with any: few are even, too.
+        turn = ((bits >> np.uint64(32)) * np.uint64(self.count)) >> np.uint64(32)
+        return (cells - blocks * self.count + turn.view(np.int64)) % self.count
 
 
 def _starts(*columns: np.ndarray) -> np.ndarray:
@@ -154,7 +156,5 @@ def _by_slice(first: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarr
     runs = np.repeat(np.arange(first.size), copies)
     slices = first[runs]
     slices[np.cumsum(copies) - 1] = last
-    # Of 16 bits NumPy sorts by counting.
-    narrow = slices.astype(np.uint16) if slices.max(initial=0) < 1 << 16 else slices
-    by_slice = np.argsort(narrow, kind="stable")
+    by_slice = stable_order(slices)
     return runs[by_slice], slices[by_slice]

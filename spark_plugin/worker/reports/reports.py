@@ -25,7 +25,7 @@ _SHORT_REASONS = {
     "not_finite": "with NaN or infinity",
     "range": "out of range",
     "order": "whose min is above max",
-    "width": "without a half-width",
+    "width": "with a missing, negative or infinite half-width",
     "length": "longer than declared",
     "template": "of unknown template",
     "place": "in impossible places",

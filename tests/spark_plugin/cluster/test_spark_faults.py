@@ -135,9 +135,9 @@ def run(master: str) -> None:
     import spark_plugin.ways.broadcast.join as broadcast
     import spark_plugin.ways.broadcast.unseen as small
     import spark_plugin.ways.collect.collecting as collecting
+    import spark_plugin.ways.exchange.cell_planning as large
     import spark_plugin.ways.exchange.join as exchange
     import spark_plugin.ways.exchange.packs as packs
-    import spark_plugin.ways.exchange.unseen as large
     import spark_plugin.ways.files.join as direct
     from spark_plugin.cluster.session import local_session
     from tests.helpers.joins import plan_correlation

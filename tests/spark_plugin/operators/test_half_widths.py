@@ -146,7 +146,7 @@ def test_on_the_command_line(tmp_path: Path, capsys: Any) -> None:
         options += [f"--{side}-time", "t", f"--{side}-around-column", "early,late"]
     assert run(["join", *inputs, "-o", str(output), *options, "--invalid", "drop"]) == 0
     assert in_order(pq.read_table(output)) == in_order(EXPECTED)
-    assert "without a half-width" in capsys.readouterr().out
+    assert "with a missing, negative or infinite half-width" in capsys.readouterr().out
     wrong = [*options, "--left-around", "3"]
     assert run(["join", *inputs, "-o", str(tmp_path / "none"), *wrong]) == 2
     assert "--left-around and --left-around-column say different" in capsys.readouterr().err

@@ -19,8 +19,6 @@ its values.
 _LEAST, _FIRST = b"least", b"first"
 _NARROW = (np.uint8, np.uint16, np.uint32)
 _NARROWEST = _NARROW[:2]
-_MOST_APART = (1 << 63) - 1
-"""Steps between numbers that are further apart would not fit."""
 
 
 def packed(events: pa.Table) -> Iterator[pa.Buffer]:
@@ -87,9 +85,9 @@ def _narrowed(column: pa.Array) -> tuple[pa.Array, dict[bytes, bytes] | None]:
     values = column.to_numpy()
     least, most = int(values.min()), int(values.max())
     kind = _narrow_kind(most - least)
-    if kind in _NARROWEST or values.size < 2 or most - least > _MOST_APART:
+    if kind in _NARROWEST or values.size < 2:
         return _exceeding(column, values, kind, {_LEAST: least})
-    steps = np.diff(values, prepend=values[0])
+    steps = np.diff(values, prepend=values[0])  # what is beyond 64 bits comes back as it went
     steps[0] = steps[1]
     step = int(steps.min())
     of_steps = _narrow_kind(int(steps.max()) - step)

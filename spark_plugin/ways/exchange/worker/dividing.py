@@ -17,6 +17,7 @@ from coincide.options import SideName
 from spark_plugin.ways.exchange.worker.blobs import rows_of, unpacked
 from spark_plugin.ways.exchange.worker.packing import PackTask, Placing
 from spark_plugin.worker.timestamps.models import SideModel
+from spark_plugin.worker.wire.columns import SALT
 
 Packed = tuple[list[pa.Buffer], list[pa.Buffer]]
 """Packs of both sides."""
@@ -71,7 +72,7 @@ def divided(
     Parameters
     ----------
     packs : (list of pa.Buffer, list of pa.Buffer)
-        Taken out of the lists, so that they need not be held twice.
+        Taken out of the lists as they are cut.
     plan : Divided
         Says in which parts an event is.
     schemas : (pa.Schema, pa.Schema)
@@ -91,5 +92,7 @@ def divided(
 
 
 def _rows(packs: list[pa.Buffer]) -> Iterator[pa.RecordBatch]:
+    """Events of all packs, with salts for those that match nothing: nobody cuts them another time."""
     while packs:
-        yield from unpacked([packs.pop()]).to_batches()
+        rows = unpacked([packs.pop()])
+        yield from rows.append_column(SALT, pa.array(np.arange(rows.num_rows))).to_batches()

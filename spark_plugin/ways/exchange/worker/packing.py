@@ -127,15 +127,14 @@ class PackTask:
             return table.column(name).to_numpy() if has_it else np.empty(0, np.int64)
 
         coded, latest = table.column(CODED).to_numpy(), table.column(TIME).to_numpy()
-        matchable, salts = None, column(SALT)
+        matchable = None
         if self.side == "right":
             coded = right_shapes(coded)
         elif coded.size and coded.min() == UNMATCHED:
             matchable = coded != UNMATCHED
             coded = np.where(matchable, coded, 0)
-            salts = salts if salts.size else np.arange(coded.size)
         midpoints = 2 * latest - self.model.leans(coded)
-        return Places(midpoints, matchable, column(KEY_HASH), salts)
+        return Places(midpoints, matchable, column(KEY_HASH), column(SALT))
 
 
 def _bounded(copies: np.ndarray, most: int) -> Iterator[slice]:

@@ -22,7 +22,7 @@ class Places:
     midpoints : int64 array, shape (n,)
         Doubled, half ticks.
     matchable : bool array, shape (n,), or None
-        False for left events that match nothing: they are spread over the slices with first parts.
+        False for left events that match nothing: they are spread over slices by their salts.
     hashes : int64 array, shape (n,)
         Of keys; empty where there are no buckets.
     salts : int64 array, shape (n,)
@@ -122,7 +122,12 @@ def _grouped(
 ) -> tuple[np.ndarray, np.ndarray]:
     if (slices[1:] >= slices[:-1]).all():
         return rows, slices
-    # Of 16 bits NumPy sorts by counting.
-    narrow = slices.astype(np.uint16) if plan.count <= 1 << 16 else slices
-    order = np.argsort(narrow, kind="stable")
+    order = stable_order(slices)
     return rows[order], slices[order]
+
+
+def stable_order(slices: np.ndarray) -> np.ndarray:
+    """The order of events by slice, and as they are within: int64 array."""
+    # Of 16 bits NumPy sorts by counting.
+    narrow = slices.astype(np.uint16) if slices.max(initial=0) < 1 << 16 else slices
+    return np.argsort(narrow, kind="stable")

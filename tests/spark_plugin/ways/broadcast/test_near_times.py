@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from coincide import (
+    CorrelateOptions,
+    TimingCondition,
+    correlate,
+    correlate_tables,
+    histograms,
+    within,
+)
 from coincide.condition import Window
 from coincide.units import TIME_LIMIT
 from cpu_fallback.reference.decision import satisfaction_probability
@@ -272,3 +281,38 @@ def test_huge_lengths_and_histograms_go_by_their_supports() -> None:
     assert cells_of((low, low), True, -5, 5, ct=0.9).key == "(low + high)"
     of_templates = near_cells(side(low, low), True, Window(-5, 5, 0.9), are_intervals=False)
     assert of_templates.key == "low"
+
+
+def test_events_within_a_long_one_leave_none_of_it_out() -> None:
+    low = np.array([0, 10_000, 300_000, 500_000, 10**9])
+    small = low, low + np.array([1_000_000, 10, 10, 200_000, 10])
+    rows = np.arange(0, 1_000_000, 500)
+    cells = cells_of(small, True, 0, 0)
+    assert cells.words.size > 1
+    assert passed(cells, rows, rows).all()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("small", ["left", "right"])
+def test_skewed_histograms_beside_a_small_side(spark: SparkSession, small: str) -> None:
+    """Whose times are far from the midpoints of what holds them."""
+    seen_at = np.arange(0, 10**6, 1000)
+    shapes = pa.table({
+        "template": ["late"] * 2, "lower": [-1000, -10], "upper": [-990, 0], "mass": [0.9, 0.1],
+    })  # fmt: skip
+    sides = {
+        "left": pa.table({"t": seen_at, "device": ["late"] * seen_at.size, "id": seen_at}),
+        "right": pa.table({"t": seen_at[::50] - 990, "id": seen_at[::50]}),
+    }
+    words: dict[str, Any] = {
+        "left_time": histograms("t", template="device", templates=shapes), "right_time": "t",
+    }  # fmt: skip
+    condition = TimingCondition(within(0, 20), 0.6)
+    way: Any = f"broadcast-{small}"
+    left, right = (frame(spark, table) for table in sides.values())
+    found = correlate(left, right, condition, options=CorrelateOptions(way=way), **words)
+    expected = correlate_tables(*sides.values(), condition, **words)
+    assert expected.num_rows == 20
+    assert sorted(map(tuple, found.collect())) == sorted(
+        zip(*(column.to_pylist() for column in expected.columns), strict=True)
+    )

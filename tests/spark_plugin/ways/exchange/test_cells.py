@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,10 +14,12 @@ from coincide.units import TIME_LIMIT
 from spark_plugin.ways.exchange.cells import CellPlan
 from spark_plugin.ways.exchange.worker.blobs import packed, unpacked
 from spark_plugin.ways.exchange.worker.dividing import Room, divided
+from spark_plugin.ways.exchange.worker.packing import EVENTS, IS_LEFT
 from spark_plugin.ways.exchange.worker.placing import Places
+from spark_plugin.ways.exchange.worker.task import Packs
 from spark_plugin.ways.samples import Reach
 from spark_plugin.worker.timestamps.models import INTERVALS
-from spark_plugin.worker.wire.columns import CODED, TIME, UNMATCHED
+from spark_plugin.worker.wire.columns import CODED, LABEL, TIME, UNMATCHED, wire_layout
 
 FARTHEST = 2 * TIME_LIMIT - 2
 REACHES = [(0, 0), (-7, 7), (100, 130), (-1000, -1000), (-(2**62), 2**62), (FARTHEST, FARTHEST)]
@@ -91,8 +95,15 @@ def test_slices_are_even_whatever_is_dense(keyed: bool) -> None:
     for is_left in (True, False):
         rows, slices = plan.slices_of(places, is_left=is_left)
         counts = np.bincount(slices, minlength=8)
-        assert counts.max() < 1.3 * counts.mean()
+        assert counts.max() < 1.1 * counts.mean()
         assert rows.size <= times.size * (1 if is_left else plan.replication + 0.01)
+
+
+def test_few_cells_are_spread_evenly() -> None:
+    plan = CellPlan(8, Reach(-5, 5), needs_keys=False)
+    cells = np.arange(100, 148) << plan.width
+    counts = np.bincount(plan.slices_of(Places(cells), is_left=True)[1], minlength=8)
+    assert counts.max() <= 8
 
 
 def test_keys_spread_a_burst() -> None:
@@ -180,6 +191,33 @@ def test_a_slice_that_is_too_large_is_joined_in_parts(most: tuple[int, int]) -> 
             if coded != UNMATCHED:
                 apart = np.abs(right_keys - left_keys[row])
                 assert set(np.flatnonzero(apart <= 100).tolist()) <= near
+
+
+@pytest.mark.parametrize(
+    ("most", "parts"), [((100, 1 << 30), 16), ((1 << 30, 4000), 0), ((1600, 1 << 30), 1)]
+)
+def test_a_task_divides_what_it_has_no_room_for(most: tuple[int, int], parts: int) -> None:
+    sides = events("left", 700, idle=True), events("right", 900, idle=False)
+    labelled = [
+        (7, side == "left", blob)
+        for side, table in zip(("left", "right"), sides, strict=True)
+        for part in cut(table)
+        for blob in packed(part)
+    ]
+    labels, are_left, blobs = zip(*labelled, strict=True)
+    batch = pa.record_batch({
+        LABEL: pa.array(labels), IS_LEFT: pa.array(are_left),
+        EVENTS: pa.array([blob.to_pybytes() for blob in blobs]),
+    })  # fmt: skip
+    layout = wire_layout(0, [True], [True])
+    task: Any = SimpleNamespace(layout=layout, spec=SimpleNamespace(models=(INTERVALS, INTERVALS)))
+    room = Room(CellPlan(4, Reach(-100, 100), needs_keys=True), *most)
+    schemas = sides[0].schema, sides[1].schema
+    found = list(Packs(schemas, room).slices([batch], task))
+    assert len(found) == parts if parts else len(found) > 1
+    assert {label for _, _, label in found} == {7}
+    assert sum(len(left) for left, _, _ in found) == 700
+    assert sum(len(right) for _, right, _ in found) >= 900
 
 
 def cut(table: pa.Table) -> list[pa.Table]:

@@ -8,10 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from spark_plugin.ways.exchange.cells import CellPlan
+from spark_plugin.ways.exchange.plan import SlicePlan
 from spark_plugin.ways.exchange.worker import blobs, packing
 from spark_plugin.ways.exchange.worker.blobs import packed, unpacked
 from spark_plugin.ways.exchange.worker.packing import PackTask
 from spark_plugin.ways.exchange.worker.placing import Places, slices_of_left, slices_of_right
+from spark_plugin.ways.samples import Reach
 from spark_plugin.worker.timestamps.models import INTERVALS
 from spark_plugin.worker.wire.columns import (
     CODED,
@@ -66,15 +69,25 @@ def side_of(side: Literal["left", "right"], n: int) -> pa.Table:
     })  # fmt: skip
 
 
+PLANS: dict[str, SlicePlan | CellPlan] = {
+    "cuts": plan_of(Shape(7, 2, 3, right_parts=2), np.random.default_rng(1)),
+    "cells": CellPlan(5, Reach(-90, 90), needs_keys=False),
+    "cells of keys": CellPlan(5, Reach(-90, 90), needs_keys=True),
+}
+
+
+@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("batch", [1, 7, 1000])
 def test_a_task_packs_the_same_whatever_its_batches(
-    monkeypatch: pytest.MonkeyPatch, side: Literal["left", "right"], batch: int
+    monkeypatch: pytest.MonkeyPatch,
+    side: Literal["left", "right"],
+    batch: int,
+    plan: SlicePlan | CellPlan,
 ) -> None:
     monkeypatch.setattr(packing, "_ROWS", 100)
     monkeypatch.setattr(packing, "_COPIES", 30)
     monkeypatch.setattr(packing, "_BATCH_BYTES", 2000)
-    plan = plan_of(Shape(7, 2, 3, right_parts=2), np.random.default_rng(1))
     table = side_of(side, 400)
     layout = wire_layout(0, [True], [True]).only(side)
     schema = table.select(layout.columns).schema
@@ -94,7 +107,8 @@ def test_a_task_packs_the_same_whatever_its_batches(
     places = Places(
         2 * latest - shapes, matchable, table[KEY_HASH].to_numpy(), table[SALT].to_numpy()
     )
-    rows, slices = (slices_of_left if side == "left" else slices_of_right)(places, plan)
+    rows, slices = plan.slices_of(places, is_left=side == "left")
+    assert len(set(slices.tolist())) == plan.count
     assert sorted(found) == sorted(zip((slices * 10).tolist(), rows.tolist(), strict=True))
 
 
@@ -142,3 +156,17 @@ def test_columns_come_back_as_they_were(
     assert back.to_pylist()[1:] == expected.to_pylist()[1:]
     assert repr(back[0].as_py()) == repr(expected[0].as_py())
     assert all(blob.size < 2000 for blob in found)
+
+
+KINDS = {
+    "one value": pa.uint8(), "16 bits": pa.uint16(), "32 bits": pa.uint32(), "33 bits": pa.int64(),
+    "8 bits of steps": pa.uint8(), "16 bits of steps": pa.uint16(), "steps of all bits": pa.int64(),
+    "nulls": pa.int64(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_numbers_take_no_more_bits_than_they_need(name: str) -> None:
+    """Of values, or of the steps between them where these are fewer."""
+    (blob,) = packed(pa.table({"value": COLUMNS[name]}))
+    assert pa.ipc.open_stream(blob).read_next_batch().schema.field(0).type == KINDS[name]

@@ -20,14 +20,16 @@ from coincide import (
     JoinReport,
     NoPairsWarning,
     TimingCondition,
+    around,
     correlate,
     correlate_tables,
     histograms,
     within,
 )
+from spark_plugin.dataframes.estimates import Estimate
 from spark_plugin.ways import matching
 from spark_plugin.ways.correlation import Correlation
-from spark_plugin.ways.exchange import unseen
+from spark_plugin.ways.exchange import cell_planning
 from spark_plugin.ways.exchange.cells import CellPlan
 from spark_plugin.worker.arrow.counts import SideCounts
 from tests.helpers.comparison import PROBABILITY_TOLERANCE, SHAPES
@@ -42,9 +44,9 @@ CONDITION = TimingCondition(within(-40, 60), 0.5)
 
 @pytest.fixture(autouse=True)
 def _any_sides_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unseen, "_LEAST_BYTES", 0)
-    monkeypatch.setattr(unseen, "_ALIKE", 1000)
-    monkeypatch.setattr(unseen, "_SMALLEST_SLICE_BYTES", 100)
+    monkeypatch.setattr(cell_planning, "_LEAST_BYTES", 0)
+    monkeypatch.setattr(cell_planning, "_ALIKE", 1000)
+    monkeypatch.setattr(cell_planning, "_SMALLEST_SLICE_ROWS", 10)
 
 
 def stream(seed: int, n: int) -> pa.Table:
@@ -70,7 +72,7 @@ def planned(left: DataFrame, right: DataFrame, **arguments: Any) -> Correlation:
 
 def small_slices(monkeypatch: pytest.MonkeyPatch, slices: int) -> CorrelateOptions:
     """Options by which slices hold far more rows than a worker may join at once."""
-    monkeypatch.setattr(unseen, "_slices", lambda *_: slices)
+    monkeypatch.setattr(cell_planning, "_slices", lambda *_: slices)
     return CorrelateOptions(slice_rows=10)
 
 
@@ -98,6 +100,8 @@ ASKED: dict[str, dict[str, Any]] = {
     "mutual": {"matching": "mutual"},
     "mutual, all of left": {"matching": "mutual", "how": "left"},
     "texts": {"left_columns": ["id", "word"], "right_columns": ["word"], "by": "word", "emit": "lists"},
+    "around": {"left_time": around("min_time", 40), "right_time": around("max_time", 30),
+               "confidence": 0.2},
     "short declared": {"options": CorrelateOptions(left_longest=5000, right_longest=5000),
                        "confidence": 0.1},
 }  # fmt: skip
@@ -209,7 +213,11 @@ class Looked(Exception):
 
 
 def is_unseen(
-    monkeypatch: pytest.MonkeyPatch, left: DataFrame, right: DataFrame, *more: Any, **words: Any
+    monkeypatch: pytest.MonkeyPatch,
+    left: DataFrame,
+    right: DataFrame | None,
+    *more: Any,
+    **words: Any,
 ) -> bool:
     def looked(*_: Any) -> None:
         raise Looked
@@ -313,6 +321,9 @@ REACHES: dict[str, tuple[float, dict[str, Any], bool]] = {
     "less likely": (0.499, {}, False),
     "less likely, one length known": (0.2, {"right_time": "min_time"}, False),
     "less likely, both known": (0.2, {"left_time": "max_time", "right_time": "min_time"}, True),
+    "less likely, around": (
+        0.2, {"left_time": around("min_time", 3), "right_time": around("max_time", 4)}, True
+    ),
     "less likely, declared": (
         0.2, {"options": CorrelateOptions(left_longest=9, right_longest=7)}, True
     ),
@@ -344,18 +355,67 @@ def test_sizes(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     small = frame(spark, RIGHT.slice(0, 100))
     assert is_unseen(monkeypatch, left, small, CONDITION)
     with monkeypatch.context() as patched:
-        patched.setattr(unseen, "_ALIKE", 4)
+        patched.setattr(cell_planning, "_ALIKE", 4)
         assert is_unseen(patched, left, right, CONDITION)
         assert not is_unseen(patched, left, small, CONDITION)
         assert not is_unseen(patched, small, left, CONDITION)
-    monkeypatch.setattr(unseen, "_LEAST_BYTES", 1 << 20)
+    monkeypatch.setattr(cell_planning, "_LEAST_BYTES", 1 << 20)
     assert not is_unseen(monkeypatch, left, right, CONDITION)
 
 
 @pytest.mark.parametrize(
-    ("size", "tasks", "rows", "expected"),
-    [(100, 4, 10**6, 1), (16 * 10**6, 4, 10**6, 4), (64 * 10**6, 4, 10**6, 4), (65 * 10**6, 4, 10**6, 8),
-     (10**5, 8, 10**6, 8), (700, 8, 10**6, 7), (10**9, 2, 10**5, 626)],
+    ("rows", "size", "tasks", "expected"),
+    [(9, 100, 4, 1), (100, 3200, 4, 4), (2_000_000, 64_000_000, 4, 4), (2_100_000, 67_200_000, 4, 8),
+     (10**6, 600_000_000, 4, 8), (35, 1000, 8, 7), (10**8, 10**9, 2, 200)],
 )  # fmt: skip
-def test_slices_follow_from_bytes(size: int, tasks: int, rows: int, expected: int) -> None:
-    assert unseen._slices(size, CorrelateOptions(slice_rows=rows), tasks) == expected
+def test_slices_follow_from_rows_and_bytes(rows: int, size: int, tasks: int, expected: int) -> None:
+    """Which are taken for twice as many as Spark takes files for: these are packed."""
+    estimate = Estimate(size, rows)
+    assert cell_planning._slices(estimate, CorrelateOptions(), tasks) == expected
+
+
+def test_columns_that_nobody_asks_for_are_not_counted(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cell_planning, "_SMALLEST_SLICE_ROWS", 1 << 40)
+    narrow, wide = frame(spark, LEFT.drop_columns("word")), frame(spark, LEFT)
+    for i in range(40):
+        wide = wide.withColumn(f"other{i}", F.lit("a text"))
+    options = CorrelateOptions(slice_rows=500)
+    plans = [planned(events, events, options=options).plan for events in (narrow, wide)]
+    assert plans[0] == plans[1]
+    assert plans[0].count > 4  # type: ignore[operator]
+
+
+def test_of_keys_some_are_in_each_slice(spark: SparkSession) -> None:
+    left, right = both(spark)
+    assert [planned(left, right, by=by).plan.needs_keys for by in ((), "word")] == [False, True]  # type: ignore[union-attr]
+
+
+def test_without_packs_there_are_no_cells(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cell_planning, "takes_packs", lambda sides: False)
+    assert not is_unseen(monkeypatch, *both(spark), CONDITION)
+
+
+def test_one_stream_is_looked_at(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not is_unseen(monkeypatch, frame(spark, LEFT), None, condition=CONDITION)
+
+
+def test_more_slices_than_are_cut_in_time_are_looked_at(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for slices, expected in ((16_384, True), (16_385, False)):
+        monkeypatch.setattr(cell_planning, "_slices", lambda *_, n=slices: n)
+        assert is_unseen(monkeypatch, *both(spark), CONDITION) == expected
+
+
+def test_shifts_look_for_themselves(spark: SparkSession) -> None:
+    report, told = JoinReport(), JoinReport()
+    found = correlate(*both(spark), CONDITION, shifts=[1000, -1000], report=report)
+    assert (
+        found.count()
+        == correlate_tables(LEFT, RIGHT, CONDITION, shifts=[1000, -1000], report=told).num_rows
+    )
+    assert report.summary().accidental == told.summary().accidental is not None

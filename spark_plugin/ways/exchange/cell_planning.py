@@ -1,11 +1,11 @@
-"""An exchange of sides at which nobody looks: each is computed once, where a look has it computed twice."""
+"""Whether two sides are exchanged by cells, without a look: each is computed once then, not twice."""
 
 from __future__ import annotations
 
 from coincide.bands import midpoint_reach
 from coincide.options import CorrelateOptions
 from coincide.units import TIME_LIMIT
-from spark_plugin.dataframes.estimates import estimated_bytes, keeps_all_rows
+from spark_plugin.dataframes.estimates import Estimate, estimate_of_all_rows
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.ways.choice import declared_plan, parallelism
 from spark_plugin.ways.exchange.cells import CellPlan
@@ -19,13 +19,13 @@ _LEAST_BYTES = 4 << 20
 """What Spark must take each side for: of less a broadcast may be faster, which a look would tell."""
 _ALIKE = 4
 """Beside a side of so many times as many bytes a broadcast of the other may be faster."""
-_ROW_BYTES = 16
-"""Bytes of a row in what Spark takes files for, which are compressed, at the least that is usual."""
-_SMALLEST_SLICE_BYTES = 1 << 18
-"""Of less, a task of its own does not pay."""
+_PACKED = 2
+"""Spark takes files for as large as they are: of rows that are stored in so many times fewer bytes."""
+_SMALLEST_SLICE_ROWS = 1 << 14
+"""Of fewer, a task of its own does not pay."""
 
 
-def plan_unseen(
+def plan_cells(
     sides: tuple[EventFrame, EventFrame], spec: JoinSpec, options: CorrelateOptions
 ) -> CellPlan | None:
     """A plan that needs no look; None if only a look could tell what it has to know."""
@@ -36,23 +36,21 @@ def plan_unseen(
         return None
     if declared_plan(sides, spec, options) is not None:
         return None
-    sizes = [_size(side) for side in sides]
-    if None in sizes:
-        return None
-    size, larger = sorted(size for size in sizes if size is not None)
-    if size < _LEAST_BYTES or larger >= _ALIKE * size:
-        return None
-    slices = _slices(size + larger, options, parallelism(sides[0].source.sparkSession))
     reach = _reach(sides, spec)
-    if reach is None or slices > MOST_TIME_SLICES:
+    if reach is None:
+        return None
+    left, right = map(estimate_of_all_rows, sides)
+    if left is None or right is None or not _are_large(left.bytes, right.bytes):
+        return None
+    slices = _slices(left + right, options, parallelism(sides[0].source.sparkSession))
+    if slices > MOST_TIME_SLICES:
         return None
     return CellPlan(slices, reach, needs_keys=bool(sides[0].by))
 
 
-def _size(side: EventFrame) -> int | None:
-    """What Spark takes a side for, if it knows that of all its rows."""
-    size = estimated_bytes(side)
-    return size if size is not None and keeps_all_rows(side) else None
+def _are_large(left: int, right: int) -> bool:
+    small, large = min(left, right), max(left, right)
+    return small >= _LEAST_BYTES and large < _ALIKE * small
 
 
 def _reach(sides: tuple[EventFrame, EventFrame], spec: JoinSpec) -> Reach | None:
@@ -72,10 +70,15 @@ def _shapes(side: EventFrame) -> tuple[int, int] | None:
     return (0, 0) if is_exact else times.declared
 
 
-def _slices(size: int, options: CorrelateOptions, tasks: int) -> int:
-    """Slices of as many bytes as options let rows have, and enough that each core has one."""
-    least = min(_ROW_BYTES * options.slice_rows, options.slice_bytes)
-    slices = max(1, -(-size // least), min(tasks, size // _SMALLEST_SLICE_BYTES))
+def _slices(size: Estimate, options: CorrelateOptions, tasks: int) -> int:
+    """Slices of as many rows and bytes as options let them have, and enough that each core has one."""
+    rows, stored = _PACKED * size.rows, _PACKED * size.bytes
+    slices = max(
+        1,
+        -(-rows // options.slice_rows),
+        -(-stored // options.slice_bytes),
+        min(tasks, rows // _SMALLEST_SLICE_ROWS),
+    )
     if slices > tasks:  # whole waves of tasks, so that no core idles in the last one
         slices = -(-slices // tasks) * tasks
     return slices
