@@ -28,8 +28,8 @@ from spark_plugin.worker.wire.shipment import Shipment
 
 _log = logging.getLogger("coincide")
 _TELLS_NOTHING = (
-    "correlate: what nobody looks at before is counted while it is joined, if there is a report: of nulls, and"
-    " that there is no pair, report=JoinReport() tells after an action"
+    "correlate: what nobody looks at before is counted while it is joined, if there is a report: of nulls,"
+    " and that there is no pair, report=JoinReport() tells after an action"
 )
 
 

@@ -381,7 +381,7 @@ def test_columns_that_nobody_asks_for_are_not_counted(
     narrow, wide = frame(spark, LEFT.drop_columns("word")), frame(spark, LEFT)
     for i in range(40):
         wide = wide.withColumn(f"other{i}", F.lit("a text"))
-    options = CorrelateOptions(slice_rows=500)
+    options = CorrelateOptions(slice_bytes=20_000)
     plans = [planned(events, events, options=options).plan for events in (narrow, wide)]
     assert plans[0] == plans[1]
     assert plans[0].count > 4  # type: ignore[operator]
