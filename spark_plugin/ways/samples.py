@@ -101,6 +101,9 @@ def expected_partners(base: Sample, targets: Sample, reach: Reach) -> np.ndarray
 def shifted(values: np.ndarray, by: int) -> np.ndarray:
     """``values + by``, held at the ends of int64: beyond every midpoint."""
     ends = np.iinfo(np.int64)
+    step = min(max(by, ends.min), ends.max)
+    if by != step:  # a window of all time is further than int64 tells
+        return shifted(shifted(values, step), by - step)
     if by >= 0:
         return np.where(values > ends.max - by, ends.max, values + np.int64(by))
     return np.where(values < ends.min - by, ends.min, values + np.int64(by))

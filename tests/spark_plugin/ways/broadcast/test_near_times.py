@@ -18,6 +18,7 @@ from coincide import (
     histograms,
     within,
 )
+from coincide.cause_and_effect.limits import UNBOUNDED
 from coincide.condition import Window
 from coincide.units import TIME_LIMIT
 from cpu_fallback.reference.decision import satisfaction_probability
@@ -252,6 +253,18 @@ def test_all_that_qualify_pass_by_their_midpoints(is_left: bool, ct: float) -> N
                     assert passed(cells, np.array([low_]), np.array([high_])).all()
     assert qualifying > 1000
     assert ties > 50 or ct not in (0.5, 1.0)
+
+
+@pytest.mark.parametrize("ct", [0.4, 0.5, 1.0])
+@pytest.mark.parametrize("is_left", [True, False])
+def test_of_a_window_of_all_time_all_pass(is_left: bool, ct: float) -> None:
+    """As of causality without bounds on time: such windows are further than int64 tells."""
+    times = np.array([0, 10**6])
+    rows = np.array([1 - TIME_LIMIT, -1, 0, 10**9, TIME_LIMIT - 1])
+    for lo, hi in ((-UNBOUNDED, UNBOUNDED), (-UNBOUNDED, 10**9), (0, UNBOUNDED)):
+        cells = cells_of((times, times + 50), is_left, lo, hi, ct=ct)
+        expected = can_meet((times, times + 50), rows, rows, lo, hi)
+        assert passed(cells, rows, rows)[expected].all()
 
 
 def test_long_rows_do_not_pass_for_their_length_where_midpoints_tell() -> None:

@@ -447,3 +447,10 @@ def test_shifted() -> None:
     assert shifted(values, 3).tolist() == [-(2**63) + 3, -2, 3, 8, 2**63 - 1]
     assert shifted(values, -3).tolist() == [-(2**63), -8, -3, 2, 2**63 - 4]
     assert shifted(values, 2**63 - 1)[1:].tolist() == [2**63 - 6] + [2**63 - 1] * 3
+
+
+@pytest.mark.parametrize("by", [2**63, 2**63 + 7, 2**64, -(2**63) - 1, -(2**64) - 3])
+def test_shifted_further_than_int64_tells(by: int) -> None:
+    values = [-(2**63), -5, 0, 5, 2**63 - 1]
+    expected = [min(max(value + by, -(2**63)), 2**63 - 1) for value in values]
+    assert shifted(np.array(values), by).tolist() == expected
