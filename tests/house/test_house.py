@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import tomllib
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,20 @@ def test_range_admits_the_locked_version(requirement):
     name = canonicalize_name(requirement.name)
     assert name in pins, f"requirements.lock does not pin {name}"
     assert requirement.specifier.contains(pins[name])
+
+
+OLDEST_PYTHON = "3.11.2"
+"""That of Debian 12, where `make test` is all the set-up; the lock may be written by a later one."""
+
+
+def test_the_oldest_python_can_install_what_is_locked():
+    needed = {
+        canonicalize_name(each.name): SpecifierSet(each.metadata.get("Requires-Python") or "")
+        for each in distributions()
+    }
+    locked = lock_pins().keys() & needed.keys()  # a few are of one Python or system only
+    assert {"pyspark", "mkdocs-material", "numba"} <= locked
+    assert {name for name in locked if not needed[name].contains(OLDEST_PYTHON)} == set()
 
 
 def test_conda_environment_agrees_with_the_lock():
