@@ -338,12 +338,9 @@ def test_random_joins_by_every_way(spark: SparkSession, way: str, seed: int) -> 
     rng = np.random.default_rng(seed)
     causes, effects = (random_events(10 * seed + k, int(rng.integers(0, 200))) for k in range(2))
     condition = (NEAR, NOWHEN, STRICT, OVAL)[seed]
-    for how, emit in (
-        ("left", "pairs"),
-        ("left", "lists"),
-        ("inner", "counts"),
-        ("semi", "pairs"),
-    ):
+    shapes = ("left", "pairs"), ("left", "lists"), ("inner", "counts"), ("semi", "pairs")
+    # Every condition and every way meets all of them.
+    for how, emit in shapes[(seed + list(WAYS).index(way)) % 2 :: 2]:
         arguments = {"how": how, "emit": emit, "by": ["key"] if rng.integers(2) else []}
         found, wanted, *_ = both(spark, condition, causes, effects, way, **XY, **arguments)
         assert answer(found) == answer(wanted)

@@ -379,8 +379,7 @@ def test_columns_that_nobody_asks_for_are_not_counted(
 ) -> None:
     monkeypatch.setattr(cell_planning, "_SMALLEST_SLICE_ROWS", 1 << 40)
     narrow, wide = frame(spark, LEFT.drop_columns("word")), frame(spark, LEFT)
-    for i in range(40):
-        wide = wide.withColumn(f"other{i}", F.lit("a text"))
+    wide = wide.withColumns({f"other{i}": F.lit("a text") for i in range(40)})
     options = CorrelateOptions(slice_bytes=20_000)
     plans = [planned(events, events, options=options).plan for events in (narrow, wide)]
     assert plans[0] == plans[1]

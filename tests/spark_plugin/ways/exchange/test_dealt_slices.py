@@ -22,11 +22,18 @@ pytestmark = pytest.mark.spark
 CONDITION = TimingCondition(within(-40, 60), 0.5)
 
 
-@pytest.mark.parametrize(("how", "emit", "probability"), SHAPES)
+@pytest.mark.parametrize(
+    ("crossing", "number"),
+    [
+        *(("packs", number) for number in range(len(SHAPES))),
+        *(("rows", number) for number in range(0, len(SHAPES), 3)),
+    ],
+    indirect=["crossing"],
+)
 def test_dealt_joins_equal_the_reference(
-    spark: SparkSession, small_slices: None, crossing: str, how: Any, emit: Any, probability: bool
+    spark: SparkSession, small_slices: None, crossing: str, number: int
 ) -> None:
-    number = SHAPES.index((how, emit, probability))
+    how, emit, probability = SHAPES[number]
     cases = pack(number, 6, keys=("station",) if number % 2 else ())
     left, right = (frame(spark, table) for table in cases.tables())
     options = CorrelateOptions(slice_rows=8, way="exchange", max_replication=1.0)
