@@ -164,8 +164,11 @@ def _remedy_for_kinds(columns: Sequence[TimeColumn]) -> str:
     made = _alike(timestamps)
     command = _rewriting(made, "t[n].cast('int64')")
     unit = next(u for u, size in NANOSECONDS_PER_UNIT.items() if size == made[0].nanoseconds)
+    # Spark's own function gives microseconds, of instants.
+    has_function = unit == "us" and made[0].family == "timestamp"
+    in_spark = f", or in Spark by unix_micros({made[0].name})" if has_function else ""
     return (
-        f"Make numbers of {_listed(made)}, for example by {command},"
+        f"Make numbers of {_listed(made)}, for example by {command}{in_spark},"
         f" and say what those count, with {unit_option(made[0].side)}={unit!r}"
     )
 

@@ -307,6 +307,7 @@ def test_kinds_that_do_not_go_together_say_what_makes_them_one(
     numbers = pa.table({"min_time": [0.0], "max_time": [0.0], "id": [9]})
     mended, said = rewritten(other, numbers, condition)
     assert "Make numbers of right.min_time and right.max_time" in said
+    assert "or in Spark by unix_micros(min_time)" in said
     assert said.endswith("and say what those count, with right_unit='us'")
     assert for_command_line(said).endswith("with --right-unit us")
     options = CorrelateOptions(left_unit="s", right_unit="us")
