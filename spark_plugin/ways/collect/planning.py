@@ -20,9 +20,14 @@ Sides = tuple[EventFrame, EventFrame]
 
 
 def plan_collected(
-    sides: Sides, spec: AnySpec, options: CorrelateOptions
+    sides: Sides,
+    spec: AnySpec,
+    options: CorrelateOptions,
+    known: tuple[SideStatistics, SideStatistics] | None = None,
 ) -> tuple[tuple[SideStatistics, SideStatistics], CollectPlan] | None:
     """What the rows of both sides are, and what becomes of them; None if they are not collected.
+
+    Whether they are few Spark estimates, or what a look has shown tells, given as `known`.
 
     Raises
     ------
@@ -30,10 +35,14 @@ def plan_collected(
         If it is asked for and cannot be.
     DataError
     """
-    if not _may_be(sides, spec, options):
+    if not (options.way == "collect" or may_be_collected(sides, spec, options)):
         return None
-    assert isinstance(spec, JoinSpec)
-    collected = collected_sides(sides, spec, options)
+    if not isinstance(spec, JoinSpec):
+        raise ConditionError(
+            "way='collect' is of correlate; leave it out, or collect both sides by df.toArrow() and give"
+            " them to causality_tables"
+        )
+    collected = collected_sides(sides, spec, options, known)
     if collected is None:
         return None
     left, right = collected
@@ -46,14 +55,8 @@ def plan_collected(
     return statistics, _dealt(sides, collected, spec, expected)
 
 
-def _may_be(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> bool:
-    if options.way == "collect":
-        if isinstance(spec, JoinSpec):
-            return True
-        raise ConditionError(
-            "way='collect' is of correlate; leave it out, or collect both sides by df.toArrow() and give"
-            " them to causality_tables"
-        )
+def may_be_collected(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> bool:
+    """Whether nothing but the number of rows, and their size, keeps them from it."""
     if options.way != "auto" or options.slices is not None or not isinstance(spec, JoinSpec):
         return False
     return declared_plan(sides, spec, options) is None
