@@ -96,18 +96,16 @@ def test_options_keep_them_apart(
     spark: SparkSession, collections: list[Any], options: dict[str, Any]
 ) -> None:
     join = planned(spark, CorrelateOptions(**options), left_columns=["id", "word"])
-    assert (join.way, collections) == ("exchange", [])
+    assert join.way != "collect"
+    assert collections == []
 
 
 def test_as_many_as_options_allow(spark: SparkSession) -> None:
     size = 300 * (16 + 8)
-    for least, way in ((2 * size, "collect"), (2 * size - 1, "exchange")):
-        assert (
-            planned(
-                spark, CorrelateOptions(slice_bytes=least), left_columns="id", right_columns="id"
-            ).way
-            == way
-        )
+    for least, is_collected in ((2 * size, True), (2 * size - 1, False)):
+        options = CorrelateOptions(slice_bytes=least)
+        join = planned(spark, options, left_columns="id", right_columns="id")
+        assert (join.way == "collect") == is_collected
     assert planned(spark, CorrelateOptions(slice_rows=300)).way == "collect"
 
 
@@ -116,7 +114,8 @@ def test_of_nested_columns_nobody_knows_the_size(
 ) -> None:
     left = many(spark, LEFT.append_column("nested", pa.array([["x"]] * LEFT.num_rows)))
     join = plan_correlation(left, many(spark, RIGHT), CONDITION, left_columns=["id", "nested"])
-    assert (join.way, collections) == ("exchange", [])
+    assert join.way != "collect"
+    assert collections == []
 
 
 def test_what_was_collected_in_vain_is_not_collected_again(
@@ -124,7 +123,7 @@ def test_what_was_collected_in_vain_is_not_collected_again(
 ) -> None:
     sides = frame(spark, LEFT), frame(spark, RIGHT)
     join = plan_correlation(*sides, CONDITION, options=CorrelateOptions(slice_rows=299))
-    assert (join.way, len(collections)) == ("exchange", 2)
+    assert (join.way != "collect", len(collections)) == (True, 2)
 
 
 def test_invalid_rows_are_told_of_as_always(spark: SparkSession) -> None:
