@@ -154,6 +154,7 @@ def test_a_quick_hunt_reports(tmp_path: Path):
     assert {check["name"] for check in result["checks"]} == {way.name for way in WAYS}
 
 
+@pytest.mark.slow
 def test_a_dropped_row_is_found_told_and_written(monkeypatch, tmp_path: Path):
     """An answer that loses its last row, as soon as it has more than four."""
     whole = Emission.__iter__

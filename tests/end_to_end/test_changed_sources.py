@@ -213,7 +213,7 @@ def test_slices_that_meet_in_one_partition(
     ("crossing", "emit"),
     [
         *itertools.product(["packs"], ["pairs", "counts", "lists", "best"]),
-        *itertools.product(["rows"], ["pairs", "lists"]),
+        ("rows", "lists"),
     ],
     indirect=["crossing"],
 )

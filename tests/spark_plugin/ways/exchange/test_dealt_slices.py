@@ -26,7 +26,7 @@ CONDITION = TimingCondition(within(-40, 60), 0.5)
     ("crossing", "number"),
     [
         *(("packs", number) for number in range(len(SHAPES))),
-        *(("rows", number) for number in range(0, len(SHAPES), 3)),
+        *(("rows", number) for number in range(0, len(SHAPES), 5)),
     ],
     indirect=["crossing"],
 )
@@ -80,16 +80,16 @@ def test_a_burst_on_the_right_goes_whole_to_nobody(
 def test_times_tell_events_apart_that_share_all_other_columns(spark: SparkSession) -> None:
     """Columns whose names differ in case alone cannot be named, hence not hashed, but for times."""
     rng = np.random.default_rng(5)
-    times, others = rng.integers(0, 4, 600), rng.choice([0, 4, 7, -4], 600)
-    left = pa.table({"min_time": times, "MIN_TIME": np.zeros(600, np.int64)})
-    right = pa.table({"min_time": others, "id": range(600)})
+    times, others = rng.integers(0, 4, 200), rng.choice([0, 4, 7, -4], 200)
+    left = pa.table({"min_time": times, "MIN_TIME": np.zeros(200, np.int64)})
+    right = pa.table({"min_time": others, "id": range(200)})
     spark.conf.set("spark.sql.caseSensitive", "true")
     try:
         planned = plan_correlation(
             frame(spark, left).repartition(7), frame(spark, right).repartition(5),
             TimingCondition(within(-5, 5), 0.5), left_time="min_time", right_time="min_time",
             left_columns="min_time", emit="counts",
-            options=CorrelateOptions(slice_rows=80, way="exchange"),
+            options=CorrelateOptions(slice_rows=40, way="exchange"),
         )  # fmt: skip
         assert planned.plan.deals_right
         found = {(row["left_min_time"], row["matches"]) for row in rows_of(planned.dataframe)}
