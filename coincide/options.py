@@ -66,8 +66,7 @@ class CorrelateOptions:
         ``"exchange"``: both sides are shuffled.
         ``"auto"``: directly where files are given and allow it; else both are collected where Spark
         takes them for small; else both are exchanged without a look where Spark knows that they are large,
-        and how far pairs reach is known; else a look at both tells: few rows are collected, too; else by
-        broadcast of a side of at most
+        and how far pairs reach is known; else by broadcast of a side of at most
         `broadcast_bytes`, if `slices` is None and an exchange would move and do more. Any other value
         is what is done, whatever the sizes.
     broadcast_bytes : int

@@ -17,10 +17,10 @@ from spark_plugin.dataframes.statistics import NO_LOOK, Looks
 from spark_plugin.dataframes.wire_rows import wire_rows
 from spark_plugin.ways.broadcast.plan import BroadcastPlan
 from spark_plugin.ways.broadcast.unseen import plan_unseen, small_and_large
-from spark_plugin.ways.choice import JOINS, look_at, plan_ways
+from spark_plugin.ways.choice import JOINS, plan_ways
 from spark_plugin.ways.collect.join import collect_join
 from spark_plugin.ways.collect.plan import CollectPlan
-from spark_plugin.ways.collect.planning import may_be_collected, plan_collected
+from spark_plugin.ways.collect.planning import plan_collected
 from spark_plugin.ways.exchange.cell_planning import plan_cells
 from spark_plugin.ways.exchange.cells import CellPlan
 from spark_plugin.ways.exchange.gap_slices import GapPlan, gap_join
@@ -60,7 +60,7 @@ def plan_way(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> tuple[Lo
     if isinstance(spec, JoinSpec) and spec.matching != "optimal":
         uneven = small_and_large(sides, spec, options)
         if uneven is not None:
-            return plan_unseen(*uneven, spec, options) or _plan_seen(sides, spec, options)
+            return plan_unseen(*uneven, spec, options) or plan_ways(sides, spec, options)
     collected = plan_collected(sides, spec, options)
     if collected is not None:
         return collected
@@ -68,25 +68,14 @@ def plan_way(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> tuple[Lo
         cells = plan_cells(sides, spec, options)
         if cells is not None:
             return NO_LOOK, cells
-    return _plan_seen(sides, spec, options)
-
-
-def _plan_seen(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> tuple[Looks, AnyPlan]:
-    """The plan that follows from a look, by which few rows of what seemed large are collected, too."""
-    known = None
-    if may_be_collected(sides, spec, options):
-        known = look_at(sides, spec, options)
-        collected = plan_collected(sides, spec, options, known)
-        if collected is not None:
-            return collected
     if spec.matching != "optimal":
-        return plan_ways(sides, spec, options, known)
+        return plan_ways(sides, spec, options)
     if options.way not in ("auto", "exchange"):
         raise ConditionError(
             "matching='optimal' looks at all events together that hang together by their pairs, and these"
             f" meet by an exchange; leave out way={options.way!r}"
         )
-    statistics, plan = plan_ways(sides, spec, replace(options, way="exchange"), known)
+    statistics, plan = plan_ways(sides, spec, replace(options, way="exchange"))
     assert isinstance(plan, SlicePlan)
     return statistics, GapPlan(plan.count, plan.reach)
 

@@ -16,13 +16,11 @@ from pyspark.sql import types as T
 from coincide.errors import SchemaError
 from coincide.options import CorrelateOptions
 from spark_plugin.cluster.at_once import at_once
-from spark_plugin.cluster.connect import context_of
 from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
 from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.estimates import estimated_bytes
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.named_fields import field_of
-from spark_plugin.dataframes.row_sizes import row_bytes
 from spark_plugin.dataframes.statistics import SideStatistics
 from spark_plugin.ways.collect.rows import Wanted, collected_rows, counted, must_be_counted
 from spark_plugin.ways.files.wire import on_the_wire, wire_kind
@@ -61,15 +59,11 @@ class CollectedSide:
 
 
 def collected_sides(
-    sides: tuple[EventFrame, EventFrame],
-    spec: JoinSpec,
-    options: CorrelateOptions,
-    known: tuple[SideStatistics, SideStatistics] | None = None,
+    sides: tuple[EventFrame, EventFrame], spec: JoinSpec, options: CorrelateOptions
 ) -> tuple[CollectedSide, CollectedSide] | None:
     """Both sides, if that is asked for, or Spark takes them for small and they are; else None.
 
-    What a look has shown, given as `known`, counts in place of what Spark takes them for. Runs eagerly,
-    and reads one stream once. Invalid rows are left out, and counted.
+    Runs eagerly, and reads one stream once. Invalid rows are left out, and counted.
 
     Raises
     ------
@@ -79,10 +73,8 @@ def collected_sides(
     most, size = None, 0.0
     if options.way != "collect":
         most = min(options.broadcast_bytes, options.slice_bytes), min(MOST_ROWS, options.slice_rows)
-        size, room = _estimated(sides), min(MOST_BYTES, most[0])
-        if known is not None:  # else it has been tried before the look
-            size = _seen(sides, known, most[1]) if size > room else math.inf
-        if size > room:
+        size = _estimated(sides)
+        if size > min(MOST_BYTES, most[0]):
             return None
     streams = sides[:1] if spec.is_one_stream else sides
     needed = [side.needed for side in streams]
@@ -92,8 +84,7 @@ def collected_sides(
         " were" if len(streams) > 1 else " was"
     )
     wanted = [Wanted(side.plain, names) for side, names in zip(streams, needed, strict=True)]
-    is_known = known is not None
-    tables = _collected(wanted, most, called, is_known=is_known, are_many=size > _SURELY_FEW)
+    tables = _collected(wanted, most, called, are_many=size > _SURELY_FEW)
     if tables is None:
         return None
     strange = [
@@ -129,17 +120,12 @@ def collected_side(side: EventFrame, spec: JoinSpec, most: tuple[int, int]) -> C
 
 
 def _collected(
-    wanted: Sequence[Wanted],
-    most: tuple[int, int] | None,
-    called: str,
-    *,
-    is_known: bool = False,
-    are_many: bool = False,
+    wanted: Sequence[Wanted], most: tuple[int, int] | None, called: str, *, are_many: bool = False
 ) -> list[pa.Table] | None:
     """Columns of all rows of DataFrames; None if all have more bytes than `most`, or one more rows."""
     if most is None:
         return _whole(wanted, None)
-    uncertain = [each for each in wanted if not is_known and (are_many or must_be_counted(each))]
+    uncertain = [each for each in wanted if are_many or must_be_counted(each)]
     if _are_counted_too_large(uncertain, most, called):
         return None
     try:
@@ -196,23 +182,6 @@ def _estimated(sides: tuple[EventFrame, EventFrame]) -> float:
     """What Spark takes both sides for, before anything is read; infinite where it cannot be asked."""
     left, right = map(estimated_bytes, sides)
     return math.inf if left is None or right is None else left + right
-
-
-def _seen(
-    sides: tuple[EventFrame, EventFrame],
-    known: tuple[SideStatistics, SideStatistics],
-    most_rows: int,
-) -> float:
-    """Bytes of both sides as a look tells; infinite of more rows, nested columns, and on Spark Connect."""
-    if context_of(sides[0].source.sparkSession) is None:
-        return math.inf
-    size = 0
-    for side, seen in zip(sides, known, strict=True):
-        alike = row_bytes(side)
-        if alike is None or seen.counts.rows > most_rows:
-            return math.inf
-        size += alike[0] * seen.counts.rows + seen.own_bytes
-    return size
 
 
 def _strange(side: EventFrame, table: pa.Table) -> list[str]:

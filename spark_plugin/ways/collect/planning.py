@@ -20,14 +20,9 @@ Sides = tuple[EventFrame, EventFrame]
 
 
 def plan_collected(
-    sides: Sides,
-    spec: AnySpec,
-    options: CorrelateOptions,
-    known: tuple[SideStatistics, SideStatistics] | None = None,
+    sides: Sides, spec: AnySpec, options: CorrelateOptions
 ) -> tuple[tuple[SideStatistics, SideStatistics], CollectPlan] | None:
     """What the rows of both sides are, and what becomes of them; None if they are not collected.
-
-    Whether they are few Spark estimates, or what a look has shown tells, given as `known`.
 
     Raises
     ------
@@ -35,14 +30,10 @@ def plan_collected(
         If it is asked for and cannot be.
     DataError
     """
-    if not (options.way == "collect" or may_be_collected(sides, spec, options)):
+    if not _may_be(sides, spec, options):
         return None
-    if not isinstance(spec, JoinSpec):
-        raise ConditionError(
-            "way='collect' is of correlate; leave it out, or collect both sides by df.toArrow() and give"
-            " them to causality_tables"
-        )
-    collected = collected_sides(sides, spec, options, known)
+    assert isinstance(spec, JoinSpec)
+    collected = collected_sides(sides, spec, options)
     if collected is None:
         return None
     left, right = collected
@@ -55,8 +46,14 @@ def plan_collected(
     return statistics, _dealt(sides, collected, spec, expected)
 
 
-def may_be_collected(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> bool:
-    """Whether nothing but the number of rows, and their size, keeps them from it."""
+def _may_be(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> bool:
+    if options.way == "collect":
+        if isinstance(spec, JoinSpec):
+            return True
+        raise ConditionError(
+            "way='collect' is of correlate; leave it out, or collect both sides by df.toArrow() and give"
+            " them to causality_tables"
+        )
     if options.way != "auto" or options.slices is not None or not isinstance(spec, JoinSpec):
         return False
     return declared_plan(sides, spec, options) is None
