@@ -38,12 +38,14 @@ class Point:
     def label(self) -> str:
         """In words."""
         beside = "" if self.right_events is None else f" beside {self.right_events:,}"
-        left = (
-            "" if self.one_of == 1 else f" of which a filter leaves {self.events // self.one_of:,}"
-        )
-        return (
-            f"{self.events:,} events{left}{beside}, {self.rate:g} a second, ±{self.deadline_ms} ms"
-        )
+        kept = f" of which a filter leaves {self.kept:,}" if self.one_of > 1 else ""
+        window = f"±{self.deadline_ms} ms"
+        return f"{self.events:,} events{kept}{beside}, {self.rate:g} a second, {window}"
+
+    @property
+    def kept(self) -> int:
+        """Events of each side that a filter leaves."""
+        return self.events // self.one_of
 
     @property
     def bar(self) -> float | None:
@@ -58,7 +60,7 @@ class Point:
     @property
     def ways(self) -> tuple[Way, ...]:
         """The ways to compare."""
-        return WAYS if self.events // self.one_of <= _COLLECTED else WAYS[:-1]
+        return WAYS if self.kept <= _COLLECTED else WAYS[:-1]
 
 
 POINTS = (
