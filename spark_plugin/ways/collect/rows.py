@@ -16,11 +16,14 @@ from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.dataframes.columns import quoted, wire_bytes
 from spark_plugin.dataframes.estimates import KEEPING_ROWS, is_made_of, plan_of
 from spark_plugin.dataframes.named_fields import field_of
+from spark_plugin.dataframes.parquet_relations import rows_of_files
 
 _NO_MORE_ROWS = KEEPING_ROWS | {
     "Filter", "Aggregate", "Window", "GlobalLimit", "LocalLimit", "Offset",
 }  # fmt: skip
 """What hands on no more rows than it is given; of anything else nobody knows."""
+_AS_READ = frozenset(("Project", "Filter", "Union", "SubqueryAlias", "View"))
+"""What makes of each row one or none, and nothing is kept of it for a second time."""
 _ROW_OF_PARTITION = "(monotonically_increasing_id() & ((1L << 33) - 1L))"
 
 
@@ -80,10 +83,14 @@ def collected_rows(wanted: Wanted, most: tuple[int, int] | None) -> pa.Table | N
     frame = wanted.frame
     if sorted(frame.columns) != sorted(wanted.names):
         frame = frame.selectExpr(*map(quoted, wanted.names))
+    if most is None:
+        # By a plan of its own: of the user's one Spark would take again what it has once shuffled.
+        return _arrow(frame.select("*"))
     texts = {name: width for name, width in wanted.widths.items() if isinstance(width, str)}
-    if most is not None:
-        frame = frame.where(f"{_ROW_OF_PARTITION} <= {most[1]}L")
-    if most is None or not texts:
+    if not texts and _are_surely_few(wanted.frame, most[1]):
+        return _arrow(frame)
+    frame = frame.where(f"{_ROW_OF_PARTITION} <= {most[1]}L")
+    if not texts:
         return _arrow(frame)
     withheld = max(wanted.names, key=len) + "_"  # which no other column is called
     own = " + ".join(texts.values())
@@ -96,6 +103,12 @@ def collected_rows(wanted: Wanted, most: tuple[int, int] | None) -> pa.Table | N
     table = _arrow(frame.selectExpr(*kept.values()))
     is_withheld = pc.any(table.column(withheld)).as_py()
     return None if is_withheld else table.drop_columns(withheld)
+
+
+def _are_surely_few(frame: DataFrame, most: int) -> bool:
+    """Whether rows are handed on as they are read, and no more can be read: to bound them costs a plan."""
+    rows = rows_of_files(frame) if is_made_of(plan_of(frame), _AS_READ) else None
+    return rows is not None and rows <= most
 
 
 def _arrow(frame: DataFrame) -> pa.Table:

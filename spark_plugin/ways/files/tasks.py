@@ -161,7 +161,7 @@ class FileTask:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Join and write the slices of one partition."""
-        begin_task()
+        batches = begin_task(batches)
         for number in _numbers(batches):
             try:
                 report = self.write(number)

@@ -43,7 +43,7 @@ class CountingTask(ABC):
         pa.RecordBatch
             Columns in wire types, in the order of `names`.
         """
-        begin_task()
+        batches = begin_task(batches)
         try:
             for columns, told in self.answers(batches):
                 if told is None or self.metrics is not None:

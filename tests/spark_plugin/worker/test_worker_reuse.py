@@ -44,14 +44,14 @@ def test_archives_stay_importable(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_what_is_loaded_is_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_reuse, "_tasks", itertools.count(1))
     gc.unfreeze()
-    begin_task()
+    begin_task([])
     assert gc.get_freeze_count() == 0
-    begin_task()
+    begin_task([])
     frozen = gc.get_freeze_count()
     try:
         assert frozen > 10_000
         later = [[]]
-        begin_task()
+        begin_task([])
         assert any(found is later for found in gc.get_objects())
     finally:
         gc.unfreeze()

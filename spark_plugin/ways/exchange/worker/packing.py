@@ -80,7 +80,7 @@ class PackTask:
         pa.RecordBatch
             `LABEL`, `IS_LEFT`, `EVENTS`: a pack in each row.
         """
-        begin_task()
+        batches = begin_task(batches)
         gathered: list[tuple[int, pa.Buffer]] = []
         size = 0
         for number, events in self.packs(batches):

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from coincide import CorrelateOptions, TimingCondition, correlate_tables, within
+from coincide.options import Way
+from spark_plugin.dataframes import parquet_relations
+from spark_plugin.dataframes.parquet_relations import rows_of_files
 from spark_plugin.ways.collect import collecting, rows
 from spark_plugin.ways.collect.rows import Wanted, collected_rows, counted, must_be_counted
 from tests.helpers.joins import plan_correlation
@@ -158,3 +164,99 @@ def test_the_bytes_are_those_of_both_sides(
     for most, way in ((14_200, "broadcast"), (15_000, "collect")):
         options = CorrelateOptions(slice_bytes=most)
         assert plan_correlation(left, right, CONDITION, options=options).way == way
+
+
+def few(folder: Path) -> Path:
+    """Two files of 200 rows, ordered by time."""
+    folder.mkdir()
+    for part in range(2):
+        pq.write_table(WORDS.slice(200 * part, 200), folder / f"{part}.parquet")
+    return folder
+
+
+ROWS: dict[str, tuple[Callable[[DataFrame], DataFrame], int | None]] = {
+    "read": (lambda f: f, 400),
+    "selected": (lambda f: f.select(F.col("id").alias("id"), "min_time").where("id < 9"), 400),
+    "with itself": (lambda f: f.union(f), 800),
+    "beside a range": (lambda f: f.select("id").union(f.sparkSession.range(9)), None),
+    "made of nothing": (lambda f: f.sparkSession.range(9), None),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_footers_tell_how_many_rows_there_are(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    made, expected = ROWS[name]
+    assert rows_of_files(made(spark.read.parquet(str(few(tmp_path / "few"))))) == expected
+
+
+def test_footers_of_other_files_tell_nothing(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = few(tmp_path / "odd #%+ name")
+    read = spark.read.parquet(str(folder))
+    assert rows_of_files(read) == 400
+    read.where("id >= 0").cache().count()
+    assert rows_of_files(read.where("id >= 0")) is None
+    read.where("id >= 0").unpersist()
+    read.select("id").write.orc(str(tmp_path / "orc"))
+    assert rows_of_files(spark.read.orc(str(tmp_path / "orc"))) is None
+    monkeypatch.setattr(parquet_relations, "_MOST_FILES", 1)
+    assert rows_of_files(read) is None
+    monkeypatch.undo()
+    (folder / "0.parquet").unlink()
+    assert rows_of_files(read) is None
+
+
+@pytest.mark.parametrize(
+    ("made", "most", "is_bounded"),
+    [
+        (lambda f: f.where("id >= 0"), 400, False),
+        (lambda f: f.where("id >= 0"), 399, True),
+        (lambda f: f.orderBy("id"), 400, True),
+        (lambda f: f.where("id >= 0").cache(), 400, True),
+    ],
+)
+def test_rows_that_are_surely_few_are_not_bounded(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    made: Callable[[DataFrame], DataFrame],
+    most: int,
+    is_bounded: bool,
+) -> None:
+    asked: list[str] = []
+
+    def taken(frame: DataFrame) -> pa.Table:
+        asked.append(frame._jdf.queryExecution().analyzed().toString())
+        return frame.toArrow()
+
+    monkeypatch.setattr(rows, "_arrow", taken)
+    read = made(spark.read.parquet(str(few(tmp_path / "few"))))
+    found = collected_rows(Wanted(read, ["id", "min_time"]), (1 << 20, most))
+    read.unpersist()
+    assert found is not None
+    assert sorted(found["id"].to_pylist()) == list(range(400))
+    assert [("monotonically_increasing_id" in plan) for plan in asked] == [is_bounded]
+
+
+@pytest.mark.parametrize("way", ["auto", "collect"])
+@pytest.mark.parametrize("made", [lambda f: f.orderBy("id"), lambda f: f.where("id >= 0")])
+def test_rows_are_those_of_the_moment(
+    spark: SparkSession, tmp_path: Path, way: Way, made: Callable[[DataFrame], DataFrame]
+) -> None:
+    """Spark would take what it has sorted for an earlier join."""
+    path, options = tmp_path / "left.parquet", CorrelateOptions(way=way)
+    times = WORDS.select(["min_time", "max_time", "id"])
+    right, found = frame(spark, OTHERS), []
+    pq.write_table(times, path, compression="none", use_dictionary=False)
+    left = made(spark.read.parquet(str(path)))
+    for shift in (0, 10):
+        moved = [pc.add(times[name], shift) for name in ("min_time", "max_time")]
+        table = pa.table([*moved, times["id"]], names=times.column_names)
+        pq.write_table(table, path, compression="none", use_dictionary=False)
+        join = plan_correlation(left, right, CONDITION, options=options)
+        assert join.way == "collect"
+        found.append(pair_ids(join.dataframe))
+    assert found == [[(i, i) for i in range(200)], [(i, i + 1) for i in range(199)]]
