@@ -13,6 +13,7 @@ from coincide.cause_and_effect.numbers import DISTANCE_LIMIT, checked_number
 from coincide.cause_and_effect.points import H
 from coincide.cause_and_effect.sphere import unit_vectors
 from coincide.errors import ConditionError, brief
+from coincide.plurals import several
 
 EARTH_KM = 6371.0088
 """Mean radius of the Earth (2 a + b) / 3, kilometres."""
@@ -82,7 +83,7 @@ class Plane:
     def words(self) -> str:  # noqa: D102
         if self.scale is None:
             return "a plane has one to three coordinates"
-        return f"scale names {len(self.scale)} coordinate{'s' if len(self.scale) > 1 else ''}"
+        return f"scale names {several(len(self.scale), 'coordinate')}"
 
     def points(self, columns: Sequence[np.ndarray]) -> np.ndarray:  # noqa: D102
         scale = self.scale or (1.0,) * len(columns)

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
+from coincide.plurals import several
 from spark_plugin.ways.exchange.planning import PAIR_WORK
 from spark_plugin.ways.samples import Reach, Sample, expected_partners
 from spark_plugin.worker.emission.spec import AnySpec
@@ -41,9 +42,7 @@ class CollectPlan:
     def describe(self) -> str:
         """The plan in one line, for the log."""
         tasks = len(self.bounds) - 1
-        return (
-            f"both sides collected, {self.rows.nbytes:,} bytes to {tasks} task{'s' * (tasks > 1)}"
-        )
+        return f"both sides collected, {self.rows.nbytes:,} bytes to {several(tasks, 'task')}"
 
 
 @dataclass(frozen=True, eq=False)

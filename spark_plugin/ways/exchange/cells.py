@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from coincide.plurals import several
 from spark_plugin.ways.exchange.worker.placing import Places, stable_order
 from spark_plugin.ways.samples import Reach, shifted
 
@@ -66,7 +67,7 @@ class CellPlan:
 
     def describe(self) -> str:
         """The plan in one line, for the log."""
-        return f"{self.count} slices of cells in time, no look at either side"
+        return f"{several(self.count, 'slice')} of cells in time, no look at either side"
 
     def finer(self, count: int) -> CellPlan:
         """A plan that divides the events of a slice again."""

@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 from pyspark.sql import DataFrame
 
+from coincide.plurals import several
 from spark_plugin.dataframes.columns import literal
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.output_columns import ResultColumns
@@ -45,7 +46,7 @@ class GapPlan:
 
     def describe(self) -> str:
         """The plan in one line, for the log."""
-        return f"{self.count} slices, cut at gaps in time"
+        return f"{several(self.count, 'slice')}, cut at gaps in time"
 
 
 def gap_join(

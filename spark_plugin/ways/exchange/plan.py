@@ -16,6 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from coincide.plurals import several
 from spark_plugin.ways.exchange.worker import placing
 from spark_plugin.ways.exchange.worker.placing import Places
 from spark_plugin.ways.samples import Reach, shifted
@@ -108,12 +109,12 @@ class SlicePlan:
 
     def describe(self) -> str:
         """The plan in one line, for the log."""
-        parts = [f"{self.count} slices", f"{self.cuts.size + 1} in time"]
+        parts = [several(self.count, "slice"), f"{self.cuts.size + 1} in time"]
         if self.buckets > 1:
-            parts.append(f"{self.buckets} key buckets")
+            parts.append(several(self.buckets, "key bucket"))
         if self.is_split:
             heavy = (self.left_parts > 1) | (self.right_parts > 1)
-            parts.append(f"{int(heavy.sum())} heavy cells split")
+            parts.append(f"{several(int(heavy.sum()), 'heavy cell')} split")
         return f"{', '.join(parts)}, {self.replication:.2f} copies of a right event"
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coincide.condition import Window
+from coincide.plurals import several
 from spark_plugin.ways.files.row_groups import NEVER, Places, RowGroups, Spans
 from spark_plugin.worker.arrow.sides import Side
 
@@ -121,9 +122,7 @@ class DirectPlan:
 
     def describe(self) -> str:
         """The plan in one line."""
-        count = len(self.slices)
-        plural = "" if count == 1 else "s"
-        return f"{count:,} slice{plural} of row groups, each row read {self.reads:.2f} times"
+        return f"{several(len(self.slices), 'slice')} of row groups, each row read {self.reads:.2f} times"
 
 
 def direct_plan(

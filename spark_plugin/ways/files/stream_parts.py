@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from coincide.plurals import several
 from spark_plugin.ways.files.bounds import ONLY_NULLS, Range, Value
 from spark_plugin.ways.files.footers import Footer
 from spark_plugin.ways.files.row_groups import Places, places_of
@@ -88,8 +89,9 @@ class StreamParts:
 
     def describe(self) -> str:
         """The parts in one line."""
-        plural = "" if len(self) == 1 else "s"
-        return f"{len(self):,} part{plural} of whole streams, each row read {self.reads:.2f} times"
+        return (
+            f"{several(len(self), 'part')} of whole streams, each row read {self.reads:.2f} times"
+        )
 
 
 def stream_parts(footers: Sequence[Footer], stream: str, parallelism: int) -> StreamParts | None:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.errors import DataError
+from coincide.plurals import several
 from coincide.units import TIME_LIMIT, Tick
 from spark_plugin.worker.arrow.schemas import plain_type
 from spark_plugin.worker.arrow.time_columns import (
@@ -117,8 +118,8 @@ def _check_whole(values: np.ndarray, scale: TimeScale) -> None:
     column, example = scale.column, time_words(int(finer[0]), replace(scale, tick=Tick("ns")))
     far = int(((finer >= TIME_LIMIT) | (finer <= -TIME_LIMIT)).sum())
     raise DataError(
-        f"{column.side}.{column.name} has timestamps finer than 1 us in {finer.size:,}"
-        f" row{'s' if finer.size > 1 else ''}, for example {example}; round them, or count in nanoseconds,"
+        f"{column.side}.{column.name} has timestamps finer than 1 us in"
+        f" {several(finer.size, 'row')}, for example {example}; round them, or count in nanoseconds,"
         " with options=CorrelateOptions(unit='ns')"
         + (f", where invalid='drop' leaves out {far:,} of them as out of range" if far else "")
     )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from coincide.errors import ConditionError, SchemaError
 from coincide.options import CorrelateOptions
+from coincide.plurals import several
 from coincide.sides import unit_option
 from coincide.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, Tick
 
@@ -253,7 +254,7 @@ def describe_invalid(columns: TimestampColumns, reason: str, count: int, example
     words = f"{scales[0].column.side}: {INVALID_REASONS[reason]} {names}"
     hint = range_hint(scales[0].tick, scales) if reason == "range" else ""
     return (
-        f"{words} in {count} row{'s' if count > 1 else ''},"
+        f"{words} in {several(count, 'row')},"
         f" for example {example}. {hint and f'Here {hint}. '}Mend the data, or leave such rows out with"
         " options=CorrelateOptions(invalid='drop')"
     )

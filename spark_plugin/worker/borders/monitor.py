@@ -14,6 +14,7 @@ from coincide.borders.crossings import EVENTS, IN, Crossings
 from coincide.borders.monitor import Monitor
 from coincide.borders.options import BorderOptions
 from coincide.errors import DataError, SchemaError
+from coincide.plurals import several
 from spark_plugin.worker.arrow.frames import arrow_table
 from spark_plugin.worker.arrow.gather import Gather
 from spark_plugin.worker.arrow.ids import Ids
@@ -276,7 +277,7 @@ def _refuse_known(found: Queries, ids: QueryIds) -> None:
     if count:
         example = found.ids[int(np.argmax(known))].as_py()
         raise DataError(
-            f"{QUERIES}: ids of live queries in {count:,} row{'s' if count > 1 else ''}, for example"
+            f"{QUERIES}: ids of live queries in {several(count, 'row')}, for example"
             f" {example!r}; remove these first, or give others"
         )
 

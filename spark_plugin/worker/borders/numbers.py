@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.errors import DataError, SchemaError
+from coincide.plurals import several
 from spark_plugin.worker.arrow.schemas import check_name, column_of, plain_type
 from spark_plugin.worker.arrow.ticks import contiguous
 
@@ -64,7 +65,7 @@ def floats_of(table: pa.Table, side: str, name: str) -> tuple[np.ndarray, np.nda
 def words_of_far(side: str, name: str, count: int, example: str) -> str:
     """What is wrong with integers that are none of float64."""
     return (
-        f"{side}.{name} has integers beyond 2^53, which float64 does not tell apart, in {count:,}"
-        f" row{'s' if count > 1 else ''}, for example {example}; subtract an offset from values and"
+        f"{side}.{name} has integers beyond 2^53, which float64 does not tell apart, in"
+        f" {several(count, 'row')}, for example {example}; subtract an offset from values and"
         " borders, or cast both to float64"
     )

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.errors import DataError, SchemaError
+from coincide.plurals import several
 from spark_plugin.worker.arrow.frames import arrow_table
 from spark_plugin.worker.arrow.schemas import can_be_key, column_of, type_of
 from spark_plugin.worker.arrow.tables import example_row, readable
@@ -118,6 +119,6 @@ def _refuse(table: pa.Table, what: str, wrong: Any) -> None:
         example = example_row({name: readable(one.column(name)[0]) for name in table.column_names})
         count = int(wrong.sum())
         raise DataError(
-            f"{QUERIES}: {what} in {count:,} row{'s' if count > 1 else ''}, for example {example}; mend"
+            f"{QUERIES}: {what} in {several(count, 'row')}, for example {example}; mend"
             " them or leave them out"
         )

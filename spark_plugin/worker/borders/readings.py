@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.errors import ConditionError, DataError, SchemaError
+from coincide.plurals import several
 from coincide.units import Tick
 from spark_plugin.worker.arrow.schemas import (
     arrow_time_column,
@@ -192,7 +193,7 @@ def words_of_invalid(columns: ReadingColumns, reason: str, count: int, example: 
         "null": [arguments.stream, arguments.time],
         "infinite": list(arguments.values),
     }.get(reason, [arguments.time])
-    words = f"{REASONS[reason]} in {' or '.join(blamed)} in {count:,} row{'s' if count > 1 else ''}"
+    words = f"{REASONS[reason]} in {' or '.join(blamed)} in {several(count, 'row')}"
     hint = range_hint(columns.tick, [columns.scale]) if reason == "range" else ""
     hint = hint and f"Here {hint.replace('CorrelateOptions', 'BorderOptions')}. "
     return (

@@ -12,6 +12,7 @@ from coincide.cause_and_effect.condition import CausalityCondition
 from coincide.errors import ConditionError, SchemaError, found_instead
 from coincide.options import Backend, CorrelateOptions, Emit, How
 from coincide.partners import LARGEST_GROUP, EffectPartners, Matching, PreferEffect
+from coincide.plurals import several
 from coincide.units import Duration, Tick
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of
 from spark_plugin.worker.backends.choice import check_backend
@@ -88,7 +89,7 @@ class CausalityArguments(PairArguments):
         own, others = (len(place) for place in self.places)
         if own != others:
             raise ConditionError(
-                f"cause_place has {own} coordinate{'s' if own != 1 else ''} and effect_place {others}; a"
+                f"cause_place has {several(own, 'coordinate')} and effect_place {others}; a"
                 " distance needs as many of both. A number in the place of a name holds for every event,"
                 " such as 0.0 for a depth"
             )

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from coincide.causal_windows.state import CAUSE, EFFECT
 from coincide.errors import DataError, SchemaError
+from coincide.plurals import several
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.schemas import arrow_time_column, type_of
 from spark_plugin.worker.arrow.sides import Side
@@ -201,8 +202,8 @@ class WindowColumns:
         wrong = int(pc.sum(unknown).as_py() or 0)
         if wrong:
             raise DataError(
-                f"{EVENT}.{name} holds other words than cause and effect in {wrong:,}"
-                f" row{'s' * (wrong != 1)}, for example {words.filter(unknown)[0].as_py()!r}; write"
+                f"{EVENT}.{name} holds other words than cause and effect in"
+                f" {several(wrong, 'row')}, for example {words.filter(unknown)[0].as_py()!r}; write"
                 " these words, or null for a tuple that is neither"
             )
         roles = np.array([CAUSE, EFFECT])[found.fill_null(0).to_numpy(zero_copy_only=False)]
@@ -228,7 +229,7 @@ class WindowColumns:
         if count and self.arguments.options.invalid == "raise":
             row = int(rows[np.argmax(late)])
             raise DataError(
-                f"{EVENT}.{self.arguments.arrival} goes back in {count:,} row{'s' * (count != 1)}, for"
+                f"{EVENT}.{self.arguments.arrival} goes back in {several(count, 'row')}, for"
                 f" example in row {row:,} of the push; push tuples in the order in which they arrived, or"
                 " leave such rows out with options=WindowOptions(invalid='drop')"
             )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import socket
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 import pyarrow as pa
 
@@ -38,7 +39,8 @@ def acknowledge(connection: int | None) -> None:
         return
     try:
         if received.family in (socket.AF_INET, socket.AF_INET6):
-            received.setsockopt(socket.IPPROTO_TCP, _ACKNOWLEDGE_NOW, 1)
+            with suppress(OSError):  # rows come as well without, only later
+                received.setsockopt(socket.IPPROTO_TCP, _ACKNOWLEDGE_NOW, 1)
     finally:
         received.detach()  # Spark's worker is to close it
 
