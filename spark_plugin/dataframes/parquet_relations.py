@@ -10,10 +10,9 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame
 
 from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
-from spark_plugin.dataframes.estimates import class_name, plan_of
+from spark_plugin.dataframes.estimates import class_name
 
 _SOURCES = "org.apache.spark.sql.execution.datasources"
 LOGICAL_RELATION = f"{_SOURCES}.LogicalRelation"
@@ -45,18 +44,19 @@ def local_paths(relation: Any, most: int | None = None) -> tuple[str, ...] | Non
     uris = relation.location().inputFiles()
     if most is not None and len(uris) > most:
         return None
+    uris = list(uris)  # each look at one asks the JVM
     if not all(uri.startswith("file:/") for uri in uris):
         return None
     return tuple("/" + unquote(uri.removeprefix("file:")).lstrip("/") for uri in uris)
 
 
-def rows_of_files(frame: DataFrame) -> int | None:
-    """Rows of the few Parquet files that are all that a DataFrame reads, as their footers count them.
+def rows_of_files(plan: Any) -> int | None:
+    """Rows of the few Parquet files that are all that a plan reads, as their footers count them.
 
     None if it reads anything else, or many files. Runs no job.
     """
     try:
-        leaves = plan_of(frame).collectLeaves()
+        leaves = plan.collectLeaves()
         relations = [parquet_relation(leaves.apply(i)) for i in range(leaves.size())]
         read = [each and local_paths(each, _MOST_FILES) for each in relations]
     except SPARK_ERRORS:  # a release of Spark with other classes

@@ -6,6 +6,7 @@ bound of its own, and what could come from any number of partitions is counted f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -22,8 +23,6 @@ _NO_MORE_ROWS = KEEPING_ROWS | {
     "Filter", "Aggregate", "Window", "GlobalLimit", "LocalLimit", "Offset",
 }  # fmt: skip
 """What hands on no more rows than it is given; of anything else nobody knows."""
-_AS_READ = frozenset(("Project", "Filter", "Union", "SubqueryAlias", "View"))
-"""What makes of each row one or none, and nothing is kept of it for a second time."""
 _ROW_OF_PARTITION = "(monotonically_increasing_id() & ((1L << 33) - 1L))"
 
 
@@ -34,12 +33,24 @@ class Wanted:
     Parameters
     ----------
     frame : DataFrame
-    names : list of str
-        Each once.
+        Of these columns alone.
     """
 
     frame: DataFrame
-    names: list[str]
+
+    @classmethod
+    def of(cls, frame: DataFrame, names: Sequence[str]) -> Wanted:
+        """Columns, each once, by a plan of their own.
+
+        That of the user's DataFrame may have been run before: Spark would take again what it shuffled
+        then, the hour that it was, and what was not cached yet.
+        """
+        return cls(frame.selectExpr(*map(quoted, names)))
+
+    @property
+    def names(self) -> list[str]:
+        """What they are called."""
+        return self.frame.columns
 
     @property
     def widths(self) -> dict[str, int | str | None]:
@@ -81,13 +92,8 @@ def collected_rows(wanted: Wanted, most: tuple[int, int] | None) -> pa.Table | N
         the first one with which all of them would be too many bytes if they were as long as that one.
     """
     frame = wanted.frame
-    if sorted(frame.columns) != sorted(wanted.names):
-        frame = frame.selectExpr(*map(quoted, wanted.names))
-    if most is None:
-        # By a plan of its own: of the user's one Spark would take again what it has once shuffled.
-        return _arrow(frame.select("*"))
     texts = {name: width for name, width in wanted.widths.items() if isinstance(width, str)}
-    if not texts and _are_surely_few(wanted.frame, most[1]):
+    if most is None or (not texts and _are_surely_few(frame, most[1])):
         return _arrow(frame)
     frame = frame.where(f"{_ROW_OF_PARTITION} <= {most[1]}L")
     if not texts:
@@ -106,8 +112,9 @@ def collected_rows(wanted: Wanted, most: tuple[int, int] | None) -> pa.Table | N
 
 
 def _are_surely_few(frame: DataFrame, most: int) -> bool:
-    """Whether rows are handed on as they are read, and no more can be read: to bound them costs a plan."""
-    rows = rows_of_files(frame) if is_made_of(plan_of(frame), _AS_READ) else None
+    """Whether no more rows are read, nor made of them: to bound them costs one more plan."""
+    plan = plan_of(frame)
+    rows = rows_of_files(plan) if is_made_of(plan, _NO_MORE_ROWS) else None
     return rows is not None and rows <= most
 
 

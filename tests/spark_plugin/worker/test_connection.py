@@ -46,14 +46,21 @@ def test_a_connection_acknowledges_at_once_and_stays_open() -> None:
     with sender, receiver:
         hold_back(receiver.fileno())
         assert not is_prompt(receiver.fileno())
-        acknowledge(receiver.fileno())
+        # Of a socket object that is made of it then, the connection would no longer block.
+        socket.setdefaulttimeout(5.0)
+        try:
+            acknowledge(receiver.fileno())
+        finally:
+            socket.setdefaulttimeout(None)
+        assert os.get_blocking(receiver.fileno())
         assert is_prompt(receiver.fileno())
         sender.sendall(b"row")
         assert receiver.recv(3) == b"row"
 
 
+@is_linux
 def test_what_is_no_such_connection_is_left_alone(tmp_path: Path) -> None:
-    acknowledge(None)
+    acknowledge(-1)
     sender, receiver = socket.socketpair(socket.AF_UNIX)
     with sender, receiver:
         acknowledge(receiver.fileno())
@@ -78,18 +85,29 @@ def test_outside_of_a_worker_there_is_none() -> None:
 @is_linux
 @pytest.mark.spark
 def test_workers_of_spark_acknowledge_at_once(spark: SparkSession) -> None:
-    """Before the first batch is waited for, and once more after each."""
+    """Before the first batch is waited for, with each, and before the next one is."""
 
     def seen(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         descriptor = worker_connection._connection()
         if descriptor is None:
             return
-        hold_back(descriptor)
-        told = [is_prompt(descriptor)]
-        for _ in begin_task(batches):
-            told.append(is_prompt(descriptor))
+        told = []
+
+        def tell() -> None:
+            told.append(bool(is_prompt(descriptor)))
             hold_back(descriptor)
-        yield pa.RecordBatch.from_pydict({"prompt": [bool(each) for each in told]})
+
+        def watched() -> Iterator[pa.RecordBatch]:
+            tell()
+            for batch in batches:
+                yield batch
+                tell()
+
+        hold_back(descriptor)
+        tell()
+        for _ in begin_task(watched()):
+            tell()
+        yield pa.RecordBatch.from_pydict({"prompt": told})
 
     old = spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch")
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "10")
@@ -97,4 +115,4 @@ def test_workers_of_spark_acknowledge_at_once(spark: SparkSession) -> None:
         rows = spark.range(0, 30, 1, 1).mapInArrow(seen, "prompt boolean").collect()
     finally:
         spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", old)
-    assert [row["prompt"] for row in rows] == [False, True, True, True]
+    assert [row["prompt"] for row in rows] == [False, *[True] * 7]
