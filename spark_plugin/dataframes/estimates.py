@@ -92,7 +92,7 @@ def estimate_of_all_rows(side: EventFrame) -> Estimate | None:
 
 
 def _is_measured(leaf: Any) -> bool:
-    name = class_name(leaf)
+    name = leaf.getClass().getName()
     if name == _CACHE:
         return bool(leaf.cacheBuilder().isCachedColumnBuffersLoaded())
     return name in _MEASURED
@@ -104,7 +104,7 @@ def is_made_of(plan: Any, names: frozenset[str]) -> bool:
     count = children.size()
     if not count:
         return True
-    name = class_name(plan).removeprefix(_LOGICAL)
+    name = plan.getClass().getName().removeprefix(_LOGICAL)
     return name in names and all(is_made_of(children.apply(i), names) for i in range(count))
 
 
@@ -113,9 +113,3 @@ def plan_of(frame: DataFrame) -> Any:
     if frame.is_cached:  # what it was computed from before has no cache in its plan
         frame = frame.select("*")
     return frame._jdf.queryExecution().optimizedPlan()
-
-
-def class_name(of: Any) -> str:
-    """The class of an object of the JVM, with its package."""
-    name: str = of.getClass().getName()
-    return name

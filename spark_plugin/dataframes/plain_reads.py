@@ -7,22 +7,23 @@ plain read, and is joined as any other DataFrame.
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_plugin.cluster.connect import context_of
 from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
-from spark_plugin.dataframes.estimates import class_name
-from spark_plugin.dataframes.parquet_relations import (
-    LOGICAL_RELATION,
-    local_paths,
-    parquet_relation,
-)
 
 _LOGICAL = "org.apache.spark.sql.catalyst.plans.logical"
+_SOURCES = "org.apache.spark.sql.execution.datasources"
 _NAMING = (f"{_LOGICAL}.SubqueryAlias", f"{_LOGICAL}.View")
 _PROJECT = f"{_LOGICAL}.Project"
 _COLUMN = "org.apache.spark.sql.catalyst.expressions.AttributeReference"
+_PARTS = {
+    "relation": f"{_SOURCES}.HadoopFsRelation",
+    "fileFormat": f"{_SOURCES}.parquet.ParquetFileFormat",
+    "location": f"{_SOURCES}.InMemoryFileIndex",
+}
 _PLAIN_SETTINGS = {
     "spark.sql.files.ignoreCorruptFiles": ("false",),
     "spark.sql.files.ignoreMissingFiles": ("false",),
@@ -71,24 +72,37 @@ def _reads_plainly(spark: SparkSession) -> bool:
 
 def _relation(plan: Any) -> Any | None:
     """The relation that a plan hands on, row by row and column by column."""
-    while class_name(plan) != LOGICAL_RELATION:
-        if class_name(plan) == _PROJECT:
+    while _class(plan) != f"{_SOURCES}.LogicalRelation":
+        if _class(plan) == _PROJECT:
             columns = plan.projectList()
-            if any(class_name(columns.apply(i)) != _COLUMN for i in range(columns.size())):
+            if any(_class(columns.apply(i)) != _COLUMN for i in range(columns.size())):
                 return None
-        elif class_name(plan) not in _NAMING:
+        elif _class(plan) not in _NAMING:
             return None
         plan = plan.child()
-    return None if plan.catalogTable().isDefined() else parquet_relation(plan)
+    relation = plan.relation()
+    known = _class(relation) == _PARTS["relation"] and not plan.catalogTable().isDefined()
+    return relation if known else None
 
 
 def _files(relation: Any) -> tuple[str, ...] | None:
+    for part in ("fileFormat", "location"):
+        if _class(getattr(relation, part)()) != _PARTS[part]:
+            return None
     options = relation.options()
     if options.size() > int(options.contains("path")):
         return None
     if relation.partitionSchema().length() or relation.bucketSpec().isDefined():
         return None
-    paths = local_paths(relation)
-    if not paths or len(set(paths)) < len(paths) or any(_GLOB & set(path) for path in paths):
+    uris = list(relation.location().inputFiles())
+    paths = tuple(unquote(uri.removeprefix("file:")) for uri in uris)
+    if not paths or len(set(paths)) < len(paths):
         return None
-    return paths
+    if not all(uri.startswith("file:/") for uri in uris) or any(_GLOB & set(p) for p in paths):
+        return None
+    return tuple("/" + path.lstrip("/") for path in paths)
+
+
+def _class(of: Any) -> str:
+    name: str = of.getClass().getName()
+    return name

@@ -83,7 +83,7 @@ def collected_sides(
     called = " and ".join(side.called for side in streams) + (
         " were" if len(streams) > 1 else " was"
     )
-    wanted = [Wanted.of(side.plain, names) for side, names in zip(streams, needed, strict=True)]
+    wanted = [Wanted(side.plain, names) for side, names in zip(streams, needed, strict=True)]
     tables = _collected(wanted, most, called, are_many=size > _SURELY_FEW)
     if tables is None:
         return None
@@ -105,7 +105,7 @@ def collected_sides(
 def collected_side(side: EventFrame, spec: JoinSpec, most: tuple[int, int]) -> CollectedSide | None:
     """One of two sides, if it has no more bytes and rows than that, as `collected_sides`; else None."""
     called = f"{side.called} was"
-    tables = _collected([Wanted.of(side.plain, side.needed)], most, called)
+    tables = _collected([Wanted(side.plain, side.needed)], most, called)
     if tables is None:
         return None
     strange = _strange(side, tables[0])

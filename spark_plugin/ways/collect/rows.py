@@ -6,7 +6,6 @@ bound of its own, and what could come from any number of partitions is counted f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -17,7 +16,6 @@ from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.dataframes.columns import quoted, wire_bytes
 from spark_plugin.dataframes.estimates import KEEPING_ROWS, is_made_of, plan_of
 from spark_plugin.dataframes.named_fields import field_of
-from spark_plugin.dataframes.parquet_relations import rows_of_files
 
 _NO_MORE_ROWS = KEEPING_ROWS | {
     "Filter", "Aggregate", "Window", "GlobalLimit", "LocalLimit", "Offset",
@@ -33,24 +31,12 @@ class Wanted:
     Parameters
     ----------
     frame : DataFrame
-        Of these columns alone.
+    names : list of str
+        Each once.
     """
 
     frame: DataFrame
-
-    @classmethod
-    def of(cls, frame: DataFrame, names: Sequence[str]) -> Wanted:
-        """Columns, each once, by a plan of their own.
-
-        That of the user's DataFrame may have been run before: Spark would take again what it shuffled
-        then, the hour that it was, and what was not cached yet.
-        """
-        return cls(frame.selectExpr(*map(quoted, names)))
-
-    @property
-    def names(self) -> list[str]:
-        """What they are called."""
-        return self.frame.columns
+    names: list[str]
 
     @property
     def widths(self) -> dict[str, int | str | None]:
@@ -92,11 +78,14 @@ def collected_rows(wanted: Wanted, most: tuple[int, int] | None) -> pa.Table | N
         the first one with which all of them would be too many bytes if they were as long as that one.
     """
     frame = wanted.frame
+    # Always a plan of its own: that of the user's DataFrame may have been run before, and Spark would take
+    # again what it shuffled then, and the hour that it was.
+    if most is None or sorted(frame.columns) != sorted(wanted.names):
+        frame = frame.selectExpr(*map(quoted, wanted.names))
     texts = {name: width for name, width in wanted.widths.items() if isinstance(width, str)}
-    if most is None or (not texts and _are_surely_few(frame, most[1])):
-        return _arrow(frame)
-    frame = frame.where(f"{_ROW_OF_PARTITION} <= {most[1]}L")
-    if not texts:
+    if most is not None:
+        frame = frame.where(f"{_ROW_OF_PARTITION} <= {most[1]}L")
+    if most is None or not texts:
         return _arrow(frame)
     withheld = max(wanted.names, key=len) + "_"  # which no other column is called
     own = " + ".join(texts.values())
@@ -109,13 +98,6 @@ def collected_rows(wanted: Wanted, most: tuple[int, int] | None) -> pa.Table | N
     table = _arrow(frame.selectExpr(*kept.values()))
     is_withheld = pc.any(table.column(withheld)).as_py()
     return None if is_withheld else table.drop_columns(withheld)
-
-
-def _are_surely_few(frame: DataFrame, most: int) -> bool:
-    """Whether no more rows are read, nor made of them: to bound them costs one more plan."""
-    plan = plan_of(frame)
-    rows = rows_of_files(plan) if is_made_of(plan, _NO_MORE_ROWS) else None
-    return rows is not None and rows <= most
 
 
 def _arrow(frame: DataFrame) -> pa.Table:

@@ -15,9 +15,6 @@ from pyspark.sql import functions as F
 
 from coincide import CorrelateOptions, TimingCondition, correlate_tables, within
 from coincide.options import Way
-from spark_plugin.dataframes import parquet_relations
-from spark_plugin.dataframes.estimates import plan_of
-from spark_plugin.dataframes.parquet_relations import rows_of_files
 from spark_plugin.ways.collect import collecting, rows
 from spark_plugin.ways.collect.rows import Wanted, collected_rows, counted, must_be_counted
 from tests.helpers.joins import plan_correlation
@@ -42,7 +39,7 @@ OTHERS = stream(["other"] * 200)
 
 
 def test_each_partition_stops(spark: SparkSession) -> None:
-    found = collected_rows(Wanted.of(frame(spark, WORDS).repartition(2), ["id"]), (1 << 20, 100))
+    found = collected_rows(Wanted(frame(spark, WORDS).repartition(2), ["id"]), (1 << 20, 100))
     assert found is not None
     assert 101 < found.num_rows <= 2 * 101
 
@@ -59,7 +56,7 @@ def test_long_texts_stay_where_they_are(
 
     monkeypatch.setattr(rows, "_arrow", taken)
     long = frame(spark, stream(["w" * 1000] * 300)).repartition(partitions)
-    assert collected_rows(Wanted.of(long, ["id", "word"]), (20_000, 1000)) is None
+    assert collected_rows(Wanted(long, ["id", "word"]), (20_000, 1000)) is None
     came = pa.compute.sum(pa.compute.binary_length(seen[0].column("word"))).as_py()
     assert 20_000 <= came <= partitions * 21_000
     assert seen[0].num_rows == 300
@@ -70,7 +67,7 @@ def test_texts_come_as_they_are(spark: SparkSession) -> None:
     table = pa.table({"word": words, "word_": range(100), "text": words[::-1]})
     for most in ((10_000, 1000), None):
         found = collected_rows(
-            Wanted.of(frame(spark, table).coalesce(1), ["text", "word", "word_"]), most
+            Wanted(frame(spark, table).coalesce(1), ["text", "word", "word_"]), most
         )
         assert found is not None
         assert found.select(table.column_names).to_pydict() == table.to_pydict()
@@ -110,19 +107,19 @@ MAKES: dict[str, tuple[Callable[[DataFrame], DataFrame], bool]] = {
 @pytest.mark.parametrize("name", MAKES)
 def test_what_makes_rows_is_counted(spark: SparkSession, name: str) -> None:
     made, expected = MAKES[name]
-    assert must_be_counted(Wanted.of(made(frame(spark, WORDS)), ["id", "word"])) == expected
-    assert must_be_counted(Wanted.of(frame(spark, WORDS), ["id", "nested"]))
+    assert must_be_counted(Wanted(made(frame(spark, WORDS)), ["id", "word"])) == expected
+    assert must_be_counted(Wanted(frame(spark, WORDS), ["id", "nested"]))
 
 
 def test_what_is_counted(spark: SparkSession) -> None:
     table = pa.table({"id": [1, 2, 3], "word": ["äb", None, "c"], "nested": [["x"], [], None]})
     of = {"id": 24, "word": 4, "nested": len('{"nested":["x"]}{"nested":[]}{}')}
     for names in (["id"], ["word"], ["nested"], ["id", "word", "nested"]):
-        assert counted(Wanted.of(frame(spark, table), names)) == (
+        assert counted(Wanted(frame(spark, table), names)) == (
             sum(map(of.__getitem__, names)),
             3,
         )
-    assert counted(Wanted.of(frame(spark, table.slice(0, 0)), ["id", "word"])) == (0, 0)
+    assert counted(Wanted(frame(spark, table.slice(0, 0)), ["id", "word"])) == (0, 0)
 
 
 def test_what_is_counted_too_large_is_not_collected(
@@ -170,81 +167,6 @@ def test_the_bytes_are_those_of_both_sides(
         assert plan_correlation(left, right, CONDITION, options=options).way == way
 
 
-def few(folder: Path) -> Path:
-    """Two files of 200 rows, ordered by time."""
-    folder.mkdir()
-    for part in range(2):
-        pq.write_table(WORDS.slice(200 * part, 200), folder / f"{part}.parquet")
-    return folder
-
-
-ROWS: dict[str, tuple[Callable[[DataFrame], DataFrame], int | None]] = {
-    "read": (lambda f: f, 400),
-    "selected": (lambda f: f.select(F.col("id").alias("id"), "min_time").where("id < 9"), 400),
-    "with itself": (lambda f: f.union(f), 800),
-    "beside a range": (lambda f: f.select("id").union(f.sparkSession.range(9)), None),
-    "made of nothing": (lambda f: f.sparkSession.range(9), None),
-}
-
-
-@pytest.mark.parametrize("name", ROWS)
-def test_footers_tell_how_many_rows_there_are(
-    spark: SparkSession, tmp_path: Path, name: str
-) -> None:
-    made, expected = ROWS[name]
-    assert rows_of_files(plan_of(made(spark.read.parquet(str(few(tmp_path / "few")))))) == expected
-
-
-def test_footers_of_other_files_tell_nothing(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = few(tmp_path / "odd #%+ name")
-    read = spark.read.parquet(str(folder))
-    assert rows_of_files(plan_of(read)) == 400
-    read.where("id >= 0").cache().count()
-    assert rows_of_files(plan_of(read.where("id >= 0"))) is None
-    read.where("id >= 0").unpersist()
-    read.select("id").write.orc(str(tmp_path / "orc"))
-    assert rows_of_files(plan_of(spark.read.orc(str(tmp_path / "orc")))) is None
-    monkeypatch.setattr(parquet_relations, "_MOST_FILES", 1)
-    assert rows_of_files(plan_of(read)) is None
-    monkeypatch.undo()
-    (folder / "0.parquet").unlink()
-    assert rows_of_files(plan_of(read)) is None
-
-
-@pytest.mark.parametrize(
-    ("made", "most", "is_bounded"),
-    [
-        (lambda f: f.where("id >= 0"), 400, False),
-        (lambda f: f.where("id >= 0"), 399, True),
-        (lambda f: f.orderBy("id"), 400, False),
-        (lambda f: f.where("id >= 0").cache(), 400, True),
-    ],
-)
-def test_rows_that_are_surely_few_are_not_bounded(
-    spark: SparkSession,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    made: Callable[[DataFrame], DataFrame],
-    most: int,
-    is_bounded: bool,
-) -> None:
-    asked: list[str] = []
-
-    def taken(frame: DataFrame) -> pa.Table:
-        asked.append(frame._jdf.queryExecution().analyzed().toString())
-        return frame.toArrow()
-
-    monkeypatch.setattr(rows, "_arrow", taken)
-    read = made(spark.read.parquet(str(few(tmp_path / "few"))))
-    found = collected_rows(Wanted.of(read, ["id", "min_time"]), (1 << 20, most))
-    read.unpersist()
-    assert found is not None
-    assert sorted(found["id"].to_pylist()) == list(range(400))
-    assert [("monotonically_increasing_id" in plan) for plan in asked] == [is_bounded]
-
-
 @pytest.mark.parametrize("way", ["auto", "collect"])
 @pytest.mark.parametrize(
     "made",
@@ -273,11 +195,14 @@ def test_rows_are_those_of_the_moment(
     assert found == [[(i, i) for i in range(200)], [(i, i + 1) for i in range(199)]]
 
 
-def test_the_hour_is_that_of_the_moment(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("most", [None, (1 << 20, 400)])
+def test_the_hour_is_that_of_the_moment(
+    spark: SparkSession, tmp_path: Path, most: tuple[int, int] | None
+) -> None:
     """Spark's optimizer replaces `now()` once a plan."""
     pq.write_table(WORDS.select(["min_time", "max_time", "id"]), tmp_path / "left.parquet")
     left = spark.read.parquet(str(tmp_path / "left.parquet"))
     told = left.selectExpr("unix_micros(now()) AS now")
-    asked = [collected_rows(Wanted.of(told, ["now"]), (1 << 20, 400)) for _ in range(2)]
+    asked = [collected_rows(Wanted(told, ["now"]), most) for _ in range(2)]
     first, second = (found["now"][0].as_py() for found in asked if found is not None)
     assert first < second
