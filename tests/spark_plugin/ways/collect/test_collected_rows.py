@@ -115,10 +115,7 @@ def test_what_is_counted(spark: SparkSession) -> None:
     table = pa.table({"id": [1, 2, 3], "word": ["äb", None, "c"], "nested": [["x"], [], None]})
     of = {"id": 24, "word": 4, "nested": len('{"nested":["x"]}{"nested":[]}{}')}
     for names in (["id"], ["word"], ["nested"], ["id", "word", "nested"]):
-        assert counted(Wanted(frame(spark, table), names)) == (
-            sum(map(of.__getitem__, names)),
-            3,
-        )
+        assert counted(Wanted(frame(spark, table), names)) == (sum(map(of.__getitem__, names)), 3)
     assert counted(Wanted(frame(spark, table.slice(0, 0)), ["id", "word"])) == (0, 0)
 
 
