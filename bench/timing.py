@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import random
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -58,6 +59,9 @@ def alternate(
 ) -> dict[str, Timing]:
     """Run each contestant once per round, so that a disturbance of the machine hits all alike.
 
+    Every round has an order of its own, the same in each run: one contestant's garbage, which another one's
+    time may have to pay for, is not always the same one's.
+
     Parameters
     ----------
     contestants : mapping of str to callable
@@ -72,9 +76,9 @@ def alternate(
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
     answers: dict[str, Any] = {}
     for i in range(-warmups, rounds):
-        for name, work in contestants.items():
+        for name in random.Random(i).sample(list(contestants), len(contestants)):
             say(f"{name}, round {i + 1} of {rounds}" if i >= 0 else f"{name}, warming up")
-            elapsed, answers[name] = timed(work)
+            elapsed, answers[name] = timed(contestants[name])
             if i >= 0:
                 seconds[name].append(elapsed)
     return {name: Timing(tuple(seconds[name]), answers[name]) for name in contestants}

@@ -53,6 +53,11 @@ class Point:
         return 1 / REGRET if self.one_of == 1 else None
 
     @property
+    def rounds(self) -> int:
+        """Rounds to time."""
+        return 15 if self.events <= _SMALL else 5
+
+    @property
     def load(self) -> Load:
         """The streams."""
         return Load(self.events, self.rate, self.right_events)
@@ -77,7 +82,8 @@ POINTS = (
     Point(4_000_000, 100.0, 500, one_of=8),
 )
 _QUICK = (Point(2_000, 25.0, 500),)
-_ROUNDS = 5
+_SMALL = 50_000
+"""Joins of so many events take a few tenths of a second, of which each round strays by a tenth."""
 
 
 def run(bench: Bench) -> None:
@@ -94,7 +100,7 @@ def run(bench: Bench) -> None:
                 timings = bench.alternate(
                     point.label,
                     {way: lambda work=work: consume(work()) for way, work in works.items()},  # type: ignore[misc]
-                    rounds=_ROUNDS,
+                    rounds=point.rounds,
                 )
             chosen = timings.pop("auto")
             fastest = min(timings.values(), key=lambda timing: timing.median)

@@ -48,7 +48,7 @@ CASES = (
         Load(200_000, 100.0),
         Load(2_000, 100.0),
         {"pairs": 1.2, "counts": 2.5, "lists": 6.0},
-        rounds=9,
+        rounds=15,
         broadcast=True,
     ),
     Case(
