@@ -49,7 +49,7 @@ class Point:
 
     @property
     def bar(self) -> float | None:
-        """On the fastest way's time to that of the choice; none where only a look tells how many pass."""
+        """On the fastest way's time to that of the choice; none where nobody knows how many pass."""
         return 1 / REGRET if self.one_of == 1 else None
 
     @property
@@ -126,7 +126,7 @@ ABOUT = """\
 included; pairs only. Every way that can be asked for by `way=`, and what the planner takes by itself, which
 is charged for what it has to find out first. Ratios below one say how much longer the choice takes than the
 fastest way does; noise alone makes one of several equal ways the fastest. How many rows a filter leaves
-nobody knows before a look at them, which is what the choice then costs.
+nobody knows before, and whoever asks for a collection is sure that they are few.
 """
 
 EXPERIMENT = Experiment(

@@ -18,6 +18,8 @@ KEEPING_ROWS = frozenset((
     "SubqueryAlias", "View", "BatchEvalPython", "ArrowEvalPython", "CollectMetrics",
 ))  # fmt: skip
 """Operators that hand on just the rows that they are given, as Spark's logical plans call them."""
+_LEAVING_ROWS = KEEPING_ROWS | {"Filter"}
+"""And those that leave some of them out, of which Spark knows no number."""
 _MEASURED = frozenset((
     "org.apache.spark.sql.execution.datasources.LogicalRelation",
     "org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation",
@@ -37,13 +39,17 @@ class Estimate:
     Parameters
     ----------
     bytes, rows : int
+    is_filtered : bool
+        Whether a filter may leave any part of them.
     """
 
     bytes: int
     rows: int
+    is_filtered: bool = False
 
     def __add__(self, other: Estimate) -> Estimate:
-        return Estimate(self.bytes + other.bytes, self.rows + other.rows)
+        is_filtered = self.is_filtered or other.is_filtered
+        return Estimate(self.bytes + other.bytes, self.rows + other.rows, is_filtered)
 
 
 def estimated_bytes(side: EventFrame) -> int | None:
@@ -70,9 +76,10 @@ def is_surely_larger(side: EventFrame, size: int) -> bool:
     return read >= size
 
 
-def estimate_of_all_rows(side: EventFrame) -> Estimate | None:
+def estimate_of_rows(side: EventFrame) -> Estimate | None:
     """Spark's estimate of the columns that are needed of a side; None if it may be one of other rows.
 
+    What filters leave it takes for all that they are given, if it has no statistics of the columns.
     Of a checkpoint, and of a cache that is not computed yet, it is that of what these were made from.
     """
     if context_of(side.source.sparkSession) is None or side.plain.isStreaming:
@@ -83,10 +90,11 @@ def estimate_of_all_rows(side: EventFrame) -> Estimate | None:
         leaves = plan.collectLeaves()
         if not all(_is_measured(leaves.apply(i)) for i in range(leaves.size())):
             return None
-        if not is_made_of(plan, KEEPING_ROWS):
+        if not is_made_of(plan, _LEAVING_ROWS):
             return None
         size = int(plan.stats().sizeInBytes())
-        return Estimate(size, size // (needed._jdf.schema().defaultSize() + _OF_ANY_ROW))
+        rows = size // (needed._jdf.schema().defaultSize() + _OF_ANY_ROW)
+        return Estimate(size, rows, is_filtered=not is_made_of(plan, KEEPING_ROWS))
     except SPARK_ERRORS:
         return None
 

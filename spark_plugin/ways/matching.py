@@ -44,7 +44,7 @@ Sides = tuple[EventFrame, EventFrame]
 
 
 def plan_way(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> tuple[Looks, AnyPlan]:
-    """As `plan_ways`, but small sides are collected, large ones may need no look, and gaps cut assignments.
+    """As `plan_ways`, but large sides may need no look, small ones are collected, and gaps cut assignments.
 
     Raises
     ------
@@ -61,13 +61,12 @@ def plan_way(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> tuple[Lo
         uneven = small_and_large(sides, spec, options)
         if uneven is not None:
             return plan_unseen(*uneven, spec, options) or plan_ways(sides, spec, options)
+    cells = plan_cells(sides, spec, options) if isinstance(spec, JoinSpec) else None
+    if cells is not None:
+        return NO_LOOK, cells
     collected = plan_collected(sides, spec, options)
     if collected is not None:
         return collected
-    if isinstance(spec, JoinSpec):
-        cells = plan_cells(sides, spec, options)
-        if cells is not None:
-            return NO_LOOK, cells
     if spec.matching != "optimal":
         return plan_ways(sides, spec, options)
     if options.way not in ("auto", "exchange"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from coincide.bands import midpoint_reach
 from coincide.options import CorrelateOptions
 from coincide.units import TIME_LIMIT
-from spark_plugin.dataframes.estimates import Estimate, estimate_of_all_rows
+from spark_plugin.dataframes.estimates import Estimate, estimate_of_rows
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.ways.choice import declared_plan, parallelism
 from spark_plugin.ways.exchange.cells import CellPlan
@@ -15,8 +15,8 @@ from spark_plugin.ways.samples import Reach
 from spark_plugin.worker.emission.spec import JoinSpec
 from spark_plugin.worker.timestamps.intervals import IntervalColumns
 
-_LEAST_BYTES = 4 << 20
-"""What Spark must take each side for: of less a broadcast may be faster, which a look would tell."""
+_LEAST_BYTES = 6 << 20
+"""What Spark must take each side for: of less both are collected faster, or one is broadcast."""
 _ALIKE = 4
 """Beside a side of so many times as many bytes a broadcast of the other may be faster."""
 _PACKED = 2
@@ -39,8 +39,8 @@ def plan_cells(
     reach = _reach(sides, spec)
     if reach is None:
         return None
-    left, right = map(estimate_of_all_rows, sides)
-    if left is None or right is None or not _are_large(left.bytes, right.bytes):
+    left, right = map(estimate_of_rows, sides)
+    if left is None or right is None or not _are_large(left, right):
         return None
     slices = _slices(left + right, options, parallelism(sides[0].source.sparkSession))
     if slices > MOST_TIME_SLICES:
@@ -48,8 +48,15 @@ def plan_cells(
     return CellPlan(slices, reach, needs_keys=bool(sides[0].by))
 
 
-def _are_large(left: int, right: int) -> bool:
-    small, large = min(left, right), max(left, right)
+def _are_large(left: Estimate, right: Estimate) -> bool:
+    """Whether both are large, and neither is likely to be small beside the other.
+
+    What filters leave of both may be little, which an exchange moves sooner than a look is done; what one
+    leaves of a single side may be better broadcast.
+    """
+    small, large = sorted((left.bytes, right.bytes))
+    if left.is_filtered != right.is_filtered:
+        return False
     return small >= _LEAST_BYTES and large < _ALIKE * small
 
 

@@ -24,10 +24,12 @@ from coincide import (
     within,
 )
 from coincide.errors import ConditionError, DataError
+from spark_plugin.dataframes.estimates import Estimate
 from spark_plugin.ways.broadcast import unseen
 from spark_plugin.ways.collect import collecting, plan
 from spark_plugin.ways.collect.plan import CollectPlan, Expected
 from spark_plugin.ways.correlation import Correlation
+from spark_plugin.ways.exchange import cell_planning
 from spark_plugin.ways.samples import Reach, Sample
 from spark_plugin.worker.emission.spec import JoinSpec
 from tests.helpers.comparison import HUGE_TOLERANCE, PROBABILITY_TOLERANCE, SHAPES
@@ -180,6 +182,19 @@ def test_what_spark_takes_for_large_is_not_collected(
     sizes = {"left": of_left, "right": 14 << 20}
     monkeypatch.setattr(collecting, "estimated_bytes", lambda side: sizes[side.side])
     assert plan_correlation(frame(spark, LEFT), frame(spark, RIGHT), CONDITION).way == way
+
+
+@pytest.mark.parametrize(("of_left", "way"), [((6 << 20) - 1, "collect"), (6 << 20, "exchange")])
+def test_what_spark_knows_for_large_is_not_collected(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, of_left: int, way: str
+) -> None:
+    """6 MiB of each, as docs/planning.md says: a collection would have to count the rows first."""
+    sizes = {"left": Estimate(of_left, 700), "right": Estimate(6 << 20, 500)}
+    monkeypatch.setattr(cell_planning, "estimate_of_rows", lambda side: sizes[side.side])
+    left, right = frame(spark, LEFT), frame(spark, RIGHT)
+    assert plan_correlation(left, right, CONDITION).way == way
+    asked = CorrelateOptions(way="collect")
+    assert plan_correlation(left, right, CONDITION, options=asked).way == "collect"
 
 
 @pytest.mark.parametrize(("of_left", "way"), [((2 << 20) - 1, "collect"), (2 << 20, "broadcast")])

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -35,7 +36,7 @@ from spark_plugin.worker.arrow.counts import SideCounts
 from tests.helpers.comparison import PROBABILITY_TOLERANCE, SHAPES
 from tests.helpers.histogram_tables import one_bucket
 from tests.helpers.joins import plan_correlation
-from tests.helpers.spark_cases import frame, jobs, pack, rows_of
+from tests.helpers.spark_cases import frame, jobs, pack, pair_ids, rows_of
 
 pytestmark = pytest.mark.spark
 
@@ -269,6 +270,27 @@ def test_of_which_dataframes_sizes_are_known(
     events = spark.range(2500).selectExpr("id", "10 * id AS min_time", "10 * id + 5 AS max_time")
     assert is_unseen(monkeypatch, make(events), events, CONDITION) == expected
     assert is_unseen(monkeypatch, events, make(events), CONDITION) == expected
+    # A filter of both is taken to leave as much of either.
+    expected |= made == "a filter"
+    assert is_unseen(monkeypatch, make(events), make(events), CONDITION) == expected
+
+
+@pytest.mark.parametrize("kept", ["id < 0", "id < 20", "id % 100 = 7", "id >= 0"])
+def test_what_filters_leave(spark: SparkSession, tmp_path: Path, kept: str) -> None:
+    """Of either side any part, and as much of the report as of other sides that nobody has looked at."""
+    frames, tables = [], []
+    for name, table in (("left", LEFT), ("right", RIGHT)):
+        pq.write_table(table, tmp_path / name)
+        frames.append(spark.read.parquet(str(tmp_path / name)).where(kept))
+        tables.append(frames[-1].toArrow())
+    found = planned(*frames)
+    expected = correlate_tables(*tables, CONDITION)
+    ids = zip(expected["left_id"].to_pylist(), expected["right_id"].to_pylist(), strict=True)
+    assert pair_ids(found.dataframe) == sorted(ids)
+    summary = found.summary()
+    assert summary.left is not None
+    assert summary.right is not None
+    assert [summary.left.rows, summary.right.rows] == [table.num_rows for table in tables]
 
 
 def test_a_cache_is_known_once_it_is_computed(
