@@ -5,7 +5,7 @@ from __future__ import annotations
 from coincide.bands import midpoint_reach
 from coincide.options import CorrelateOptions
 from coincide.units import TIME_LIMIT
-from spark_plugin.dataframes.estimates import Estimate, estimate_of_rows
+from spark_plugin.dataframes.estimates import Estimate, estimate_of_rows, estimated_bytes
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.ways.choice import declared_plan, parallelism
 from spark_plugin.ways.exchange.cells import CellPlan
@@ -37,7 +37,7 @@ def plan_cells(
     if declared_plan(sides, spec, options) is not None:
         return None
     reach = _reach(sides, spec)
-    if reach is None:
+    if reach is None or any(map(_is_small, sides)):
         return None
     left, right = map(estimate_of_rows, sides)
     if left is None or right is None or not _are_large(left, right):
@@ -46,6 +46,12 @@ def plan_cells(
     if slices > MOST_TIME_SLICES:
         return None
     return CellPlan(slices, reach, needs_keys=bool(sides[0].by))
+
+
+def _is_small(side: EventFrame) -> bool:
+    """Whether all columns together are too little, which takes far less time to ask than the rest."""
+    size = estimated_bytes(side)
+    return size is None or size < _LEAST_BYTES
 
 
 def _are_large(left: Estimate, right: Estimate) -> bool:

@@ -191,6 +191,7 @@ def test_what_spark_knows_for_large_is_not_collected(
     """6 MiB of each, as docs/planning.md says: a collection would have to count the rows first."""
     sizes = {"left": Estimate(of_left, 700), "right": Estimate(6 << 20, 500)}
     monkeypatch.setattr(cell_planning, "estimate_of_rows", lambda side: sizes[side.side])
+    monkeypatch.setattr(cell_planning, "estimated_bytes", lambda side: 6 << 20)
     left, right = frame(spark, LEFT), frame(spark, RIGHT)
     assert plan_correlation(left, right, CONDITION).way == way
     asked = CorrelateOptions(way="collect")
