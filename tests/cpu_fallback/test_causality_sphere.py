@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from coincide import CausalityCondition, Plane, Spatial, Sphere, Temporal
 from coincide.cause_and_effect.points import PlacedEvents
+from coincide.cause_and_effect.spaces import MOST_LATITUDE, MOST_LONGITUDE
 from coincide.cause_and_effect.sphere import squared_arc, unit_vectors
 from coincide.units import Tick
 from cpu_fallback.causality import CausalityJoin
@@ -30,6 +31,11 @@ from tests.helpers.causality_cases import (
 
 
 def check(case: Case) -> None:
+    places = [event[1] for event in (*case.causes, *case.effects) if event[1] is not None]
+    # Others are refused before a join is made, and the reference knows no such bound.
+    assert all(
+        abs(place[0]) <= MOST_LATITUDE and abs(place[1]) <= MOST_LONGITUDE for place in places
+    )
     model = CausalityCondition(case.predicates, case.space).model(Tick(), has_heights(case))
     sides, (sure, possible) = sides_of(case), clear_pairs(case)
     found = [pairs_of(CausalityJoin(*sides, model, way=way)) for way in WAYS]

@@ -6,6 +6,7 @@ are decided as by fractions. On a sphere pairs that lie on a bound are left out.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -134,7 +135,8 @@ def sphere_cases(draw: Any, most: int = 5) -> Case:
         longitude = centre[1] + draw(st.sampled_from(DEGREES)) * draw(st.sampled_from([1, -1, 3]))
         latitude = 180 - latitude if latitude > 90 else max(-180 - latitude, latitude)
         if draw(st.integers(0, 9)) == 9:
-            latitude, longitude = -latitude, longitude - 180  # the antipode
+            # The antipode, within the 360 degrees that a longitude may have.
+            latitude, longitude = -latitude, longitude - math.copysign(180, longitude)
         return (latitude, longitude, float(draw(st.integers(-3, 9))))[: 3 if heights else 2]
 
     scale = draw(st.sampled_from([1, 100, 8000]))
