@@ -20,6 +20,7 @@ KEEPING_ROWS = frozenset((
 """Operators that hand on just the rows that they are given, as Spark's logical plans call them."""
 _LEAVING_ROWS = KEEPING_ROWS | {"Filter"}
 """And those that leave some of them out, of which Spark knows no number."""
+_STATISTICS_SETTING = "spark.sql.cbo.enabled"
 _MEASURED = frozenset((
     "org.apache.spark.sql.execution.datasources.LogicalRelation",
     "org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation",
@@ -48,8 +49,7 @@ class Estimate:
     is_filtered: bool = False
 
     def __add__(self, other: Estimate) -> Estimate:
-        is_filtered = self.is_filtered or other.is_filtered
-        return Estimate(self.bytes + other.bytes, self.rows + other.rows, is_filtered)
+        return Estimate(self.bytes + other.bytes, self.rows + other.rows)
 
 
 def estimated_bytes(side: EventFrame) -> int | None:
@@ -79,8 +79,9 @@ def is_surely_larger(side: EventFrame, size: int) -> bool:
 def estimate_of_rows(side: EventFrame) -> Estimate | None:
     """Spark's estimate of the columns that are needed of a side; None if it may be one of other rows.
 
-    What filters leave it takes for all that they are given, if it has no statistics of the columns.
-    Of a checkpoint, and of a cache that is not computed yet, it is that of what these were made from.
+    What filters leave it takes for all that they are given. Where it multiplies what statistics say of
+    columns instead, that may be far too little, and there is none. Of a checkpoint, and of a cache that is
+    not computed yet, it is that of what these were made from.
     """
     if context_of(side.source.sparkSession) is None or side.plain.isStreaming:
         return None
@@ -90,13 +91,19 @@ def estimate_of_rows(side: EventFrame) -> Estimate | None:
         leaves = plan.collectLeaves()
         if not all(_is_measured(leaves.apply(i)) for i in range(leaves.size())):
             return None
-        if not is_made_of(plan, _LEAVING_ROWS):
+        is_filtered = not is_made_of(plan, KEEPING_ROWS)
+        if is_filtered and (_multiplies(side) or not is_made_of(plan, _LEAVING_ROWS)):
             return None
         size = int(plan.stats().sizeInBytes())
         rows = size // (needed._jdf.schema().defaultSize() + _OF_ANY_ROW)
-        return Estimate(size, rows, is_filtered=not is_made_of(plan, KEEPING_ROWS))
+        return Estimate(size, rows, is_filtered)
     except SPARK_ERRORS:
         return None
+
+
+def _multiplies(side: EventFrame) -> bool:
+    setting = side.source.sparkSession.conf.get(_STATISTICS_SETTING, None)
+    return (setting or "").lower() == "true"
 
 
 def _is_measured(leaf: Any) -> bool:

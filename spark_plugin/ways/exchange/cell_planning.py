@@ -17,6 +17,10 @@ from spark_plugin.worker.timestamps.intervals import IntervalColumns
 
 _LEAST_BYTES = 6 << 20
 """What Spark must take each side for: of less both are collected faster, or one is broadcast."""
+_LEAST_FILTERED_BYTES = 14 << 20
+"""And where both have a filter: of less both are counted, and collected if these leave few rows."""
+_WAVES_OF_FILTERED = 2
+"""Of tasks: more slices might be empty but for a few rows, as they are cut for all that is filtered."""
 _ALIKE = 4
 """Beside a side of so many times as many bytes a broadcast of the other may be faster."""
 _PACKED = 2
@@ -42,8 +46,9 @@ def plan_cells(
     left, right = map(estimate_of_rows, sides)
     if left is None or right is None or not _are_large(left, right):
         return None
-    slices = _slices(left + right, options, parallelism(sides[0].source.sparkSession))
-    if slices > MOST_TIME_SLICES:
+    tasks = parallelism(sides[0].source.sparkSession)
+    slices = _slices(left + right, options, tasks)
+    if slices > (_WAVES_OF_FILTERED * tasks if left.is_filtered else MOST_TIME_SLICES):
         return None
     return CellPlan(slices, reach, needs_keys=bool(sides[0].by))
 
@@ -60,10 +65,11 @@ def _are_large(left: Estimate, right: Estimate) -> bool:
     What filters leave of both may be little, which an exchange moves sooner than a look is done; what one
     leaves of a single side may be better broadcast.
     """
-    small, large = sorted((left.bytes, right.bytes))
     if left.is_filtered != right.is_filtered:
         return False
-    return small >= _LEAST_BYTES and large < _ALIKE * small
+    small, large = sorted((left.bytes, right.bytes))
+    least = _LEAST_FILTERED_BYTES if left.is_filtered else _LEAST_BYTES
+    return small >= least and large < _ALIKE * small
 
 
 def _reach(sides: tuple[EventFrame, EventFrame], spec: JoinSpec) -> Reach | None:

@@ -188,7 +188,7 @@ def test_what_spark_takes_for_large_is_not_collected(
 def test_what_spark_knows_for_large_is_not_collected(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, of_left: int, way: str
 ) -> None:
-    """6 MiB of each, as docs/planning.md says: a collection would have to count the rows first."""
+    """6 MiB of each, as docs/planning.md says; asked for, they are."""
     sizes = {"left": Estimate(of_left, 700), "right": Estimate(6 << 20, 500)}
     monkeypatch.setattr(cell_planning, "estimate_of_rows", lambda side: sizes[side.side])
     monkeypatch.setattr(cell_planning, "estimated_bytes", lambda side: 6 << 20)
@@ -196,6 +196,18 @@ def test_what_spark_knows_for_large_is_not_collected(
     assert plan_correlation(left, right, CONDITION).way == way
     asked = CorrelateOptions(way="collect")
     assert plan_correlation(left, right, CONDITION, options=asked).way == "collect"
+
+
+def test_of_small_sides_no_more_is_asked(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What their needed columns are takes a plan more a side, which a small join would feel."""
+
+    def asked(side: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(cell_planning, "estimate_of_rows", asked)
+    assert plan_correlation(frame(spark, LEFT), frame(spark, RIGHT), CONDITION).way == "collect"
 
 
 @pytest.mark.parametrize(("of_left", "way"), [((2 << 20) - 1, "collect"), (2 << 20, "broadcast")])

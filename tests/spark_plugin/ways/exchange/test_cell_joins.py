@@ -31,12 +31,13 @@ from spark_plugin.dataframes.estimates import Estimate
 from spark_plugin.ways import matching
 from spark_plugin.ways.correlation import Correlation
 from spark_plugin.ways.exchange import cell_planning
+from spark_plugin.ways.exchange.cell_planning import _LEAST_FILTERED_BYTES, _WAVES_OF_FILTERED
 from spark_plugin.ways.exchange.cells import CellPlan
 from spark_plugin.worker.arrow.counts import SideCounts
 from tests.helpers.comparison import PROBABILITY_TOLERANCE, SHAPES
 from tests.helpers.histogram_tables import one_bucket
 from tests.helpers.joins import plan_correlation
-from tests.helpers.spark_cases import frame, jobs, pack, pair_ids, rows_of
+from tests.helpers.spark_cases import frame, jobs, pack, rows_of, settings
 
 pytestmark = pytest.mark.spark
 
@@ -46,6 +47,8 @@ CONDITION = TimingCondition(within(-40, 60), 0.5)
 @pytest.fixture(autouse=True)
 def _any_sides_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cell_planning, "_LEAST_BYTES", 0)
+    monkeypatch.setattr(cell_planning, "_LEAST_FILTERED_BYTES", 0)
+    monkeypatch.setattr(cell_planning, "_WAVES_OF_FILTERED", 1 << 20)
     monkeypatch.setattr(cell_planning, "_ALIKE", 1000)
     monkeypatch.setattr(cell_planning, "_SMALLEST_SLICE_ROWS", 10)
 
@@ -275,22 +278,63 @@ def test_of_which_dataframes_sizes_are_known(
     assert is_unseen(monkeypatch, make(events), make(events), CONDITION) == expected
 
 
-@pytest.mark.parametrize("kept", ["id < 0", "id < 20", "id % 100 = 7", "id >= 0"])
-def test_what_filters_leave(spark: SparkSession, tmp_path: Path, kept: str) -> None:
-    """Of either side any part, and as much of the report as of other sides that nobody has looked at."""
+LEFT_OVER = {
+    "none": ("id < 0", "id < 0"), "few": ("id < 20", "id < 20"), "all": ("id >= 0", "id >= 0"),
+    "none of right": ("id >= 0", "id < 0"), "few of left": ("id % 100 = 7", "id >= 0"),
+    "a partition": ("word = 'w3'", "word = 'w3'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "anti"])
+@pytest.mark.parametrize("kept", LEFT_OVER)
+def test_what_filters_leave(spark: SparkSession, tmp_path: Path, kept: str, how: str) -> None:
+    """Of each side any part, and as much of the report as of other sides that nobody has looked at."""
     frames, tables = [], []
-    for name, table in (("left", LEFT), ("right", RIGHT)):
-        pq.write_table(table, tmp_path / name)
-        frames.append(spark.read.parquet(str(tmp_path / name)).where(kept))
+    for name, table, condition in zip("ab", (LEFT, RIGHT), LEFT_OVER[kept], strict=True):
+        pq.write_to_dataset(table, tmp_path / name, partition_cols=["word"])
+        frames.append(spark.read.parquet(str(tmp_path / name)).where(condition))
         tables.append(frames[-1].toArrow())
-    found = planned(*frames)
-    expected = correlate_tables(*tables, CONDITION)
-    ids = zip(expected["left_id"].to_pylist(), expected["right_id"].to_pylist(), strict=True)
-    assert pair_ids(found.dataframe) == sorted(ids)
+    found = planned(*frames, how=how)
+    expected = correlate_tables(*tables, CONDITION, how=how)
+    assert sorted(map(repr, rows_of(found.dataframe))) == sorted(map(repr, expected.to_pylist()))
     summary = found.summary()
     assert summary.left is not None
     assert summary.right is not None
     assert [summary.left.rows, summary.right.rows] == [table.num_rows for table in tables]
+
+
+def test_filters_that_may_leave_little_of_much_are_looked_at(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """14 MiB of each at least and two slices a core at most, as docs/planning.md says."""
+    monkeypatch.setattr(cell_planning, "_WAVES_OF_FILTERED", _WAVES_OF_FILTERED)
+    monkeypatch.setattr(cell_planning, "_LEAST_FILTERED_BYTES", _LEAST_FILTERED_BYTES)
+    most = 2 * spark.sparkContext.defaultParallelism
+    left, right = both(spark)
+
+    def is_cells(size: int, slices: int, is_filtered: bool) -> bool:
+        monkeypatch.setattr(
+            cell_planning, "estimate_of_rows", lambda side: Estimate(size, 9, is_filtered)
+        )
+        monkeypatch.setattr(cell_planning, "_slices", lambda *_: slices)
+        return is_unseen(monkeypatch, left, right, CONDITION)
+
+    assert is_cells(14 << 20, most, True)
+    assert not is_cells((14 << 20) - 1, most, True)
+    assert not is_cells(14 << 20, most + 1, True)
+    assert is_cells((14 << 20) - 1, most + 1, False)
+
+
+def test_filters_of_which_spark_has_statistics_are_looked_at(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It multiplies what each leaves, as if they had nothing to do with one another."""
+    events = spark.range(2500).selectExpr("id", "10 * id AS min_time", "10 * id + 5 AS max_time")
+    some = events.where("id > 5")
+    for is_on in (True, False):
+        with settings(spark, {"spark.sql.cbo.enabled": is_on}):
+            assert is_unseen(monkeypatch, some, some, CONDITION) != is_on
+            assert is_unseen(monkeypatch, events, events, CONDITION)
 
 
 def test_a_cache_is_known_once_it_is_computed(
