@@ -142,10 +142,10 @@ to the JVM, here 18 million, which SQL spares: ask for `lists` or `counts` where
 by name* is `correlate_files` on the same files, which needs no exchange; *plain reads* is `correlate` on
 DataFrames that only read them, which goes the same way by itself. For *Coincide* columns were given the
 names that they have: after that a DataFrame is more than a read, of whose size Spark knows as much.
-*After a filter* of both, which leaves all rows in, nobody knows how many there are (what is recorded of 4 M
-is with a look at them, which is spared since). Spark SQL has the reads. The session has the settings that
-[planning.md](planning.md#what-a-session-should-have-set) names for narrow rows; SQL does not depend on
-them. Three rounds of all contestants go before those that are timed: until then each gets faster.
+*After a filter* of both, which leaves all rows in, nobody knows how many there are. Spark SQL has the
+reads. The session has the settings that [planning.md](planning.md#what-a-session-should-have-set) names for
+narrow rows; SQL does not depend on them. Three rounds of all contestants go before those that are timed:
+until then each gets faster.
 """
 
 EXPERIMENT = Experiment(

@@ -19,8 +19,8 @@ _LEAST_BYTES = 6 << 20
 """What Spark must take each side for: of less both are collected faster, or one is broadcast."""
 _LEAST_FILTERED_BYTES = 14 << 20
 """And where both have a filter: of less both are counted, and collected if these leave few rows."""
-_WAVES_OF_FILTERED = 2
-"""Of tasks: more slices might be empty but for a few rows, as they are cut for all that is filtered."""
+_WAVES_OF_FILTERED = 16
+"""Of tasks, most of which may get nothing, as slices are for all that is filtered: tenths of a second."""
 _ALIKE = 4
 """Beside a side of so many times as many bytes a broadcast of the other may be faster."""
 _PACKED = 2

@@ -306,10 +306,10 @@ def test_what_filters_leave(spark: SparkSession, tmp_path: Path, kept: str, how:
 def test_filters_that_may_leave_little_of_much_are_looked_at(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """14 MiB of each at least and two slices a core at most, as docs/planning.md says."""
+    """14 MiB of each at least and 16 slices a core at most, as docs/planning.md says."""
     monkeypatch.setattr(cell_planning, "_WAVES_OF_FILTERED", _WAVES_OF_FILTERED)
     monkeypatch.setattr(cell_planning, "_LEAST_FILTERED_BYTES", _LEAST_FILTERED_BYTES)
-    most = 2 * spark.sparkContext.defaultParallelism
+    most = 16 * spark.sparkContext.defaultParallelism
     left, right = both(spark)
 
     def is_cells(size: int, slices: int, is_filtered: bool) -> bool:
