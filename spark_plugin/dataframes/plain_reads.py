@@ -6,6 +6,8 @@ plain read, and is joined as any other DataFrame.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
@@ -18,7 +20,8 @@ _LOGICAL = "org.apache.spark.sql.catalyst.plans.logical"
 _SOURCES = "org.apache.spark.sql.execution.datasources"
 _NAMING = (f"{_LOGICAL}.SubqueryAlias", f"{_LOGICAL}.View")
 _PROJECT = f"{_LOGICAL}.Project"
-_COLUMN = "org.apache.spark.sql.catalyst.expressions.AttributeReference"
+_EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
+_COLUMN, _RENAMED = f"{_EXPRESSIONS}.AttributeReference", f"{_EXPRESSIONS}.Alias"
 _PARTS = {
     "relation": f"{_SOURCES}.HadoopFsRelation",
     "fileFormat": f"{_SOURCES}.parquet.ParquetFileFormat",
@@ -34,32 +37,52 @@ _PLAIN_SETTINGS = {
 _GLOB = frozenset("*?[]{}\\")
 
 
-def plain_read(frame: DataFrame) -> tuple[str, ...] | None:
+@dataclass(frozen=True)
+class PlainRead:
+    """What a DataFrame reads.
+
+    Parameters
+    ----------
+    paths : tuple of str
+        Absolute ones.
+    names : dict of str to str
+        What its columns are called in the files.
+    """
+
+    paths: tuple[str, ...]
+    names: dict[str, str]
+
+
+def plain_read(frame: DataFrame, needed: Sequence[str]) -> PlainRead | None:
     """The Parquet files of this machine that a DataFrame reads, each whole and once, and nothing else.
 
-    Plain columns may have been selected, and the DataFrame may have a name. None of what has a filter,
-    a limit, a sample, a hint, a computed or renamed column, a partition column, an option of the reader;
-    of what is cached; of tables of a catalog; of a client of Spark Connect.
+    Its columns may have been chosen and renamed, and others computed beside those that are needed. The
+    DataFrame may have a name. None of what has a filter, a limit, a sample, a hint, a partition column, an
+    option of the reader; of what is cached; of tables of a catalog; of a client of Spark Connect.
 
     Parameters
     ----------
     frame : DataFrame
-
-    Returns
-    -------
-    tuple of str or None
-        Absolute paths.
+    needed : sequence of str
+        Columns of it.
     """
     spark = frame.sparkSession
     if context_of(spark) is None or frame.isStreaming or not _reads_plainly(spark):
         return None
-    names = [name.lower() for name in frame.columns]
-    if len(set(names)) < len(names):
+    columns = frame.columns
+    lowered = {name.lower() for name in columns}
+    if len(lowered) < len(columns) or not set(needed) <= set(columns):
         return None
     try:
-        # Cached data and hints show in this plan; the optimizer's has no hints any more.
-        relation = _relation(frame._jdf.queryExecution().withCachedData())
-        return None if relation is None else _files(relation)
+        plan = _with_cached_data(frame)
+        output = plan.output()
+        traced = _traced(plan, [_id(output.apply(columns.index(name))) for name in needed])
+        if traced is None:
+            return None
+        paths = _files(traced[0])
+        return (
+            None if paths is None else PlainRead(paths, dict(zip(needed, traced[1], strict=True)))
+        )
     except SPARK_ERRORS:  # a release of Spark with other classes
         return None
 
@@ -70,19 +93,52 @@ def _reads_plainly(spark: SparkSession) -> bool:
     )
 
 
-def _relation(plan: Any) -> Any | None:
-    """The relation that a plan hands on, row by row and column by column."""
+def _with_cached_data(frame: DataFrame) -> Any:
+    """The plan in which what is cached shows, and hints do: that of the optimizer has none any more.
+
+    A DataFrame that was run before remembers what was cached then.
+    """
+    manager = frame._jdf.sparkSession().sharedState().cacheManager()
+    return manager.useCachedData(frame._jdf.queryExecution().normalized())
+
+
+def _traced(plan: Any, ids: list[int]) -> tuple[Any, list[str]] | None:
+    """The relation whose rows a plan hands on, and its names of the columns that have these ids there."""
     while _class(plan) != f"{_SOURCES}.LogicalRelation":
         if _class(plan) == _PROJECT:
-            columns = plan.projectList()
-            if any(_class(columns.apply(i)) != _COLUMN for i in range(columns.size())):
+            given = _given(plan.projectList(), set(ids))
+            if not given.keys() >= set(ids):
                 return None
+            ids = [given[each] for each in ids]
         elif _class(plan) not in _NAMING:
             return None
         plan = plan.child()
     relation = plan.relation()
-    known = _class(relation) == _PARTS["relation"] and not plan.catalogTable().isDefined()
-    return relation if known else None
+    if _class(relation) != _PARTS["relation"] or plan.catalogTable().isDefined():
+        return None
+    names = {_id(column): column.name() for column in _items(plan.output())}
+    return (relation, [names[each] for each in ids]) if names.keys() >= set(ids) else None
+
+
+def _given(columns: Any, wanted: set[int]) -> dict[int, int]:
+    """By the ids of those columns of a projection that are columns given to it: their ids there."""
+    found = {}
+    for column in _items(columns):
+        own = _id(column)
+        if own in wanted:
+            source = column.child() if _class(column) == _RENAMED else column
+            if _class(source) == _COLUMN:
+                found[own] = _id(source)
+    return found
+
+
+def _items(sequence: Any) -> Iterator[Any]:
+    return map(sequence.apply, range(sequence.size()))
+
+
+def _id(column: Any) -> int:
+    number: int = column.exprId().id()
+    return number
 
 
 def _files(relation: Any) -> tuple[str, ...] | None:

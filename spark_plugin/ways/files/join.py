@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import starmap
@@ -15,6 +16,7 @@ from pyspark.sql import types as T
 
 from coincide import errors
 from coincide.errors import CoincideError, DataError
+from coincide.sides import LEFT, RIGHT
 from coincide.warnings import DroppedRowsWarning
 from spark_plugin.cluster.accelerator import is_accelerated
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours
@@ -39,6 +41,7 @@ from spark_plugin.ways.matching import check_told_apart
 from spark_plugin.ways.mutual import Counts, chosen_pairs, handed_out
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.schemas import type_of
+from spark_plugin.worker.emission.spec import check_output_names
 from spark_plugin.worker.files.credentials import NOT_FOR_SPARK, holds_settings, shown
 from spark_plugin.worker.files.finding import Given, find_files, words_of
 from spark_plugin.worker.files.outputs import Output
@@ -167,29 +170,49 @@ def plan_direct(
     return replace(join, tables=replace(join.tables, spec=spec))
 
 
-def direct_frame(spark: SparkSession, join: DirectJoin, report: JoinReport | None) -> DataFrame:
-    """The matches of a planned join, computed when they are asked for."""
+def direct_frame(
+    spark: SparkSession,
+    join: DirectJoin,
+    report: JoinReport | None,
+    names: Sequence[Sequence[str]] | None = None,
+) -> DataFrame:
+    """The matches of a planned join, computed when they are asked for.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    join : DirectJoin
+    report : JoinReport or None
+    names : sequences of str, optional
+        What keys, and columns of left and of right, are called in the result; left out, as in the files.
+
+    Raises
+    ------
+    ConditionError
+        If columns of the result would have one name.
+    """
     tables = join.tables
     observed_by = _observation(spark, join, report)
+    own = tables.by[0], *tables.payload
     by, left, right = (
-        tuple((name, spark_type(name, type_of(schema, side, name))) for name in names)
-        for side, schema, names in (
-            (join.files[0].files.side, join.schemas[0], tables.by[0]),
-            (join.files[0].files.side, join.schemas[0], tables.payload[0]),
-            (join.files[1].files.side, join.schemas[1], tables.payload[1]),
+        tuple(
+            (name, spark_type(name, type_of(join.schemas[side], called(join)[side], stored)))
+            for name, stored in zip(each, of_files, strict=True)
         )
+        for side, each, of_files in zip((LEFT, LEFT, RIGHT), names or own, own, strict=True)
     )
     spec = tables.spec
     is_mutual = spec.matching == "mutual"
     if is_mutual:
         join = replace(join, tables=replace(tables, spec=spec.with_merits()))
     columns = output_columns(join.tables.spec, by, left, right)
-    names = tuple(column.name for column in columns)
+    found_names = tuple(column.name for column in columns)
+    check_output_names(list(found_names))
     schema, metrics = wire_schema(columns), None
     if observed_by is not None:
-        metrics = metrics_name(names)
+        metrics = metrics_name(found_names)
         schema = T.StructType([*schema, T.StructField(metrics, T.ArrayType(T.LongType()))])
-    task = BatchTask(join, by, left, right, names, metrics)
+    task = BatchTask(join, by, left, right, found_names, metrics)
     profile = gpu_profile(spark, tables.spec.backend)
     found = _numbers(spark, join).mapInArrow(task, schema, profile=profile)
     if metrics is not None and observed_by is not None:

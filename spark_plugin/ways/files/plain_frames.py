@@ -3,27 +3,45 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from coincide.errors import CoincideError
 from spark_plugin.cluster.accelerator import is_accelerated
-from spark_plugin.dataframes.plain_reads import plain_read
+from spark_plugin.dataframes.plain_reads import PlainRead, plain_read
 from spark_plugin.ways.files.join import plan_direct
 from spark_plugin.ways.files.planning import NotDirect
+from spark_plugin.ways.files.renamed import in_files
 from spark_plugin.ways.files.wire import spark_type
 from spark_plugin.ways.files.worker.slice_join import DirectJoin
 from spark_plugin.ways.join_sides import settled
 from spark_plugin.worker.arguments import JoinArguments
 
 _log = logging.getLogger("coincide")
+Names = tuple[list[str], list[str], list[str]]
+
+
+@dataclass(frozen=True)
+class PlainFrames:
+    """A direct join of the files that DataFrames read.
+
+    Parameters
+    ----------
+    join : DirectJoin
+    names : (list of str, list of str, list of str)
+        What the DataFrames call the keys, and the columns of left and of right that are handed out.
+    """
+
+    join: DirectJoin
+    names: Names
 
 
 def plan_plain_frames(
     left: DataFrame, right: DataFrame | None, arguments: JoinArguments, *, counts: bool
-) -> DirectJoin | None:
+) -> PlainFrames | None:
     """The direct join of the files that DataFrames read, or None where they do more, or it is closed.
 
     Parameters
@@ -42,20 +60,20 @@ def plan_plain_frames(
     """
     asked = arguments.options.way == "direct"
     try:
-        join = _planned(left, right, arguments, counts or asked)
+        found = _planned(left, right, arguments, counts or asked)
     except CoincideError as closed:
         if asked:
             raise
         # What is wrong with the arguments is told by the way that is taken then.
         _log.debug("correlate: not directly, since %s", closed)
         return None
-    _log.info("correlate: directly, %s", join.plan.describe())
-    return join
+    _log.info("correlate: directly, %s", found.join.plan.describe())
+    return found
 
 
 def _planned(
     left: DataFrame, right: DataFrame | None, arguments: JoinArguments, counts: bool
-) -> DirectJoin:
+) -> PlainFrames:
     spark, options = left.sparkSession, arguments.options
     if options.way not in ("auto", "direct") or options.time_range is not None:
         raise NotDirect("another way was asked for")
@@ -66,29 +84,30 @@ def _planned(
     frames = (left,) if right is None else (left, right)
     arguments = settled(arguments, frames[0], frames[-1])
     given = list(zip(arguments.sides, frames, arguments.columns, strict=False))
-    paths = [_read_by(*each) for each in given]
-    second = None if right is None else paths[1]
-    join = plan_direct(spark, paths[0], second, arguments, compares_slices=True)
-    for (_, frame, needed), schema in zip(given, join.schemas, strict=False):
-        _check_types(frame, schema, needed)
-    return join
+    reads = [_read_by(*each) for each in given]
+    second = None if right is None else reads[1].paths
+    of_files = in_files(arguments, reads[0].names, reads[-1].names)
+    join = plan_direct(spark, reads[0].paths, second, of_files, compares_slices=True)
+    for (_, frame, _), read, schema in zip(given, reads, join.schemas, strict=False):
+        _check_types(frame, read.names, schema)
+    return PlainFrames(join, (arguments.keys, *arguments.payload))
 
 
-def _read_by(side: str, frame: DataFrame, needed: Sequence[str]) -> tuple[str, ...]:
-    paths = plain_read(frame)
-    if paths is None or not set(needed) <= set(frame.columns):
+def _read_by(side: str, frame: DataFrame, needed: Sequence[str]) -> PlainRead:
+    read = plain_read(frame, needed)
+    if read is None:
         raise NotDirect(
             f"{side} is a DataFrame that does more than read local Parquet files; take"
             " correlate_files, or another way"
         )
-    return paths
+    return read
 
 
-def _check_types(frame: DataFrame, schema: pa.Schema, needed: Sequence[str]) -> None:
+def _check_types(frame: DataFrame, names: Mapping[str, str], schema: pa.Schema) -> None:
     """Refuse what Spark reads as something else than the file says: the reader was given a schema."""
-    for name in needed:
-        own, of_file = frame.schema[name].dataType, spark_type(name, schema.field(name).type)
-        if own != of_file:
+    for name, of_file in names.items():
+        own, stored = frame.schema[name].dataType, spark_type(name, schema.field(of_file).type)
+        if own != stored:
             raise NotDirect(
                 f"Spark reads the column {name!r} as {own.simpleString()}, not as stored"
             )

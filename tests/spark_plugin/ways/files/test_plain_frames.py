@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import logging
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,9 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from coincide import CorrelateOptions, JoinReport, correlate
-from coincide.errors import SchemaError
-from spark_plugin.dataframes.plain_reads import plain_read
+from coincide import CorrelateOptions, JoinReport, around, correlate, correlate_tables
+from coincide.errors import ConditionError, SchemaError
+from spark_plugin.dataframes import plain_reads
 from spark_plugin.ways.collect import collecting
 from spark_plugin.ways.files.planning import NotDirect
 from tests.spark_plugin.ways.files.test_direct_join import stream
@@ -31,8 +31,19 @@ pytestmark = pytest.mark.spark
 def sides(tmp_path: Path) -> tuple[Path, Path]:
     paths = tmp_path / "left 100%.parquet", tmp_path / "right.parquet"
     for seed, path in enumerate(paths):
-        pq.write_table(stream(2000, seed), path, row_group_size=500)
+        table = stream(2000, seed)
+        keys = pa.array([i % 5 for i in range(2000)])
+        pq.write_table(table.append_column("key", keys), path, row_group_size=500)
     return paths
+
+
+NEEDED = ["id", "min_time", "max_time"]
+
+
+def plain_read(frame: DataFrame, needed: Sequence[str] = NEEDED) -> tuple[str, ...] | None:
+    """The files that a DataFrame reads as they are."""
+    found = plain_reads.plain_read(frame, needed)
+    return None if found is None else found.paths
 
 
 def read(spark: SparkSession, sides: tuple[Path, Path]) -> list[DataFrame]:
@@ -50,6 +61,15 @@ PLAIN: dict[str, Callable[[DataFrame], DataFrame]] = {
     "columns": lambda frame: frame.select("max_time", "min_time", "id"),
     "dropped columns": lambda frame: frame.drop("key"),
     "a name": lambda frame: frame.alias("events").select("events.*"),
+    "a column renamed and back": lambda frame: frame.withColumnRenamed("id", "n").toDF(
+        *("id" if name == "id" else name for name in frame.columns)
+    ),
+    "computed columns beside": lambda frame: frame.select(
+        "*",
+        "_metadata.file_name",
+        F.col("id").cast("string").alias("text"),
+        F.rand().alias("chance"),
+    ),
 }
 
 
@@ -78,19 +98,122 @@ def test_a_view_is_joined_directly(
     assert told.startswith("correlate: directly, ")
 
 
+RENAMED: dict[str, Callable[[DataFrame], DataFrame]] = {
+    "by withColumnsRenamed": lambda frame: frame.withColumnsRenamed(
+        {"id": "number", "min_time": "from", "max_time": "to", "key": "truck"}
+    ),
+    "by select": lambda frame: frame.selectExpr(
+        "key AS truck", "id + 1 AS id", "id AS number", "max_time AS `to`", "min_time AS `from`"
+    ),
+    "in two steps": lambda frame: frame.toDF(*(f"{name} of" for name in frame.columns)).selectExpr(
+        "`id of` AS number", "`min_time of` AS `from`", "`max_time of` AS `to`", "`key of` AS truck"
+    ),
+    "one for another": lambda frame: frame.selectExpr(
+        "id AS number",
+        "min_time AS `from`",
+        "max_time AS `to`",
+        "key AS truck",
+        "id AS key",
+        "key AS id",
+    ),
+}
+
+
+@pytest.mark.parametrize("make", RENAMED.values(), ids=RENAMED.keys())
+@pytest.mark.parametrize("emit", ["pairs", "counts", "lists"])
+def test_renamed_columns_are_those_of_the_files(
+    spark: SparkSession,
+    sides: tuple[Path, Path],
+    make: Callable[[DataFrame], DataFrame],
+    emit: Any,
+) -> None:
+    left, right = read(spark, sides)
+    report = JoinReport()
+    found = correlate(
+        make(left), right, CONDITION, left_time=("from", "to"), left_columns=["number"],
+        by=[("truck", "key")], how="left", emit=emit, report=report,
+    )  # fmt: skip
+    wanted = correlate_tables(
+        *map(pq.read_table, sides), CONDITION, by="key", how="left", emit=emit
+    )
+    wanted = wanted.rename_columns(["truck", "left_number", *wanted.column_names[2:]])
+    assert rows_of(found.toArrow()) == rows_of(wanted)
+    assert report.summary().way == "direct"
+
+
+def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
+    """Names and rows; lists are in no particular order."""
+    rows = (
+        [sorted(each) if isinstance(each, list) else each for each in row.values()]
+        for row in table.to_pylist()
+    )
+    return [tuple(table.column_names), *sorted(rows, key=repr)]
+
+
+def test_around_renamed_stamps(spark: SparkSession, sides: tuple[Path, Path]) -> None:
+    left, right = read(spark, sides)
+    named = left.selectExpr("id AS number", "min_time AS t", "id AS off")
+    for given, stored in (
+        (around("t", 3), around("min_time", 3)),
+        (around("t", column="off"), around("min_time", column="id")),
+        ("t", "min_time"),
+    ):
+        report = JoinReport()
+        found = correlate(
+            named, right, CONDITION, left_time=given, left_columns="number", report=report
+        ).toArrow()
+        wanted = correlate_tables(*map(pq.read_table, sides), CONDITION, left_time=stored)
+        wanted = wanted.rename_columns(["left_number", "right_id"])
+        assert in_order(found.cast(wanted.schema)) == in_order(wanted)
+        # A column that is needed twice is read twice by Spark.
+        is_twice = stored == around("min_time", column="id")
+        assert (report.summary().way == "direct") != is_twice
+
+
+def test_one_renamed_stream(spark: SparkSession, sides: tuple[Path, Path]) -> None:
+    left, _ = read(spark, sides)
+    report = JoinReport()
+    found = correlate(
+        left.withColumnsRenamed({"id": "n", "min_time": "t", "key": "k"}), None, CONDITION,
+        left_time=("t", "max_time"), by="k", left_columns=["n"], right_columns=["n"], report=report,
+    )  # fmt: skip
+    wanted = correlate_tables(pq.read_table(sides[0]), None, CONDITION, by="key")
+    wanted = wanted.rename_columns(["k", "left_n", "right_n"])
+    assert in_order(found.toArrow().cast(wanted.schema)) == in_order(wanted)
+    assert report.summary().way == "direct"
+
+
+def test_what_names_renamed_columns_elsewhere_goes_another_way(
+    spark: SparkSession, sides: tuple[Path, Path]
+) -> None:
+    left, right = read(spark, sides)
+    named = left.withColumnRenamed("id", "number")
+    assert way_of(named, right, left_columns="number", where="left_number < right_id") != "direct"
+    assert way_of(left, right, where="left_id < right_id") == "direct"
+    with pytest.raises(ConditionError, match="would be called left_id"):
+        correlate(
+            left.withColumnRenamed("key", "left_id"), right, CONDITION, by=[("left_id", "key")]
+        )
+
+
 MORE: dict[str, Callable[[DataFrame], DataFrame]] = {
     "a filter": lambda frame: frame.where("id >= 0"),
     "a limit": lambda frame: frame.limit(5000),
     "a sample": lambda frame: frame.sample(0.99, 1),
     "a hint": lambda frame: frame.hint("broadcast"),
     "a cast": lambda frame: frame.withColumn("id", F.col("id").cast("string")),
-    "a new name": lambda frame: frame.withColumnsRenamed({"id": "min_time", "min_time": "id"}),
+    "a cast below a new name": lambda frame: (
+        frame.withColumn("n", F.col("id") + 1).drop("id").withColumnRenamed("n", "id")
+    ),
+    "a field of a struct": lambda frame: frame.withColumn("id", F.struct("id")).withColumn(
+        "id", F.col("id.id")
+    ),
     "a union": lambda frame: frame.unionAll(frame),
     "no doubles": lambda frame: frame.distinct(),
     "a new order": lambda frame: frame.orderBy("id"),
     "a repartition": lambda frame: frame.repartition(2),
     "a column twice": lambda frame: frame.select("*", "id"),
-    "metadata": lambda frame: frame.select("*", "_metadata.file_name"),
+    "metadata": lambda frame: frame.drop("id").withColumn("id", F.col("_metadata.file_name")),
     "memory": lambda frame: frame.sparkSession.createDataFrame(frame.toArrow()),
 }
 
@@ -109,6 +232,24 @@ def test_what_is_cached_is_no_plain_read(spark: SparkSession, sides: tuple[Path,
     finally:
         frame.unpersist()
     assert plain_read(spark.read.parquet(str(sides[0]))) is not None
+
+
+def test_what_is_cached_once_it_was_run_is_no_plain_read(
+    spark: SparkSession, sides: tuple[Path, Path]
+) -> None:
+    """A DataFrame that was run remembers what was cached then."""
+    left, right = read(spark, sides)
+    before = correlate(left, right, CONDITION).count()
+    left.count()
+    assert plain_read(left) is not None
+    left.cache().count()
+    try:
+        pq.write_table(stream(1000, 7), sides[0])
+        assert plain_read(left) is None
+        assert correlate(left, right, CONDITION).count() == before
+    finally:
+        left.unpersist()
+    assert plain_read(left) is not None
 
 
 def test_options_partitions_and_doubles_are_no_plain_reads(
