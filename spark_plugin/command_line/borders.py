@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from spark_plugin.command_line.border_inputs import BorderInputs
 from spark_plugin.command_line.engines import settled
 from spark_plugin.command_line.input_checks import check_for_spark, path_columns
 from spark_plugin.command_line.outputs import local_output, spark_output, write_frame
-from spark_plugin.command_line.problems import Problem
+from spark_plugin.command_line.problems import Problem, tell_closed
 from spark_plugin.command_line.progress import Progress
 from spark_plugin.command_line.requests import Request, checked
 from spark_plugin.command_line.runs import finished, spark_at_work, written
@@ -164,7 +163,7 @@ def _planned(
         if request.way == "direct":
             raise Problem(f"--way direct is not possible: {closed}") from None
         if request.way == "auto" and source.file_format == "parquet":
-            print(f"coincide: not directly: {request.hide(str(closed))}", file=sys.stderr)
+            tell_closed(request.hide(str(closed)))
     return plan_crossings(frame, given, request.arguments, observe=True)
 
 

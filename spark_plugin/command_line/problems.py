@@ -45,6 +45,11 @@ def report(error: BaseException, debug: bool, words: Sequence[str] = ()) -> int:
     return code
 
 
+def tell_closed(why: str) -> None:
+    """Say on stderr, before a slower way begins, why it is taken, and what would help."""
+    print(f"coincide: not directly: {for_command_line(why)}", file=sys.stderr)
+
+
 def explain(error: BaseException) -> tuple[int, str]:
     """Exit code of an error and the words for it."""
     if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":

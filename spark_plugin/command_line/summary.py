@@ -59,7 +59,7 @@ class Summary:
             "slices": join.slices,
             "replication": None if join.replication is None else round(join.replication, 4),
             "way": join.way or None,
-            "why": join.why or None,
+            "why": for_command_line(join.why) or None,
             "tick": join.tick.unit,
             **({} if join.accidental is None else join.accidental.as_dict()),
             "no_pairs": None if join.no_pairs is None else join.no_pairs.as_dict(),
@@ -161,7 +161,7 @@ def _lines(summary: Summary) -> list[tuple[str, str]]:
         copies = "" if join.replication is None else f", {join.replication:.3g} copies of a {row}"
         lines.append(("slices", f"{join.slices:,}{copies}"))
     if join.way:
-        lines.append(("way", f"{join.way}: {join.why}"))
+        lines.append(("way", f"{join.way}: {for_command_line(join.why)}"))
     lines += [
         *engine_lines(summary.engine, summary.engine_why),
         ("seconds", seconds_words(join.seconds or 0.0, summary.start_seconds)),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import TypeVar
 
 from coincide.errors import DataError, SchemaError
 from spark_plugin.command_line.arguments import JoinRequest
 from spark_plugin.command_line.input_checks import path_columns
-from spark_plugin.command_line.problems import Problem
+from spark_plugin.command_line.problems import Problem, tell_closed
 from spark_plugin.ways.files.columns import MissingColumn
 from spark_plugin.ways.files.planning import NotDirect
 from spark_plugin.worker.arguments import JoinArguments
@@ -68,8 +67,7 @@ def planned_directly(
             raise
         except NotDirect as error:
             if request.way == "auto":
-                # Before the slower way begins: why it is taken, and what would help.
-                print(f"coincide: not directly: {request.hide(str(error))}", file=sys.stderr)
+                tell_closed(request.hide(str(error)))
             closed = str(error)
         except SchemaError as error:
             # What is wrong with columns is said by the other way, which may also bridge it.

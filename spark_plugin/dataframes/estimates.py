@@ -28,6 +28,8 @@ _MEASURED = frozenset((
     f"{_LOGICAL}LocalRelation", f"{_LOGICAL}Range",
 ))  # fmt: skip
 """What plans read, and Spark's estimate of it is of the rows that are there."""
+_NO_ESTIMATE = 1 << 60
+"""So many bytes Spark takes for what it knows nothing of."""
 _OF_ANY_ROW = 8
 """Bytes that Spark takes a row for besides its columns."""
 _CACHE = "org.apache.spark.sql.execution.columnar.InMemoryRelation"
@@ -69,11 +71,12 @@ def estimated_bytes(side: EventFrame) -> int | None:
 def is_surely_larger(side: EventFrame, size: int) -> bool:
     """Whether what a side is read from has so many bytes, too.
 
-    Of a join Spark may take the product of both inputs for its size, of which few rows can be left.
+    Of a join Spark may take the product of both inputs for its size, of which few rows can be left; and of
+    rows that somebody's program has made it knows no size.
     """
     leaves = plan_of(side.plain).collectLeaves()
     read = sum(int(leaves.apply(i).stats().sizeInBytes()) for i in range(leaves.size()))
-    return read >= size
+    return size <= read < _NO_ESTIMATE
 
 
 def estimate_of_rows(side: EventFrame) -> Estimate | None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from coincide.condition import TimingCondition
-from coincide.errors import ConditionError
+from coincide.errors import ConditionError, SchemaError
 from spark_plugin.worker.arguments import JoinArguments
+from spark_plugin.worker.arrow.frames import kind_of
 from spark_plugin.worker.conditions import GivenWindow, check_second, condition_of
 from spark_plugin.worker.reports.reports import JoinReport, check_report
 from spark_plugin.worker.shifts import check_told
@@ -86,9 +88,30 @@ def correlate_files(
         check_told(arguments.get("shifts"), report)
     if output is None and overwrite:
         raise ConditionError("overwrite=True needs an output to replace; leave it out")
-    check_second(right)
+    _check_places(spark, left, right)
     asked = JoinArguments(
         condition_of(condition, within, confidence), is_one_stream=right is None, **arguments
     )
     job = FilesJoin(spark, left, right, asked)
     return job.dataframe(report) if output is None else job.written(output, overwrite, report)
+
+
+def _check_places(spark: object, left: object, right: object) -> None:
+    """Refuse what stands in the place of another argument.
+
+    Raises
+    ------
+    SchemaError, ConditionError
+    """
+    if isinstance(spark, (str, os.PathLike)):
+        raise SchemaError(
+            f"spark, the first argument, must be a SparkSession; found {kind_of(spark)}. Without Spark"
+            " `coincide join` joins files, and correlate_tables tables"
+        )
+    check_second(right)
+    for side, given in (("left", left), ("right", right)):
+        if not isinstance(given, (str, os.PathLike, Sequence)) and (side, given) != ("right", None):
+            raise SchemaError(
+                f"{side} must be a file, a folder, a glob, or several of them; found {kind_of(given)}."
+                " correlate takes DataFrames, correlate_tables tables"
+            )

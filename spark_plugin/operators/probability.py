@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from coincide.condition import TimingCondition
 from coincide.errors import ConditionError, SchemaError
 from coincide.predicates import Within
 from coincide.units import TIME_LIMIT, Tick
+from spark_plugin.worker.reports.wording import for_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -43,7 +45,7 @@ def satisfaction_probability(
     Returns
     -------
     Column
-        double; null where a time is null.
+        double, called ``probability`` unless it is given another name; null where a time is null.
 
     Raises
     ------
@@ -65,8 +67,9 @@ def satisfaction_probability(
         raise ConditionError(
             f"the predicate must be made by within() or mutual_deadline(); found {predicate!r}"
         )
-    lo, hi = predicate.window(Tick(unit))
-    return _checked_probability(left_time, right_time, lo, hi)
+    with _in_its_words():
+        lo, hi = predicate.window(Tick(unit))
+    return _checked_probability(left_time, right_time, lo, hi).alias("probability")
 
 
 def qualifies(
@@ -87,8 +90,8 @@ def qualifies(
     Returns
     -------
     Column
-        boolean; null where a time is null. As a condition of a join it needs equal time buckets beside it,
-        or Spark compares every row with every other one: `correlate` does without.
+        boolean, called ``qualifies``; null where a time is null. As a condition of a join it needs equal
+        time buckets beside it, or Spark compares every row with every other one: `correlate` does without.
 
     Raises
     ------
@@ -101,8 +104,18 @@ def qualifies(
         raise ConditionError(
             f"condition must be a TimingCondition(predicate, confidence); found {condition!r}"
         )
-    window = condition.window(Tick(unit))
-    return reaches(_checked_probability(left_time, right_time, window.lo, window.hi), window)
+    with _in_its_words():
+        window = condition.window(Tick(unit))
+    probability = _checked_probability(left_time, right_time, window.lo, window.hi)
+    return reaches(probability, window).alias("qualifies")
+
+
+@contextmanager
+def _in_its_words() -> Iterator[None]:
+    try:
+        yield
+    except ConditionError as error:
+        raise ConditionError(for_columns(str(error))) from None
 
 
 def _checked_probability(left: GivenTicks, right: GivenTicks, lo: int, hi: int) -> Column:

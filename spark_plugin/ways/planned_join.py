@@ -27,7 +27,7 @@ from spark_plugin.worker.emission.spec import AnySpec
 from spark_plugin.worker.wire.shipment import Shipment
 
 _log = logging.getLogger("coincide")
-_TELLS_NOTHING = (
+TELLS_NOTHING = (
     "correlate: what nobody looks at before is counted while it is joined, if there is a report: of nulls,"
     " and that there is no pair, report=JoinReport() tells after an action"
 )
@@ -101,7 +101,7 @@ def planned_join(
     _log.info("correlate: %s", plan.describe())
     advise_batch_size(spark, are_narrow=are_narrow(sides))
     if None in statistics and not observe and plan.way != "collect":
-        _log.info(_TELLS_NOTHING)
+        _log.info(TELLS_NOTHING)
     observable = not is_accelerated(spark)
     observation = Observation("coincide") if observe and observable else None
     if observation:

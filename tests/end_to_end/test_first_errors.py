@@ -85,7 +85,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "floats without a unit": (
         lambda: joined(with_floats(), with_floats(), **EXACT),
-        r"Say what 1.0 means, for example options=CorrelateOptions\(unit='s'\)",
+        r"what 1.0 means, for example options=CorrelateOptions\(unit='s'\), or left_unit and right_unit",
     ),
     "instants and wall clocks": (
         lambda: joined(with_times("UTC"), with_times(), SECONDS, **EXACT),

@@ -18,6 +18,7 @@ from spark_plugin.ways.files.renamed import in_files
 from spark_plugin.ways.files.wire import spark_type
 from spark_plugin.ways.files.worker.slice_join import DirectJoin
 from spark_plugin.ways.join_sides import settled
+from spark_plugin.ways.planned_join import TELLS_NOTHING
 from spark_plugin.worker.arguments import JoinArguments
 
 _log = logging.getLogger("coincide")
@@ -68,6 +69,8 @@ def plan_plain_frames(
         _log.debug("correlate: not directly, since %s", closed)
         return None
     _log.info("correlate: directly, %s", found.join.plan.describe())
+    if not counts:
+        _log.info(TELLS_NOTHING)
     return found
 
 

@@ -204,7 +204,7 @@ def _units(columns: Sequence[TimeColumn], options: CorrelateOptions) -> list[str
     if floats:
         raise SchemaError(
             f"float time columns need a unit: {floats}. Say what 1.0 means, for example"
-            " options=CorrelateOptions(unit='s')"
+            " options=CorrelateOptions(unit='s'), or left_unit and right_unit where these differ"
         )
     if unknown and any(units):
         side = unknown[0].side

@@ -14,6 +14,7 @@ _NAMES = (
 _ARGUMENT = re.compile(
     rf"(?:options=(?:Border|Correlate)Options\()?\b({'|'.join(_NAMES)})=(?:'(\w+)'|(\d+(?:\.\d+)?|True)\b)(\))?"
 )
+_OPTIONS = re.compile(r"options=CorrelateOptions\((.*?)\)")
 _OF_INPUTS = re.compile(r"--(csv-[a-z]+|(?:left|right)-csv|format|unit|tick)\b")
 
 
@@ -62,6 +63,11 @@ def for_sql(text: str) -> str:
     """A message with arguments as options of a data source: ``unit 'us'``, ``csv_null 'NA'``."""
     text = _OF_INPUTS.sub(lambda m: m[1].replace("-", "_"), text)
     return _ARGUMENT.sub(lambda m: f"{m[1]} '{m[2] or m[3].lower()}'{_rest(m)}", text)
+
+
+def for_columns(text: str) -> str:
+    """A message with arguments of functions that make columns, which have no options: ``unit='us'``."""
+    return _OPTIONS.sub(r"\1", text)
 
 
 def _given(match: re.Match[str]) -> str:

@@ -182,3 +182,26 @@ def test_joins_by_the_decision(spark: SparkSession) -> None:
     right = spark.createDataFrame([(5, 5), (104, 120)], "b0 bigint, b1 bigint")
     met: DataFrame = left.join(right, qualifies(*SIDES, TimingCondition(within(0, 5), 0.5)))
     assert [tuple(row) for row in met.collect()] == [(0, 10, 5, 5)]
+
+
+def test_names_and_use_of_unnamed_columns(spark: SparkSession) -> None:
+    table = spark.createDataFrame(SMALL)
+    window = within(0, 4)
+    p = satisfaction_probability(*SIDES, window)
+    decision = qualifies(*SIDES, TimingCondition(window, 0.4))
+    assert table.select(p, decision).columns == ["probability", "qualifies"]
+    for test in (p > 0.3, decision, ~decision):
+        assert table.where(test).count() == 1
+    assert table.select((p * 2).alias("twice"), p.alias("p")).columns == ["twice", "p"]
+    left, right = table.select("a0", "a1").dropna(), table.select("b0", "b1").dropna()
+    assert left.join(right, decision).count() == 3
+
+
+def test_advice_is_on_its_own_arguments() -> None:
+    for make in (
+        lambda: satisfaction_probability(*SIDES, within("1s", "2s")),
+        lambda: qualifies(*SIDES, TimingCondition(within("1s", "2s"), 0.5)),
+    ):
+        with pytest.raises(ConditionError, match="as by unit='us', or the duration") as refused:
+            make()
+        assert "options" not in str(refused.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -155,6 +156,25 @@ def test_more_rows_than_a_chunk_are_looked_at(
     assert told.startswith("correlate: right was collected in vain: ")
     assert "more than 150 rows a side or " in told
     assert "no look" not in planned
+
+
+@pytest.mark.parametrize(
+    "remade",
+    [lambda made: made, lambda made: made.join(made.select("id"), "id")],
+    ids=["as is", "joined"],
+)
+def test_rows_of_a_program_are_not_taken_for_many(
+    spark: SparkSession, caplog: pytest.LogCaptureFixture, remade: Callable[[DataFrame], DataFrame]
+) -> None:
+    """Spark takes such a side for the largest there is, and the other one would be collected for it."""
+    left, right = (frame(spark, table) for table in SIDES["right"])
+    rows = [tuple(row.values()) for row in SIDES["right"][1].to_pylist()]
+    made = remade(spark.createDataFrame(rows, right.schema))
+    with caplog.at_level(logging.INFO, "coincide"):
+        correlate(left, made, CONDITION)
+    assert not any(
+        "collected in vain" in told or "no look at right" in told for told in caplog.messages
+    )
 
 
 def test_what_is_counted(spark: SparkSession) -> None:

@@ -13,7 +13,7 @@ import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
-from coincide import CorrelateOptions, TimingCondition, correlate, within
+from coincide import CorrelateOptions, TimingCondition, correlate, correlate_files, within
 from coincide.errors import ConditionError, DataError, SchemaError
 from spark_plugin.cluster.spark_errors import BeyondMicroseconds
 from spark_plugin.ways.files.planning import NotDirect
@@ -257,3 +257,22 @@ def test_wrong_arguments(
 ) -> None:
     with pytest.raises(error, match=words):
         join_files(spark, *sides, CONDITION, **arguments)
+
+
+def test_what_stands_in_the_place_of_another_argument(
+    spark: SparkSession, sides: tuple[Path, Path]
+) -> None:
+    left, right = map(str, sides)
+    with pytest.raises(
+        SchemaError, match="spark, the first argument, must be a SparkSession; found str"
+    ):
+        correlate_files(left, right, CONDITION)  # type: ignore[arg-type]
+    frame = spark.read.parquet(left)
+    with pytest.raises(
+        SchemaError, match=r"left must be a file.*found pyspark.DataFrame. correlate takes"
+    ):
+        correlate_files(spark, frame, right, CONDITION)  # type: ignore[arg-type]
+    with pytest.raises(SchemaError, match=r"right must be a file.*found pyarrow.Table"):
+        correlate_files(spark, left, pq.read_table(right), CONDITION)  # type: ignore[arg-type]
+    with pytest.raises(ConditionError, match="right is a condition"):
+        correlate_files(spark, left, CONDITION)  # type: ignore[arg-type]

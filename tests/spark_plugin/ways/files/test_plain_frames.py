@@ -196,6 +196,18 @@ def test_what_names_renamed_columns_elsewhere_goes_another_way(
         )
 
 
+def test_that_nobody_looks_is_told_unless_there_is_a_report(
+    spark: SparkSession, sides: tuple[Path, Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    left, right = read(spark, sides)
+    with caplog.at_level(logging.INFO, "coincide"):
+        correlate(left, right, CONDITION)
+        told = len(caplog.messages)
+        assert caplog.messages[-1].endswith("report=JoinReport() tells after an action")
+        correlate(left, right, CONDITION, report=JoinReport())
+    assert not any("JoinReport()" in each for each in caplog.messages[told:])
+
+
 MORE: dict[str, Callable[[DataFrame], DataFrame]] = {
     "a filter": lambda frame: frame.where("id >= 0"),
     "a limit": lambda frame: frame.limit(5000),
