@@ -29,13 +29,10 @@ def in_files(arguments: JoinArguments, left: Names, right: Names) -> JoinArgumen
     Raises
     ------
     NotDirect
-        If columns are renamed that a condition on pairs or a histogram names, or one is needed twice.
+        If columns are renamed, and a condition on pairs or a histogram names columns.
     """
     if all(own == name for names in (left, right) for own, name in names.items()):
         return arguments
-    for names in (left, right):
-        if len(set(names.values())) < len(names):
-            raise NotDirect("a column of a file is needed under two names")
     if arguments.where is not None:
         raise NotDirect("columns are renamed, and where= says what they are called after that")
     own, others = arguments.payload

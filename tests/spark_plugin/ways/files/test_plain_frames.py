@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PythonException
@@ -21,6 +22,7 @@ from coincide.errors import ConditionError, SchemaError
 from spark_plugin.dataframes import plain_reads
 from spark_plugin.ways.collect import collecting
 from spark_plugin.ways.files.planning import NotDirect
+from spark_plugin.worker.clocks import AroundByRow
 from tests.spark_plugin.ways.files.test_direct_join import stream
 from tests.spark_plugin.ways.files.test_direct_spark import CONDITION, expected, in_order
 
@@ -150,24 +152,43 @@ def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
     return [tuple(table.column_names), *sorted(rows, key=repr)]
 
 
-def test_around_renamed_stamps(spark: SparkSession, sides: tuple[Path, Path]) -> None:
-    left, right = read(spark, sides)
-    named = left.selectExpr("id AS number", "min_time AS t", "id AS off")
-    for given, stored in (
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [
         (around("t", 3), around("min_time", 3)),
-        (around("t", column="off"), around("min_time", column="id")),
+        (around("t", column=("off", "late")), around("min_time", column=("key", "other"))),
         ("t", "min_time"),
-    ):
-        report = JoinReport()
-        found = correlate(
-            named, right, CONDITION, left_time=given, left_columns="number", report=report
-        ).toArrow()
-        wanted = correlate_tables(*map(pq.read_table, sides), CONDITION, left_time=stored)
-        wanted = wanted.rename_columns(["left_number", "right_id"])
-        assert in_order(found.cast(wanted.schema)) == in_order(wanted)
-        # A column that is needed twice is read twice by Spark.
-        is_twice = stored == around("min_time", column="id")
-        assert (report.summary().way == "direct") != is_twice
+    ],
+    ids=["by a number", "by rows", "exact"],
+)
+def test_around_renamed_stamps(
+    spark: SparkSession, sides: tuple[Path, Path], given: Any, stored: Any
+) -> None:
+    left = pq.read_table(sides[0])
+    other = pc.add(left.column("key"), 50)
+    pq.write_table(left.append_column("other", other), sides[0], row_group_size=500)
+    frames = read(spark, sides)
+    named = frames[0].selectExpr("id AS number", "min_time AS t", "key AS off", "other AS late")
+    is_by_row = isinstance(given, AroundByRow)
+    report, options = JoinReport(), CorrelateOptions(left_longest=100 if is_by_row else None)
+    found = correlate(
+        named, frames[1], CONDITION, left_time=given, left_columns="number", report=report,
+        options=options,
+    )  # fmt: skip
+    wanted = correlate_tables(*map(pq.read_table, sides), CONDITION, left_time=stored)
+    wanted = wanted.rename_columns(["left_number", "right_id"])
+    assert in_order(found.toArrow().cast(wanted.schema)) == in_order(wanted)
+    assert report.summary().way == "direct"
+
+
+def test_one_column_under_two_names(spark: SparkSession, sides: tuple[Path, Path]) -> None:
+    left, right = read(spark, sides)
+    twice = left.selectExpr("id AS a", "id AS b", "min_time", "max_time")
+    assert way_of(twice, right, left_columns="b") == "direct"
+    assert way_of(twice, right, left_columns=["a", "b"]) != "direct"
+    found = correlate(twice, right, CONDITION, left_columns=["a", "b"]).toArrow()
+    assert found.column("left_a") == found.column("left_b")
+    assert found.num_rows == expected(sides).num_rows
 
 
 def test_one_renamed_stream(spark: SparkSession, sides: tuple[Path, Path]) -> None:
@@ -190,6 +211,14 @@ def test_what_names_renamed_columns_elsewhere_goes_another_way(
     named = left.withColumnRenamed("id", "number")
     assert way_of(named, right, left_columns="number", where="left_number < right_id") != "direct"
     assert way_of(left, right, where="left_id < right_id") == "direct"
+    swapped = left.selectExpr("id AS key", "key AS id", "min_time", "max_time")
+    found = correlate(swapped, right, CONDITION, where="left_id = right_id").toArrow()
+    stored = pq.read_table(sides[0], columns=["id", "key"]).to_pylist()
+    keys = {row["id"]: row["key"] for row in stored}
+    wanted = expected(sides).to_pylist()
+    assert sorted(found.column("right_id").to_pylist()) == sorted(
+        pair["right_id"] for pair in wanted if keys[pair["left_id"]] == pair["right_id"]
+    )
     with pytest.raises(ConditionError, match="would be called left_id"):
         correlate(
             left.withColumnRenamed("key", "left_id"), right, CONDITION, by=[("left_id", "key")]
