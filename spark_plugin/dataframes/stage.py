@@ -20,8 +20,8 @@ from spark_plugin.worker.wire.columns import METRICS
 from spark_plugin.worker.wire.counting import CountingTask
 
 _log = logging.getLogger("coincide")
-_GIVEN = "given"
-"""How many rows of results were seen."""
+_GIVEN, _TOLD = "given", "told"
+"""How many rows of results were seen, and how many tasks gave that came to their end, where they tell."""
 NOBODY = -1
 """In place of a row's number where nobody is meant."""
 _ACCELERATED = (
@@ -75,7 +75,7 @@ class Stage:
             return observed(found, self.metrics, self.observation, task.counted)
         # Adaptive execution takes what finds nothing out of the plan, and what was observed with it.
         nothing = [F.lit(None).cast(field.dataType) for field in schema]
-        zeros = F.array_repeat(F.lit(0).cast("long"), len(task.counted))
+        zeros = F.array_repeat(F.lit(0).cast("long"), len(task.counted) + 1)
         none = rows.sparkSession.range(1).select(*nothing, zeros)
         first, *others = schema.names
         found = found.unionAll(none).observe(self.observation, *_totals(self.metrics, task.counted))
@@ -154,24 +154,28 @@ def observed(
         Takes their sums, under their names.
     names : sequence of str
     """
-    given = F.expr(f"count_if({metrics} IS NULL)").alias(_GIVEN)
-    found = found.observe(observation, *_totals(metrics, names), given)
+    found = found.observe(observation, *_totals(metrics, names))
     return found.where(f"{metrics} IS NULL").drop(metrics)
 
 
 def observed_numbers(observation: Observation) -> dict[str, Any] | None:
     """What was observed, once an action has ended.
 
-    None if Spark has left out what was to be, or has stopped its tasks, as for ``limit``, before one told.
+    None if Spark has left out what was to be, or has stopped tasks, as for ``limit``, before they told.
     """
     try:
         found = dict(observation.get)
     except Exception as error:  # Spark has no error of its own for it: an assertion of the JVM
         _log.debug("nothing observed: %s", error)
         return None
-    has_given = bool(found.pop(_GIVEN, 0))
-    return None if has_given and all(number is None for number in found.values()) else found
+    given, told = (found.pop(name, None) or 0 for name in (_GIVEN, _TOLD))
+    return found if given == told else None
 
 
 def _totals(metrics: str, names: Sequence[str]) -> list[Column]:
-    return [F.expr(merged(name, f"{metrics}[{i}]")).alias(name) for i, name in enumerate(names)]
+    numbers = [F.expr(merged(name, f"{metrics}[{i}]")) for i, name in enumerate(names)]
+    rows = f"count_if({metrics} IS NULL)", f"sum({metrics}[{len(names)}])"
+    return [
+        *(number.alias(name) for number, name in zip(numbers, names, strict=True)),
+        *(F.expr(number).alias(name) for number, name in zip(rows, (_GIVEN, _TOLD), strict=True)),
+    ]

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 
 from coincide.bands import midpoint_reach
 from coincide.condition import Window
+from coincide.units import TIME_LIMIT
 from spark_plugin.dataframes.columns import literal
 from spark_plugin.ways.samples import shifted
 from spark_plugin.worker.arrow.sides import Side
@@ -26,6 +27,7 @@ _MOST_CELLS = 1 << 22
 """Bits: half a megabyte."""
 _NOT_HUGE = 1 << 47
 """Lengths up to this one, in ticks, cost midpoints two half ticks at most."""
+_BEYOND = 2 * TIME_LIMIT
 _FULL = 0.9
 """Of so many cells in use, what lies before all and after all is told apart in less time."""
 _FEW_CELLS = 32
@@ -148,7 +150,8 @@ def _cells_of_midpoints(
     midpoints: np.ndarray, apart: tuple[int, int], most: int
 ) -> tuple[float, NearCells]:
     """Cells of doubled midpoints that are so far from those of events, and which share is in use."""
-    first, last = (shifted(midpoints, by) for by in apart)
+    # No row has a midpoint beyond these, and cells are told from each other by differences.
+    first, last = (np.clip(shifted(midpoints, by), -_BEYOND, _BEYOND) for by in apart)
     width = _width(first, last, (apart[1] - apart[0]) // 16, most)
     share, start, words = _in_use(first >> width, last >> width)
     return share, NearCells(width, start, words, _NOT_HUGE, "(low + high)")

@@ -28,7 +28,8 @@ class CountingTask(ABC):
     names : tuple of str
         Of the output columns.
     metrics : str or None
-        Name of a column to add, null but in one last row: the numbers of `counted`.
+        Name of a column to add, null but in one last row: the numbers of `counted`, and how many rows
+        came before it. Of a task that is stopped, as for ``limit``, it is missing.
     """
 
     counted: ClassVar[tuple[str, ...]]
@@ -43,11 +44,15 @@ class CountingTask(ABC):
         pa.RecordBatch
             Columns in wire types, in the order of `names`.
         """
-        batches = begin_task(batches)
+        batches, given = begin_task(batches), 0
         try:
             for columns, told in self.answers(batches):
-                if told is None or self.metrics is not None:
-                    yield self._named(columns, told)
+                if told is None:
+                    given += len(columns[0])
+                    yield self._named(columns, None)
+                elif self.metrics is not None:
+                    yield self._named(columns, [*(told[name] for name in self.counted), given])
+                    given = 0
         finally:
             release_gpu()
 
@@ -55,10 +60,9 @@ class CountingTask(ABC):
     def answers(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Answer]:
         """The output columns, batch by batch, and at the end a row of nulls with what was counted."""
 
-    def _named(self, columns: list[pa.Array], told: Mapping[str, int] | None) -> pa.RecordBatch:
+    def _named(self, columns: list[pa.Array], numbers: list[int] | None) -> pa.RecordBatch:
         if self.metrics is None:
             return pa.RecordBatch.from_arrays(columns, names=list(self.names))
         kind, count = pa.list_(pa.int64()), len(columns[0])
-        numbers = None if told is None else [told[name] for name in self.counted]
         values = pa.nulls(count, kind) if numbers is None else pa.array([numbers], kind)
         return pa.RecordBatch.from_arrays([*columns, values], names=[*self.names, self.metrics])

@@ -49,7 +49,7 @@ def test_numbers_are_in_the_order_of_their_names(metrics: str | None) -> None:
     if metrics is None:
         assert table == {"id": [1, 3, 5]}
     else:
-        assert table == {"id": [1, 3, 5, None], "told": [None, None, None, [4, 3, 5]]}
+        assert table == {"id": [1, 3, 5, None], "told": [None, None, None, [4, 3, 5, 3]]}
 
 
 @pytest.mark.spark
@@ -62,3 +62,19 @@ def test_spark_adds_up_what_is_counted(spark: SparkSession, is_joined: bool) -> 
     assert sorted(row.id for row in found if row.id >= 0) == list(range(1, 100, 2))
     expected = {"segments": 100, "crossings": 50, "largest_rounded": 99}
     assert observed_numbers(observation) == expected
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("is_joined", [False, True])
+@pytest.mark.parametrize("begin", [0, 1])
+def test_of_tasks_that_are_stopped_nothing_is_told(
+    spark: SparkSession, is_joined: bool, begin: int
+) -> None:
+    """The first one may have come to its end, and have found nothing."""
+    observation = Observation()
+    stage = Stage(raise_invalid=False, profile=None, metrics="told", observation=observation)
+    rows = spark.range(begin * 2, 8, 2, 2).selectExpr("id + int(id >= 4) AS id")
+    rows = rows.union(spark.range(9, 4001, 2, 2))
+    found = stage.run(rows, Crossings(metrics="told"), SCHEMA, is_joined=is_joined)
+    assert len(found.take(5)) == 5
+    assert observed_numbers(observation) is None

@@ -61,7 +61,7 @@ def answered(of: task.TransitionTask, wire: pa.Table, size: int) -> tuple[pa.Tab
     if not found:
         return of.columns.schema.empty_table(), None
     table = pa.Table.from_batches(found)
-    numbers = dict(zip(of.counted, table["told"].drop_null()[0].as_py(), strict=True))
+    numbers = dict(zip(of.counted, table["told"].drop_null()[0].as_py()[:-1], strict=True))
     rows = table.filter(pc.is_null(table["told"])).drop("told")
     words = pa.array(TRANSITIONS).take(rows["transition"].combine_chunks())
     summary = TransitionSummary.of_counts(numbers, of.columns.tick)

@@ -205,6 +205,24 @@ def test_sql_says_what_the_cells_say(spark: SparkSession, start: int, count: int
     assert all((str(word) in shown) == (count == 1) for word in cells.words[:2])
 
 
+@pytest.mark.parametrize("at", [1 - TIME_LIMIT, TIME_LIMIT - 7])
+@pytest.mark.parametrize(
+    ("lo", "hi"), [(1 - TIME_LIMIT, 11 - TIME_LIMIT), (TIME_LIMIT - 11, TIME_LIMIT - 1)]
+)
+def test_sql_of_a_narrow_window_beyond_all_rows(
+    spark: SparkSession, at: int, lo: int, hi: int
+) -> None:
+    """In ANSI mode a difference that no bigint holds is an error."""
+    assert spark.conf.get("spark.sql.ansi.enabled") == "true"
+    low = np.array([1 - TIME_LIMIT, -3, 0, 5, TIME_LIMIT - 9])
+    high = low + np.array([0, 1, 3, 3, 8])
+    small = np.array([at]), np.array([at + 1])
+    cells = near_cells(side(*small), True, Window(lo, hi, 0.7))
+    table = spark.createDataFrame(pa.table({"low": low, "high": high}))
+    found = table.select("*", cells.has(spark).alias("near")).toArrow()
+    assert found.column("near").to_pylist() == passed(cells, low, high).tolist()
+
+
 def test_one_long_event_does_not_blur_the_others() -> None:
     times = np.arange(0, 10**8, 10**6)
     low = np.arange(0, 10**8, 10**4)

@@ -55,7 +55,7 @@ def found_by_parts(
                 query, stream, event, *times = row.values()
                 rows.append((query, stream, EVENTS[event], *times))
                 continue
-            for counted, number in zip(task.counted, numbers, strict=True):
+            for counted, number in zip(task.counted, numbers[:-1], strict=True):
                 both = counts[counted], number
                 counts[counted] = max(both) if counted == "rounded" else sum(both)
     known = BorderSummary(queries=len(queries.queries.ids), empty=queries.queries.empty)
