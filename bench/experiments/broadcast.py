@@ -55,7 +55,9 @@ CASES = (
     ),
 )
 _QUICK = Load(4_000, 4.0, 100)
-_ROUNDS = 5
+_ROUNDS, _WARMUPS = 5, 1
+_ROUNDS_OF_SMALL, _WARMUPS_OF_SMALL = 9, 3
+"""Of a side that is small: each gets faster until then, and some tenths of a second are noisy."""
 
 
 def run(bench: Bench) -> None:
@@ -74,7 +76,8 @@ def _compare(bench: Bench, case: Case, emit: Emit, left: DataFrame, right: DataF
     from bench.peers.spark_join import sql_join, variants
 
     label = f"{case.name}, {emit}"
-    names = variants(broadcast=case.load.right_events is not None)
+    is_small = case.load.right_events is not None
+    names = variants(broadcast=is_small)
     peers = {
         f"Spark SQL, {name}": lambda name=name: sql_join(left, right, emit, name)  # type: ignore[misc]
         for name in bench.pick(names, names[:1])
@@ -97,7 +100,8 @@ def _compare(bench: Bench, case: Case, emit: Emit, left: DataFrame, right: DataF
     broadcast, exchange, sql = bench.alternate(
         label,
         {name: lambda make=make: consume(make()) for name, make in contestants.items()},  # type: ignore[misc]
-        rounds=_ROUNDS,
+        rounds=_ROUNDS_OF_SMALL if is_small else _ROUNDS,
+        warmups=_WARMUPS_OF_SMALL if is_small else _WARMUPS,
     ).values()
     bench.ratio(f"{label}: best Spark SQL / broadcast", sql, broadcast, case.sql.get(emit))
     bench.ratio(f"{label}: exchange / broadcast", exchange, broadcast, case.exchange.get(emit))

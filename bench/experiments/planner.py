@@ -125,7 +125,8 @@ ABOUT = """\
 `local[2]`, one session, DataFrames of Parquet files in time order, to the noop sink, planning
 included; pairs only. Every way that can be asked for by `way=`, and what the planner takes by itself, which
 is charged for what it has to find out first. Ratios below one say how much longer the choice takes than the
-fastest way does; noise alone makes one of several equal ways the fastest. How many rows a filter leaves
+fastest way does; noise alone makes one of several equal ways the fastest. Ratios far above one are of
+choices that need no look, which nobody can ask for. How many rows a filter leaves
 nobody knows before, and whoever asks for a collection is sure that they are few.
 """
 

@@ -140,12 +140,12 @@ buckets of width d + pi with the right side exploded to three buckets, then the 
 lists by `groupBy`: with the best join hint, and as the planner runs it without one. Pairs go from Python
 to the JVM, here 18 million, which SQL spares: ask for `lists` or `counts` where they serve. *Files given
 by name* is `correlate_files` on the same files, which needs no exchange; *plain reads* is `correlate` on
-DataFrames that only read them, which goes the same way by itself. For *Coincide* columns were given the
-names that they have: after that a DataFrame is more than a read, of whose size Spark knows as much.
-*After a filter* of both, which leaves all rows in, nobody knows how many there are. Spark SQL has the
-reads. The session has the settings that [planning.md](planning.md#what-a-session-should-have-set) names for
-narrow rows; SQL does not depend on them. Three rounds of all contestants go before those that are timed:
-until then each gets faster.
+DataFrames that only read them, which goes the same way by itself. For *Coincide* columns were coalesced
+with nothing, which Spark's optimizer takes out: a DataFrame is more than a read then, of whose size Spark
+knows as much. *After a filter* of both, which leaves all rows in, nobody knows how many there are. Spark
+SQL has the reads. The session has the settings that
+[planning.md](planning.md#what-a-session-should-have-set) names for narrow rows; SQL does not depend on
+them. Three rounds of all contestants go before those that are timed: until then each gets faster.
 """
 
 EXPERIMENT = Experiment(

@@ -27,10 +27,13 @@ from bench.joins import local_join
 from bench.peers.naive_kernel import naive_counts, naive_pairs
 from bench.processes import PeakMemory
 from bench.report import Check, Figure, Report
+from bench.sessions import any_frame
 from bench.streams import StreamLoad, StreamRun, mutual_deadline_us
 from bench.timing import Timing, alternate
 from coincide.timestamps import IntervalPairs
 from cpu_fallback import EventJoin
+from spark_plugin.dataframes.estimates import plan_of
+from spark_plugin.dataframes.plain_reads import plain_read
 
 
 def test_list_names_every_experiment():
@@ -166,6 +169,18 @@ def test_every_duckdb_plan_finds_the_same_pairs():
     duck = DuckDBJoin(left, right, 1)
     for plan in duck.variants:
         assert (duck.pairs(plan), duck.count(plan), duck.counts(plan)) == (pairs, pairs, events)
+
+
+@pytest.mark.spark
+def test_any_frame_is_no_read_of_files_and_costs_nothing(spark, tmp_path):
+    Load(100, 4.0).write(tmp_path)
+    read = spark.read.parquet(str(tmp_path / "left.parquet"))
+    found = any_frame(read)
+    assert plain_read(read, read.columns) is not None
+    assert plain_read(found, read.columns) is None
+    plans = [plan_of(frame).toString().strip() for frame in (read, found)]
+    assert plans[0] == plans[1]
+    assert plans[0].startswith("Relation ")
 
 
 def test_exponent_of_squares_is_two():
