@@ -89,7 +89,7 @@ def rows_of(found: pa.Table) -> list[str]:
 
 
 def more_than_a_read(frame: DataFrame) -> DataFrame:
-    return frame.select(*(F.col(name).alias(name) for name in frame.columns))
+    return frame.select(*(F.coalesce(F.col(name)).alias(name) for name in frame.columns))
 
 
 @pytest.mark.parametrize("seed", range(24))
