@@ -74,9 +74,7 @@ def plain_read(frame: DataFrame, needed: Sequence[str]) -> PlainRead | None:
     if len(lowered) < len(columns) or not set(needed) <= set(columns):
         return None
     try:
-        plan = _with_cached_data(frame)
-        output = plan.output()
-        traced = _traced(plan, [_id(output.apply(columns.index(name))) for name in needed])
+        traced = _traced(_with_cached_data(frame), columns, needed)
         if traced is None:
             return None
         paths = _files(traced[0])
@@ -102,34 +100,46 @@ def _with_cached_data(frame: DataFrame) -> Any:
     return manager.useCachedData(frame._jdf.queryExecution().normalized())
 
 
-def _traced(plan: Any, ids: list[int]) -> tuple[Any, list[str]] | None:
-    """The relation whose rows a plan hands on, and its names of the columns that have these ids there."""
+def _traced(
+    plan: Any, columns: Sequence[str], needed: Sequence[str]
+) -> tuple[Any, list[str]] | None:
+    """The relation whose rows a plan hands on, and what needed ones of the plan's columns are called there.
+
+    Each question to the JVM takes a part of a millisecond, and few are asked where nothing is renamed.
+    """
+    ids: list[int] | None = None
     while _class(plan) != f"{_SOURCES}.LogicalRelation":
         if _class(plan) == _PROJECT:
-            given = _given(plan.projectList(), set(ids))
-            if not given.keys() >= set(ids):
+            given = plan.projectList()
+            if ids is None:
+                chosen = [given.apply(columns.index(name)) for name in needed]
+            else:
+                by_id = {_id(column): column for column in _items(given)}
+                chosen = [by_id[each] for each in ids if each in by_id]
+            ids = [source for source in map(_source, chosen) if source is not None]
+            if len(ids) < len(needed):
                 return None
-            ids = [given[each] for each in ids]
         elif _class(plan) not in _NAMING:
             return None
         plan = plan.child()
     relation = plan.relation()
     if _class(relation) != _PARTS["relation"] or plan.catalogTable().isDefined():
         return None
-    names = {_id(column): column.name() for column in _items(plan.output())}
-    return (relation, [names[each] for each in ids]) if names.keys() >= set(ids) else None
+    if ids is None:
+        return relation, list(needed)
+    names = {_id(column): column for column in _items(plan.output())}
+    if not names.keys() >= set(ids):
+        return None
+    return relation, [names[each].name() for each in ids]
 
 
-def _given(columns: Any, wanted: set[int]) -> dict[int, int]:
-    """By the ids of those columns of a projection that are columns given to it: their ids there."""
-    found = {}
-    for column in _items(columns):
-        own = _id(column)
-        if own in wanted:
-            source = column.child() if _class(column) == _RENAMED else column
-            if _class(source) == _COLUMN:
-                found[own] = _id(source)
-    return found
+def _source(column: Any) -> int | None:
+    """Of what column given to a projection one of it is, renamed or not: its id there; None: of none."""
+    kind = _class(column)
+    if kind == _RENAMED:
+        column = column.child()
+        kind = _class(column)
+    return _id(column) if kind == _COLUMN else None
 
 
 def _items(sequence: Any) -> Iterator[Any]:
