@@ -105,15 +105,20 @@ def test_every_way(
     right = None if is_one else drawn_events(random, right_key, kinds[int(random.integers(0, 2))])
     words = drawn_words(random, right_key, is_one)
     expected = correlate_tables(left, right, **words)
-    paths, reads = [], []
+    paths, reads, renamed = [], [], []
     for i, table in enumerate([left] if right is None else [left, right]):
         paths.append(str(tmp_path / f"{i}.parquet"))
         pq.write_table(table, paths[-1], row_group_size=11)
         reads.append(spark.read.parquet(paths[-1]))
+        names = table.column_names  # each column is called as another one is in the files
+        stored = str(tmp_path / f"{i} renamed.parquet")
+        pq.write_table(table.rename_columns([*names[1:], names[0]]), stored, row_group_size=11)
+        renamed.append(spark.read.parquet(stored).toDF(*names))
     frames = [more_than_a_read(each) for each in reads]
     direct = [*paths, None] if is_one else paths
     ways: dict[str, Any] = {
         "plain reads": lambda: correlate(*reads, **words),
+        "renamed reads": lambda: correlate(*renamed, **words),
         "files": lambda: correlate_files(spark, direct[0], direct[1], **words),
     }
     if seed % 4 == 0:

@@ -22,7 +22,6 @@ from spark_plugin.ways.planned_join import TELLS_NOTHING
 from spark_plugin.worker.arguments import JoinArguments
 
 _log = logging.getLogger("coincide")
-Names = tuple[list[str], list[str], list[str]]
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class PlainFrames:
     """
 
     join: DirectJoin
-    names: Names
+    names: tuple[list[str], list[str], list[str]]
 
 
 def plan_plain_frames(

@@ -148,6 +148,23 @@ def test_there_is_nothing_to_broadcast_in_one_process(work):
     assert "--way broadcast means nothing with --engine local; leave it out" in err
 
 
+def test_why_not_directly_names_options_of_the_command_line(work):
+    """In the line on stderr, in the summary for people, and in that for programs."""
+    for side in ("left", "right"):
+        table = stream(3000, len(side))
+        half = pa.array([9] * table.num_rows)
+        pq.write_table(table.append_column("half", half), getattr(work, side), row_group_size=20)
+    by_row = "--right-time", "min_time", "--right-around-column", "half"
+    code, out, err = work.join(*WINDOW, *by_row, "--json")
+    assert code == 0
+    told = json.loads(out)["why"]
+    assert "declare the longest length, --right-longest" in told
+    assert err == f"coincide: not directly: {told}\n"
+    _, out, _ = work.join(*WINDOW, *by_row, "--overwrite")
+    assert "--right-longest" in out
+    assert "right_longest" not in out
+
+
 @pytest.mark.spark
 def test_spark_warns_of_disorder_before_it_exchanges(work, spark):
     random = np.random.default_rng(0)
