@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Timer
 from typing import Any
 
 from pyspark.resource import ResourceProfile
@@ -22,6 +24,12 @@ from spark_plugin.worker.wire.counting import CountingTask
 _log = logging.getLogger("coincide")
 _GIVEN, _TOLD = "given", "told"
 """How many rows of results were seen, and how many tasks gave that came to their end, where they tell."""
+_PATIENCE = 3.0
+"""Seconds for which nobody wonders why numbers do not come."""
+_WAITS = (
+    "a report waits for an action on the result to end, which its numbers come from: if none runs, interrupt"
+    " it, and ask after one, such as write"
+)
 NOBODY = -1
 """In place of a row's number where nobody is meant."""
 _ACCELERATED = (
@@ -159,17 +167,29 @@ def observed(
 
 
 def observed_numbers(observation: Observation) -> dict[str, Any] | None:
-    """What was observed, once an action has ended.
+    """What was observed, once an action has ended; a wait of seconds for it is told in the log.
 
     None if Spark has left out what was to be, or has stopped tasks, as for ``limit``, before they told.
     """
     try:
-        found = dict(observation.get)
+        with _told_of_waiting():
+            found = dict(observation.get)
     except Exception as error:  # Spark has no error of its own for it: an assertion of the JVM
         _log.debug("nothing observed: %s", error)
         return None
     given, told = (found.pop(name, None) or 0 for name in (_GIVEN, _TOLD))
     return found if given == told else None
+
+
+@contextmanager
+def _told_of_waiting() -> Iterator[None]:
+    timer = Timer(_PATIENCE, _log.warning, [_WAITS])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _totals(metrics: str, names: Sequence[str]) -> list[Column]:

@@ -89,11 +89,11 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "instants and wall clocks": (
         lambda: joined(with_times("UTC"), with_times(), SECONDS, **EXACT),
-        "Say in which zone the clocks of right.t ran, for example",
+        "Say in which zone the clocks of right.t ran: in Spark by CAST",
     ),
     "timestamps and numbers": (
         lambda: joined(with_times(), LEFT, SECONDS, **EXACT),
-        "Make numbers of left.t, for example",
+        "Say with left_unit='us' what numbers count, and make such of left.t: in a file by",
     ),
     "min above max": (
         lambda: joined(left_time=("max_time", "min_time")),

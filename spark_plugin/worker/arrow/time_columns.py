@@ -158,19 +158,19 @@ def _remedy_for_kinds(columns: Sequence[TimeColumn]) -> str:
         clocks = _alike([c for c in columns if c.family == "timestamp_ntz"])
         command = _rewriting(clocks, "c.assume_timezone(t[n], 'Europe/Rome')")
         return (
-            f"Say in which zone the clocks of {_listed(clocks)} ran, for example by {command}, or in"
-            f" Spark by CAST({clocks[0].name} AS TIMESTAMP), which takes the session's, or of CSV by"
-            f" --csv-type {clocks[0].name}=timestamp@Europe/Rome"
+            f"Say in which zone the clocks of {_listed(clocks)} ran: in Spark by"
+            f" CAST({clocks[0].name} AS TIMESTAMP), which takes the session's, of CSV by"
+            f" --csv-type {clocks[0].name}=timestamp@Europe/Rome, or in a file by {command}"
         )
     made = _alike(timestamps)
     command = _rewriting(made, "t[n].cast('int64')")
     unit = next(u for u, size in NANOSECONDS_PER_UNIT.items() if size == made[0].nanoseconds)
     # Spark's own function gives microseconds, of instants.
     has_function = unit == "us" and made[0].family == "timestamp"
-    in_spark = f", or in Spark by unix_micros({made[0].name})" if has_function else ""
+    in_spark = f"in Spark by unix_micros({made[0].name}), or " if has_function else ""
     return (
-        f"Make numbers of {_listed(made)}, for example by {command}{in_spark},"
-        f" and say what those count, with {unit_option(made[0].side)}={unit!r}"
+        f"Say with {unit_option(made[0].side)}={unit!r} what numbers count, and make such of"
+        f" {_listed(made)}: {in_spark}in a file by {command}"
     )
 
 

@@ -61,7 +61,7 @@ class _Reader:
 
     def __init__(self, text: str, pair: PairColumns) -> None:
         self._text, self._pair = text, pair
-        self._tokens = list(_tokens(text))
+        self._tokens = list(_tokens(text, pair))
         self._at = 0
         self.names: list[str] = []
 
@@ -249,15 +249,15 @@ def _quotient(number: pc.Expression, divisor: pc.Expression) -> pc.Expression:
     return pc.divide(number.cast("float64"), pc.if_else(divisor == 0.0, nothing, divisor))
 
 
-def _tokens(text: str) -> Any:
+def _tokens(text: str, pair: PairColumns) -> Any:
     at = 0
     while at < len(text.rstrip()):
         found = _TOKEN.match(text, at)
         if found is None:
             raise ConditionError(
-                f"where={brief(text)}: {text[at:].strip()[:1]!r} is not expected there. Names of columns"
-                " with other characters than letters, digits and _ stand in backticks, texts in single"
-                " quotes"
+                f"where={brief(text)}: {text[at:].strip()[:1]!r} is not expected there. Columns of a"
+                f" pair are called {pair.words}: names with other characters than letters, digits and _"
+                " stand in backticks, texts in single quotes"
             )
         yield found.lastgroup, found[str(found.lastgroup)]
         at = found.end()

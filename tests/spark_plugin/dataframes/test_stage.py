@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import Event
 from typing import ClassVar
 
 import pyarrow as pa
@@ -11,6 +14,7 @@ import pytest
 from pyspark.sql import Observation, SparkSession
 from pyspark.sql import types as T
 
+from spark_plugin.dataframes import stage as stages
 from spark_plugin.dataframes.stage import Stage, observed_numbers
 from spark_plugin.worker.wire.counting import Answer, CountingTask
 
@@ -74,3 +78,43 @@ def test_of_tasks_that_are_stopped_nothing_is_told(spark: SparkSession, is_joine
     found = stage.run(rows, Crossings(metrics="told"), SCHEMA, is_joined=is_joined)
     assert len(found.take(5)) == 5
     assert observed_numbers(observation) is None
+
+
+@pytest.mark.spark
+def test_who_asks_before_an_action_is_told_what_is_waited_for(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Told()
+    monkeypatch.setattr(stages, "_PATIENCE", 0.1)
+    logger = logging.getLogger("coincide")
+    observation = Observation()
+    stage = Stage(raise_invalid=False, profile=None, metrics="told", observation=observation)
+    found = stage.run(spark.range(0, 100, 1, 3), Crossings(metrics="told"), SCHEMA)
+    logger.addHandler(told)
+    try:
+        with ThreadPoolExecutor(1) as threads:
+            asked = threads.submit(observed_numbers, observation)
+            try:
+                assert told.arrived.wait(60)
+                assert not asked.done()
+            finally:
+                found.count()  # else it would wait for good
+            counted = asked.result(60)
+            assert counted is not None and counted["crossings"] == 50
+    finally:
+        logger.removeHandler(told)
+    assert told.words == [stages._WAITS]
+    observed_numbers(observation)
+    assert len(told.words) == 1
+
+
+class Told(logging.Handler):
+    """What the logger says, and when it says the first of it."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.arrived, self.words = Event(), list[str]()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.words.append(record.getMessage())
+        self.arrived.set()

@@ -194,6 +194,7 @@ def test_times_and_dates() -> None:
         ("left_id = 'x'", SchemaError, r"makes no sense of these columns \(left_id is int64\)"),
         ("left_id =", ConditionError, "it ends too early. Comparisons, AND"),
         ('left_id = "x"', ConditionError, "texts in single quotes"),
+        ("left.id = 1", ConditionError, r"Columns of a pair are called left_..., right_...:"),
         ("left_id = 1 2", ConditionError, "'2' is not expected there"),
         ("left_id NOT 1", ConditionError, "NOT is followed by IN, BETWEEN or LIKE"),
         ("left_id IN 1", ConditionError, r"\( is missing before '1'"),
