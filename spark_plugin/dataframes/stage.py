@@ -27,8 +27,8 @@ _GIVEN, _TOLD = "given", "told"
 _PATIENCE = 3.0
 """Seconds for which nobody wonders why numbers do not come."""
 _WAITS = (
-    "a report waits for an action on the result to end, which its numbers come from: if none runs, interrupt"
-    " it, and ask after one, such as write"
+    "a report waits for an action on the result to end, which its numbers come from: if none runs,"
+    " interrupt it, and ask after one, such as write"
 )
 NOBODY = -1
 """In place of a row's number where nobody is meant."""

@@ -100,7 +100,7 @@ def test_who_asks_before_an_action_is_told_what_is_waited_for(
             finally:
                 found.count()  # else it would wait for good
             counted = asked.result(60)
-            assert counted is not None and counted["crossings"] == 50
+            assert counted == {"segments": 100, "crossings": 50, "largest_rounded": 99}
     finally:
         logger.removeHandler(told)
     assert told.words == [stages._WAITS]
