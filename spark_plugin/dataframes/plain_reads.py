@@ -6,7 +6,7 @@ plain read, and is joined as any other DataFrame.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_plugin.cluster.connect import context_of
 from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
+from spark_plugin.worker.files.column_names import ColumnNames
 
 _LOGICAL = "org.apache.spark.sql.catalyst.plans.logical"
 _SOURCES = "org.apache.spark.sql.execution.datasources"
@@ -22,16 +23,19 @@ _NAMING = (f"{_LOGICAL}.SubqueryAlias", f"{_LOGICAL}.View")
 _PROJECT = f"{_LOGICAL}.Project"
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
 _COLUMN, _RENAMED = f"{_EXPRESSIONS}.AttributeReference", f"{_EXPRESSIONS}.Alias"
+_CAST = f"{_EXPRESSIONS}.Cast"
+_SEQUENCE = "scala.collection.immutable.ArraySeq"
+_NOWHERE = -1
 _PARTS = {
     "relation": f"{_SOURCES}.HadoopFsRelation",
     "fileFormat": f"{_SOURCES}.parquet.ParquetFileFormat",
     "location": f"{_SOURCES}.InMemoryFileIndex",
 }
 _PLAIN_SETTINGS = {
-    "spark.sql.files.ignoreCorruptFiles": ("false",),
-    "spark.sql.files.ignoreMissingFiles": ("false",),
-    "spark.sql.parquet.fieldId.read.enabled": ("false",),
-    "spark.sql.parquet.datetimeRebaseModeInRead": ("CORRECTED", "EXCEPTION"),
+    "spark.sql.files.ignoreCorruptFiles": {"FALSE"},
+    "spark.sql.files.ignoreMissingFiles": {"FALSE"},
+    "spark.sql.parquet.fieldId.read.enabled": {"FALSE"},
+    "spark.sql.parquet.datetimeRebaseModeInRead": {"CORRECTED", "EXCEPTION"},
 }
 """Settings by which Spark reads what the files say; with others it takes them for something else."""
 _GLOB = frozenset("*?[]{}\\")
@@ -45,12 +49,12 @@ class PlainRead:
     ----------
     paths : tuple of str
         Absolute ones.
-    names : dict of str to str
-        What its columns are called in the files.
+    names : ColumnNames
+        Of the columns that are needed.
     """
 
     paths: tuple[str, ...]
-    names: dict[str, str]
+    names: ColumnNames
 
 
 def plain_read(frame: DataFrame, needed: Sequence[str]) -> PlainRead | None:
@@ -67,27 +71,28 @@ def plain_read(frame: DataFrame, needed: Sequence[str]) -> PlainRead | None:
         Columns of it.
     """
     spark = frame.sparkSession
-    if context_of(spark) is None or frame.isStreaming or not _reads_plainly(spark):
+    if context_of(spark) is None or frame.isStreaming:
         return None
     columns = frame.columns
     lowered = {name.lower() for name in columns}
     if len(lowered) < len(columns) or not set(needed) <= set(columns):
         return None
     try:
+        if not _reads_plainly(spark):
+            return None
         traced = _traced(_with_cached_data(frame), columns, needed)
         if traced is None:
             return None
-        paths = _files(traced[0])
-        return (
-            None if paths is None else PlainRead(paths, dict(zip(needed, traced[1], strict=True)))
-        )
-    except SPARK_ERRORS:  # a release of Spark with other classes
+        paths, stored = _files(spark, traced[0]), dict(zip(needed, traced[1], strict=True))
+        return None if paths is None else PlainRead(paths, ColumnNames.of(stored))
+    except SPARK_ERRORS:  # a release of Spark with other classes, or without a setting
         return None
 
 
 def _reads_plainly(spark: SparkSession) -> bool:
+    # Asked with a default of ours, Spark would not look for older names of a setting.
     return all(
-        (spark.conf.get(name, None) or plain[0]) in plain for name, plain in _PLAIN_SETTINGS.items()
+        str(spark.conf.get(name)).upper() in plain for name, plain in _PLAIN_SETTINGS.items()
     )
 
 
@@ -105,53 +110,43 @@ def _traced(
 ) -> tuple[Any, list[str]] | None:
     """The relation whose rows a plan hands on, and what needed ones of the plan's columns are called there.
 
-    Each question to the JVM takes a part of a millisecond, and few are asked where nothing is renamed.
+    Each question to the JVM takes a part of a millisecond, and none is asked of other columns.
     """
-    ids: list[int] | None = None
-    while _class(plan) != f"{_SOURCES}.LogicalRelation":
-        if _class(plan) == _PROJECT:
-            given = plan.projectList()
-            if ids is None:
-                chosen = [given.apply(columns.index(name)) for name in needed]
-            else:
-                by_id = {_id(column): column for column in _items(given)}
-                chosen = [by_id[each] for each in ids if each in by_id]
-            ids = [source for source in map(_source, chosen) if source is not None]
-            if len(ids) < len(needed):
+    places: list[int] | None = None
+    while (kind := _class(plan)) != f"{_SOURCES}.LogicalRelation":
+        if kind == _PROJECT:
+            given, below = plan.projectList(), plan.allAttributes()
+            places = [columns.index(name) for name in needed] if places is None else places
+            places = [_place(given.apply(place), below) for place in places]
+            if _NOWHERE in places:
                 return None
-        elif _class(plan) not in _NAMING:
+        elif kind not in _NAMING:
             return None
         plan = plan.child()
     relation = plan.relation()
     if _class(relation) != _PARTS["relation"] or plan.catalogTable().isDefined():
         return None
-    if ids is None:
+    if places is None:
         return relation, list(needed)
-    names = {_id(column): column for column in _items(plan.output())}
-    if not names.keys() >= set(ids):
-        return None
-    return relation, [names[each].name() for each in ids]
+    output = plan.output()
+    return relation, [output.apply(place).name() for place in places]
 
 
-def _source(column: Any) -> int | None:
-    """Of what column given to a projection one of it is, renamed or not: its id there; None: of none."""
+def _place(column: Any, below: Any) -> int:
+    """Which of the columns below one of a projection is, as it is or renamed."""
     kind = _class(column)
     if kind == _RENAMED:
         column = column.child()
         kind = _class(column)
-    return _id(column) if kind == _COLUMN else None
+    # Views in SQL cast every column to the type that it has.
+    if kind == _CAST and column.dataType().equals(column.child().dataType()):
+        column = column.child()
+        kind = _class(column)
+    place: int = below.indexOf(column.exprId()) if kind == _COLUMN else _NOWHERE
+    return place
 
 
-def _items(sequence: Any) -> Iterator[Any]:
-    return map(sequence.apply, range(sequence.size()))
-
-
-def _id(column: Any) -> int:
-    number: int = column.exprId().id()
-    return number
-
-
-def _files(relation: Any) -> tuple[str, ...] | None:
+def _files(spark: SparkSession, relation: Any) -> tuple[str, ...] | None:
     for part in ("fileFormat", "location"):
         if _class(getattr(relation, part)()) != _PARTS[part]:
             return None
@@ -160,9 +155,11 @@ def _files(relation: Any) -> tuple[str, ...] | None:
         return None
     if relation.partitionSchema().length() or relation.bucketSpec().isDefined():
         return None
-    uris = list(relation.location().inputFiles())
+    sequence = getattr(spark._jvm, _SEQUENCE).unsafeWrapArray(relation.location().inputFiles())
+    # One answer for all, of which there may be thousands; what ends a line is encoded in them.
+    uris = sequence.mkString("\n").split("\n")
     paths = tuple(unquote(uri.removeprefix("file:")) for uri in uris)
-    if not paths or len(set(paths)) < len(paths):
+    if len(set(paths)) < len(paths):
         return None
     if not all(uri.startswith("file:/") for uri in uris) or any(_GLOB & set(p) for p in paths):
         return None

@@ -177,7 +177,7 @@ def correlate(
             )
     direct = plan_plain_frames(left, right, arguments, counts=report is not None)
     if direct is not None:
-        return direct_frame(left.sparkSession, direct.join, report, direct.names)
+        return direct_frame(left.sparkSession, direct, report)
     planned = plan_correlation(left, right, arguments, observe=report is not None)
     planned.tell(report)
     return planned.dataframe

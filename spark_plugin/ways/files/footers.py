@@ -14,6 +14,7 @@ from coincide.errors import SchemaError
 from spark_plugin.ways.files.bounds import Range, Stored, ranges
 from spark_plugin.ways.files.stamps import FileStamp, open_footer, stamp_of
 from spark_plugin.worker.arrow.schemas import plain_type
+from spark_plugin.worker.files.column_names import ColumnNames
 from spark_plugin.worker.files.finding import ParquetFiles
 from spark_plugin.worker.files.old_types import (
     int96_columns,
@@ -78,7 +79,8 @@ def read_footers(
     def footer(path: str) -> Footer:
         with files.reading(path), files.filesystem.open_input_file(path) as source:
             metadata, digest = open_footer(source)
-            return _told(metadata, ranged, needed, stamp_of(files.filesystem, path, digest))
+            stamp = stamp_of(files.filesystem, path, digest)
+            return _told(metadata, ranged, needed, files.names, stamp)
 
     with ThreadPoolExecutor(_THREADS) as pool:
         return _sharing_schemas(pool.map(footer, files.paths))
@@ -94,16 +96,22 @@ def _sharing_schemas(footers: Iterable[Footer]) -> list[Footer]:
 
 
 def _told(
-    footer: pq.FileMetaData, ranged: Sequence[str], needed: Sequence[str], stamp: FileStamp
+    footer: pq.FileMetaData,
+    ranged: Sequence[str],
+    needed: Sequence[str],
+    names: ColumnNames,
+    stamp: FileStamp,
 ) -> Footer:
     old = int96_columns(footer)
     calendar = is_of_the_old_calendar(footer)
     rows = np.array([footer.row_group(i).num_rows for i in range(footer.num_row_groups)], np.int64)
     index = np.flatnonzero(rows)
-    found = {name: ranges(footer, name) for name in ranged}
-    size = _row_bytes(footer, index, needed) * float(rows.sum())
+    found = {name: ranges(footer, *names.in_files([name])) for name in ranged}
+    size = _row_bytes(footer, index, names.in_files(needed)) * float(rows.sum())
     schema = with_instants(footer.schema.to_arrow_schema().remove_metadata(), old)
-    return Footer(schema, old, calendar, index, rows[index], found, size, stamp)
+    return Footer(
+        names.schema(schema), names.here(old), calendar, index, rows[index], found, size, stamp
+    )
 
 
 def _row_bytes(footer: pq.FileMetaData, index: np.ndarray, names: Sequence[str]) -> float:

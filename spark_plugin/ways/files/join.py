@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import starmap
@@ -41,7 +40,7 @@ from spark_plugin.ways.matching import check_told_apart
 from spark_plugin.ways.mutual import Counts, chosen_pairs, handed_out
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.schemas import type_of
-from spark_plugin.worker.emission.spec import check_output_names
+from spark_plugin.worker.files.column_names import AS_IN_FILES, ColumnNames
 from spark_plugin.worker.files.credentials import NOT_FOR_SPARK, holds_settings, shown
 from spark_plugin.worker.files.finding import Given, find_files, words_of
 from spark_plugin.worker.files.outputs import Output
@@ -149,6 +148,7 @@ def plan_direct(
     arguments: JoinArguments,
     *,
     compares_slices: bool = False,
+    names: tuple[ColumnNames, ColumnNames] = AS_IN_FILES,
 ) -> DirectJoin:
     """Plan a direct join for Spark's workers.
 
@@ -158,7 +158,9 @@ def plan_direct(
         If the direct way is closed.
     """
     tasks = parallelism(spark)
-    join = plan_files(left, right, arguments, parallelism=tasks, compares_slices=compares_slices)
+    join = plan_files(
+        left, right, arguments, parallelism=tasks, compares_slices=compares_slices, names=names
+    )
     if join.tables.spec.matching == "mutual":
         tables = join.tables
         check_told_apart(tables.spec, tables.times, tables.by, tables.payload)
@@ -170,49 +172,32 @@ def plan_direct(
     return replace(join, tables=replace(join.tables, spec=spec))
 
 
-def direct_frame(
-    spark: SparkSession,
-    join: DirectJoin,
-    report: JoinReport | None,
-    names: Sequence[Sequence[str]] | None = None,
-) -> DataFrame:
-    """The matches of a planned join, computed when they are asked for.
-
-    Parameters
-    ----------
-    spark : SparkSession
-    join : DirectJoin
-    report : JoinReport or None
-    names : sequences of str, optional
-        What keys, and columns of left and of right, are called in the result; left out, as in the files.
-
-    Raises
-    ------
-    ConditionError
-        If columns of the result would have one name.
-    """
+def direct_frame(spark: SparkSession, join: DirectJoin, report: JoinReport | None) -> DataFrame:
+    """The matches of a planned join, computed when they are asked for."""
     tables = join.tables
     observed_by = _observation(spark, join, report)
-    own = tables.by[0], *tables.payload
     by, left, right = (
         tuple(
-            (name, spark_type(name, type_of(join.schemas[side], called(join)[side], stored)))
-            for name, stored in zip(each, of_files, strict=True)
+            (name, spark_type(name, type_of(join.schemas[side], called(join)[side], name)))
+            for name in names
         )
-        for side, each, of_files in zip((LEFT, LEFT, RIGHT), names or own, own, strict=True)
+        for side, names in (
+            (LEFT, tables.by[0]),
+            (LEFT, tables.payload[0]),
+            (RIGHT, tables.payload[1]),
+        )
     )
     spec = tables.spec
     is_mutual = spec.matching == "mutual"
     if is_mutual:
         join = replace(join, tables=replace(tables, spec=spec.with_merits()))
     columns = output_columns(join.tables.spec, by, left, right)
-    found_names = tuple(column.name for column in columns)
-    check_output_names(list(found_names))
+    names = tuple(column.name for column in columns)
     schema, metrics = wire_schema(columns), None
     if observed_by is not None:
-        metrics = metrics_name(found_names)
+        metrics = metrics_name(names)
         schema = T.StructType([*schema, T.StructField(metrics, T.ArrayType(T.LongType()))])
-    task = BatchTask(join, by, left, right, found_names, metrics)
+    task = BatchTask(join, by, left, right, names, metrics)
     profile = gpu_profile(spark, tables.spec.backend)
     found = _numbers(spark, join).mapInArrow(task, schema, profile=profile)
     if metrics is not None and observed_by is not None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -14,7 +13,6 @@ from spark_plugin.cluster.accelerator import is_accelerated
 from spark_plugin.dataframes.plain_reads import PlainRead, plain_read
 from spark_plugin.ways.files.join import plan_direct
 from spark_plugin.ways.files.planning import NotDirect
-from spark_plugin.ways.files.renamed import in_files
 from spark_plugin.ways.files.wire import spark_type
 from spark_plugin.ways.files.worker.slice_join import DirectJoin
 from spark_plugin.ways.join_sides import settled
@@ -24,24 +22,9 @@ from spark_plugin.worker.arguments import JoinArguments
 _log = logging.getLogger("coincide")
 
 
-@dataclass(frozen=True)
-class PlainFrames:
-    """A direct join of the files that DataFrames read.
-
-    Parameters
-    ----------
-    join : DirectJoin
-    names : (list of str, list of str, list of str)
-        What the DataFrames call the keys, and the columns of left and of right that are handed out.
-    """
-
-    join: DirectJoin
-    names: tuple[list[str], list[str], list[str]]
-
-
 def plan_plain_frames(
     left: DataFrame, right: DataFrame | None, arguments: JoinArguments, *, counts: bool
-) -> PlainFrames | None:
+) -> DirectJoin | None:
     """The direct join of the files that DataFrames read, or None where they do more, or it is closed.
 
     Parameters
@@ -60,22 +43,22 @@ def plan_plain_frames(
     """
     asked = arguments.options.way == "direct"
     try:
-        found = _planned(left, right, arguments, counts or asked)
+        join = _planned(left, right, arguments, counts or asked)
     except CoincideError as closed:
         if asked:
             raise
         # What is wrong with the arguments is told by the way that is taken then.
         _log.debug("correlate: not directly, since %s", closed)
         return None
-    _log.info("correlate: directly, %s", found.join.plan.describe())
+    _log.info("correlate: directly, %s", join.plan.describe())
     if not counts:
         _log.info(TELLS_NOTHING)
-    return found
+    return join
 
 
 def _planned(
     left: DataFrame, right: DataFrame | None, arguments: JoinArguments, counts: bool
-) -> PlainFrames:
+) -> DirectJoin:
     spark, options = left.sparkSession, arguments.options
     if options.way not in ("auto", "direct") or options.time_range is not None:
         raise NotDirect("another way was asked for")
@@ -88,11 +71,11 @@ def _planned(
     given = list(zip(arguments.sides, frames, arguments.columns, strict=False))
     reads = [_read_by(*each) for each in given]
     second = None if right is None else reads[1].paths
-    of_files = in_files(arguments, reads[0].names, reads[-1].names)
-    join = plan_direct(spark, reads[0].paths, second, of_files, compares_slices=True)
-    for (_, frame, _), read, schema in zip(given, reads, join.schemas, strict=False):
-        _check_types(frame, read.names, schema)
-    return PlainFrames(join, (arguments.keys, *arguments.payload))
+    names = reads[0].names, reads[-1].names
+    join = plan_direct(spark, reads[0].paths, second, arguments, compares_slices=True, names=names)
+    for (_, frame, needed), schema in zip(given, join.schemas, strict=False):
+        _check_types(frame, schema, needed)
+    return join
 
 
 def _read_by(side: str, frame: DataFrame, needed: Sequence[str]) -> PlainRead:
@@ -105,11 +88,11 @@ def _read_by(side: str, frame: DataFrame, needed: Sequence[str]) -> PlainRead:
     return read
 
 
-def _check_types(frame: DataFrame, names: Mapping[str, str], schema: pa.Schema) -> None:
+def _check_types(frame: DataFrame, schema: pa.Schema, needed: Sequence[str]) -> None:
     """Refuse what Spark reads as something else than the file says: the reader was given a schema."""
-    for name, of_file in names.items():
-        own, stored = frame.schema[name].dataType, spark_type(name, schema.field(of_file).type)
-        if own != stored:
+    for name in needed:
+        own, of_file = frame.schema[name].dataType, spark_type(name, schema.field(name).type)
+        if own != of_file:
             raise NotDirect(
                 f"Spark reads the column {name!r} as {own.simpleString()}, not as stored"
             )

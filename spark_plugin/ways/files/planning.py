@@ -27,6 +27,7 @@ from spark_plugin.ways.files.worker.reading import PlannedFiles
 from spark_plugin.ways.files.worker.slice_join import DirectJoin
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.schemas import plain_schema, with_like_keys
+from spark_plugin.worker.files.column_names import AS_IN_FILES, ColumnNames
 from spark_plugin.worker.files.finding import Given, ParquetFiles, find_files
 from spark_plugin.worker.files.old_types import holds_dates
 from spark_plugin.worker.join import TablePlan, plan_tables
@@ -52,6 +53,7 @@ def plan_files(
     *,
     parallelism: int,
     compares_slices: bool = False,
+    names: tuple[ColumnNames, ColumnNames] = AS_IN_FILES,
 ) -> DirectJoin:
     """Plan a join from the footers of its files.
 
@@ -64,6 +66,8 @@ def plan_files(
         Tasks that run at once.
     compares_slices : bool
         Whether what slices find is compared, as mutual pairs need.
+    names : (ColumnNames, ColumnNames)
+        Of columns that the arguments call otherwise than the files do, which are settled then.
 
     Raises
     ------
@@ -87,15 +91,15 @@ def plan_files(
     arguments = settled(arguments, left, right)
     needed, times = arguments.columns, arguments.time_columns
     called = arguments.sides
-    files = (find_files(called[0], left),) * 2
+    files = (replace(find_files(called[0], left), names=names[0]),) * 2
     if right is not None:
-        files = files[0], find_files(called[1], right)
+        files = files[0], replace(find_files(called[1], right), names=names[1])
     # Of one stream both sides are the same, footers too.
     given = list(zip(files, times, needed, strict=True))[: 1 if right is None else 2]
     footers = [read_footers(*side) for side in given]
     footers = [footers[0], footers[-1]]
-    for side, read, names in zip(files, footers, needed, strict=True):
-        check_present(side.side, file_schemas(side, read), names)
+    for side, read, columns in zip(files, footers, needed, strict=True):
+        check_present(side.side, file_schemas(side, read), columns)
     own = [read[0].schema for read in footers]
     schemas = with_like_keys(own, arguments.keys, arguments.right_keys)
     tables = plan_tables(schemas[0], schemas[1], arguments)

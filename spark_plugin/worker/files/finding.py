@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from coincide.errors import DataError
+from spark_plugin.worker.files.column_names import ColumnNames
 from spark_plugin.worker.files.credentials import SCHEME, Redactor, check_encoded, shown
 
 PARQUET_ENDINGS = (".parquet", ".parq", ".pq")
@@ -39,6 +40,8 @@ class ParquetFiles:
         What was given: each names a file, a folder or several.
     folder : str or None
         The folder that was given, if it was one.
+    names : ColumnNames
+        Of columns that are called otherwise here.
     """
 
     side: str
@@ -46,6 +49,7 @@ class ParquetFiles:
     paths: tuple[str, ...]
     words: tuple[str, ...] = field(default=(), repr=False)
     folder: str | None = None
+    names: ColumnNames = field(default=ColumnNames(), repr=False)
 
     @property
     def hide(self) -> Redactor:

@@ -70,11 +70,12 @@ class PlannedFiles:
             metadata, digest = open_footer(source)
             check_unchanged(self.files.side, path, planned, planned.with_digest(digest))
             with pq.ParquetFile(source, metadata=metadata, pre_buffer=True) as open_file:
-                table = _row_groups(open_file, parts.places.index.tolist(), list(names), threads)
+                stored = self.files.names.in_files(names)
+                table = _row_groups(open_file, parts.places.index.tolist(), stored, threads)
             # When all is read, so that no change before can have gone by unseen.
             found = stamp_of(filesystem, path, digest)
             check_unchanged(self.files.side, path, planned, found)
-        return _cut_to(table, parts)
+        return _cut_to(self.files.names.table(table, names), parts)
 
 
 def _row_numbers(parts: Parts) -> tuple[np.ndarray, np.ndarray]:

@@ -17,12 +17,22 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from coincide import CorrelateOptions, JoinReport, around, correlate, correlate_tables
+from coincide import (
+    CorrelateOptions,
+    JoinReport,
+    TimingCondition,
+    around,
+    correlate,
+    correlate_tables,
+    histograms,
+    within,
+)
 from coincide.errors import ConditionError, SchemaError
 from spark_plugin.dataframes import plain_reads
 from spark_plugin.ways.collect import collecting
 from spark_plugin.ways.files.planning import NotDirect
 from spark_plugin.worker.clocks import AroundByRow
+from tests.helpers.histogram_tables import by_device, events, random_templates
 from tests.spark_plugin.ways.files.test_direct_join import stream
 from tests.spark_plugin.ways.files.test_direct_spark import CONDITION, expected, in_order
 
@@ -98,6 +108,31 @@ def test_a_view_is_joined_directly(
     assert way == "direct"
     (told,) = [each for each in caplog.messages if each.startswith("correlate: ")]
     assert told.startswith("correlate: directly, ")
+
+
+@pytest.mark.parametrize(
+    ("query", "is_plain"),
+    [
+        ("SELECT * FROM parquet.`{}`", True),
+        ("SELECT id AS n, max_time, min_time, key + 1 AS more FROM parquet.`{}`", True),
+        ("SELECT CAST(id AS STRING) AS n, min_time, max_time FROM parquet.`{}`", False),
+        (
+            "SELECT CAST(CAST(id AS STRING) AS BIGINT) AS n, min_time, max_time FROM parquet.`{}`",
+            False,
+        ),
+        ("SELECT * FROM parquet.`{}` WHERE id > 0", False),
+    ],
+)
+def test_a_view_in_sql(
+    spark: SparkSession, sides: tuple[Path, Path], query: str, is_plain: bool
+) -> None:
+    """Spark casts each of its columns to the type that it has."""
+    shutil.copy(sides[0], sides[0].with_name("events.parquet"))
+    path = sides[0].with_name("events.parquet")
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW in_sql AS {query.format(path)}")
+    view = spark.table("in_sql")
+    needed = [view.columns[0], "min_time", "max_time"]
+    assert plain_read(view, needed) == ((str(path),) if is_plain else None)
 
 
 RENAMED: dict[str, Callable[[DataFrame], DataFrame]] = {
@@ -184,11 +219,13 @@ def test_around_renamed_stamps(
 def test_one_column_under_two_names(spark: SparkSession, sides: tuple[Path, Path]) -> None:
     left, right = read(spark, sides)
     twice = left.selectExpr("id AS a", "id AS b", "min_time", "max_time")
-    assert way_of(twice, right, left_columns="b") == "direct"
-    assert way_of(twice, right, left_columns=["a", "b"]) != "direct"
-    found = correlate(twice, right, CONDITION, left_columns=["a", "b"]).toArrow()
+    assert way_of(twice, right, left_columns=["b"]) == "direct"
+    asked = {"left_columns": ["b", "a"], "options": CorrelateOptions(way="direct")}
+    found = correlate(twice, right, CONDITION, **asked).toArrow()
+    assert found.column_names == ["left_b", "left_a", "right_id"]
     assert found.column("left_a") == found.column("left_b")
-    assert found.num_rows == expected(sides).num_rows
+    wanted = expected(sides).rename_columns(["left_a", "right_id"])
+    assert in_order(found.drop_columns("left_b").cast(wanted.schema)) == in_order(wanted)
 
 
 def test_one_renamed_stream(spark: SparkSession, sides: tuple[Path, Path]) -> None:
@@ -204,18 +241,15 @@ def test_one_renamed_stream(spark: SparkSession, sides: tuple[Path, Path]) -> No
     assert report.summary().way == "direct"
 
 
-def test_what_names_renamed_columns_elsewhere_goes_another_way(
-    spark: SparkSession, sides: tuple[Path, Path]
-) -> None:
+def test_a_condition_on_renamed_columns(spark: SparkSession, sides: tuple[Path, Path]) -> None:
     left, right = read(spark, sides)
-    named = left.withColumnRenamed("id", "number")
-    assert way_of(named, right, left_columns="number", where="left_number < right_id") != "direct"
-    assert way_of(left, right, where="left_id < right_id") == "direct"
     swapped = left.selectExpr("id AS key", "key AS id", "min_time", "max_time")
-    found = correlate(swapped, right, CONDITION, where="left_id = right_id").toArrow()
+    asked = {"where": "left_id = right_id", "options": CorrelateOptions(way="direct")}
+    found = correlate(swapped, right, CONDITION, **asked).toArrow()
     stored = pq.read_table(sides[0], columns=["id", "key"]).to_pylist()
     keys = {row["id"]: row["key"] for row in stored}
     wanted = expected(sides).to_pylist()
+    assert found.num_rows
     assert sorted(found.column("right_id").to_pylist()) == sorted(
         pair["right_id"] for pair in wanted if keys[pair["left_id"]] == pair["right_id"]
     )
@@ -223,6 +257,37 @@ def test_what_names_renamed_columns_elsewhere_goes_another_way(
         correlate(
             left.withColumnRenamed("key", "left_id"), right, CONDITION, by=[("left_id", "key")]
         )
+
+
+def test_renamed_columns_of_histograms(spark: SparkSession, tmp_path: Path) -> None:
+    paths, templates = [tmp_path / "left.parquet", tmp_path / "right.parquet"], random_templates(3)
+    tables = [events(seed, 300) for seed in (5, 6)]
+    for path, table in zip(paths, tables, strict=True):
+        pq.write_table(table, path, row_group_size=50)
+    condition = TimingCondition(within(-20, 20), 0.6)
+    named = spark.read.parquet(str(paths[0])).selectExpr("seen_at AS device", "device AS t", "id")
+    found = correlate(
+        named, spark.read.parquet(str(paths[1])), condition,
+        left_time=histograms("device", template="t", templates=templates),
+        right_time=by_device(templates), options=CorrelateOptions(way="direct"),
+    ).toArrow()  # fmt: skip
+    clocks = {"left_time": by_device(templates), "right_time": by_device(templates)}
+    wanted = correlate_tables(*tables, condition, **clocks)
+    assert wanted.num_rows
+    assert in_order(found.cast(wanted.schema)) == in_order(wanted)
+
+
+def test_renamed_instants_of_an_old_kind_are_read_by_spark(
+    spark: SparkSession, sides: tuple[Path, Path]
+) -> None:
+    table = pq.read_table(sides[0])
+    when = pa.array([dt.datetime(2, 1, 1)] * table.num_rows, pa.timestamp("us", "UTC"))
+    table = table.append_column("seen", when)
+    pq.write_table(table, sides[0], use_deprecated_int96_timestamps=True, row_group_size=500)
+    left, right = read(spark, sides)
+    named = left.withColumnsRenamed({"seen": "when", "id": "n"})
+    assert way_of(named, right, left_columns=["n"]) == "direct"
+    assert way_of(named, right, left_columns=["n", "when"]) != "direct"
 
 
 def test_that_nobody_looks_is_told_unless_there_is_a_report(
@@ -331,17 +396,17 @@ def test_a_table_of_a_catalog_is_no_plain_read(
         ("spark.sql.files.ignoreMissingFiles", "true"),
         ("spark.sql.parquet.fieldId.read.enabled", "true"),
         ("spark.sql.parquet.datetimeRebaseModeInRead", "LEGACY"),
+        ("spark.sql.legacy.parquet.datetimeRebaseModeInRead", "LEGACY"),
     ],
 )
 def test_settings_by_which_spark_reads_otherwise(
     spark: SparkSession, sides: tuple[Path, Path], name: str, value: str
 ) -> None:
-    before = spark.conf.get(name)
     spark.conf.set(name, value)
     try:
         assert plain_read(spark.read.parquet(str(sides[0]))) is None
     finally:
-        spark.conf.set(name, before)
+        spark.conf.unset(name)
     assert plain_read(spark.read.parquet(str(sides[0]))) is not None
 
 
@@ -415,8 +480,13 @@ def test_invalid_rows_are_told_where_they_are_read(spark: SparkSession, tmp_path
     path = tmp_path / "bad.parquet"
     pq.write_table(pa.table({"id": [1], "min_time": [2], "max_time": [1]}), path)
     frame = spark.read.parquet(str(path))
-    with pytest.raises(PythonException, match="min_time"):
+    with pytest.raises(PythonException, match="min above max in min_time and max_time"):
         correlate(frame, frame, CONDITION).count()
+    named = frame.withColumnsRenamed({"min_time": "begin", "max_time": "end"})
+    with pytest.raises(PythonException, match=r"left: .*min above max in begin and end"):
+        correlate(named, frame, CONDITION, left_time=("begin", "end")).count()
+    with pytest.raises(SchemaError, match="left has no column 'from'; it has 'id', 'begin', 'end'"):
+        correlate(named, frame, CONDITION, left_time=("from", "end"))
 
 
 def test_files_without_order_are_exchanged(spark: SparkSession, tmp_path: Path) -> None:
