@@ -5,19 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import DataFrame
-
 from spark_plugin.cluster.connect import context_of
 from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
 from spark_plugin.dataframes.columns import quoted
 from spark_plugin.dataframes.events import EventFrame
+from spark_plugin.dataframes.plans import KEEPING_ROWS, LOGICAL, is_made_of, plan_of
 
-_LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
-KEEPING_ROWS = frozenset((
-    "Project", "Sort", "Union", "Repartition", "RepartitionByExpression", "RebalancePartitions",
-    "SubqueryAlias", "View", "BatchEvalPython", "ArrowEvalPython", "CollectMetrics",
-))  # fmt: skip
-"""Operators that hand on just the rows that they are given, as Spark's logical plans call them."""
 _LEAVING_ROWS = KEEPING_ROWS | {"Filter"}
 """And those that leave some of them out, of which Spark knows no number."""
 _STATISTICS_SETTING = "spark.sql.cbo.enabled"
@@ -25,7 +18,7 @@ _MEASURED = frozenset((
     "org.apache.spark.sql.execution.datasources.LogicalRelation",
     "org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation",
     "org.apache.spark.sql.catalyst.catalog.HiveTableRelation",
-    f"{_LOGICAL}LocalRelation", f"{_LOGICAL}Range",
+    f"{LOGICAL}LocalRelation", f"{LOGICAL}Range",
 ))  # fmt: skip
 """What plans read, and Spark's estimate of it is of the rows that are there."""
 _NO_ESTIMATE = 1 << 60
@@ -63,7 +56,7 @@ def estimated_bytes(side: EventFrame) -> int | None:
     if context_of(side.source.sparkSession) is None or side.plain.isStreaming:
         return None
     try:
-        return int(plan_of(side.plain).stats().sizeInBytes())
+        return int(side.optimized.stats().sizeInBytes())
     except SPARK_ERRORS:
         return None
 
@@ -74,7 +67,7 @@ def is_surely_larger(side: EventFrame, size: int) -> bool:
     Of a join Spark may take the product of both inputs for its size, of which few rows can be left; and of
     rows that somebody's program has made it knows no size.
     """
-    leaves = plan_of(side.plain).collectLeaves()
+    leaves = side.optimized.collectLeaves()
     read = sum(int(leaves.apply(i).stats().sizeInBytes()) for i in range(leaves.size()))
     return size <= read < _NO_ESTIMATE
 
@@ -114,20 +107,3 @@ def _is_measured(leaf: Any) -> bool:
     if name == _CACHE:
         return bool(leaf.cacheBuilder().isCachedColumnBuffersLoaded())
     return name in _MEASURED
-
-
-def is_made_of(plan: Any, names: frozenset[str]) -> bool:
-    """Whether all that a plan does, after it has read its input, is among these operators."""
-    children = plan.children()
-    count = children.size()
-    if not count:
-        return True
-    name = plan.getClass().getName().removeprefix(_LOGICAL)
-    return name in names and all(is_made_of(children.apply(i), names) for i in range(count))
-
-
-def plan_of(frame: DataFrame) -> Any:
-    """Spark's optimized plan."""
-    if frame.is_cached:  # what it was computed from before has no cache in its plan
-        frame = frame.select("*")
-    return frame._jdf.queryExecution().optimizedPlan()

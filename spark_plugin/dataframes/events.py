@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
@@ -13,6 +14,7 @@ from coincide.options import SideName
 from coincide.units import TIME_LIMIT
 from spark_plugin.dataframes.columns import can_be_hashed, key_value, literal, quoted, rounding
 from spark_plugin.dataframes.named_fields import can_be_named, field_of
+from spark_plugin.dataframes.plans import plan_of
 from spark_plugin.dataframes.timestamps import TimestampSql, timestamp_sql
 from spark_plugin.worker.arrow.time_columns import INVALID_REASONS
 from spark_plugin.worker.timestamps.columns import TimestampColumns
@@ -66,6 +68,11 @@ class EventFrame:
     def plain(self) -> DataFrame:
         """As the user gave it."""
         return self.source if self.given is None else self.given
+
+    @cached_property
+    def optimized(self) -> Any:
+        """Spark's plan of `plain`: of what is cached every question would make a new one."""
+        return plan_of(self.plain)
 
     @property
     def needed(self) -> list[str]:

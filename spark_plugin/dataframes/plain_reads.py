@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_plugin.cluster.connect import context_of
 from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
 from spark_plugin.worker.files.column_names import ColumnNames
+from spark_plugin.worker.files.finding import HIDDEN
 
 _LOGICAL = "org.apache.spark.sql.catalyst.plans.logical"
 _SOURCES = "org.apache.spark.sql.execution.datasources"
@@ -35,9 +36,11 @@ _PLAIN_SETTINGS = {
     "spark.sql.files.ignoreCorruptFiles": {"FALSE"},
     "spark.sql.files.ignoreMissingFiles": {"FALSE"},
     "spark.sql.parquet.fieldId.read.enabled": {"FALSE"},
-    "spark.sql.parquet.datetimeRebaseModeInRead": {"CORRECTED", "EXCEPTION"},
+    "spark.sql.parquet.datetimeRebaseModeInRead": {"CORRECTED"},
 }
 """Settings by which Spark reads what the files say; with others it takes them for something else."""
+_SUMMARIES = {"_metadata", "_common_metadata"}
+"""Files that tell of all others of a folder; Spark lists them, and reads none of their rows."""
 _GLOB = frozenset("*?[]{}\\")
 
 
@@ -158,12 +161,19 @@ def _files(spark: SparkSession, relation: Any) -> tuple[str, ...] | None:
     sequence = getattr(spark._jvm, _SEQUENCE).unsafeWrapArray(relation.location().inputFiles())
     # One answer for all, of which there may be thousands; what ends a line is encoded in them.
     uris = sequence.mkString("\n").split("\n")
-    paths = tuple(unquote(uri.removeprefix("file:")) for uri in uris)
+    paths = [unquote(uri.removeprefix("file:")) for uri in uris]
+    paths = [path for path in paths if _name(path) not in _SUMMARIES]
+    if not paths or any(_name(path).startswith(HIDDEN) for path in paths):
+        return None
     if len(set(paths)) < len(paths):
         return None
     if not all(uri.startswith("file:/") for uri in uris) or any(_GLOB & set(p) for p in paths):
         return None
     return tuple("/" + path.lstrip("/") for path in paths)
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
 
 
 def _class(of: Any) -> str:

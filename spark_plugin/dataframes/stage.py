@@ -16,14 +16,23 @@ from pyspark.sql import types as T
 
 from coincide.errors import ConditionError
 from spark_plugin.cluster.accelerator import is_accelerated
+from spark_plugin.dataframes.arrow_types import arrow_schema
 from spark_plugin.dataframes.stage_resources import gpu_profile
-from spark_plugin.worker.reports.metrics import merged
+from spark_plugin.worker.reports.metrics import merged, of_one_run
 from spark_plugin.worker.wire.columns import METRICS
-from spark_plugin.worker.wire.counting import CountingTask
+from spark_plugin.worker.wire.counting import CountingTask, TellingTask
 
 _log = logging.getLogger("coincide")
-_GIVEN, _TOLD = "given", "told"
-"""How many rows of results were seen, and how many tasks gave that came to their end, where they tell."""
+_SEEN = {
+    "given": "count_if({metrics} IS NULL)",
+    "told": "sum({metrics}[{count}])",
+    "tasks": "count_if(size({metrics}) = {count} + 1)",
+    "ends": "count_if(size({metrics}) = {count} + 2)",
+    "first": "min(CASE WHEN size({metrics}) = {count} + 2 THEN spark_partition_id() END)",
+    "last": "max(CASE WHEN size({metrics}) = {count} + 2 THEN spark_partition_id() END)",
+}
+"""What is observed besides: rows of results, and how many tasks gave that came to their end; these tasks;
+and the two partitions around them, of which Spark leaves one out where it takes some rows alone."""
 _PATIENCE = 3.0
 """Seconds for which nobody wonders why numbers do not come."""
 _WAITS = (
@@ -78,15 +87,13 @@ class Stage:
         counters = T.StructField(self.metrics, T.ArrayType(T.LongType()))
         wide = T.StructType([*schema.fields, counters])
         # Tasks tell their counters in rows of their own.
-        found = rows.mapInArrow(task, wide, profile=self.profile)
+        telling = TellingTask(task, tuple(arrow_schema(wide).types))
+        found = rows.mapInArrow(telling, wide, profile=self.profile)
         if not is_joined:
             return observed(found, self.metrics, self.observation, task.counted)
-        # Adaptive execution takes what finds nothing out of the plan, and what was observed with it.
-        nothing = [F.lit(None).cast(field.dataType) for field in schema]
-        zeros = F.array_repeat(F.lit(0).cast("long"), len(task.counted) + 1)
-        none = rows.sparkSession.range(1).select(*nothing, zeros)
+        # Adaptive execution takes a join with nothing out of the plan, and what was observed with it.
         first, *others = schema.names
-        found = found.unionAll(none).observe(self.observation, *_totals(self.metrics, task.counted))
+        found = _with_ends(found, self.metrics, self.observation, task.counted)
         return found.selectExpr(f"coalesce({first}, {NOBODY}L) AS {first}", *others)
 
 
@@ -114,7 +121,7 @@ class CountedStage:
             As `gpu_profile`.
         """
         can = not is_accelerated(spark)
-        observation = Observation("coincide") if observe and can else None
+        observation = Observation() if observe and can else None
         metrics = None if observation is None else METRICS
         return cls(Stage(True, gpu_profile(spark, backend), metrics, observation), can)
 
@@ -137,7 +144,7 @@ class CountedStage:
         """
         found = None
         if self.stage.observation is not None:
-            found = observed_numbers(self.stage.observation)
+            found = counted_by_tasks(self.stage.observation)
         if found is None:
             why = (
                 "Spark has left the stage out, or stopped it early"
@@ -145,7 +152,7 @@ class CountedStage:
                 else _ACCELERATED
             )
             raise ConditionError(f"nothing was counted: {why}")
-        return {name: int(number or 0) for name, number in found.items()}
+        return found.numbers
 
 
 def observed(
@@ -162,23 +169,69 @@ def observed(
         Takes their sums, under their names.
     names : sequence of str
     """
-    found = found.observe(observation, *_totals(metrics, names))
+    found = _with_ends(found, metrics, observation, names)
     return found.where(f"{metrics} IS NULL").drop(metrics)
+
+
+def _with_ends(
+    found: DataFrame, metrics: str, observation: Observation, names: Sequence[str]
+) -> DataFrame:
+    """The same with the rows that tell, and with one of zeros before and one after all others."""
+    zeros = F.array_repeat(F.lit(0).cast("long"), len(names) + 2)
+    nothing = F.lit(None)
+    values = [
+        (zeros if kind.name == metrics else nothing.cast(kind.dataType)).alias(kind.name)
+        for kind in found.schema
+    ]
+    end = found.sparkSession.range(0, 1, 1, 1).select(*values)
+    return end.unionAll(found).unionAll(end).observe(observation, *_totals(metrics, names))
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What the tasks of a stage have counted.
+
+    Parameters
+    ----------
+    numbers : dict
+        By name: of all rows, once.
+    runs : int
+        How often the stage was run, as it is more than once for a sort of its result.
+    """
+
+    numbers: dict[str, int]
+    runs: int
+
+
+def counted_by_tasks(observation: Observation) -> Counted | None:
+    """What tasks have counted, once an action has ended.
+
+    None if Spark has left out the stage, or some of its tasks, or stopped some, as for ``limit``, or if
+    some failed: what others counted is not of all rows.
+    """
+    found = observed_numbers(observation) or {}
+    seen = {name: int(found.pop(name, None) or 0) for name in _SEEN}
+    runs, odd = divmod(seen["ends"], 2)
+    tasks = runs * (
+        seen["last"] - seen["first"] - 1
+    )  # where partitions are brought together, fewer
+    if not runs or odd or seen["given"] != seen["told"] or seen["tasks"] < tasks:
+        return None
+    numbers = of_one_run(found, runs)
+    return None if numbers is None else Counted(numbers, runs)
 
 
 def observed_numbers(observation: Observation) -> dict[str, Any] | None:
     """What was observed, once an action has ended; a wait of seconds for it is told in the log.
 
-    None if Spark has left out what was to be, or has stopped tasks, as for ``limit``, before they told.
+    None if Spark has left out what was to be.
     """
     try:
         with _told_of_waiting():
-            found = dict(observation.get)
+            return dict(observation.get)
     except Exception as error:  # Spark has no error of its own for it: an assertion of the JVM
         _log.debug("nothing observed: %s", error)
         return None
-    given, told = (found.pop(name, None) or 0 for name in (_GIVEN, _TOLD))
-    return found if given == told else None
 
 
 @contextmanager
@@ -193,9 +246,6 @@ def _told_of_waiting() -> Iterator[None]:
 
 
 def _totals(metrics: str, names: Sequence[str]) -> list[Column]:
-    numbers = [F.expr(merged(name, f"{metrics}[{i}]")) for i, name in enumerate(names)]
-    rows = f"count_if({metrics} IS NULL)", f"sum({metrics}[{len(names)}])"
-    return [
-        *(number.alias(name) for number, name in zip(numbers, names, strict=True)),
-        *(F.expr(number).alias(name) for number, name in zip(rows, (_GIVEN, _TOLD), strict=True)),
-    ]
+    numbers = {name: merged(name, f"{metrics}[{i}]") for i, name in enumerate(names)}
+    seen = {name: text.format(metrics=metrics, count=len(names)) for name, text in _SEEN.items()}
+    return [F.expr(text).alias(name) for name, text in {**numbers, **seen}.items()]

@@ -12,7 +12,7 @@ from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.evidence import FrameEvidence
 from spark_plugin.dataframes.output_columns import ResultColumns
-from spark_plugin.dataframes.stage import observed_numbers
+from spark_plugin.dataframes.stage import Counted, counted_by_tasks, observed_numbers
 from spark_plugin.ways.join_sides import (
     check_one_stream,
     check_payload,
@@ -92,29 +92,36 @@ class Correlation:
     def counters(self) -> JoinCounters | None:
         """What the workers looked at and found. Waits for an action.
 
-        None if not observable, if Spark has stopped all tasks early, as for ``limit``, or if it has left
-        the join out of what it did: of ``count()`` on a result of one row per event it needs no partners.
+        None if not observable, if Spark has left out some of the tasks or stopped them, as for ``limit``,
+        or if it has left the join out of what it did: of ``count()`` on a result of one row per event it
+        needs no partners.
         """
-        if not self.observable:
-            return None
-        if self.observation is None:
-            raise RuntimeError("the correlation was planned without observe=True")
-        found = observed_numbers(self.observation)
-        return None if found is None else counters_of(found)
+        found = self._counted()
+        return None if found is None else counters_of(found.numbers)
 
     def summary(self) -> JoinSummary:
         """What the join did, as far as it was counted; waits for an action, as `counters` does.
 
         If nothing was found, jobs are run to say why.
         """
-        counters = self.counters()
+        found = self._counted()
+        counters = None if found is None else counters_of(found.numbers)
+        # Rows of a part, or rows that were computed twice, would pass for all.
+        left, right = map(self._rows, (0, 1)) if found and found.runs == 1 else (None, None)
         return replace(
             self._known,
-            left=self.left or self._counted(0),
-            right=self.right or self._counted(1),
+            left=self.left or left,
+            right=self.right or right,
             counters=counters,
             no_pairs=self._no_pairs() if counters and not counters.pairs else None,
         )
+
+    def _counted(self) -> Counted | None:
+        if not self.observable:
+            return None
+        if self.observation is None:
+            raise RuntimeError("the correlation was planned without observe=True")
+        return counted_by_tasks(self.observation)
 
     def _no_pairs(self) -> NoPairs | None:
         try:
@@ -139,7 +146,7 @@ class Correlation:
             accidental=self.accidental,
         )  # fmt: skip
 
-    def _counted(self, side: int) -> SideCounts | None:
+    def _rows(self, side: int) -> SideCounts | None:
         """What was counted of a side while it was joined."""
         observation = self.evidence.sides[side].observation
         found = None if observation is None else observed_numbers(observation)

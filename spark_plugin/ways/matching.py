@@ -17,7 +17,7 @@ from spark_plugin.dataframes.statistics import NO_LOOK, Looks
 from spark_plugin.dataframes.wire_rows import wire_rows
 from spark_plugin.ways.broadcast.plan import BroadcastPlan
 from spark_plugin.ways.broadcast.unseen import plan_unseen, small_and_large
-from spark_plugin.ways.choice import JOINS, plan_ways
+from spark_plugin.ways.choice import JOINS, declared_plan, plan_ways
 from spark_plugin.ways.collect.join import collect_join
 from spark_plugin.ways.collect.plan import CollectPlan
 from spark_plugin.ways.collect.planning import plan_collected
@@ -57,13 +57,13 @@ def plan_way(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> tuple[Lo
             [side.by for side in sides],
             [side.payload for side in sides],
         )
-    if isinstance(spec, JoinSpec) and spec.matching != "optimal":
+    if isinstance(spec, JoinSpec) and _may_do_without_a_look(sides, spec, options):
         uneven = small_and_large(sides, spec, options)
         if uneven is not None:
             return plan_unseen(*uneven, spec, options) or plan_ways(sides, spec, options)
-    cells = plan_cells(sides, spec, options) if isinstance(spec, JoinSpec) else None
-    if cells is not None:
-        return NO_LOOK, cells
+        cells = plan_cells(sides, spec, options)
+        if cells is not None:
+            return NO_LOOK, cells
     collected = plan_collected(sides, spec, options)
     if collected is not None:
         return collected
@@ -77,6 +77,16 @@ def plan_way(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> tuple[Lo
     statistics, plan = plan_ways(sides, spec, replace(options, way="exchange"))
     assert isinstance(plan, SlicePlan)
     return statistics, GapPlan(plan.count, plan.reach)
+
+
+def _may_do_without_a_look(sides: Sides, spec: JoinSpec, options: CorrelateOptions) -> bool:
+    """Whether nothing is asked for that only a look can tell, or that needs none anyway."""
+    # Dropped rows are counted by their reason, and an assignment is cut where nothing meets.
+    if options.way != "auto" or options.slices is not None or options.invalid == "drop":
+        return False
+    if spec.is_one_stream or spec.matching == "optimal":
+        return False
+    return declared_plan(sides, spec, options) is None
 
 
 def check_told_apart(

@@ -103,7 +103,7 @@ def planned_join(
     if None in statistics and not observe and plan.way != "collect":
         _log.info(TELLS_NOTHING)
     observable = not is_accelerated(spark)
-    observation = Observation("coincide") if observe and observable else None
+    observation = Observation() if observe and observable else None
     if observation:
         sides = _observed(sides, statistics, spec.is_one_stream)
     stage = Stage(
@@ -126,7 +126,7 @@ def _observed(
 ) -> tuple[EventFrame, EventFrame]:
     """The sides, with what counts the rows of those at which nobody has looked; of one stream once."""
     left, right = (
-        replace(side, observation=Observation(f"coincide_{side.side}")) if known is None else side
+        replace(side, observation=Observation()) if known is None else side
         for side, known in zip(sides, statistics, strict=True)
     )
     return left, sides[1] if is_one_stream else right

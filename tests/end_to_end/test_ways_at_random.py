@@ -150,7 +150,7 @@ def test_every_way(
             patched.setattr(without_a_look, "MOST_BYTES", -1)
             patched.setattr(collecting, "MOST_BYTES", -1)
             patched.setattr(cell_planning, "_LEAST_BYTES", 0)
-            patched.setattr(cell_planning, "_ALIKE", 10**9)
+            patched.setattr(cell_planning, "FAR_LARGER", 10**9)
             patched.setattr(cell_planning, "_slices", lambda *_: slices)
             patched.setattr(cell_planning, "CellPlan", lambda *a, **k: recorded(CellPlan(*a, **k)))
             return correlate(*frames, options=CorrelateOptions(slice_rows=slice_rows), **words)

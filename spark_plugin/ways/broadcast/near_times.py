@@ -29,10 +29,10 @@ _NOT_HUGE = 1 << 47
 """Lengths up to this one, in ticks, cost midpoints two half ticks at most."""
 _BEYOND = 2 * TIME_LIMIT
 _FULL = 0.9
-"""Of so many cells in use, what lies before all and after all is told apart in less time."""
+"""Where a larger share of cells is in use nearly every row passes, and few cells tell the others."""
 _FEW_CELLS = 32
 _SURE = 0.5
-"""Of no more cells in use, that no row passes for its length is worth them."""
+"""Where no larger share is in use, a margin as long as the longest row of the large side is taken."""
 _WORD = 6
 
 

@@ -17,6 +17,9 @@ _UNEVEN = 2.0
 """A partition of so many times its share of the work would keep the other tasks waiting."""
 _PREPARED_ROW = 0.3
 """Work of preparing a row of the small side for a chunk, in rows that an exchange moves."""
+FAR_LARGER = 4
+"""Where Spark takes a side for so many times as large as the other, that is broadcast without a look, if
+it is small; sides that are less far apart are exchanged without one, if they are large."""
 SMALLEST_CHUNK = 1 << 18
 """Rows of the large side at once, at least, where a task may hold as many."""
 _MANY_ROWS = 1 << 18

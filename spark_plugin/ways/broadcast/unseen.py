@@ -8,19 +8,17 @@ from spark_plugin.dataframes.estimates import estimated_bytes, is_surely_larger
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.statistics import Looks, refuse_invalid
 from spark_plugin.ways.broadcast.plan import (
+    FAR_LARGER,
     SMALLEST_CHUNK,
     BroadcastPlan,
     described_size,
     is_two_step,
 )
-from spark_plugin.ways.choice import declared_plan
 from spark_plugin.ways.collect.collecting import collected_side
 from spark_plugin.worker.emission.spec import JoinSpec
 
 MOST_BYTES = 12 << 20
 """What Spark may take the small side for."""
-_LARGER = 4
-"""The other one it takes for at least so many times as large: else a look at it costs little."""
 _LEAST_LARGE = 2 << 20
 """And for so many bytes: of less, both sides are collected faster."""
 
@@ -56,17 +54,13 @@ def small_and_large(
     sides: tuple[EventFrame, EventFrame], spec: JoinSpec, options: CorrelateOptions
 ) -> tuple[EventFrame, EventFrame] | None:
     """The side that Spark takes for small, and the other one; None if only a look could tell more."""
-    # Dropped rows are counted by their reason; and RAPIDS' plans are not observed.
-    if options.way != "auto" or options.slices is not None or options.invalid == "drop":
-        return None
-    if spec.is_one_stream or declared_plan(sides, spec, options) is not None:
-        return None
     left, right = map(estimated_bytes, sides)
+    # RAPIDS' plans are not observed, so that the rows of the other side could not be counted.
     if left is None or right is None or is_accelerated(sides[0].source.sparkSession):
         return None
     small, other = (sides[1], sides[0]) if right <= left else sides
     size, larger = min(left, right), max(left, right)
-    least = max(_LARGER * size, _LEAST_LARGE)
+    least = max(FAR_LARGER * size, _LEAST_LARGE)
     if size > min(MOST_BYTES, options.broadcast_bytes) or larger < least:
         return None
     if not is_surely_larger(other, least):

@@ -36,7 +36,7 @@ MOST_ROWS = 1 << 20
 """Of each side that are collected by themselves: more are read faster by many tasks."""
 MOST_BYTES = 28 * MOST_ROWS
 """What Spark may take both sides for; files it takes for as large as they are on disk."""
-_SURELY_FEW = 12 << 20
+_COUNTED_ABOVE = 12 << 20
 """Where it takes them for more, they are counted: of few bytes a row they may be far too many."""
 _STRANGE = "the column {!r} cannot be sent on by the driver"
 _TOO_LARGE = "there are more than {1:,} rows a side or {0:,} bytes"
@@ -84,7 +84,7 @@ def collected_sides(
         " were" if len(streams) > 1 else " was"
     )
     wanted = [Wanted(side.plain, names) for side, names in zip(streams, needed, strict=True)]
-    tables = _collected(wanted, most, called, are_many=size > _SURELY_FEW)
+    tables = _collected(wanted, most, called, are_many=size > _COUNTED_ABOVE)
     if tables is None:
         return None
     strange = [

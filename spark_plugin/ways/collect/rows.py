@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame
 
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.dataframes.columns import quoted, wire_bytes
-from spark_plugin.dataframes.estimates import KEEPING_ROWS, is_made_of, plan_of
 from spark_plugin.dataframes.named_fields import field_of
+from spark_plugin.dataframes.plans import KEEPING_ROWS, is_made_of, plan_of
 
 _NO_MORE_ROWS = KEEPING_ROWS | {
     "Filter", "Aggregate", "Window", "GlobalLimit", "LocalLimit", "Offset",

@@ -7,7 +7,8 @@ from coincide.options import CorrelateOptions
 from coincide.units import TIME_LIMIT
 from spark_plugin.dataframes.estimates import Estimate, estimate_of_rows, estimated_bytes
 from spark_plugin.dataframes.events import EventFrame
-from spark_plugin.ways.choice import declared_plan, parallelism
+from spark_plugin.ways.broadcast.plan import FAR_LARGER
+from spark_plugin.ways.choice import parallelism
 from spark_plugin.ways.exchange.cells import CellPlan
 from spark_plugin.ways.exchange.packs import takes_packs
 from spark_plugin.ways.exchange.planning import MOST_TIME_SLICES
@@ -21,8 +22,6 @@ _LEAST_FILTERED_BYTES = 14 << 20
 """And where both have a filter: of less both are counted, and collected if these leave few rows."""
 _WAVES_OF_FILTERED = 16
 """Of tasks, most of which may get nothing, as slices are for all that is filtered: tenths of a second."""
-_ALIKE = 4
-"""Beside a side of so many times as many bytes a broadcast of the other may be faster."""
 _PACKED = 2
 """Spark takes files for as large as they are: of rows that are stored in so many times fewer bytes."""
 _SMALLEST_SLICE_ROWS = 1 << 14
@@ -33,12 +32,7 @@ def plan_cells(
     sides: tuple[EventFrame, EventFrame], spec: JoinSpec, options: CorrelateOptions
 ) -> CellPlan | None:
     """A plan that needs no look; None if only a look could tell what it has to know."""
-    # Dropped rows are counted by their reason, and an assignment is cut where nothing meets.
-    if options.way != "auto" or options.slices is not None or options.invalid == "drop":
-        return None
-    if spec.is_one_stream or spec.matching == "optimal" or not takes_packs(sides):
-        return None
-    if declared_plan(sides, spec, options) is not None:
+    if not takes_packs(sides):
         return None
     reach = _reach(sides, spec)
     if reach is None or any(map(_is_small, sides)):
@@ -69,7 +63,7 @@ def _are_large(left: Estimate, right: Estimate) -> bool:
         return False
     small, large = sorted((left.bytes, right.bytes))
     least = _LEAST_FILTERED_BYTES if left.is_filtered else _LEAST_BYTES
-    return small >= least and large < _ALIKE * small
+    return small >= least and large < FAR_LARGER * small
 
 
 def _reach(sides: tuple[EventFrame, EventFrame], spec: JoinSpec) -> Reach | None:

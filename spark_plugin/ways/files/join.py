@@ -26,7 +26,7 @@ from spark_plugin.dataframes.output_columns import (
     output_columns,
     wire_schema,
 )
-from spark_plugin.dataframes.stage import observed, observed_numbers
+from spark_plugin.dataframes.stage import counted_by_tasks, observed
 from spark_plugin.dataframes.stage_resources import gpu_profile
 from spark_plugin.ways.choice import parallelism
 from spark_plugin.ways.correlation import BATCH_PAIRS, Correlation, plan_correlation
@@ -226,13 +226,13 @@ def _observation(
     if is_accelerated(spark):
         report.take(known)
         return None
-    observation = Observation("coincide")
+    observation = Observation()
 
     def finish() -> JoinSummary:
-        found = observed_numbers(observation)
+        found = counted_by_tasks(observation)
         if found is None:
             return known
-        return direct_summary(join, JoinTally.of_numbers(found))
+        return direct_summary(join, JoinTally.of_numbers(found.numbers))
 
     report.take(known, finish)
     return observation

@@ -26,7 +26,7 @@ from spark_plugin.ways.files.stamps import FileStamps
 from spark_plugin.ways.files.worker.reading import PlannedFiles
 from spark_plugin.ways.files.worker.slice_join import DirectJoin
 from spark_plugin.worker.arguments import JoinArguments
-from spark_plugin.worker.arrow.schemas import plain_schema, with_like_keys
+from spark_plugin.worker.arrow.schemas import holds_codes, plain_schema, with_like_keys
 from spark_plugin.worker.files.column_names import AS_IN_FILES, ColumnNames
 from spark_plugin.worker.files.finding import Given, ParquetFiles, find_files
 from spark_plugin.worker.files.old_types import holds_dates
@@ -141,7 +141,7 @@ def _row_groups(
     names = tables.columns(side)
     check_alike(files, footers, footers[0].schema, names)
     for path, footer in zip(files.paths, footers, strict=True):
-        check_times_are_new(f"{files.side}: {path}", footer, names)
+        check_readable(f"{files.side}: {path}", footer, names)
     if tables.times[side].beyond is None:
         widths = " and ".join(tables.times[side].names[1:])
         raise NotDirect(
@@ -187,8 +187,8 @@ def _ordered_plan(
     raise NotDirect(_disorder(plan, groups, often))
 
 
-def check_times_are_new(file: str, footer: Footer, names: Sequence[str]) -> None:
-    """Refuse times that PyArrow would read wrongly: old ones, of which only Spark knows what they mean.
+def check_readable(file: str, footer: Footer, names: Sequence[str]) -> None:
+    """Refuse what PyArrow does not read, and old times, of which only Spark knows what they mean.
 
     Raises
     ------
@@ -199,6 +199,12 @@ def check_times_are_new(file: str, footer: Footer, names: Sequence[str]) -> None
         raise NotDirect(
             f"{file} has {' and '.join(old)} as INT96, Spark's default for timestamps, which has no"
             f" statistics; write it again after {TIMES_WITH_STATISTICS}"
+        )
+    coded = sorted({name for name in names if holds_codes(footer.schema.field(name).type)})
+    if coded:
+        raise NotDirect(
+            f"{file} has dictionaries within {' and '.join(coded)}, which PyArrow does not read; cast"
+            " what is nested to plain values, and write it again"
         )
     dated = sorted({name for name in names if holds_dates(footer.schema.field(name).type)})
     if footer.old_calendar and dated:

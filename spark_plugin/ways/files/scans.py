@@ -12,7 +12,7 @@ from coincide.options import CorrelateOptions
 from coincide.sides import LEFT, RIGHT
 from spark_plugin.ways.files.columns import check_present
 from spark_plugin.ways.files.footers import check_alike, file_schemas, read_footers
-from spark_plugin.ways.files.planning import NotDirect, check_times_are_new
+from spark_plugin.ways.files.planning import NotDirect, check_readable
 from spark_plugin.ways.files.row_groups import NEVER, Spans, places_of
 from spark_plugin.ways.files.stamps import FileStamps, plain_stamp
 from spark_plugin.ways.files.worker.reading import PlannedFiles
@@ -129,7 +129,7 @@ def _row_groups(given: ArrowInput, columns: list[str]) -> _Looked:
     check_present(found.side, file_schemas(found, footers), columns)
     check_alike(found, footers, footers[0].schema, columns)
     for path, footer in zip(found.paths, footers, strict=True):
-        check_times_are_new(f"{found.side}: {path}", footer, columns)
+        check_readable(f"{found.side}: {path}", footer, columns)
     stamps = FileStamps.of([footer.stamp for footer in footers])
     planned = PlannedFiles(found, plain_schema(footers[0].schema), stamps)
     places = places_of(footers)

@@ -181,6 +181,14 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
     return pa.binary() if pa.types.is_binary_view(kind) else kind
 
 
+def holds_codes(kind: pa.DataType) -> bool:
+    """Whether there are dictionaries within lists, structs or maps."""
+    if not pa.types.is_nested(kind):
+        return False
+    inner = [kind.field(i).type for i in range(kind.num_fields)]
+    return any(pa.types.is_dictionary(each) or holds_codes(each) for each in inner)
+
+
 def plain_schema(schema: pa.Schema) -> pa.Schema:
     """A schema without encodings."""
     return pa.schema([(field.name, plain_type(field.type)) for field in schema])

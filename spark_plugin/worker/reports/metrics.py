@@ -21,6 +21,16 @@ def merged(name: str, value: str) -> str:
     return f"{'max' if name.endswith(_LARGEST) else 'sum'}({value})"
 
 
+def of_one_run(found: Mapping[str, int | None], runs: int) -> dict[str, int] | None:
+    """Merged numbers of rows that were computed several times, as of once; None if runs differed."""
+    numbers = {
+        name: (value or 0, 1 if name.endswith(_LARGEST) else runs) for name, value in found.items()
+    }
+    if any(value % share for value, share in numbers.values()):
+        return None
+    return {name: value // share for name, (value, share) in numbers.items()}
+
+
 def as_bits(number: float) -> int:
     """A float that is not negative as an integer; these are in order as the floats are."""
     return int(np.float64(number).view(np.int64))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import ClassVar
 
 import pyarrow as pa
@@ -18,8 +19,8 @@ Answer = tuple[list[pa.Array], Mapping[str, int] | None]
 class CountingTask(ABC):
     """The function of a `mapInArrow` stage.
 
-    Spark may call it with any batch boundaries, again after a failure, or not at all for an empty
-    partition: the answer depends on the rows alone.
+    Spark may call it with any batch boundaries, and again after a failure: the answer depends on the rows
+    alone.
 
     Attributes
     ----------
@@ -66,3 +67,32 @@ class CountingTask(ABC):
         kind, count = pa.list_(pa.int64()), len(columns[0])
         values = pa.nulls(count, kind) if numbers is None else pa.array([numbers], kind)
         return pa.RecordBatch.from_arrays([*columns, values], names=[*self.names, self.metrics])
+
+
+@dataclass(frozen=True)
+class TellingTask:
+    """A task that tells of a partition without rows, too, of which it has learnt no types.
+
+    Parameters
+    ----------
+    task : CountingTask
+        With `metrics`.
+    kinds : tuple of pa.DataType
+        Of all columns that it gives.
+    """
+
+    task: CountingTask
+    kinds: tuple[pa.DataType, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Work through one partition."""
+        has_told = False
+        for batch in self.task(batches):
+            metrics = batch.column(batch.num_columns - 1)
+            has_told |= metrics.null_count < len(metrics)
+            yield batch
+        if not has_told:
+            zeros = pa.array([[0] * (len(self.task.counted) + 1)], self.kinds[-1])
+            nothing = [pa.nulls(1, kind) for kind in self.kinds[:-1]]
+            names = [*self.task.names, str(self.task.metrics)]
+            yield pa.RecordBatch.from_arrays([*nothing, zeros], names=names)

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Event
 from typing import ClassVar
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import Observation, SparkSession
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import types as T
 
 from spark_plugin.dataframes import stage as stages
-from spark_plugin.dataframes.stage import Stage, observed_numbers
+from spark_plugin.dataframes.stage import Counted, Stage, counted_by_tasks
 from spark_plugin.worker.wire.counting import Answer, CountingTask
 
+ALL = {"segments": 100, "crossings": 50, "largest_rounded": 99}
 SCHEMA = T.StructType([T.StructField("id", T.LongType())])
 
 
@@ -64,8 +67,7 @@ def test_spark_adds_up_what_is_counted(spark: SparkSession, is_joined: bool) -> 
     rows = spark.range(0, 100, 1, 3)
     found = stage.run(rows, Crossings(metrics="told"), SCHEMA, is_joined=is_joined).collect()
     assert sorted(row.id for row in found if row.id >= 0) == list(range(1, 100, 2))
-    expected = {"segments": 100, "crossings": 50, "largest_rounded": 99}
-    assert observed_numbers(observation) == expected
+    assert counted_by_tasks(observation) == Counted(ALL, 1)
 
 
 @pytest.mark.spark
@@ -77,7 +79,52 @@ def test_of_tasks_that_are_stopped_nothing_is_told(spark: SparkSession, is_joine
     rows = spark.range(0, 8, 2, 1).union(spark.range(9, 4001, 2, 2))
     found = stage.run(rows, Crossings(metrics="told"), SCHEMA, is_joined=is_joined)
     assert len(found.take(5)) == 5
-    assert observed_numbers(observation) is None
+    assert counted_by_tasks(observation) is None
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("make", "runs"),
+    [
+        (lambda rows: rows.sort("id"), 2),
+        (lambda rows: rows.repartitionByRange(2, "id"), 2),
+        (lambda rows: rows.coalesce(1), 1),
+        (lambda rows: rows.coalesce(2).sort("id"), 2),
+        (lambda rows: rows.sparkSession.range(9).union(rows), 1),
+    ],
+    ids=["sorted", "in ranges", "in one partition", "in two, sorted", "after others"],
+)
+def test_what_is_computed_twice_is_told_once(
+    spark: SparkSession, make: Callable[[DataFrame], DataFrame], runs: int
+) -> None:
+    """Spark samples what it sorts by a job of its own."""
+    observation = Observation()
+    stage = Stage(raise_invalid=False, profile=None, metrics="told", observation=observation)
+    found = stage.run(spark.range(0, 100, 1, 3), Crossings(metrics="told"), SCHEMA)
+    assert len(make(found).collect()) >= 50
+    assert counted_by_tasks(observation) == Counted(ALL, runs)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("failing", [5, 75])
+def test_of_what_fails_nothing_is_told(spark: SparkSession, failing: int) -> None:
+    observation = Observation()
+    stage = Stage(raise_invalid=False, profile=None, metrics="told", observation=observation)
+    found = stage.run(spark.range(0, 100, 1, 10), Crossings(metrics="told"), SCHEMA)
+    fails = f"if(id = {failing}, raise_error('no'), id) AS id"
+    with pytest.raises(Exception, match="no"):
+        found.selectExpr(fails).collect()
+    assert counted_by_tasks(observation) is None
+
+
+@pytest.mark.spark
+def test_of_what_never_began_nothing_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    observation = Observation()
+    stage = Stage(raise_invalid=False, profile=None, metrics="told", observation=observation)
+    found = stage.run(spark.range(0, 100, 1, 3), Crossings(metrics="told"), SCHEMA)
+    with pytest.raises(AnalysisException, match="PATH_ALREADY_EXISTS"):
+        found.write.parquet(str(tmp_path))
+    assert counted_by_tasks(observation) is None
 
 
 @pytest.mark.spark
@@ -93,18 +140,18 @@ def test_who_asks_before_an_action_is_told_what_is_waited_for(
     logger.addHandler(told)
     try:
         with ThreadPoolExecutor(1) as threads:
-            asked = threads.submit(observed_numbers, observation)
+            asked = threads.submit(counted_by_tasks, observation)
             try:
                 assert told.arrived.wait(60)
                 assert not asked.done()
             finally:
                 found.count()  # else it would wait for good
             counted = asked.result(60)
-            assert counted == {"segments": 100, "crossings": 50, "largest_rounded": 99}
+            assert counted == Counted(ALL, 1)
     finally:
         logger.removeHandler(told)
     assert told.words == [stages._WAITS]
-    observed_numbers(observation)
+    counted_by_tasks(observation)
     assert len(told.words) == 1
 
 

@@ -27,6 +27,7 @@ from coincide import (
 from coincide.errors import DataError
 from spark_plugin.dataframes import estimates
 from spark_plugin.dataframes.events import EventFrame
+from spark_plugin.dataframes.plans import plan_of
 from spark_plugin.dataframes.stage import Stage
 from spark_plugin.dataframes.statistics import measure
 from spark_plugin.ways import choice, matching
@@ -46,7 +47,7 @@ CONDITION = TimingCondition(within(-40, 60), 0.5)
 @pytest.fixture(autouse=True)
 def _any_side_may_be_small(monkeypatch: pytest.MonkeyPatch, _sides_pass_for_large: None) -> None:
     monkeypatch.setattr(unseen, "MOST_BYTES", 1 << 20)
-    monkeypatch.setattr(unseen, "_LARGER", 1)
+    monkeypatch.setattr(unseen, "FAR_LARGER", 1)
     monkeypatch.setattr(unseen, "_LEAST_LARGE", 0)
 
 
@@ -344,7 +345,7 @@ def test_sizes(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     left, right = (frame(spark, table) for table in SIDES["right"])
     assert chosen(monkeypatch, left, right).startswith("right")
     with monkeypatch.context() as patched:
-        patched.setattr(unseen, "_LARGER", 50)
+        patched.setattr(unseen, "FAR_LARGER", 50)
         assert chosen(patched, left, right) == "look"
     size = estimates.estimated_bytes(event_frame(left))
     assert size is not None
@@ -385,7 +386,7 @@ def test_a_cache_is_seen_though_its_dataframe_was_used_before(spark: SparkSessio
 
 
 def event_frame(source: DataFrame) -> Any:
-    return SimpleNamespace(source=source, plain=source)
+    return SimpleNamespace(source=source, plain=source, optimized=plan_of(source))
 
 
 def test_one_stream_is_looked_at(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,7 +49,7 @@ def _any_sides_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cell_planning, "_LEAST_BYTES", 0)
     monkeypatch.setattr(cell_planning, "_LEAST_FILTERED_BYTES", 0)
     monkeypatch.setattr(cell_planning, "_WAVES_OF_FILTERED", 1 << 20)
-    monkeypatch.setattr(cell_planning, "_ALIKE", 1000)
+    monkeypatch.setattr(cell_planning, "FAR_LARGER", 1000)
     monkeypatch.setattr(cell_planning, "_SMALLEST_SLICE_ROWS", 10)
 
 
@@ -421,7 +421,7 @@ def test_sizes(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     small = frame(spark, RIGHT.slice(0, 100))
     assert is_unseen(monkeypatch, left, small, CONDITION)
     with monkeypatch.context() as patched:
-        patched.setattr(cell_planning, "_ALIKE", 4)
+        patched.setattr(cell_planning, "FAR_LARGER", 4)
         assert is_unseen(patched, left, right, CONDITION)
         assert not is_unseen(patched, left, small, CONDITION)
         assert not is_unseen(patched, small, left, CONDITION)

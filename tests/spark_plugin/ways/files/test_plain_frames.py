@@ -290,6 +290,25 @@ def test_renamed_instants_of_an_old_kind_are_read_by_spark(
     assert way_of(named, right, left_columns=["n", "when"]) != "direct"
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.list_(pa.dictionary(pa.int32(), pa.string())),
+        pa.struct([("x", pa.list_(pa.dictionary(pa.int32(), pa.string())))]),
+    ],
+)
+def test_dictionaries_within_others_are_read_by_spark(
+    spark: SparkSession, sides: tuple[Path, Path], kind: pa.DataType
+) -> None:
+    table = pq.read_table(sides[0])
+    value = ["a"] if pa.types.is_list(kind) else {"x": ["a"]}
+    table = table.append_column("tags", pa.array([value] * table.num_rows, kind))
+    pq.write_table(table, sides[0], row_group_size=500)
+    left, right = read(spark, sides)
+    assert way_of(left, right) == "direct"
+    assert way_of(left, right, left_columns=["id", "tags"]) != "direct"
+
+
 def test_that_nobody_looks_is_told_unless_there_is_a_report(
     spark: SparkSession, sides: tuple[Path, Path], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -376,6 +395,21 @@ def test_options_partitions_and_doubles_are_no_plain_reads(
     assert plain_read(spark.read.parquet(str(odd))) is None
 
 
+def test_what_spark_lists_and_does_not_read(
+    spark: SparkSession, sides: tuple[Path, Path], tmp_path: Path
+) -> None:
+    folder = tmp_path / "summarized"
+    folder.mkdir()
+    shutil.copy(sides[0], folder / "a.parquet")
+    summary = pq.read_metadata(folder / "a.parquet")
+    summary.set_file_path("a.parquet")
+    summary.write_metadata_file(str(folder / "_metadata"))
+    assert plain_read(spark.read.parquet(str(folder))) == (str(folder / "a.parquet"),)
+    hidden = folder / "_b.parquet"
+    shutil.copy(sides[0], hidden)
+    assert plain_read(spark.read.schema("id BIGINT").parquet(str(hidden)), ["id"]) is None
+
+
 def test_a_table_of_a_catalog_is_no_plain_read(
     spark: SparkSession, sides: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -396,6 +430,7 @@ def test_a_table_of_a_catalog_is_no_plain_read(
         ("spark.sql.files.ignoreMissingFiles", "true"),
         ("spark.sql.parquet.fieldId.read.enabled", "true"),
         ("spark.sql.parquet.datetimeRebaseModeInRead", "LEGACY"),
+        ("spark.sql.parquet.datetimeRebaseModeInRead", "EXCEPTION"),
         ("spark.sql.legacy.parquet.datetimeRebaseModeInRead", "LEGACY"),
     ],
 )

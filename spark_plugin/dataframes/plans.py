@@ -1,0 +1,32 @@
+"""Spark's optimized plans: what they do with the rows that they read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
+"""Where the classes of operators are."""
+KEEPING_ROWS = frozenset((
+    "Project", "Sort", "Union", "Repartition", "RepartitionByExpression", "RebalancePartitions",
+    "SubqueryAlias", "View", "BatchEvalPython", "ArrowEvalPython", "CollectMetrics",
+))  # fmt: skip
+"""Operators that hand on just the rows that they are given, as Spark's logical plans call them."""
+
+
+def is_made_of(plan: Any, names: frozenset[str]) -> bool:
+    """Whether all that a plan does, after it has read its input, is among these operators."""
+    children = plan.children()
+    count = children.size()
+    if not count:
+        return True
+    name = plan.getClass().getName().removeprefix(LOGICAL)
+    return name in names and all(is_made_of(children.apply(i), names) for i in range(count))
+
+
+def plan_of(frame: DataFrame) -> Any:
+    """Spark's optimized plan."""
+    if frame.is_cached:  # what it was computed from before has no cache in its plan
+        frame = frame.select("*")
+    return frame._jdf.queryExecution().optimizedPlan()
