@@ -17,7 +17,7 @@ from spark_plugin.dataframes.arrow_types import arrow_type
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.named_fields import field_of
 from spark_plugin.dataframes.timestamps import spark_clocks, with_timestamps
-from spark_plugin.worker.arrow.schemas import check_foldable, check_keys
+from spark_plugin.worker.arrow.schemas import check_foldable, check_keys, check_present_keys
 from spark_plugin.worker.emission.spec import AnySpec
 from spark_plugin.worker.pair_arguments import PairArguments
 from spark_plugin.worker.where.pair_filter import PairFilter, Where
@@ -65,6 +65,8 @@ def event_frames(
     """
     keys, payload = (arguments.keys, arguments.right_keys), arguments.payload
     called = arguments.sides
+    if keys[0]:
+        check_present_keys(called, keys, [source.columns for source in sources])
     kinds = [frames.key_kinds(*each) for each in zip(sources, called, keys, strict=True)]
     check_keys(keys[0], kinds[0], kinds[1])
     if arguments.case_fold:

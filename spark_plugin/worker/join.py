@@ -18,6 +18,7 @@ from spark_plugin.worker.arrow.schemas import (
     can_be_key,
     check_foldable,
     check_keys,
+    check_present_keys,
     type_of,
     with_like_keys,
 )
@@ -256,6 +257,7 @@ def plan_tables(
 
 def _check_key_types(schemas: tuple[pa.Schema, pa.Schema], arguments: PairArguments) -> None:
     by = arguments.keys, arguments.right_keys
+    check_present_keys(arguments.sides, by, [schema.names for schema in schemas])
     kinds = [
         [type_of(schema, side, name) for name in names]
         for schema, side, names in zip(schemas, arguments.sides, by, strict=True)

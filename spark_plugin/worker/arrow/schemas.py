@@ -100,6 +100,33 @@ def result_time(kind: pa.DataType, tick: Tick) -> pa.DataType:
     return pa.timestamp(tick.unit, kind.tz) if pa.types.is_timestamp(kind) else pa.int64()
 
 
+def check_present_keys(
+    called: Sequence[str], keys: Sequence[Sequence[str]], names: Sequence[Sequence[str]]
+) -> None:
+    """Refuse keys that a side lacks, or has twice.
+
+    Parameters
+    ----------
+    called : (str, str)
+        What messages call the sides.
+    keys, names : (sequence of str, sequence of str)
+        Keys and columns of each.
+
+    Raises
+    ------
+    SchemaError
+    """
+    for side, own, columns in zip(called, keys, names, strict=True):
+        for name in own:
+            if name not in columns and called[0] != called[1]:
+                has = ", ".join(map(repr, columns)) or "none"
+                raise SchemaError(
+                    f"{side} has no column {name!r}; it has {has}. A key that {called[1]} calls"
+                    " otherwise is by=[('LEFT', 'RIGHT')]"
+                )
+            check_name(side, name, columns)
+
+
 def check_keys(
     by: Sequence[str], left: Sequence[tuple[str, bool]], right: Sequence[tuple[str, bool]]
 ) -> None:

@@ -23,6 +23,10 @@ from coincide import (
 
 pytestmark = pytest.mark.spark
 CONDITION = TimingCondition(within(-40, 60), 0.6)
+WAYS = [
+    "direct", "broadcast",
+    *(pytest.param(way, marks=pytest.mark.slow) for way in ("exchange", "collect")),
+]  # fmt: skip
 
 
 def sides(spark: SparkSession, folder: Path, way: str) -> list[DataFrame]:
@@ -57,7 +61,7 @@ def test_what_ended_before_is_not_taken_for_all(
     [
         *((way, "left", "take") for way in ("direct", "exchange", "broadcast", "collect")),
         ("direct", "anti", "take"),
-        ("direct", "left", "tail"),
+        pytest.param("direct", "left", "tail", marks=pytest.mark.slow),
         ("broadcast", "left", "tail"),
     ],
 )
@@ -90,7 +94,7 @@ def test_all_that_ended_is_told(spark: SparkSession, tmp_path: Path, way: str) -
     assert counters.pairs == 100
 
 
-@pytest.mark.parametrize("way", ["direct", "exchange", "broadcast", "collect"])
+@pytest.mark.parametrize("way", WAYS)
 def test_what_a_sort_computes_twice_is_told_once(
     spark: SparkSession, tmp_path: Path, way: str
 ) -> None:
@@ -104,7 +108,7 @@ def test_what_a_sort_computes_twice_is_told_once(
     assert summary.left is None or summary.left.rows == 400
 
 
-@pytest.mark.parametrize("way", ["direct", "exchange", "broadcast", "collect"])
+@pytest.mark.parametrize("way", WAYS)
 def test_of_what_never_began_nothing_is_told(spark: SparkSession, tmp_path: Path, way: str) -> None:
     report = JoinReport()
     options = CorrelateOptions(way=way)  # type: ignore[arg-type]
