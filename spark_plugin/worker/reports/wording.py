@@ -47,7 +47,6 @@ def for_command_line(text: str) -> str:
     text = re.sub(r"\bin by(?=[,;:]|$)", "in --by", text)
     text = re.sub(r"\bwhere=(?=['\"])", "--where ", text)
     text = re.sub(r"\bas right$", "as RIGHT", text)
-    text = text.replace("by=[('LEFT', 'RIGHT')]", "--by LEFT=RIGHT")
     text = _CALLED.sub(lambda m: f"the clock '{m[2]}'", text)
     return _ARGUMENT.sub(lambda m: f"--{m[1].replace('_', '-')}{_given(m)}{_rest(m)}", text)
 

@@ -68,7 +68,6 @@ def test_spark_writes_an_empty_result(work, command_spark):
         ({}, ["--left-longest", "3"], "left: timestamps longer than the declared longest length"),
         ({}, ["--left-time", "key"], "left.key is string; a time column must be"),
         ({}, ["--by", "nothing"], "left has no column 'nothing'"),
-        ({}, ["--by", "nothing"], "A key that right calls otherwise is --by LEFT=RIGHT"),
         ({}, ["--unit", "ms", "--within", "-3us", "5us"], "not a whole number"),
         ({"key": [1, 2, 3, 4]}, ["--by", "key"], "the key 'key' is"),
     ],
