@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 from urllib.parse import unquote
 
@@ -81,10 +82,8 @@ def plain_read(frame: DataFrame, needed: Sequence[str]) -> PlainRead | None:
     if len(lowered) < len(columns) or not set(needed) <= set(columns):
         return None
     try:
-        if not _reads_plainly(spark):
-            return None
         traced = _traced(_with_cached_data(frame), columns, needed)
-        if traced is None:
+        if traced is None or not _reads_plainly(spark):
             return None
         paths, stored = _files(spark, traced[0]), dict(zip(needed, traced[1], strict=True))
         return None if paths is None else PlainRead(paths, ColumnNames.of(stored))
@@ -120,8 +119,9 @@ def _traced(
         if kind == _PROJECT:
             given, below = plan.projectList(), plan.allAttributes()
             places = [columns.index(name) for name in needed] if places is None else places
-            places = [_place(given.apply(place), below) for place in places]
-            if _NOWHERE in places:
+            found = (_place(given.apply(place), below) for place in places)
+            places = list(takewhile(lambda place: place != _NOWHERE, found))
+            if len(places) < len(needed):
                 return None
         elif kind not in _NAMING:
             return None
