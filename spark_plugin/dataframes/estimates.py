@@ -9,7 +9,7 @@ from spark_plugin.cluster.connect import context_of
 from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
 from spark_plugin.dataframes.columns import quoted
 from spark_plugin.dataframes.events import EventFrame
-from spark_plugin.dataframes.plans import KEEPING_ROWS, LOGICAL, is_made_of, plan_of
+from spark_plugin.dataframes.plans import KEEPING_ROWS, LOGICAL, class_of, is_made_of, plan_of
 
 _LEAVING_ROWS = KEEPING_ROWS | {"Filter"}
 """And those that leave some of them out, of which Spark knows no number."""
@@ -103,7 +103,7 @@ def _multiplies(side: EventFrame) -> bool:
 
 
 def _is_measured(leaf: Any) -> bool:
-    name = leaf.getClass().getName()
+    name = class_of(leaf)
     if name == _CACHE:
         return bool(leaf.cacheBuilder().isCachedColumnBuffersLoaded())
     return name in _MEASURED

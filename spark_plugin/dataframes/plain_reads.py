@@ -16,13 +16,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_plugin.cluster.connect import context_of
 from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
+from spark_plugin.dataframes.plans import LOGICAL, class_of
 from spark_plugin.worker.files.column_names import ColumnNames
 from spark_plugin.worker.files.finding import HIDDEN
 
-_LOGICAL = "org.apache.spark.sql.catalyst.plans.logical"
 _SOURCES = "org.apache.spark.sql.execution.datasources"
-_NAMING = (f"{_LOGICAL}.SubqueryAlias", f"{_LOGICAL}.View")
-_PROJECT = f"{_LOGICAL}.Project"
+_NAMING = (f"{LOGICAL}SubqueryAlias", f"{LOGICAL}View")
+_PROJECT = f"{LOGICAL}Project"
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
 _COLUMN, _RENAMED = f"{_EXPRESSIONS}.AttributeReference", f"{_EXPRESSIONS}.Alias"
 _CAST = f"{_EXPRESSIONS}.Cast"
@@ -115,7 +115,7 @@ def _traced(
     Each question to the JVM takes a part of a millisecond, and none is asked of other columns.
     """
     places: list[int] | None = None
-    while (kind := _class(plan)) != f"{_SOURCES}.LogicalRelation":
+    while (kind := class_of(plan)) != f"{_SOURCES}.LogicalRelation":
         if kind == _PROJECT:
             given, below = plan.projectList(), plan.allAttributes()
             places = [columns.index(name) for name in needed] if places is None else places
@@ -127,7 +127,7 @@ def _traced(
             return None
         plan = plan.child()
     relation = plan.relation()
-    if _class(relation) != _PARTS["relation"] or plan.catalogTable().isDefined():
+    if class_of(relation) != _PARTS["relation"] or plan.catalogTable().isDefined():
         return None
     if places is None:
         return relation, list(needed)
@@ -137,21 +137,21 @@ def _traced(
 
 def _place(column: Any, below: Any) -> int:
     """Which of the columns below one of a projection is, as it is or renamed."""
-    kind = _class(column)
+    kind = class_of(column)
     if kind == _RENAMED:
         column = column.child()
-        kind = _class(column)
+        kind = class_of(column)
     # Views in SQL cast every column to the type that it has.
     if kind == _CAST and column.dataType().equals(column.child().dataType()):
         column = column.child()
-        kind = _class(column)
+        kind = class_of(column)
     place: int = below.indexOf(column.exprId()) if kind == _COLUMN else _NOWHERE
     return place
 
 
 def _files(spark: SparkSession, relation: Any) -> tuple[str, ...] | None:
     for part in ("fileFormat", "location"):
-        if _class(getattr(relation, part)()) != _PARTS[part]:
+        if class_of(getattr(relation, part)()) != _PARTS[part]:
             return None
     options = relation.options()
     if options.size() > int(options.contains("path")):
@@ -174,8 +174,3 @@ def _files(spark: SparkSession, relation: Any) -> tuple[str, ...] | None:
 
 def _name(path: str) -> str:
     return path.rpartition("/")[2]
-
-
-def _class(of: Any) -> str:
-    name: str = of.getClass().getName()
-    return name

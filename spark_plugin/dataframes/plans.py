@@ -15,13 +15,19 @@ KEEPING_ROWS = frozenset((
 """Operators that hand on just the rows that they are given, as Spark's logical plans call them."""
 
 
+def class_of(of: Any) -> str:
+    """The name of an object's class in the JVM."""
+    name: str = of.getClass().getName()
+    return name
+
+
 def is_made_of(plan: Any, names: frozenset[str]) -> bool:
     """Whether all that a plan does, after it has read its input, is among these operators."""
     children = plan.children()
     count = children.size()
     if not count:
         return True
-    name = plan.getClass().getName().removeprefix(LOGICAL)
+    name = class_of(plan).removeprefix(LOGICAL)
     return name in names and all(is_made_of(children.apply(i), names) for i in range(count))
 
 

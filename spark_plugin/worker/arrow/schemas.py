@@ -49,8 +49,8 @@ def type_of(schema: pa.Schema, side: str, name: str) -> pa.DataType:
     return plain_type(schema.field(name).type)
 
 
-def check_name(side: str, name: str, names: Sequence[str]) -> None:
-    """Refuse a column that is missing or stands twice.
+def check_name(side: str, name: str, names: Sequence[str], cure: str = "") -> None:
+    """Refuse a column that is missing, for which there may be a cure, or stands twice.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def check_name(side: str, name: str, names: Sequence[str]) -> None:
     if found == 0:
         # Quoted, so that blanks show, and headers that were split at the wrong character.
         has = ", ".join(map(repr, names)) or "none"
-        raise SchemaError(f"{side} has no column {name!r}; it has {has}{_hint(side, name)}")
+        raise SchemaError(f"{side} has no column {name!r}; it has {has}{cure or _hint(side, name)}")
     if found > 1:
         raise SchemaError(f"{side} has {found} columns called {name!r}; rename all but one")
 
@@ -116,15 +116,11 @@ def check_present_keys(
     ------
     SchemaError
     """
+    are_two = called[0] != called[1]
+    cure = f". A key that {called[1]} calls otherwise is by=[('LEFT', 'RIGHT')]" if are_two else ""
     for side, own, columns in zip(called, keys, names, strict=True):
         for name in own:
-            if name not in columns and called[0] != called[1]:
-                has = ", ".join(map(repr, columns)) or "none"
-                raise SchemaError(
-                    f"{side} has no column {name!r}; it has {has}. A key that {called[1]} calls"
-                    " otherwise is by=[('LEFT', 'RIGHT')]"
-                )
-            check_name(side, name, columns)
+            check_name(side, name, columns, cure)
 
 
 def check_keys(

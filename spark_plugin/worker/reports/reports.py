@@ -115,9 +115,9 @@ class JoinReport:
     def summary(self) -> JoinSummary:
         """What the join did.
 
-        Of a DataFrame, which is computed later, this waits for its first action. Of one that needs a part
-        of the result, such as ``limit(5)``, there are no counters, and rows at most of what was read.
-        Warnings are given of what was not known before.
+        Of a DataFrame, which is computed later, this waits for its first action. After one that fails, or
+        needs a part of the result, as ``limit(5)`` does, it tells no more than was known before. Warnings
+        are given of what was not.
 
         Raises
         ------
