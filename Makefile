@@ -4,7 +4,8 @@ SHELL := /bin/bash
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
-STAMP := $(VENV)/.coincide-installed
+PRODUCT := $(VENV)/.coincide-product
+DEVELOPMENT := $(VENV)/.coincide-development
 WITH_JAVA = JAVA_HOME=$$(scripts/find-java.sh) && export JAVA_HOME &&
 
 .PHONY: help demo test test-slow test-rapids lint docs notebooks dist conda bench venv java rapids-jar lock clean
@@ -12,65 +13,70 @@ WITH_JAVA = JAVA_HOME=$$(scripts/find-java.sh) && export JAVA_HOME &&
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(STAMP) ## Join a small sample on Spark, and say what was found and how fast
+demo: $(PRODUCT) ## Join a small sample on Spark, and say what was found and how fast
 	@$(WITH_JAVA) $(VENV)/bin/coincide demo
 
 PYTEST = $(WITH_JAVA) $(PYTHON) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-test: $(STAMP) ## Run the tests, those of test-slow apart; ARGS="-k name" goes to pytest
+test: $(DEVELOPMENT) ## Run the tests, those of test-slow apart; ARGS="-k name" goes to pytest
 	@$(PYTEST) -m "not slow" $(ARGS)
 
-test-slow: $(STAMP) ## Run the tests of clusters, of Spark Connect, beside RAPIDS (after make rapids-jar), of pages, of all experiments
+test-slow: $(DEVELOPMENT) ## Run the tests of clusters, of Spark Connect, beside RAPIDS (after make rapids-jar), of pages, of all experiments
 	@$(PYTEST) -m slow $(ARGS)
 
 test-rapids: rapids-jar ## Run the tests beside the RAPIDS Accelerator, which need its jar but no GPU
 	@$(WITH_JAVA) $(PYTHON) -m pytest -m rapids $(ARGS)
 
-lint: $(STAMP) ## Check style, types and which package imports which
+lint: $(DEVELOPMENT) ## Check style, types and which package imports which
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 
 # Not --quiet, which hides warnings from --strict as well.
-docs: $(STAMP) ## Build the site of documentation into build/site, and check its links
+docs: $(DEVELOPMENT) ## Build the site of documentation into build/site, and check its links
 	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
 	@$(PYTHON) scripts/check_site.py build/site
 
-notebooks: $(STAMP) ## Run the notebooks of examples/; the site shows what they print and draw
+notebooks: $(DEVELOPMENT) ## Run the notebooks of examples/; the site shows what they print and draw
 	@$(WITH_JAVA) $(PYTHON) scripts/run_notebooks.py examples/notebooks build/notebooks
 
-dist: $(STAMP) ## Build the wheel and the source archive into dist/, and check what they say of themselves
+dist: $(DEVELOPMENT) ## Build the wheel and the source archive into dist/, and check what they say of themselves
 	@rm -rf build/lib build/bdist.* dist
 	@$(PYTHON) -m build --no-isolation
 	@$(VENV)/bin/twine check --strict dist/*
 
-conda: $(STAMP) ## Build the conda package into build/conda, from the channel that COINCIDE_CONDA_CHANNEL names
+conda: $(DEVELOPMENT) ## Build the conda package into build/conda, from the channel that COINCIDE_CONDA_CHANNEL names
 	@$(PYTHON) scripts/build_conda.py
 
-bench: $(STAMP) ## Run the benchmarks; ARGS go to them
+bench: $(DEVELOPMENT) ## Run the benchmarks; ARGS go to them
 	@$(WITH_JAVA) $(PYTHON) -m bench $(ARGS)
 
-venv: $(STAMP) ## Make .venv with the versions of requirements.lock
+venv: $(DEVELOPMENT) ## Make .venv with what developers need, in the versions of requirements.lock
 
 java: ## Find a Java for Spark, or install one, and print where it is
 	@scripts/find-java.sh
 
-rapids-jar: $(STAMP) ## Fetch the RAPIDS Accelerator (1 GB), once, and print where it is
+rapids-jar: $(DEVELOPMENT) ## Fetch the RAPIDS Accelerator (1 GB), once, and print where it is
 	@scripts/get-rapids-jar.sh $(PYTHON)
 
-lock: $(STAMP) ## Write the versions installed in .venv to requirements.lock
-	{ sed '/^[^#]/,$$d' requirements.lock; $(PYTHON) -m pip freeze --all --exclude pip --exclude-editable; } > $(STAMP).lock
-	mv $(STAMP).lock requirements.lock
-	touch $(STAMP)
+lock: $(DEVELOPMENT) ## Write the versions installed in .venv to requirements.lock
+	{ sed '/^[^#]/,$$d' requirements.lock; $(PYTHON) -m pip freeze --all --exclude pip --exclude-editable; } > $(VENV)/requirements.lock
+	mv $(VENV)/requirements.lock requirements.lock
+	touch $(PRODUCT) $(DEVELOPMENT)
 
 clean: ## Remove what building and testing left; .venv stays
 	rm -rf build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	rm -rf .cache artifacts derby.log metastore_db spark-warehouse
 	find . -path ./$(VENV) -prune -o -type d -name __pycache__ -print0 | xargs -0 rm -rf
 
-$(STAMP): pyproject.toml requirements.lock
+$(PRODUCT): pyproject.toml requirements.lock
 	@scripts/make-venv.sh $(VENV)
-	@echo "Installing what requirements.lock names into $(VENV); the first time this takes minutes"
-	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c requirements.lock -e ".[dev,bench,docs]"
+	@echo "Installing Coincide into $(VENV); the first time this takes half a minute, or twice that by pip"
+	@scripts/install.sh $(VENV) -e .
+	@touch $@
+
+$(DEVELOPMENT): $(PRODUCT)
+	@echo "Installing what developers need into $(VENV); the first time this takes a minute or two"
+	@scripts/install.sh $(VENV) -e ".[dev,bench,docs]"
 	@touch $@

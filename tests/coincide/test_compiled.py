@@ -17,7 +17,7 @@ from numba.core.errors import TypingError
 
 from coincide import kernel_cache
 from coincide.compiled import compiled
-from tests.helpers.places import ROOT
+from tests.helpers.places import ROOT, repository_files
 
 PROGRAM = """
 from coincide.probability import trapezoid_cdf, window_probability
@@ -188,10 +188,10 @@ def test_what_is_kept_under_counts_every_package_with_kernels() -> None:
     known = tuple(f"{package}/" for package in kernel_cache.PACKAGES)
     users = [
         path.relative_to(ROOT).as_posix()
-        for path in ROOT.glob("*/**/*.py")
-        if "import compiled\n" in path.read_text(encoding="utf-8")
+        for path in repository_files()
+        if path.suffix == ".py" and "import compiled\n" in path.read_text(encoding="utf-8")
     ]
-    ours = [name for name in users if not name.startswith(("tests/", "bench/", "."))]
+    ours = [name for name in users if not name.startswith(("tests/", "bench/"))]
     assert ours
     assert [name for name in ours if not name.startswith(known)] == []
 

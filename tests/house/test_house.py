@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import tomllib
 from importlib.metadata import distributions
-from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from tests.helpers.places import ROOT
+from tests.helpers.places import ROOT, repository_files
 
 TOP_LEVEL = (
     *("coincide", "cpu_fallback", "spark_plugin", "bench", "tests", "docs", "scripts"),
@@ -24,7 +22,7 @@ TOP_LEVEL = (
 )
 EXECUTABLE = (
     *(".ci/run", "scripts/apt-install.sh", "scripts/discover-gpus.sh", "scripts/find-java.sh"),
-    *("scripts/get-rapids-jar.sh", "scripts/make-venv.sh"),
+    *("scripts/get-rapids-jar.sh", "scripts/install.sh", "scripts/make-venv.sh"),
 )
 
 CONDA_NAMES = {"matplotlib-base": "matplotlib", "python-duckdb": "duckdb"}
@@ -69,25 +67,6 @@ def requirements(*extras: str) -> list[Requirement]:
     optional = settings["optional-dependencies"]
     lines = settings["dependencies"] + [line for extra in extras for line in optional[extra]]
     return [Requirement(line) for line in lines]
-
-
-def repository_files() -> list[Path]:
-    """What git tracks or would add; outside a checkout, every file that is no build output."""
-    if (ROOT / ".git").exists() and shutil.which("git"):
-        command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-        listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
-        paths = [ROOT / name for name in listed.stdout.split("\0") if name]
-    else:
-        outputs = {"__pycache__", "build", "dist", "artifacts", "metastore_db", "spark-warehouse"}
-        paths = [
-            path
-            for path in ROOT.rglob("*")
-            if not any(
-                part in outputs or part.endswith(".egg-info") or (part[0] == "." and part != ".ci")
-                for part in path.relative_to(ROOT).parts
-            )
-        ]
-    return [path for path in paths if path.is_file()]
 
 
 def make_targets() -> set[str]:
@@ -165,7 +144,11 @@ def test_conda_python_is_admitted():
 
 
 def test_every_package_is_under_the_import_contracts():
-    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests"}
+    packages = {
+        path.parent.name
+        for path in repository_files()
+        if path.name == "__init__.py" and path.parent.parent == ROOT
+    } - {"tests"}
     assert packages == set(project()["tool"]["importlinter"]["root_packages"])
 
 
@@ -174,6 +157,19 @@ def test_make_commands_on_a_page_exist(page):
     commands = make_commands(read(page))
     assert commands, f"{page} names no make command"
     assert commands <= make_targets()
+
+
+@pytest.mark.parametrize(
+    ("goal", "installed"),
+    [("demo", ["-e ."]), ("test", ["-e .", "-e .[dev,bench,docs]"])],
+)
+def test_make_installs_what_the_goal_needs(goal, installed, tmp_path):
+    planned = subprocess.run(
+        ["make", "--dry-run", goal, f"VENV={tmp_path}"],
+        cwd=ROOT, env={"PATH": os.environ["PATH"]}, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    found = re.findall(r"^scripts/install.sh \S+ (.*)$", planned.stdout, flags=re.MULTILINE)
+    assert [words.replace('"', "") for words in found] == installed
 
 
 def test_make_commands_are_found_in_code_only():
