@@ -162,7 +162,7 @@ By = Annotated[
     condition(
         metavar="A,B,…",
         help="Columns that must be equal on both sides; [cyan]station=sta[/cyan] where that of EFFECTS has"
-        " another name.",
+        """ another name, [cyan]'"a=b"'[/cyan] where it has = or , in it.""",
     ),
 ]
 Where = Annotated[

@@ -139,7 +139,8 @@ By = Annotated[
     list[str] | None,
     condition(
         metavar="A,B,…",
-        help="Columns that must be equal on both sides; [cyan]station=sta[/cyan] where the name differs.",
+        help="Columns that must be equal on both sides; [cyan]station=sta[/cyan] where the name differs,"
+        """ [cyan]'"a=b"'[/cyan] where it has = or , in it.""",
     ),
 ]
 CaseFold = Annotated[

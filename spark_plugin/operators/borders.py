@@ -42,7 +42,7 @@ def border_crossings(
     readings : DataFrame
         In any order. Of readings of one stream and time, that with the least values counts, and the
         others are left out and counted.
-    queries : DataFrame, pa.Table, or whatever offers Arrow's C stream (``__arrow_c_stream__``)
+    queries : DataFrame, pa.Table, whatever offers Arrow's C stream, list of dicts, or path
         A column of distinct ids, and one of lower and one of upper borders for each value column: for
         ``x`` they are ``lower_x`` and ``upper_x``; for a single one ``lower`` and ``upper`` will do. Null
         or infinite: the range is open on that side. On Spark Connect they travel with the plan, which
@@ -120,7 +120,7 @@ def border_crossing_tables(
 
     Parameters
     ----------
-    readings : pa.Table, or whatever offers Arrow's C stream (``__arrow_c_stream__``)
+    readings : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
         In any order. Of readings of one stream and time, that with the least values counts, and the others
         are left out and counted.
     queries : as readings
@@ -217,6 +217,6 @@ def _monitor(
 
 def _push_all(monitor: BorderMonitor, readings: Any) -> pa.Table:
     """The crossings of readings in any order."""
-    table = arrow_table(READINGS, readings, monitor.arguments.columns)
+    table = arrow_table(READINGS, readings, monitor.arguments.columns, monitor.arguments.numbers)
     columns = ReadingColumns.of(table.schema, monitor.arguments)
     return monitor.take(read_readings(table, columns), columns, in_any_order=True)

@@ -11,7 +11,7 @@ from coincide.cause_and_effect.condition import CausalityCondition
 from coincide.errors import ConditionError, SchemaError
 from coincide.options import Backend, CorrelateOptions, Emit, How
 from coincide.partners import LARGEST_GROUP, Matching, PreferEffect
-from spark_plugin.worker.arrow.frames import arrow_table, needed_names, offers_arrow
+from spark_plugin.worker.arrow.frames import TABLES, arrow_table, needed_names, offers_arrow
 from spark_plugin.worker.causality.arguments import CausalityArguments, Place
 from spark_plugin.worker.causality.clusters import ClusterArguments
 from spark_plugin.worker.causality.join import TableCausality
@@ -163,7 +163,7 @@ def causality_tables(
 
     Parameters
     ----------
-    causes : pa.Table, or whatever offers Arrow's C stream (``__arrow_c_stream__``)
+    causes : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
         Events: time columns (timestamps, integers or floats), coordinates, key columns, columns to
         hand out. In options and units causes are the left side.
     effects : as causes, or None
@@ -256,9 +256,9 @@ def causality_tables(
         matching=matching, largest_group=largest_group,
     )  # fmt: skip
     own, others = (
-        None if given is None else causal_table(side, given, names, arguments)
-        for side, given, names in zip(
-            arguments.sides, (causes, effects), arguments.columns, strict=True
+        None if given is None else causal_table(side, given, names, numbers, arguments)
+        for side, given, names, numbers in zip(
+            arguments.sides, (causes, effects), arguments.columns, arguments.numbers, strict=True
         )
     )
     job = TableCausality(own, others, arguments)
@@ -269,15 +269,16 @@ def causality_tables(
 
 
 def causal_table(
-    side: str, given: Any, names: Sequence[str], asked: PairArguments | ClusterArguments
+    side: str,
+    given: Any,
+    names: Sequence[str],
+    numbers: Sequence[str],
+    asked: PairArguments | ClusterArguments,
 ) -> pa.Table:
-    """The columns of these names, and those that are asked for besides."""
+    """The columns of these names, of numbers among them, and those that are asked for besides."""
     if not offers_arrow(given):
-        raise SchemaError(
-            f"{side}s must be a table that offers Arrow's C stream, such as those of pyarrow, pandas,"
-            f" Polars and DuckDB; found {type(given).__name__}"
-        )
+        raise SchemaError(f"{side}s must be {TABLES}; found {type(given).__name__}")
     named = list(dict.fromkeys(names))
     if asked.is_open:
         named = needed_names(given, named, asked.words_of_needed)
-    return arrow_table(side, given, named)
+    return arrow_table(side, given, named, numbers)

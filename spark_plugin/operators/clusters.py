@@ -40,7 +40,7 @@ def clusters(
 
     Parameters
     ----------
-    events : pa.Table, or whatever offers Arrow's C stream (``__arrow_c_stream__``)
+    events : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
     condition : CausalityCondition
     time, place
         As `cause_time` and `cause_place` of `causality_tables`.
@@ -78,11 +78,12 @@ def clusters(
     arguments = ClusterArguments(
         condition, time, place, by, columns, options, case_fold=case_fold, where=where
     )  # fmt: skip
-    names = [*names_of_coordinates(arguments.coordinates), *names_of(by)]
+    times = timestamp_names(EVENT, arguments.time)
+    numbers = [*times.clocks, *names_of_coordinates(arguments.coordinates)]
+    names = [*all_columns(times), *numbers, *names_of(by)]
     if not is_all_columns(columns):
         names += names_of(columns)
-    names = [*all_columns(timestamp_names(EVENT, arguments.time)), *names]
-    table = causal_table(EVENT, events, names, arguments)
+    table = causal_table(EVENT, events, names, numbers, arguments)
     found, summary = cluster_table(table, arguments)
     tell(summary, report)
     return found

@@ -46,7 +46,7 @@ def explore_tables(
 
     Parameters
     ----------
-    left, right : pa.Table, or whatever offers Arrow's C stream (``__arrow_c_stream__``)
+    left, right : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
         As of `coincide.correlate_tables`; ids are not needed. Without `right` pairs are those of one
         stream, each once, its earlier event left.
     within : (lo, hi), one duration for both, or what `coincide.within` and `coincide.mutual_deadline` make

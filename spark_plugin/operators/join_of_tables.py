@@ -13,7 +13,13 @@ from coincide.options import Backend, CorrelateOptions, Emit, How
 from coincide.partners import LARGEST_GROUP, Matching, Prefer
 from coincide.sides import SIDES
 from spark_plugin.worker.arguments import JoinArguments
-from spark_plugin.worker.arrow.frames import arrow_table, kind_of, needed_names, offers_arrow
+from spark_plugin.worker.arrow.frames import (
+    TABLES,
+    arrow_table,
+    kind_of,
+    needed_names,
+    offers_arrow,
+)
 from spark_plugin.worker.conditions import GivenWindow, check_second, condition_of
 from spark_plugin.worker.join import TableJoin
 from spark_plugin.worker.keys import Keys
@@ -59,7 +65,7 @@ def correlate_tables(
 
     Parameters
     ----------
-    left, right : pa.Table, or whatever offers Arrow's C stream (``__arrow_c_stream__``)
+    left, right : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
         Tables of pandas, Polars, DuckDB and others; a stream that can be read but once is read once.
         Events: time columns (timestamps, integers or floats), key columns, columns to hand out. Without
         `right` the stream `left` is joined with itself, as by `coincide.correlate`; of simultaneous events
@@ -137,11 +143,12 @@ def given_tables(left: Any, right: Any, arguments: JoinArguments) -> list[pa.Tab
     """
     tables = []
     inputs = (left,) if right is None else (left, right)
-    for side, given, names in zip(SIDES, inputs, arguments.columns, strict=False):
+    asked = zip(SIDES, inputs, arguments.columns, arguments.numbers, strict=False)
+    for side, given, names, numbers in asked:
         check_table(side, given)
         if arguments.is_open:
             names = needed_names(given, names, arguments.words_of_needed)
-        tables.append(arrow_table(side, given, names))
+        tables.append(arrow_table(side, given, names, numbers))
     return tables
 
 
@@ -153,7 +160,4 @@ def check_table(side: str, given: object) -> None:
     SchemaError
     """
     if not offers_arrow(given):
-        raise SchemaError(
-            f"{side} must be a table that offers Arrow's C stream, such as those of pyarrow, pandas,"
-            f" Polars and DuckDB; found {kind_of(given)}. {_TO_ARROW}"
-        )
+        raise SchemaError(f"{side} must be {TABLES}; found {kind_of(given)}. {_TO_ARROW}")

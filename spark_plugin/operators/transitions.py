@@ -133,7 +133,7 @@ def transition_tables(
 
     Parameters
     ----------
-    events : pa.Table, or whatever offers Arrow's C stream (``__arrow_c_stream__``)
+    events : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
         Border crossings, in any order. Those of one query and stream are taken in order of the
         midpoints of their timestamps; of equal ones the row that comes first is the first.
     within : int or str

@@ -47,7 +47,7 @@ def window_recall(
 
     Parameters
     ----------
-    events : pa.Table, or whatever offers Arrow's C stream (``__arrow_c_stream__``)
+    events : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
         Tuples in the order in which they arrived.
     condition, time, place, arrival, role, home
         As of `coincide.WindowedCausality`.

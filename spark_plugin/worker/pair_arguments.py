@@ -146,6 +146,15 @@ class PairArguments(ABC):
         return own, others
 
     @property
+    def numbers(self) -> tuple[list[str], list[str]]:
+        """Columns of both sides that are times or coordinates, however CSV writes their numbers."""
+        own, others = (
+            [*clocks, *(p for p in place if isinstance(p, str))]
+            for clocks, place in zip(self.time_columns, self.places, strict=True)
+        )
+        return own, others
+
+    @property
     def timestamp_columns(self) -> tuple[list[str], list[str]]:
         """All columns that the timestamps, and places, of both sides are made of."""
         own, others = (

@@ -14,6 +14,7 @@ from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.clocks import Around, around, resolution
 from spark_plugin.worker.histograms import histograms
 from spark_plugin.worker.keys import Key
+from spark_plugin.worker.listed_names import parted, plain
 from spark_plugin.worker.timestamps.names import GivenTimes
 
 _CLOCKS = ("around", "resolution", "template", "templates", "around_column")
@@ -64,13 +65,15 @@ def keys(words: Sequence[str] | None) -> list[Key]:
     ConditionError
     """
     found: list[Key] = []
-    for name in names("--by", words):
-        left, sign, right = name.partition("=")
-        if sign and not (left and right):
+    for word in _entries("--by", words):
+        parts = [plain(part) for part in parted(word, "=")]
+        if len(parts) > 2 or "" in parts:
             raise ConditionError(
-                f"--by takes names, or LEFT=RIGHT where a key has another name on the right; found {name!r}"
+                f"--by takes names, or LEFT=RIGHT where a key has another name on the right; found"
+                f" {word!r}."
+                " A name with = or , in it stands in double quotes, as in --by '\"a=b\"'"
             )
-        found.append((left, right) if sign else name)
+        found.append(parts[0] if len(parts) == 1 else (parts[0], parts[1]))
     return found
 
 
@@ -97,15 +100,20 @@ def _of_one_stream(words: dict[str, Any]) -> dict[str, Any]:
 
 
 def names(option: str, words: Sequence[str] | None) -> list[str]:
-    """Names, separated by commas or in several options.
+    """Names, separated by commas or in several options; in double quotes where one holds a comma.
 
     Raises
     ------
     ConditionError
         If one is empty: a join without the keys that were meant would still give an answer.
     """
-    found = [name.strip() for word in words or () for name in word.split(",")]
-    if "" in found:
+    return [plain(entry) for entry in _entries(option, words)]
+
+
+def _entries(option: str, words: Sequence[str] | None) -> list[str]:
+    """As `names`, with their quotes."""
+    found = [entry.strip() for word in words or () for entry in parted(word, ",")]
+    if "" in found or '""' in found:
         raise ConditionError(f"{option} has an empty entry in {','.join(words or ())!r}; {UNSET}")
     return found
 

@@ -1,10 +1,11 @@
-"""Tables of any library as tables of Arrow, by Arrow's C stream."""
+"""Whatever is given as a table, as one of Arrow: by Arrow's C stream, as rows, or by the path of files."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import pyarrow as pa
 
@@ -12,6 +13,15 @@ from coincide.errors import SchemaError
 from spark_plugin.worker.arrow.schemas import check_name
 from spark_plugin.worker.arrow.wide_columns import decoded
 
+if TYPE_CHECKING:
+    from spark_plugin.worker.files.finding import Given
+    from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
+
+TABLES = (
+    "a table that offers Arrow's C stream, such as those of pyarrow, pandas, Polars and DuckDB, a list of"
+    " dicts, or the path of files"
+)
+"""What `arrow_table` takes, in words."""
 _FRAMES = ("pandas", "polars")
 """Libraries whose frames give some of their columns by ``frame[names]``."""
 _COLUMN = re.compile(r"Conversion failed for column (.+) with type ")
@@ -19,27 +29,40 @@ _COLUMN = re.compile(r"Conversion failed for column (.+) with type ")
 
 def offers_arrow(given: object) -> bool:
     """Whether `arrow_table` can make a table of it."""
-    return hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__")
+    offers = hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__")
+    return offers or _is_rows(given) or _names_files(given)
 
 
-def arrow_table(side: str, given: Any, names: Sequence[str]) -> pa.Table:
+def arrow_table(
+    side: str, given: Any, names: Sequence[str], numbers: Sequence[str] = ()
+) -> pa.Table:
     """A table of whatever offers Arrow's C stream, or C array; a stream is read to its end.
 
     Parameters
     ----------
     side : str
     given : object
+        Also a list of dicts, a row each; or a path, a glob or a URI of files, or several.
     names : sequence of str
         The columns that are needed: a frame may have others that Arrow has no type for.
+    numbers : sequence of str
+        Those of them that are times or other numbers, however CSV writes them.
 
     Raises
     ------
     SchemaError
-        If Arrow cannot take a column over, or a needed one stands twice.
+        If Arrow cannot take a column over, or a needed one is missing in files or stands twice.
+    DataError
+        If files cannot be read.
     """
-    table = (
-        given if isinstance(given, pa.Table) else _converted(side, _narrowed(side, given, names))
-    )
+    if _names_files(given):
+        table = _input_of(side, given, numbers).table(list(dict.fromkeys(names)))
+    elif _is_rows(given):
+        table = _of_rows(side, given, names)
+    elif isinstance(given, pa.Table):
+        table = given
+    else:
+        table = _converted(side, _narrowed(side, given, names))
     for i, field in enumerate(table.schema):
         kind = field.type
         if pa.types.is_run_end_encoded(kind):
@@ -50,12 +73,47 @@ def arrow_table(side: str, given: Any, names: Sequence[str]) -> pa.Table:
     return table
 
 
+def _names_files(given: object) -> TypeGuard[Given]:
+    if isinstance(given, (list, tuple)):
+        return bool(given) and all(isinstance(each, (str, os.PathLike)) for each in given)
+    return isinstance(given, (str, os.PathLike))
+
+
+def _is_rows(given: object) -> TypeGuard[Sequence[Mapping[str, Any]]]:
+    return isinstance(given, (list, tuple)) and all(isinstance(each, Mapping) for each in given)
+
+
+def _input_of(side: str, given: Given, numbers: Sequence[str] = ()) -> ArrowInput:
+    """Files of any format, as the command line reads them."""
+    from spark_plugin.worker.files.finding import find_files, words_of
+    from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
+    from spark_plugin.worker.inputs.source import source_of
+
+    words = words_of(given)
+    return ArrowInput(source_of(", ".join(words), find_files(side, words)), times=tuple(numbers))
+
+
+def _of_rows(side: str, rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> pa.Table:
+    """A row for each dict, of all their columns; of no dict the needed ones, empty."""
+    if not rows:
+        return pa.table({name: pa.nulls(0) for name in dict.fromkeys(names)})
+    own = dict.fromkeys(name for row in rows for name in row)
+    return _converted(side, {name: [row.get(name) for row in rows] for name in own})
+
+
+def own_names(given: object) -> list[str]:
+    """The columns of what was given as a table, where they can be told before it is read."""
+    if _names_files(given):
+        return _input_of("table", given).schema.names
+    return [name for name in getattr(given, "columns", ()) if isinstance(name, str)]
+
+
 def needed_names(given: object, names: Sequence[str], words: str | None) -> list[str]:
     """The columns that are needed of a frame, where words tell of further ones; None: all.
 
     More than are needed may be among them.
     """
-    own = [name for name in getattr(given, "columns", ()) if isinstance(name, str)]
+    own = own_names(given)
     if words is None:
         return list(dict.fromkeys([*own, *names]))
     return list(dict.fromkeys([*names, *needed_among(own, words)]))

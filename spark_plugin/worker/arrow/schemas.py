@@ -204,6 +204,28 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
     return pa.binary() if pa.types.is_binary_view(kind) else kind
 
 
+def with_first_types(table: pa.Table, first: pa.Schema | None) -> pa.Table:
+    """A table whose columns of no type, in which nothing stands, have those of an earlier one."""
+    for i, field in enumerate(table.schema):
+        if first is not None and pa.types.is_null(field.type) and field.name in first.names:
+            found = pa.chunked_array([pa.nulls(table.num_rows, first.field(field.name).type)])
+            table = table.set_column(i, field.name, found)
+    return table
+
+
+def other_types(side: str, first: pa.Schema | None, found: pa.Schema) -> str:
+    """The message for a push whose columns are of other types than in the first one."""
+    assert first is not None
+    other = [
+        f"{old.name} is {found.field(old.name).type} and was {old.type}"
+        for old in first
+        if plain_type(old.type) != plain_type(found.field(old.name).type)
+    ]
+    return (
+        f"{side}: columns are of other types than in the first push: {'; '.join(other)}; cast them"
+    )
+
+
 def holds_codes(kind: pa.DataType) -> bool:
     """Whether there are dictionaries within lists, structs or maps."""
     if not pa.types.is_nested(kind):

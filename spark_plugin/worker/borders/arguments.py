@@ -70,6 +70,11 @@ class BorderArguments:
         return [self.stream, self.time, *self.values]
 
     @property
+    def numbers(self) -> list[str]:
+        """Those of times and of what was read, however CSV writes their numbers."""
+        return [self.time, *self.values]
+
+    @property
     def made(self) -> list[str]:
         """The columns of the result."""
         instant = ["crossing_time"] if self.options.interpolate else []

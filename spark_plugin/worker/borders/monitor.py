@@ -18,6 +18,7 @@ from coincide.plurals import several
 from spark_plugin.worker.arrow.frames import arrow_table
 from spark_plugin.worker.arrow.gather import Gather
 from spark_plugin.worker.arrow.ids import Ids
+from spark_plugin.worker.arrow.schemas import other_types, with_first_types
 from spark_plugin.worker.arrow.ticks import contiguous
 from spark_plugin.worker.borders.arguments import QUERIES, READINGS, BorderArguments
 from spark_plugin.worker.borders.queries import Queries, query_table, read_queries
@@ -37,7 +38,7 @@ class BorderMonitor:
 
     Parameters
     ----------
-    queries : pa.Table, or whatever offers Arrow's C stream (``__arrow_c_stream__``)
+    queries : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
         The first ones; it may have no rows. As of `coincide.border_crossing_tables`.
     stream, time, values, query, options
         As of `coincide.border_crossing_tables`.
@@ -64,6 +65,7 @@ class BorderMonitor:
             self.arguments.dimensions, options, NewSearch(options.backend, threads)
         )
         self._columns: ReadingColumns | None = None
+        self._first: pa.Schema | None = None
         self._streams: Ids | None = None
         self._ids: QueryIds | None = None
         self._told = BorderSummary()
@@ -79,7 +81,7 @@ class BorderMonitor:
 
         Parameters
         ----------
-        queries : pa.Table, or whatever offers Arrow's C stream
+        queries : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
             As the first ones, with other ids than all live ones.
 
         Raises
@@ -155,7 +157,7 @@ class BorderMonitor:
 
         Parameters
         ----------
-        readings : pa.Table, or whatever offers Arrow's C stream
+        readings : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
             The first table, which may be empty, says of which types the columns are.
 
         Returns
@@ -170,13 +172,13 @@ class BorderMonitor:
         DataError
             If readings are invalid, and are to be refused. Nothing of the push is taken then.
         """
-        table = arrow_table(READINGS, readings, self.arguments.columns)
+        names = self.arguments.columns
+        table = arrow_table(READINGS, readings, names, self.arguments.numbers)
+        table = with_first_types(table, self._first)
         columns = ReadingColumns.of(table.schema, self.arguments)
         if self._columns not in (None, columns):
-            raise SchemaError(
-                f"{READINGS}: the columns {', '.join(self.arguments.columns)} are of other types than in"
-                " the first push; cast them"
-            )
+            raise SchemaError(other_types(READINGS, self._first, table.schema))
+        self._first = self._first or pa.schema([table.schema.field(name) for name in names])
         return self.take(read_readings(table, columns), columns)
 
     def take(

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from coincide.errors import DataError, SchemaError
 from coincide.plurals import several
-from spark_plugin.worker.arrow.frames import arrow_table
+from spark_plugin.worker.arrow.frames import arrow_table, own_names
 from spark_plugin.worker.arrow.schemas import can_be_key, column_of, type_of
 from spark_plugin.worker.arrow.tables import example_row, readable
 from spark_plugin.worker.arrow.ticks import contiguous
@@ -69,9 +69,8 @@ def query_table(given: Any, arguments: BorderArguments) -> pa.Table:
     SchemaError
         If one is missing or of a type that cannot serve.
     """
-    own = [name for name in getattr(given, "columns", ()) if isinstance(name, str)]
-    borders = [name for pair in arguments.border_names(own) for name in pair]
-    table = arrow_table(QUERIES, given, [arguments.query, *borders])
+    borders = [name for pair in arguments.border_names(own_names(given)) for name in pair]
+    table = arrow_table(QUERIES, given, [arguments.query, *borders], borders)
     return table.select(query_columns(table.schema, arguments))
 
 

@@ -20,7 +20,7 @@ class TableCrossings:
     ----------
     schema : pa.Schema
         Of the readings.
-    queries : pa.Table, or whatever offers Arrow's C stream
+    queries : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
     arguments : BorderArguments
 
     Raises

@@ -13,6 +13,7 @@ import pyarrow.csv as csv
 from coincide.errors import ConditionError
 from coincide.options import check_choice
 from spark_plugin.worker.inputs.csv_clocks import clock_type
+from spark_plugin.worker.listed_names import parted, plain
 
 COMMA, TAB = ",", "\t"
 _TYPES = {
@@ -166,7 +167,7 @@ def _typed(word: str) -> tuple[str, pa.DataType]:
 
 
 def _names(words: Sequence[str]) -> tuple[str, ...]:
-    found = [name.strip() for word in words for name in word.split(",")]
+    found = [plain(name) for word in words for name in parted(word, ",")]
     if not all(found) or len(set(found)) < len(found):
         raise ConditionError(
             f"--csv-names takes the names of all columns, each of its own; found {','.join(words)!r}"

@@ -13,7 +13,8 @@ from coincide.options import CorrelateOptions
 from coincide.region_transitions.ordering import time_order
 from coincide.region_transitions.watches import Repeated
 from coincide.units import Duration
-from spark_plugin.worker.arrow.frames import arrow_table, offers_arrow
+from spark_plugin.worker.arrow.frames import TABLES, arrow_table, offers_arrow
+from spark_plugin.worker.arrow.schemas import other_types, with_first_types
 from spark_plugin.worker.arrow.time_words import time_words
 from spark_plugin.worker.transitions.arguments import SIDE, TransitionArguments
 from spark_plugin.worker.transitions.columns import EventColumns
@@ -57,6 +58,7 @@ class TransitionMonitor:
             within, confidence, query, stream, event, time, repeated, options
         )
         self._columns: EventColumns | None = None
+        self._first: pa.Schema | None = None
         self._watches: OpenWatches | None = None
         self._clock: int | None = None
         self._latest: int | None = None
@@ -68,7 +70,7 @@ class TransitionMonitor:
 
         Parameters
         ----------
-        events : pa.Table, or whatever offers Arrow's C stream (``__arrow_c_stream__``)
+        events : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
             Those of one query and stream in order of the midpoints of their timestamps, also across
             pushes. None that begins before the time that `advance` was given. The first table, which
             may be empty, says of which types the columns are.
@@ -148,19 +150,21 @@ class TransitionMonitor:
         """Take events, those of one query and stream in order or else to be sorted."""
         if not offers_arrow(events):
             raise SchemaError(
-                f"{SIDE} must be a table that offers Arrow's C stream, such as those of pyarrow, pandas,"
-                f" Polars and DuckDB; found {type(events).__name__}. .collect() makes one of a Polars"
-                " LazyFrame, .toArrow() of a Spark DataFrame"
+                f"{SIDE} must be {TABLES}; found {type(events).__name__}. .collect() makes one of a"
+                " Polars LazyFrame, .toArrow() of a Spark DataFrame"
             )
-        table = arrow_table(SIDE, events, self._arguments.columns)
+        names = self._arguments.columns
+        table = arrow_table(SIDE, events, names, self._arguments.clocks)
+        table = with_first_types(table, self._first)
         columns = EventColumns.of(table.schema, self._arguments)
-        if self._columns is not None and columns != self._columns:
-            raise SchemaError(_other_types(self._columns.schema, columns.schema))
+        if self._columns not in (None, columns):
+            raise SchemaError(other_types(SIDE, self._first, table.schema))
         reading = read_events(table, columns, self._clock)
         batch = reading.batch
         watches = OpenWatches(columns) if self._watches is None else self._watches
         rows, counts = watches.take(batch if in_order else _sorted(batch))
         self._columns, self._watches = columns, watches
+        self._first = self._first or pa.schema([table.schema.field(name) for name in names])
         self._counts += replace(counts, events=reading.rows)
         self._counts += TransitionCounts(dropped=reading.dropped)
         self._rounded = max(self._rounded, reading.rounded)
@@ -201,15 +205,3 @@ def transitions_of_table(
 def _sorted(batch: Batch) -> Batch:
     order = time_order(batch.crossings.latest)
     return batch if order is None else batch.rows(order)
-
-
-def _other_types(first: pa.Schema, found: pa.Schema) -> str:
-    other = [
-        f"{new.name} is {new.type} and was {old.type}"
-        for old, new in zip(first, found, strict=True)
-        if old != new
-    ]
-    return (
-        f"{SIDE}: all pushes must have columns of the same types, but now"
-        f" {'; '.join(other) or 'time columns differ in type'}; cast them"
-    )

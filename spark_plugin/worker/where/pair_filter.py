@@ -162,7 +162,7 @@ def where_of(
     check_where(given, pair)
     known = pair.fields(left, right)
     if isinstance(given, str):
-        expression, used = expression_of(given, pair)
+        expression, used = expression_of(given, pair, known)
         for name in used:
             if name not in known:
                 has = ", ".join(map(repr, known))

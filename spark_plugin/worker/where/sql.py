@@ -7,10 +7,20 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.errors import ConditionError, brief
+from spark_plugin.worker.where.kinds import (
+    UNITS,
+    Fields,
+    Kind,
+    cast,
+    interval,
+    kind_of,
+    product,
+    quotient,
+    unlike,
+)
 from spark_plugin.worker.where.pair_columns import SIDES_ALONE, PairColumns
 
 _TOKEN = re.compile(
@@ -31,21 +41,31 @@ _FUNCTIONS: dict[str, tuple[int, Callable[..., pc.Expression]]] = {
 }  # fmt: skip
 _UNDERSTOOD = (
     "Comparisons, AND, OR, NOT, IS NULL, IN, BETWEEN, LIKE, + - * /, abs, lower, upper, length, trim,"
-    " coalesce, and TIMESTAMP and DATE literals are understood; an Arrow expression can say more"
+    " coalesce, CAST, and TIMESTAMP, DATE and INTERVAL literals are understood; an Arrow expression can"
+    " say more"
 )
 
 
-def expression_of(text: str, pair: PairColumns = SIDES_ALONE) -> tuple[pc.Expression, list[str]]:
+def expression_of(
+    text: str, pair: PairColumns = SIDES_ALONE, fields: Fields | None = None
+) -> tuple[pc.Expression, list[str]]:
     """What a condition in SQL is in Arrow, and the names that it uses.
 
     Nulls count as they do in SQL: a comparison with one is neither true nor false.
+
+    Parameters
+    ----------
+    text : str
+    pair : PairColumns
+    fields : mapping of str to pa.DataType or None
+        The columns of a pair; None where nobody knows them yet, and text alone is checked.
 
     Raises
     ------
     ConditionError
         If it is none of the subset.
     """
-    reader = _Reader(text, pair)
+    reader = _Reader(text, pair, fields or {})
     try:
         found = reader.disjunction()
     except RecursionError:
@@ -59,8 +79,8 @@ def expression_of(text: str, pair: PairColumns = SIDES_ALONE) -> tuple[pc.Expres
 class _Reader:
     """Reads a text from left to right, a method for each level of precedence."""
 
-    def __init__(self, text: str, pair: PairColumns) -> None:
-        self._text, self._pair = text, pair
+    def __init__(self, text: str, pair: PairColumns, fields: Fields) -> None:
+        self._text, self._pair, self._fields = text, pair, fields
         self._tokens = list(_tokens(text, pair))
         self._at = 0
         self.names: list[str] = []
@@ -89,16 +109,16 @@ class _Reader:
         kind, sign = self._next
         if kind == "sign" and sign in _COMPARISONS:
             self._at += 1
-            return _COMPARISONS[sign](own, self._sum())
+            return _COMPARISONS[sign](own, self._like(own, self._sum()))
         if self._takes("IS"):
             negated = self._takes("NOT")
             self._expects("NULL")
             return ~own.is_null() if negated else own.is_null()
         negated = self._takes("NOT")
         if self._takes("BETWEEN"):
-            low = self._sum()
+            low = self._like(own, self._sum())
             self._expects("AND")
-            found = (own >= low) & (own <= self._sum())
+            found = (own >= low) & (own <= self._like(own, self._sum()))
         elif self._takes("IN"):
             found = self._any_of(own)
         elif self._takes("LIKE"):
@@ -112,9 +132,9 @@ class _Reader:
     def _any_of(self, own: pc.Expression) -> pc.Expression:
         """As comparisons, so that nulls count as in SQL."""
         self._expects("(")
-        found = own == self._sum()
+        found = own == self._like(own, self._sum())
         while self._takes(","):
-            found = found | (own == self._sum())
+            found = found | (own == self._like(own, self._sum()))
         self._expects(")")
         return found
 
@@ -122,16 +142,30 @@ class _Reader:
         found = self._product()
         while self._next[1] in ("+", "-") and self._next[0] == "sign":
             adds = self._takes("+") or not self._takes("-")
-            other = self._product()
+            other = self._like(found, self._product())
             found = found + other if adds else found - other
         return found
+
+    def _like(self, own: pc.Expression, other: pc.Expression) -> pc.Expression:
+        """The second of two expressions, if it can stand beside the first."""
+        if why := unlike(self._kinds(own, other)):
+            raise self._error(why)
+        return other
+
+    def _kinds(self, *given: pc.Expression) -> tuple[Kind, Kind]:
+        own, other = (kind_of(each, self._used()) if self._fields else None for each in given)
+        return own, other
+
+    def _used(self) -> Fields:
+        return {name: self._fields[name] for name in self.names if name in self._fields}
 
     def _product(self) -> pc.Expression:
         found = self._factor()
         while self._next[1] in ("*", "/") and self._next[0] == "sign":
             multiplies = self._takes("*") or not self._takes("/")
             other = self._factor()
-            found = found * other if multiplies else _quotient(found, other)
+            kinds = self._kinds(found, other)
+            found = product(found, other, kinds) if multiplies else quotient(found, other, kinds)
         return found
 
     def _factor(self) -> pc.Expression:
@@ -175,6 +209,10 @@ class _Reader:
             return pc.scalar(None)
         if upper in ("TIMESTAMP", "DATE") and self._next[0] == "text":
             return self._time(upper)
+        if upper == "INTERVAL" and self._next[0] in ("text", "number"):
+            return self._interval()
+        if upper == "CAST" and self._next[1] == "(":
+            return self._cast()
         if self._next[1] == "(" and word.lower() in _FUNCTIONS:
             return self._call(word.lower())
         if self._next[1] == "(" and upper not in _WORDS:
@@ -204,6 +242,39 @@ class _Reader:
                 f"{text!r} is no {kind.lower()}, as 2024-01-31T12:00:00Z is"
             ) from None
         return pc.scalar(found.date() if kind == "DATE" else found)
+
+    def _interval(self) -> pc.Expression:
+        """One number and unit, or several, as in INTERVAL '1' HOUR 30 MINUTES; or both in quotes."""
+        found: pc.Expression | None = None
+        while found is None or self._next[0] in ("text", "number"):
+            kind, word = self._next
+            self._at += 1
+            number, _, unit = (
+                _unquoted(word).strip().partition(" ") if kind == "text" else (word, "", "")
+            )
+            if not unit.strip():
+                unit = self._next[1]
+                self._at += 1
+            size = interval(number, unit.strip())
+            if size is None:
+                raise self._error(
+                    f"INTERVAL takes a number and one of {UNITS}, as INTERVAL '5' SECOND; found"
+                    f" {word} {unit}".rstrip()
+                )
+            found = pc.scalar(size) if found is None else found + pc.scalar(size)
+        return found
+
+    def _cast(self) -> pc.Expression:
+        self._expects("(")
+        given = self.disjunction()
+        self._expects("AS")
+        word = self._next[1]
+        self._at += 1
+        self._expects(")")
+        found, why = cast(given, word, self._kinds(given, given)[0])
+        if found is None:
+            raise self._error(why)
+        return found
 
     def _column(self, name: str) -> pc.Expression:
         if not self._pair.knows(name):
@@ -240,13 +311,6 @@ class _Reader:
 
     def _error(self, what: str) -> ConditionError:
         return ConditionError(f"where={brief(self._text)}: {what}. {_UNDERSTOOD}")
-
-
-def _quotient(number: pc.Expression, divisor: pc.Expression) -> pc.Expression:
-    """As in SQL: of whole numbers it is none, and by zero it is null."""
-    divisor = divisor.cast("float64")
-    nothing = pc.scalar(pa.scalar(None, pa.float64()))
-    return pc.divide(number.cast("float64"), pc.if_else(divisor == 0.0, nothing, divisor))
 
 
 def _tokens(text: str, pair: PairColumns) -> Any:

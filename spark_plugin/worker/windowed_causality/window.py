@@ -16,7 +16,8 @@ from coincide.cause_and_effect.condition import CausalityCondition
 from coincide.cause_and_effect.points import no_points
 from coincide.errors import SchemaError
 from spark_plugin.worker.arrow.counts import SideCounts
-from spark_plugin.worker.arrow.frames import arrow_table, offers_arrow
+from spark_plugin.worker.arrow.frames import TABLES, arrow_table, offers_arrow
+from spark_plugin.worker.arrow.schemas import other_types, with_first_types
 from spark_plugin.worker.arrow.wide_columns import one_array
 from spark_plugin.worker.causality.arguments import Place
 from spark_plugin.worker.causality.places import names_of_coordinates
@@ -78,6 +79,7 @@ class WindowedCausality:
             condition, time, place, arrival, role, home, columns, options
         )
         self._columns: WindowColumns | None = None
+        self._first: pa.Schema | None = None
         self._join: Any = None
         self._numbers = np.zeros(0, np.int64)
         self._payload: list[pa.Array] = []
@@ -96,7 +98,7 @@ class WindowedCausality:
 
         Parameters
         ----------
-        events : pa.Table, or whatever offers Arrow's C stream (``__arrow_c_stream__``)
+        events : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
             The first table, which may be empty, says of which types the columns are.
 
         Returns
@@ -126,15 +128,14 @@ class WindowedCausality:
         return self._taken(table)[0]
 
     def _taken(self, table: pa.Table) -> tuple[pa.Table, Arriving]:
+        table = with_first_types(table, self._first)
         columns = WindowColumns(table.schema, self._arguments)
         if self._columns not in (None, columns):
-            raise SchemaError(
-                f"{EVENT}s: columns are of other types than in the first push; cast them"
-            )
+            raise SchemaError(other_types(f"{EVENT}s", self._first, table.schema))
         check_output_names(output_names(self._arguments))
         arriving = columns.read(table, self._clock)
         if self._columns is None:
-            self._columns = columns
+            self._columns, self._first = columns, table.schema
             self._begin()
         found = self._take(arriving, columns)
         self._rows += arriving.counts
@@ -225,10 +226,8 @@ def output_kinds(payload: Sequence[pa.DataType]) -> list[pa.DataType]:
 def read_table(given: Any, arguments: WindowArguments) -> pa.Table:
     """The table of what was given, of the columns that are needed."""
     if not offers_arrow(given):
-        raise SchemaError(
-            f"{EVENT}s must be a table that offers Arrow's C stream, such as those of pyarrow, pandas,"
-            f" Polars and DuckDB; found {type(given).__name__}"
-        )
+        raise SchemaError(f"{EVENT}s must be {TABLES}; found {type(given).__name__}")
     places = names_of_coordinates(arguments.coordinates)
     names = [arguments.time, *places, *arguments.other_columns, *arguments.payload]
-    return arrow_table(EVENT, given, list(dict.fromkeys(names)))
+    clocks = [name for name in (arguments.time, arguments.arrival) if name is not None]
+    return arrow_table(EVENT, given, list(dict.fromkeys(names)), [*clocks, *places])

@@ -115,9 +115,9 @@ def test_missing_columns_and_tables() -> None:
     with pytest.raises(SchemaError, match="events has no column 'event'; it has 'query_id'"):
         transition_tables(columns().drop("event"), within=10)
     with pytest.raises(
-        SchemaError, match=r"must be a table that offers Arrow's C stream.*found list"
+        SchemaError, match=r"must be a table that offers Arrow's C stream.*found int"
     ):
-        transition_tables([1], within=10)
+        transition_tables(1, within=10)
 
 
 @pytest.mark.parametrize(

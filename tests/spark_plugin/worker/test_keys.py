@@ -153,3 +153,29 @@ def test_on_the_command_line(tmp_path: Path, capsys: Any, ending: str) -> None:
     keys[1] = "station="
     assert run(["join", *inputs, "-o", str(tmp_path / "none"), *options, *keys]) == 2
     assert "--by takes names, or LEFT=RIGHT" in capsys.readouterr().err
+
+
+def test_names_with_signs_stand_in_quotes(tmp_path: Path, capsys: Any) -> None:
+    left = pa.table({"id": [1, 2], "t": [0, 0], "a=b,c": ["x", "y"], 'say "so"': [1, 1]})
+    right = left.rename_columns({"a=b,c": "d,e"})
+    pq.write_table(left, tmp_path / "l.parquet")
+    pq.write_table(right, tmp_path / "r.parquet")
+
+    def joined(*options: str) -> int:
+        return run(
+            ["join", str(tmp_path / "l.parquet"), str(tmp_path / "r.parquet"), "-o", str(tmp_path / "o"),
+             "--left-time", "t", "--right-time", "t", "--mutual-deadline", "1", "--confidence", "1",
+             "--engine", "local", "--overwrite", "--output-format", "parquet", *options]
+        )  # fmt: skip
+
+    by = ' "a=b,c" = "d,e" , "say ""so""" '
+    assert joined("--by", by, "--left-columns", 'id,"a=b,c"', "--right-columns", '"d,e"') == 0
+    assert pq.read_table(tmp_path / "o").sort_by("left_id").to_pylist() == [
+        {"a=b,c": name, 'say "so"': 1, "left_id": i, "left_a=b,c": name, "right_d,e": name}
+        for i, name in ((1, "x"), (2, "y"))
+    ]
+    assert joined("--by", "a=b,c") == 2
+    assert "no column 'a'" in capsys.readouterr().err
+    assert joined("--by", "a=b=c") == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "A name with = or , in it stands in double quotes, as in --by" in said

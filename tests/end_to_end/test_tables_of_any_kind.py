@@ -1,0 +1,145 @@
+"""What all functions of tables take as a table: paths of files of any format, and lists of dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as csv
+import pyarrow.parquet as pq
+import pytest
+
+import coincide as c
+from coincide import DataError, SchemaError
+
+EVENTS = pa.table(
+    {"id": [1, 2, 3], "t": [0.5, 5.25, 7.125], "key": ["007", "7", "7"], "x": [0.5, 1.25, 9.0]}
+)
+READINGS = EVENTS.rename_columns(["row", "time", "stream_id", "value"])
+QUERIES = pa.table({"query_id": [1, 2], "lower": [0.0, 1.0], "upper": [1.0, 10.0]})
+CROSSINGS = pa.table(
+    {
+        "query_id": [1, 1, 2], "stream_id": ["a", "a", "a"], "event": ["I", "O", "I"],
+        "min_time": [0, 10, 10], "max_time": [0, 10, 10],
+    }
+)  # fmt: skip
+SECONDS: Any = c.CorrelateOptions(unit="s")
+NEAR: Any = {
+    "within": "2s",
+    "confidence": 1.0,
+    "left_time": "t",
+    "right_time": "t",
+    "options": SECONDS,
+}
+CAUSES = c.CausalityCondition((c.Temporal("0s", "3s"), c.Spatial(20.0)))
+BORDERS: Any = {"options": c.BorderOptions(unit="s", first="outside")}
+
+
+def streamed(left: Any, right: Any) -> pa.Table:
+    stream = c.stream_tables(
+        c.TimingCondition(c.mutual_deadline("2s"), 1.0), left_delay=0, right_delay=0, left_time="t",
+        right_time="t", by="key", options=SECONDS,
+    )  # fmt: skip
+    found = [stream.push("left", left), stream.push("right", right), stream.flush()]
+    return pa.concat_tables(each for each in found if each.num_columns)
+
+
+OPERATORS: dict[str, tuple[Callable[..., pa.Table], tuple[pa.Table, ...]]] = {
+    "correlate_tables": (lambda a, b: c.correlate_tables(a, b, by="key", **NEAR), (EVENTS, EVENTS)),
+    "every column": (
+        lambda a, b: c.correlate_tables(a, b, left_columns="*", **NEAR), (EVENTS, EVENTS)
+    ),
+    "stream_tables": (streamed, (EVENTS, EVENTS)),
+    "causality_tables": (
+        lambda a, b: c.causality_tables(
+            a, b, CAUSES, cause_time="t", effect_time="t", cause_place=("x",), effect_place=("x",),
+            options=SECONDS,
+        ),
+        (EVENTS, EVENTS),
+    ),
+    "clusters": (
+        lambda a: c.clusters(a, CAUSES, time="t", place=("x",), options=SECONDS), (EVENTS,)
+    ),
+    "border_crossing_tables": (
+        lambda a, b: c.border_crossing_tables(a, b, **BORDERS), (READINGS, QUERIES)
+    ),
+    "inside_tables": (lambda a, b: c.inside_tables(a, b, **BORDERS), (READINGS, QUERIES)),
+    "transition_tables": (
+        lambda a: c.transition_tables(a, within=20, confidence=0.9, until=100), (CROSSINGS,)
+    ),
+}  # fmt: skip
+
+
+def as_parquet(table: pa.Table, folder: Path) -> Any:
+    pq.write_table(table, folder / "a.parquet")
+    return folder / "a.parquet"
+
+
+def as_glob(table: pa.Table, folder: Path) -> Any:
+    for i in range(table.num_rows):
+        pq.write_table(table.slice(i, 1), folder / f"{i}.parquet")
+    return str(folder / "*.parquet")
+
+
+def as_paths(table: pa.Table, folder: Path) -> Any:
+    with pa.ipc.new_file(folder / "a.arrow", table.schema) as writer:
+        writer.write_table(table)
+    return [folder / "a.arrow"]
+
+
+def as_csv(table: pa.Table, folder: Path) -> Any:
+    csv.write_csv(table, folder / "a.csv")
+    return str(folder / "a.csv")
+
+
+def as_dicts(table: pa.Table, folder: Path) -> Any:
+    return table.to_pylist()
+
+
+@pytest.mark.parametrize("given", [as_parquet, as_glob, as_paths, as_csv, as_dicts])
+@pytest.mark.parametrize("name", OPERATORS)
+def test_the_answer_is_that_of_tables(name: str, given: Any, tmp_path: Path) -> None:
+    operator, tables = OPERATORS[name]
+    folders = [tmp_path / str(i) for i in range(len(tables))]
+    for folder in folders:
+        folder.mkdir()
+    found = operator(*map(given, tables, folders))
+    expected = operator(*tables)
+    assert found.equals(expected)
+    assert expected.num_rows
+
+
+def test_paths_that_name_nothing() -> None:
+    with pytest.raises(DataError, match=r"left: nothing\.parquet does not exist"):
+        c.correlate_tables("nothing.parquet", EVENTS, **NEAR)
+    with pytest.raises(SchemaError, match="a list of dicts, or the path of files; found int"):
+        c.correlate_tables(3, EVENTS, **NEAR)
+
+
+def pushed(make: Callable[[], Any], *tables: Any) -> Any:
+    monitor = make()
+    for table in tables:
+        found = monitor.push(table)
+    return found
+
+
+def test_a_change_of_types_names_the_columns_and_both_types() -> None:
+    readings = READINGS.to_pylist()
+    monitors: list[tuple[Callable[[], Any], Any, str, str]] = [
+        (lambda: c.BorderMonitor(QUERIES, **BORDERS), READINGS, "stream_id",
+         "stream_id is int64 and was string"),
+        (lambda: c.TransitionMonitor(within=5, confidence=0.9), CROSSINGS, "stream_id",
+         "stream_id is int64 and was string"),
+        (lambda: c.WindowedCausality(
+            CAUSES, time="t", place=("x",), columns="key", options=c.WindowOptions(8, unit="s")),
+         EVENTS, "key", "key is int64 and was string"),
+    ]  # fmt: skip
+    for make, table, name, words in monitors:
+        at = table.column_names.index(name)
+        other = table.set_column(at, name, pa.array([1] * table.num_rows))
+        with pytest.raises(SchemaError, match=words):
+            pushed(make, table, other)
+    unknown = [{**readings[-1], "time": 9.5, "value": None}]
+    assert pushed(lambda: c.BorderMonitor(QUERIES, **BORDERS), readings, [], unknown).num_rows == 0
