@@ -12,13 +12,13 @@ from spark_plugin.command_line.help_texts import (
 )
 from spark_plugin.command_line.join_commands import explore, join
 from spark_plugin.command_line.operator_commands import borders, causality, transitions
-from spark_plugin.command_line.program import app
+from spark_plugin.command_line.program import app, command
 
 __all__ = ["app", "borders", "causality", "explore", "join", "transitions"]
 """Commands stand in the help in the order in which they are imported."""
 
 
-@app.command(help=DEMO_HELP)
+@command(help=DEMO_HELP)
 def demo(
     rows: Annotated[int, typer.Option(min=100, help="Events a side.")] = 200_000,
     seed: Annotated[int, typer.Option(help="Another seed, another sample.")] = 1,
@@ -32,7 +32,7 @@ def demo(
     run_demo(rows, seed, keep, engine, debug)
 
 
-@app.command(help=DOCTOR_HELP)
+@command(help=DOCTOR_HELP)
 def doctor() -> None:
     """Say what is here."""
     from spark_plugin.command_line.doctor import run_doctor

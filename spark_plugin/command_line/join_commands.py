@@ -11,10 +11,10 @@ from spark_plugin.command_line.help_texts import (
     JOIN_EXAMPLES,
     JOIN_HELP,
 )
-from spark_plugin.command_line.program import answer, app
+from spark_plugin.command_line.program import answer, command
 
 
-@app.command(help=JOIN_HELP, epilog=JOIN_EXAMPLES)
+@command(help=JOIN_HELP, epilog=JOIN_EXAMPLES)
 def join(
     left: o.Left,
     output: o.Output,
@@ -90,7 +90,7 @@ def join(
     answer(join_request, run_join, words)
 
 
-@app.command(help=EXPLORE_HELP, epilog=EXPLORE_EXAMPLES)
+@command(help=EXPLORE_HELP, epilog=EXPLORE_EXAMPLES)
 def explore(
     left: o.Left,
     right: o.Right = None,

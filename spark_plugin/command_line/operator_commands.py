@@ -15,10 +15,10 @@ from spark_plugin.command_line.help_texts import (
     TRANSITIONS_EXAMPLES,
     TRANSITIONS_HELP,
 )
-from spark_plugin.command_line.program import answer, app
+from spark_plugin.command_line.program import answer, command
 
 
-@app.command(help=BORDERS_HELP, epilog=BORDERS_EXAMPLES)
+@command(help=BORDERS_HELP, epilog=BORDERS_EXAMPLES)
 def borders(
     readings: b.Readings,
     queries: b.Queries,
@@ -63,7 +63,7 @@ def borders(
     answer(border_request, run_borders, words)
 
 
-@app.command(help=CAUSALITY_HELP, epilog=CAUSALITY_EXAMPLES)
+@command(help=CAUSALITY_HELP, epilog=CAUSALITY_EXAMPLES)
 def causality(
     causes: c.Causes,
     output: o.Output,
@@ -147,7 +147,7 @@ def causality(
     answer(causality_request, run_causality, words)
 
 
-@app.command(help=TRANSITIONS_HELP, epilog=TRANSITIONS_EXAMPLES)
+@command(help=TRANSITIONS_HELP, epilog=TRANSITIONS_EXAMPLES)
 def transitions(
     events: t.Events,
     output: o.Output,

@@ -114,7 +114,8 @@ WithinBounds = Annotated[
     condition(
         "--within",
         metavar="LO HI",
-        help="LO ≤ T_right − T_left ≤ HI. Durations such as [cyan]-250ms 1.5s[/cyan], or ticks.",
+        help="LO ≤ T_right − T_left ≤ HI. Durations such as [cyan]-250ms 1.5s[/cyan], or ticks."
+        " One duration D alone is [cyan]-D D[/cyan].",
     ),
 ]
 MutualDeadline = Annotated[

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+
+from spark_plugin.command_line.parsing import Command, Group
 
 if TYPE_CHECKING:
     from spark_plugin.command_line.summary import Told
@@ -15,6 +18,7 @@ _Request = TypeVar("_Request")
 
 app = typer.Typer(
     name="coincide",
+    cls=Group,
     add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -25,6 +29,9 @@ app = typer.Typer(
     epilog="Start with [b]coincide demo[/b], then [b]coincide join --help[/b]."
     " If something is missing, [b]coincide doctor[/b] says what to do.",
 )
+
+command = partial(app.command, cls=Command)
+"""Makes a command of a function."""
 
 
 def _version(wanted: bool) -> None:

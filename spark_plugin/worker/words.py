@@ -142,6 +142,18 @@ def duration(text: str) -> Duration:
         return text
 
 
+def both_ends(text: str) -> tuple[str, str]:
+    """The two ends of a window for which one duration is given, as words.
+
+    Raises
+    ------
+    ConditionError
+        If it is negative, or no duration.
+    """
+    window = mutual_deadline(duration(text))
+    return str(window.lo), str(window.hi)
+
+
 def shifts(words: Sequence[str] | None) -> list[Duration] | None:
     """Durations, separated by commas or in several options; None of no option."""
     return None if words is None else [duration(word) for word in names("--shifts", words)]

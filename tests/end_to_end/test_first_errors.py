@@ -138,7 +138,15 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "no output": (BOTH[:3] + WINDOW, "say where to write, such as -o out.parquet"),
     "no window": (BOTH, "with one of --within LO HI and --mutual-deadline D"),
     "no confidence": (BOTH + WINDOW[:3], "say how probable a pair must be, with --confidence"),
-    "one bound": ((*BOTH, "--within", "5", "--confidence", "1"), "takes two bounds, LO HI"),
+    "three bounds": ((*BOTH, *WINDOW[:2], *WINDOW[1:]), "--within takes LO HI, or one duration"),
+    "one speed": (
+        ("causality", *BOTH[1:], "--speed", "5", "--radius", "1"),
+        "--speed takes two values, MIN MAX .found '5'.",
+    ),
+    "a flag with a value": (
+        (*BOTH, *WINDOW, "--overwrite", "true"),
+        "--overwrite takes no value .found 'true'.. Write --overwrite alone, or leave it out",
+    ),
     "90 %": ((*BOTH, *WINDOW[:3], "--confidence", "90%"), "write it as 0.9"),
     "an option misspelt": ((*BOTH, *WINDOW, "--bye", "key"), "--by"),
     "a file that is not there": (("join", "lft.parquet", *BOTH[2:], *WINDOW), "does not exist"),

@@ -28,7 +28,7 @@ from spark_plugin.worker.arrow.wide_columns import narrow_type
 from spark_plugin.worker.backends.devices import release_gpu
 from spark_plugin.worker.files.credentials import Redactor
 from spark_plugin.worker.reports.wording import for_sql
-from spark_plugin.worker.words import names, worded_join
+from spark_plugin.worker.words import both_ends, names, worded_join
 
 _log = logging.getLogger(__name__)
 R = TypeVar("R")
@@ -291,8 +291,10 @@ def _two(text: str | None) -> tuple[str, str] | None:
     if text is None:
         return None
     ends = names("the option within", [text])
+    if len(ends) == 1:
+        return both_ends(ends[0])
     if len(ends) != 2:
         raise ConditionError(
-            f"the option 'within' takes LO,HI, such as '-250ms,250ms'; found {text!r}"
+            f"the option 'within' takes LO,HI, such as '-250ms,250ms', or one duration; found {text!r}"
         )
     return ends[0], ends[1]

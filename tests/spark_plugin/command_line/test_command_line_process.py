@@ -12,6 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from spark_plugin.command_line import run
+from spark_plugin.command_line.app import app
 from tests.helpers.places import ROOT
 from tests.helpers.workplace import WINDOW, coincide, interrupted
 
@@ -27,6 +29,14 @@ def test_help(arguments):
     if arguments[:1] == ["join"]:
         for word in ("--within -250ms 250ms", "--how anti", "--unit ms", "130 interrupted"):
             assert word in answer.stdout
+
+
+@pytest.mark.parametrize("command", ["", *(each.name for each in app.registered_commands)])
+def test_help_shows_flags_without_a_type(command, capsys):
+    assert run([*filter(None, [command]), "--help"]) == 0
+    said = capsys.readouterr().out
+    assert "--help" in said
+    assert "bool" not in said.lower()
 
 
 def test_version():

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from spark_plugin.command_line import run
 from tests.helpers.workplace import WINDOW, events, rows
 
 
@@ -42,6 +43,27 @@ def test_durations_with_a_unit_before_or_after_other_options(work):
 
 def test_mutual_deadline(work):
     assert work.join("--mutual-deadline", "4", "--confidence", "0.5")[0] == 0
+    assert rows(work.result()) == rows(work.expected(-4, 4))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--within", "4", "--confidence", "0.5"),
+        ("--confidence", "0.5", "--within", "4"),
+        ("--confidence", "0.5", "--within=4"),
+        ("--unit", "ms", "--within", "4ms", "--confidence", "0.5"),
+    ],
+    ids=" ".join,
+)
+def test_one_duration_is_the_window_about_zero(work, words):
+    assert work.join(*words)[0] == 0
+    assert rows(work.result()) == rows(work.expected(-4, 4))
+
+
+def test_one_duration_before_the_inputs(work):
+    words = ["--within", "4", str(work.left), str(work.right), "-o", str(work.output)]
+    assert run(["join", *words, "--engine", "local", "--confidence", "0.5"]) == 0
     assert rows(work.result()) == rows(work.expected(-4, 4))
 
 

@@ -93,6 +93,17 @@ def test_a_matching_is_refused_with_what_does_it(
         frame.load()
 
 
+def test_one_duration_is_the_window_about_zero(
+    spark: SparkSession, sides: tuple[Path, Path]
+) -> None:
+    both = {"left": sides[0], "right": sides[1], "confidence": "0.9"}
+    counts = [
+        spark.read.format("coincide").options(**both, within=window).load().count()
+        for window in ("200", "-200,200")
+    ]
+    assert counts[0] == counts[1] > 100
+
+
 def test_from_sql(spark: SparkSession, sides: tuple[Path, Path]) -> None:
     spark.sql(
         f"""CREATE OR REPLACE TEMPORARY VIEW joined USING coincide OPTIONS (
@@ -112,7 +123,7 @@ def test_from_sql(spark: SparkSession, sides: tuple[Path, Path]) -> None:
         ({"colour": "red"}, "unknown option 'colour'"),
         ({"left": None}, "the option 'left' is missing"),
         ({"confidence": "high"}, "'confidence' must be a number"),
-        ({"within": "5"}, "'within' takes LO,HI"),
+        ({"within": "1,2,3"}, "'within' takes LO,HI"),
         ({"probability": "yes"}, "must be true or false"),
         ({"emit": "all"}, "emit"),
         ({"within": None}, "one of within 'LO,HI' and mutual_deadline D; found neither"),
