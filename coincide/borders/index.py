@@ -5,8 +5,8 @@ query sets of Definition 5 are runs of the two orders: the queries with a lower 
 side in the order of lower borders, those with an upper border in it in the order of upper ones. Places in
 these orders are all that is compared, so that a query is two integers a dimension.
 
-Ranges are [lower, upper) everywhere. (The paper writes (l, u) in section 4.1, l <= b < u in Lemma 2, and
-compares strictly in Figure 6.)
+Ranges are [lower, upper) everywhere: `coincide.borders.closed` makes such of all others. (The paper writes
+(l, u) in section 4.1, l <= b < u in Lemma 2, and compares strictly in Figure 6.)
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from coincide.borders.closed import as_given, half_open
 from coincide.borders.peaks import peak_levels, write_peaks
 
 LOWER, UPPER = 0, 1
@@ -76,6 +77,8 @@ class BorderIndex:
     borders : Borders
     numbers : int64 array, shape (N,)
         What each row's query is called outside, ascending.
+    closed : uint8 array, shape (N,)
+        Which ends each row's range holds: bits of `coincide.borders.closed`.
     is_live : bool array, shape (N,)
         False: removed, and matched by nothing any more.
     removed : int
@@ -84,11 +87,18 @@ class BorderIndex:
 
     borders: Borders
     numbers: np.ndarray
+    closed: np.ndarray
     is_live: np.ndarray
     removed: int = 0
 
     @classmethod
-    def of(cls, lower: np.ndarray, upper: np.ndarray, numbers: np.ndarray) -> BorderIndex:
+    def of(
+        cls,
+        lower: np.ndarray,
+        upper: np.ndarray,
+        numbers: np.ndarray,
+        closed: np.ndarray | None = None,
+    ) -> BorderIndex:
         """Sort the borders of queries: O(N log N).
 
         Parameters
@@ -97,14 +107,18 @@ class BorderIndex:
             lower <= upper, none of them NaN.
         numbers : int64 array, shape (N,)
             Ascending.
+        closed : uint8 array, shape (N,), optional
+            None: all are [lower, upper).
         """
+        closed = np.zeros(numbers.size, np.uint8) if closed is None else closed
+        lower, upper = half_open(lower, upper, closed)
         orders = np.stack(
             [np.argsort(ends.T, axis=1, kind="stable").astype(np.int32) for ends in (lower, upper)],
             axis=1,
         )
         values = np.stack([lower.T, upper.T], axis=1)
         values = np.take_along_axis(values, orders.astype(np.int64), axis=2)
-        return cls(_borders(values, orders), numbers, np.ones(numbers.size, np.bool_))
+        return cls(_borders(values, orders), numbers, closed, np.ones(numbers.size, np.bool_))
 
     def __len__(self) -> int:
         return int(self.numbers.size)
@@ -122,7 +136,7 @@ class BorderIndex:
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""
-        arrays = (*self.borders, self.numbers, self.is_live)
+        arrays = (*self.borders, self.numbers, self.closed, self.is_live)
         return sum(each.nbytes for each in arrays)
 
     def rows_of(self, numbers: np.ndarray) -> np.ndarray:
@@ -133,13 +147,13 @@ class BorderIndex:
         return np.where((self.numbers[rows] == numbers) & self.is_live[rows], rows, -1)
 
     def ranges_of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper borders of live queries: float64 arrays, shape (n, d)."""
+        """Lower and upper borders of live queries, as they were given: float64 arrays, shape (n, d)."""
         dimensions = np.arange(self.dimensions)
         lower, upper = (
             self.borders.values[dimensions, order, self.borders.places[rows, :, order]]
             for order in (LOWER, UPPER)
         )
-        return lower, upper
+        return as_given(lower, upper, self.closed[rows])
 
     def removal(self, numbers: np.ndarray) -> Removal:
         """What `remove` needs to remove the live ones of some numbers, with all memory that it takes."""
@@ -173,8 +187,11 @@ class BorderIndex:
                 first = _live(self, rows, dimension, order)
                 second = _live(later, later_rows, dimension, order)
                 _merge(first, second, values[dimension, order], orders[dimension, order])
-        numbers = np.concatenate([self.numbers[self.is_live], later.numbers[later.is_live]])
-        return BorderIndex(_borders(values, orders), numbers, np.ones(count, np.bool_))
+        numbers, closed = (
+            np.concatenate([own[self.is_live], new[later.is_live]])
+            for own, new in ((self.numbers, later.numbers), (self.closed, later.closed))
+        )
+        return BorderIndex(_borders(values, orders), numbers, closed, np.ones(count, np.bool_))
 
 
 def _borders(values: np.ndarray, orders: np.ndarray) -> Borders:

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from coincide.borders.closed import CLOSED_ABOVE, OPEN_BELOW, half_open
 from coincide.borders.crossings import IN
 
 _UNSURE = 2.0**-49
@@ -27,6 +28,7 @@ def crossing_offsets(
     span: np.ndarray,
     lower: np.ndarray,
     upper: np.ndarray,
+    closed: np.ndarray,
     events: np.ndarray,
 ) -> np.ndarray:
     """How long after the first reading a straight move crosses a query's border, rounded down to ticks.
@@ -41,6 +43,8 @@ def crossing_offsets(
         Ticks between them.
     lower, upper : float64 arrays, shape (n, d)
         Of the query that each crossing is of.
+    closed : uint8 array, shape (n,)
+        Which ends its range holds: bits of `coincide.borders.closed`.
     events : int8 array, shape (n,)
         `IN` or `OUT`.
 
@@ -50,9 +54,11 @@ def crossing_offsets(
     """
     entering = (events == IN)[:, np.newaxis]
     end = np.where(entering, before, after)
-    crosses = (end < lower) | (end >= upper)
+    first, stop = half_open(lower, upper, closed)
+    is_below = end < first
+    crosses = is_below | (end >= stop)
     # Of the two borders, the one on the side of the end that is outside.
-    border = np.where(end < lower, lower, upper)
+    border = np.where(is_below, lower, upper)
     offsets = np.where(entering, np.int64(0), np.broadcast_to(span[:, np.newaxis], end.shape))
     rows, columns = np.nonzero(crosses)
     offsets[rows, columns] = _offsets(
@@ -127,7 +133,11 @@ def _share(border: float, before: float, after: float) -> Fraction:
 
 
 def meets(
-    before: np.ndarray, after: np.ndarray, lower: np.ndarray, upper: np.ndarray
+    before: np.ndarray,
+    after: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    closed: np.ndarray,
 ) -> np.ndarray:
     """Whether straight moves meet ranges that hold neither of their ends.
 
@@ -135,7 +145,9 @@ def meets(
     ----------
     before, after : float64 arrays, shape (n, d)
     lower, upper : float64 arrays, shape (n, d)
-        Ranges [lower, upper) that meet what lies between both ends in every dimension.
+        Ranges that meet what lies between both ends in every dimension.
+    closed : uint8 array, shape (n,)
+        Which ends they hold: bits of `coincide.borders.closed`.
 
     Returns
     -------
@@ -154,26 +166,30 @@ def meets(
         unsure |= ~np.isfinite(after - before).all(axis=1)
     met = enters < leaves
     for k in np.flatnonzero(unsure).tolist():
-        met[k] = _meets(*(each[k].tolist() for each in (before, after, lower, upper)))
+        ends = (each[k].tolist() for each in (before, after, lower, upper))
+        met[k] = _meets(*ends, int(closed[k]))
     return met
 
 
-def _meets(before: list[float], after: list[float], lower: list[float], upper: list[float]) -> bool:
+def _meets(
+    before: list[float], after: list[float], lower: list[float], upper: list[float], closed: int
+) -> bool:
     """As `meets`, of one move, in rational arithmetic.
 
-    A rising value is in the range from its lower border on and before its upper one; a falling value
-    after the upper one and until it meets the lower one.
+    A value is in the range from the border that it meets first, or just after it, until the border that it
+    meets last, or just before it: at a border where the range holds that.
     """
+    holds_lower, holds_upper = not closed & OPEN_BELOW, bool(closed & CLOSED_ABOVE)
     enters, leaves = (Fraction(0), 0), (Fraction(1), 1)
     for a, b, low, high in zip(before, after, lower, upper, strict=True):
         if a == b:
             continue
-        near, far = (low, high) if a < b else (high, low)
+        ends = (low, holds_lower), (high, holds_upper)
+        (near, holds_near), (far, holds_far) = ends if a < b else ends[::-1]
         # Just after an instant is (instant, 1), just before it (instant, -1), and 0 is the instant.
-        side = (0, -1) if a < b else (1, 0)
         if np.isfinite(near):
-            enters = max(enters, (_share(near, a, b), side[0]))
+            enters = max(enters, (_share(near, a, b), 0 if holds_near else 1))
         if np.isfinite(far):
-            leaves = min(leaves, (_share(far, a, b), side[1]))
+            leaves = min(leaves, (_share(far, a, b), 0 if holds_far else -1))
     # Between just after an instant and just before a later one lie instants.
     return enters <= leaves

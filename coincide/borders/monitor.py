@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from coincide.borders.closed import half_open
 from coincide.borders.crossings import IN, OUT, PASSED, Crossings, Found
 from coincide.borders.hysteresis import MOST_QUERIES, OpenPairs
 from coincide.borders.index import BorderIndex
@@ -84,8 +85,10 @@ class Monitor:
         parts = (self.ranges, self.streams, self._wide, self._open)
         return sum(part.nbytes for part in parts if part is not None)
 
-    def add(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-        """Add queries; those that are empty (lower = upper) hold nothing and are only numbered.
+    def add(
+        self, lower: np.ndarray, upper: np.ndarray, closed: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Add queries; those whose range is empty hold nothing and are only numbered.
 
         A stream that is in the range of a new query leaves it when it is seen outside; it has entered it
         without an event. Whatever fails on the way, nothing has changed then.
@@ -93,6 +96,8 @@ class Monitor:
         Parameters
         ----------
         lower, upper : float64 arrays, shape (n, d)
+        closed : uint8 array, shape (n,), optional
+            Bits of `coincide.borders.closed`; None: ranges are [lower, upper).
 
         Returns
         -------
@@ -111,12 +116,14 @@ class Monitor:
                 " new one of the live queries"
             )
         numbers = np.arange(self.queries, self.queries + lower.shape[0])
-        holds = (lower < upper).all(axis=1)
-        lower, upper, held = lower[holds], upper[holds], numbers[holds]
-        added = BorderIndex.of(lower, upper, held)
+        closed = np.zeros(numbers.size, np.uint8) if closed is None else closed
+        first, end = half_open(lower, upper, closed)
+        holds = (first < end).all(axis=1)
+        lower, upper, held, closed = lower[holds], upper[holds], numbers[holds], closed[holds]
+        added = BorderIndex.of(lower, upper, held, closed)
         ranges = self.ranges.levels_with(added)
         if self._wide is not None and self._open is not None:
-            wider = BorderIndex.of(lower - self._margins, upper + self._margins, held)
+            wider = BorderIndex.of(lower - self._margins, upper + self._margins, held, closed)
             wide = self._wide.levels_with(wider)
             self._open.enter(*self._entered(added))
             self._wide.levels = wide
@@ -226,7 +233,8 @@ class Monitor:
     ) -> np.ndarray:
         if index.dimensions == 1:
             return np.ones(at.size, np.bool_)
-        return meets(points.values[at - 1], points.values[at], *index.ranges_of(rows))
+        ranges = index.ranges_of(rows)
+        return meets(points.values[at - 1], points.values[at], *ranges, index.closed[rows])
 
     def _instants(
         self,
@@ -245,6 +253,7 @@ class Monitor:
             points.values[at],
             points.times[at] - first,
             *index.ranges_of(rows[moved]),
+            index.closed[rows[moved]],
             events[moved],
         )
         return instants

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from numbers import Real
-from typing import Literal, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 import numpy as np
 
+from coincide.borders.closed import Closed
 from coincide.borders.moves import EITHER, PEAKS, WALK
 from coincide.errors import ConditionError, brief
 from coincide.options import Backend, Invalid, check_choice, check_count
@@ -37,6 +39,9 @@ class BorderOptions:
     interpolate : bool
         Whether the instant is told at which a stream that moves in a straight line from reading to
         reading meets the border, rounded down to ticks: column `crossing_time`.
+    closed : {"left", "right", "both", "neither"}
+        Which of its borders a range holds: ``"left"`` is [lower, upper), and ``"both"`` [lower, upper], as
+        SQL's BETWEEN.
     hysteresis : float or sequence of float
         How far beyond a border a stream must be to have left, in the unit of the values; one for all
         dimensions, or one for each. A stream has entered as without it.
@@ -60,6 +65,7 @@ class BorderOptions:
     first: First = "ignore"
     pass_through: bool = False
     interpolate: bool = False
+    closed: Closed = "left"
     hysteresis: float | tuple[float, ...] = 0.0
     processing: Processing = "auto"
     invalid: Invalid = "raise"
@@ -71,6 +77,7 @@ class BorderOptions:
 
     def __post_init__(self) -> None:
         check_choice("first", self.first, get_args(First))
+        check_choice("closed", self.closed, get_args(Closed))
         check_choice("processing", self.processing, get_args(Processing))
         check_choice("invalid", self.invalid, get_args(Invalid))
         check_choice("backend", self.backend, get_args(Backend))
@@ -114,6 +121,43 @@ class BorderOptions:
     def walk(self) -> int:
         """`processing` as kernels have it."""
         return _PROCESSING[self.processing]
+
+
+class BorderWords(TypedDict, total=False):
+    """The options of `BorderOptions`, each of which may be an argument of its own."""
+
+    first: First
+    pass_through: bool
+    interpolate: bool
+    closed: Closed
+    hysteresis: float | tuple[float, ...]
+    processing: Processing
+    invalid: Invalid
+    unit: str | None
+    tick: str | None
+    backend: Backend
+    batch_events: int
+    threads: int | None
+
+
+def with_words(options: BorderOptions, words: Mapping[str, Any]) -> BorderOptions:
+    """Options, in which arguments of their own come first.
+
+    Raises
+    ------
+    ConditionError
+        If an option makes no sense, or there is none of a name.
+    """
+    if not isinstance(options, BorderOptions):
+        raise ConditionError(f"options must be BorderOptions(...); found {brief(options)}")
+    known = [field.name for field in fields(BorderOptions)]
+    for name in words:
+        if name not in known:
+            raise ConditionError(
+                f"there is no argument {name!r}; beside columns and a report there are the options"
+                f" {', '.join(known)}"
+            )
+    return replace(options, **words)
 
 
 def _margins(given: object) -> float | tuple[float, ...]:

@@ -1,6 +1,7 @@
 """The oracle of border crossings: every reading against every query, and moves in rational arithmetic.
 
-[lower, upper) in every dimension. A crossing is told at the reading at which it shows.
+A range holds its lower border, its upper one, both or neither, in every dimension alike. One that holds no
+float is empty, even if there are real numbers in it. A crossing is told at the reading at which it shows.
 """
 
 from __future__ import annotations
@@ -15,14 +16,30 @@ Point = tuple[float, ...]
 
 
 class Range(NamedTuple):
-    """A query's range."""
+    """A query's range; `closed` is "left", "right", "both" or "neither"."""
 
     lower: Point
     upper: Point
+    closed: str = "left"
 
     def holds(self, point: Sequence[float | Fraction]) -> bool:
         """Whether a point is in it."""
-        return all(a <= v < b for a, v, b in zip(self.lower, point, self.upper, strict=True))
+        return all(
+            a < v < b
+            or (v == a and self.closed in ("left", "both") and (v < b or self.closed == "both"))
+            or (v == b and self.closed in ("right", "both") and (a < v or self.closed == "both"))
+            for a, v, b in zip(self.lower, point, self.upper, strict=True)
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it holds no finite float: neither its lower border, nor the float after that."""
+        for a, b in zip(self.lower, self.upper, strict=True):
+            one = Range((a,), (b,), self.closed)
+            near = a, math.nextafter(a, math.inf)
+            if not any(one.holds((v,)) for v in near if math.isfinite(v)):
+                return True
+        return False
 
     def widened(self, margin: float | tuple[float, ...]) -> Range:
         """With a margin on all sides, or one for each dimension."""
@@ -30,6 +47,7 @@ class Range(NamedTuple):
         return Range(
             tuple(a - m for a, m in zip(self.lower, each, strict=True)),
             tuple(b + m for b, m in zip(self.upper, each, strict=True)),
+            self.closed,
         )
 
 
@@ -68,9 +86,9 @@ class BorderReference:
         self.last: dict[object, tuple[int, Point]] = {}
         self.inside: set[tuple[object, object]] = set()
 
-    def add(self, query: object, lower: Point, upper: Point) -> None:
+    def add(self, query: object, lower: Point, upper: Point, closed: str = "left") -> None:
         """A new query: what is in its range is inside without a crossing."""
-        self.queries[query] = Range(lower, upper)
+        self.queries[query] = Range(lower, upper, closed)
         for stream, (_, point) in self.last.items():
             if self.queries[query].holds(point):
                 self.inside.add((stream, query))
@@ -90,6 +108,8 @@ class BorderReference:
         self.last[stream] = time, point
         found: list[Crossing] = []
         for query, area in self.queries.items():
+            if area.is_empty:
+                continue
             found += self._crossings(stream, query, area, earlier, (time, point))
         return found
 

@@ -62,11 +62,12 @@ class BorderInputs:
         Problem, SchemaError
             If they cannot be read, or lack a column.
         """
-        pairs = self.arguments.border_names(self.queries.schema.names)
-        borders = [name for pair in pairs for name in pair]
-        columns = [self.arguments.query, *borders]
+        given = self.queries.schema.names
+        pairs = self.arguments.border_names(given)
+        types = {name: pa.float64() for pair in pairs for name in pair}
+        columns = self.arguments.query_columns(given)
         check_complete(self.queries, columns)
-        return self.queries.table(columns, dict.fromkeys(borders, pa.float64()))
+        return self.queries.table(columns, types)
 
     def schema(self) -> pa.Schema:
         """Of the readings, as their files tell it.

@@ -15,7 +15,9 @@ Queries = Annotated[
     str, typer.Argument(metavar="QUERIES", help="Ranges: a column of ids, and borders.")
 ]
 
-Stream = Annotated[str, data(metavar="COLUMN", help="What moves.")]
+Stream = Annotated[
+    str, data(metavar="COLUMN|-", help="What moves. [cyan]-[/cyan]: all rows are of one.")
+]
 Time = Annotated[str, data(metavar="COLUMN", help="When it was read.")]
 Values = Annotated[
     list[str] | None,
@@ -57,6 +59,20 @@ Interpolate = Annotated[
     meaning(
         "--interpolate",
         help="Add crossing_time: when a straight move from reading to reading meets the border.",
+    ),
+]
+Closed = Annotated[
+    str,
+    meaning(
+        metavar="left|right|both|neither",
+        help="Which of its borders a range holds. [cyan]both[/cyan] is SQL's BETWEEN.",
+    ),
+]
+ClosedColumn = Annotated[
+    str | None,
+    meaning(
+        metavar="COLUMN",
+        help="The same for each query: a column of QUERIES; where it is null, --closed says it.",
     ),
 ]
 Hysteresis = Annotated[

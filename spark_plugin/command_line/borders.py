@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _WAYS = ("auto", "direct", "exchange")
 _OPTIONS = (
     "first", "pass_through", "interpolate", "processing", "invalid", "unit", "tick", "backend",
-    "batch_events", "threads",
+    "batch_events", "threads", "closed",
 )  # fmt: skip
 
 
@@ -74,13 +74,16 @@ def border_request(**words: Any) -> BorderRequest:
     """
     check_choice("--way", words["way"], _WAYS)
     given: dict[str, Any] = {name: words[name] for name in _OPTIONS}
+    stream = None if words["stream"] == "-" else words["stream"]
     margins = numbers("--hysteresis", words["hysteresis"])
     options = BorderOptions(hysteresis=margins[0] if len(margins) == 1 else tuple(margins), **given)
     values = names("--values", words["values"] or ["value"])
     return BorderRequest(
         readings=words["readings"],
         queries=words["queries"],
-        arguments=BorderArguments(words["stream"], words["time"], values, words["query"], options),
+        arguments=BorderArguments(
+            stream, words["time"], values, words["query"], options, words["closed_column"]
+        ),
         way=words["way"],
         **checked(words, {"--way": words["way"] != "auto"}),
     )

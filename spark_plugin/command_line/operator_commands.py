@@ -44,6 +44,8 @@ def borders(
     first: b.First = "ignore",
     pass_through: b.PassThrough = False,
     interpolate: b.Interpolate = False,
+    closed: b.Closed = "left",
+    closed_column: b.ClosedColumn = None,
     hysteresis: b.Hysteresis = "0",
     engine: b.Engine = "auto",
     way: b.Way = "auto",

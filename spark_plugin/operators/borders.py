@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
-from coincide.borders.options import BorderOptions
+from coincide.borders.options import BorderOptions, BorderWords, with_words
 from coincide.errors import SchemaError
 from spark_plugin.worker.arrow.frames import arrow_table
 from spark_plugin.worker.borders.arguments import READINGS, BorderArguments
@@ -23,12 +23,14 @@ def border_crossings(
     readings: DataFrame,
     queries: Any,
     *,
-    stream: str = "stream_id",
+    stream: str | None = "stream_id",
     time: str = "time",
     values: str | Sequence[str] = ("value",),
     query: str = "query_id",
+    closed_column: str | None = None,
     options: BorderOptions = BorderOptions(),
     report: BorderReport | None = None,
+    **words: Unpack[BorderWords],
 ) -> DataFrame:
     """Find when streams of readings cross the borders of queries, on Spark.
 
@@ -47,17 +49,26 @@ def border_crossings(
         ``x`` they are ``lower_x`` and ``upper_x``; for a single one ``lower`` and ``upper`` will do. Null
         or infinite: the range is open on that side. On Spark Connect they travel with the plan, which
         bounds their size.
-    stream, time : str
-        Columns of readings: what moves, of any type that can be a key, and when it was read.
+    stream : str or None
+        Column of readings: what moves, of any type that can be a key. None: all readings are of one
+        stream, and the result has no such column.
+    time : str
+        Column of readings: when it was read.
     values : str or sequence of str
         One to nine columns of readings; where one of them is null or NaN the reading is a gap, and the
         stream is taken to be where it was.
     query : str
         The column of the ids of queries.
+    closed_column : str, optional
+        A column of queries that says of each which of its borders its range holds: ``"left"``,
+        ``"right"``, ``"both"`` or ``"neither"``; where it is null, the option `closed` says it.
     options : BorderOptions
         With `threads` of None, each task has one. `batch_events` are at most 65,536 here.
     report : BorderReport, optional
         Is told what was found, and what was left out, once the result was computed.
+    words
+        Options of `BorderOptions` as arguments of their own, such as ``first="outside"``: they come before
+        those in `options`.
 
     Returns
     -------
@@ -88,7 +99,8 @@ def border_crossings(
     from spark_plugin.dataframes.borders.plan import plan_crossings
 
     BorderReport.check(report)
-    arguments = BorderArguments(stream, time, values, query, options)
+    options = with_words(options, words)
+    arguments = BorderArguments(stream, time, values, query, options, closed_column)
     if not isinstance(readings, DataFrame):
         raise SchemaError(
             f"readings must be a Spark DataFrame; found {type(readings).__name__}. border_crossing_tables"
@@ -104,19 +116,22 @@ def border_crossing_tables(
     readings: Any,
     queries: Any,
     *,
-    stream: str = "stream_id",
+    stream: str | None = "stream_id",
     time: str = "time",
     values: str | Sequence[str] = ("value",),
     query: str = "query_id",
+    closed_column: str | None = None,
     options: BorderOptions = BorderOptions(),
     report: BorderReport | None = None,
+    **words: Unpack[BorderWords],
 ) -> pa.Table:
     """Find when streams of readings cross the borders of queries, in this process.
 
-    The border-crossing events of the BMQ paper (Definition 2). A query has a range [lower, upper) in each
-    dimension. A stream enters it (event ``I``) where a reading lies in the range and the one before it does
-    not, and leaves it (``O``) where it is the other way round. It has crossed somewhere between the two
-    readings: the event's timestamp is the interval of their times, and can be correlated as it is.
+    The border-crossing events of the BMQ paper (Definition 2). A query has a range in each dimension,
+    [lower, upper) unless `closed` says otherwise. A stream enters it (event ``I``) where a reading lies in
+    the range and the one before it does not, and leaves it (``O``) where it is the other way round. It has
+    crossed somewhere between the two readings: the event's timestamp is the interval of their times, and
+    can be correlated as it is.
 
     Parameters
     ----------
@@ -127,16 +142,25 @@ def border_crossing_tables(
         A column of distinct ids, and one of lower and one of upper borders for each value column: for
         ``x`` they are ``lower_x`` and ``upper_x``; for a single one ``lower`` and ``upper`` will do. Null
         or infinite: the range is open on that side.
-    stream, time : str
-        Columns of readings: what moves, of any type that can be a key, and when it was read.
+    stream : str or None
+        Column of readings: what moves, of any type that can be a key. None: all readings are of one
+        stream, and the result has no such column.
+    time : str
+        Column of readings: when it was read.
     values : str or sequence of str
         One to nine columns of readings; where one of them is null or NaN the reading is a gap, and the
         stream is taken to be where it was.
     query : str
         The column of the ids of queries.
+    closed_column : str, optional
+        A column of queries that says of each which of its borders its range holds: ``"left"``,
+        ``"right"``, ``"both"`` or ``"neither"``; where it is null, the option `closed` says it.
     options : BorderOptions
     report : BorderReport, optional
         Is told what was found, and what was left out.
+    words
+        Options of `BorderOptions` as arguments of their own, such as ``first="outside"``: they come before
+        those in `options`.
 
     Returns
     -------
@@ -161,7 +185,10 @@ def border_crossing_tables(
     DroppedRowsWarning, RoundedTimesWarning
     """
     BorderReport.check(report)
-    monitor = _monitor(queries, stream, time, values, query, options)
+    monitor = BorderMonitor(
+        queries, stream=stream, time=time, values=values, query=query, closed_column=closed_column,
+        options=options, **words,
+    )  # fmt: skip
     found = _push_all(monitor, readings)
     BorderReport.tell(monitor.summary(), report)
     return found
@@ -171,11 +198,13 @@ def inside_tables(
     readings: Any,
     queries: Any,
     *,
-    stream: str = "stream_id",
+    stream: str | None = "stream_id",
     time: str = "time",
     values: str | Sequence[str] = ("value",),
     query: str = "query_id",
+    closed_column: str | None = None,
     options: BorderOptions = BorderOptions(),
+    **words: Unpack[BorderWords],
 ) -> pa.Table:
     """Which streams are inside which queries after all readings: who is where.
 
@@ -183,7 +212,7 @@ def inside_tables(
 
     Parameters
     ----------
-    readings, queries, stream, time, values, query, options
+    readings, queries, stream, time, values, query, closed_column, options, words
         As of `border_crossing_tables`.
 
     Returns
@@ -196,23 +225,13 @@ def inside_tables(
     SchemaError, ConditionError, DataError, BackendError
         As `border_crossing_tables`.
     """
-    monitor = _monitor(queries, stream, time, values, query, options)
+    monitor = BorderMonitor(
+        queries, stream=stream, time=time, values=values, query=query, closed_column=closed_column,
+        options=options, **words,
+    )  # fmt: skip
     _push_all(monitor, readings)
     BorderReport.tell(monitor.summary(), None)
     return monitor.inside()
-
-
-def _monitor(
-    queries: Any,
-    stream: str,
-    time: str,
-    values: str | Sequence[str],
-    query: str,
-    options: BorderOptions,
-) -> BorderMonitor:
-    return BorderMonitor(
-        queries, stream=stream, time=time, values=values, query=query, options=options
-    )
 
 
 def _push_all(monitor: BorderMonitor, readings: Any) -> pa.Table:

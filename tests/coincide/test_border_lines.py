@@ -29,7 +29,8 @@ def test_offsets_are_those_of_fractions(mode: str) -> None:
     span = rng.choice(SPANS, border.size)
     found = crossing_offsets(
         before[:, None], after[:, None], span, border[:, None],
-        np.full((border.size, 1), np.inf), np.full(border.size, IN, np.int8),
+        np.full((border.size, 1), np.inf), np.zeros(border.size, np.uint8),
+        np.full(border.size, IN, np.int8),
     )  # fmt: skip
     for k, offset in enumerate(found.tolist()):
         share = (Fraction(border[k]) - Fraction(before[k])) / (
@@ -44,4 +45,4 @@ def test_a_move_too_long_for_floats() -> None:
     before, after = np.array([[-1.5e308, 0.0]]), np.array([[1.5e308, 1.0]])
     for upper, met in ((0.2, False), (0.9, True)):
         lowest, highest = np.array([[1e308, 0.1]]), np.array([[1.2e308, upper]])
-        assert meets(before, after, lowest, highest).tolist() == [met]
+        assert meets(before, after, lowest, highest, np.zeros(1, np.uint8)).tolist() == [met]

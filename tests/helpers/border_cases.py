@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from coincide.borders.closed import CLOSED, closed_bits
 from coincide.borders.crossings import EVENTS
 from coincide.borders.monitor import Monitor
 from coincide.borders.options import BorderOptions
@@ -27,7 +28,7 @@ class Case:
     dimensions : int
     options : BorderOptions
     steps : list of tuple
-        ("push", readings), ("add", ranges) or ("remove", numbers of queries).
+        ("push", readings), ("add", (ranges, which ends they hold)) or ("remove", numbers of queries).
     """
 
     dimensions: int
@@ -37,16 +38,21 @@ class Case:
 
 _GRID = st.integers(-2, 8).map(float)
 _ANY = st.one_of(_GRID, st.floats(-3, 9), st.sampled_from([0.1, 0.3, 1e300, -1e300]))
+_ENDS = [5e-324, -5e-324, -0.0, 0.0, 2.0, 4.0, float(np.finfo(float).max)]
+_NEAR = st.sampled_from([v for end in _ENDS for v in (np.nextafter(end, -9), end, np.nextafter(end, 9))])
+"""Borders, and the floats beside them."""
 
 
 @st.composite
 def cases(draw: st.DrawFn, most_dimensions: int = 4, most_readings: int = 25) -> Case:
     """Values on borders, equal borders, jumps over all, empty and open ranges, gaps, late readings."""
     dimensions = draw(st.integers(1, most_dimensions))
-    value = draw(st.sampled_from([_GRID, _ANY]))
+    value = draw(st.sampled_from([_GRID, _ANY, _NEAR.map(float)]))
     point = st.tuples(*[st.one_of(*[value] * 15, st.just(NAN))] * dimensions)
     side = st.tuples(st.one_of(*[value] * 5, st.just(-INF)), st.one_of(*[value] * 5, st.just(INF)))
-    area = st.lists(side.map(sorted), min_size=dimensions, max_size=dimensions)
+    sides = st.lists(side.map(sorted), min_size=dimensions, max_size=dimensions)
+    closed = st.sampled_from(draw(st.sampled_from([CLOSED, ("left",), ("both",)])))
+    area = st.tuples(sides, closed)
     reading = st.tuples(st.integers(0, 3), st.integers(0, 30), point)
     steps: list[tuple[str, list[Any]]] = []
     queries, live = 0, []
@@ -88,8 +94,8 @@ def expected(case: Case) -> list[list[Crossing]]:
     answers, queries = [], 0
     for what, content in case.steps:
         if what == "add":
-            for area in content:
-                oracle.add(queries, *zip(*area, strict=True))
+            for sides, closed in content:
+                oracle.add(queries, *zip(*sides, strict=True), closed)
                 queries += 1
         elif what == "remove":
             for number in content:
@@ -106,8 +112,9 @@ def answered(case: Case, new_search: Any = BorderSearch) -> list[list[Any]]:
     answers = []
     for what, content in case.steps:
         if what == "add":
-            ranges = np.array(content, np.float64).reshape(-1, case.dimensions, 2)
-            monitor.add(ranges[:, :, 0], ranges[:, :, 1])
+            sides, closed = zip(*content, strict=True) if content else ((), ())
+            ranges = np.array(sides, np.float64).reshape(-1, case.dimensions, 2)
+            monitor.add(ranges[:, :, 0], ranges[:, :, 1], closed_bits(list(closed)))
         elif what == "remove":
             monitor.remove(np.array(content, np.int64))
         else:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from coincide import BorderOptions
+from coincide.borders.closed import CLOSED
 
 IDS: dict[str, pa.Array] = {
     "text": pa.array(["a", "n/a?", "it's", "é", "B", "a a", "007", "x,y"]),
@@ -37,11 +38,19 @@ class WaysCase:
     queries: pa.Table
     values: tuple[str, ...]
     options: BorderOptions
+    closed_column: str | None = None
+    has_streams: bool = True
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """What columns are called."""
+        stream = NAMES["stream"] if self.has_streams else None
+        return {**NAMES, "stream": stream, "closed_column": self.closed_column}
 
     @property
     def arguments(self) -> dict[str, Any]:
         """Of `border_crossing_tables`."""
-        return {**NAMES, "values": self.values, "options": self.options}
+        return {**self.names, "values": self.values, "options": self.options}
 
     @property
     def words(self) -> list[str]:
@@ -51,10 +60,11 @@ class WaysCase:
             options.hysteresis if isinstance(options.hysteresis, tuple) else (options.hysteresis,)
         )
         words = ["--hysteresis", ",".join(map(str, margins)), "--values", ",".join(self.values)]
-        given = {**NAMES, "first": options.first, "processing": options.processing,
-                 "invalid": options.invalid, "unit": options.unit, "tick": options.tick}  # fmt: skip
+        given = {**self.names, "first": options.first, "processing": options.processing,
+                 "invalid": options.invalid, "unit": options.unit, "tick": options.tick,
+                 "closed": options.closed, "stream": self.names["stream"] or "-"}  # fmt: skip
         for name, word in given.items():
-            words += [] if word is None else [f"--{name}", word]
+            words += [] if word is None else [f"--{name.replace('_', '-')}", word]
         flags = {"--pass-through": options.pass_through, "--interpolate": options.interpolate}
         return words + [name for name, is_set in flags.items() if is_set]
 
@@ -77,11 +87,16 @@ def random_case(seed: int, *, for_spark: bool = False, for_csv: bool = False) ->
         invalid="drop",
         batch_events=int(random.choice([1, 5, 1000])),
         threads=1,
+        closed=str(random.choice(CLOSED)),  # type: ignore[arg-type]
         **units,  # type: ignore[arg-type]
     )
     streams, ids = (IDS[kinds[random.integers(len(kinds))]] for _ in range(2))
     readings = _readings(random, int(random.integers(1, 120)), streams, kind, values)
-    return WaysCase(readings, _queries(random, ids, values), values, options)
+    closed_column = "ends" if random.random() < 0.5 else None
+    has_streams = bool(random.random() < 0.8)
+    readings = readings if has_streams else readings.drop(["who"])
+    queries = _queries(random, ids, values)
+    return WaysCase(readings, queries, values, options, closed_column, has_streams)
 
 
 def _readings(
@@ -117,7 +132,11 @@ def _readings(
 
 
 def _queries(random: np.random.Generator, ids: pa.Array, values: tuple[str, ...]) -> pa.Table:
-    columns: dict[str, Any] = {"area": ids.take(pa.array(random.permutation(8)))}
+    words = [str(word) for word in random.choice([*CLOSED, ""], 8)]
+    columns: dict[str, Any] = {
+        "area": ids.take(pa.array(random.permutation(8))),
+        "ends": pa.array([word or None for word in words], pa.string()),
+    }
     for name in values:
         ends = np.sort(random.integers(-7, 8, (8, 2)), axis=1).astype(float)
         ends[random.random(8) < 0.1, 1] = math.inf

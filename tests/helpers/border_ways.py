@@ -31,7 +31,7 @@ class Told(NamedTuple):
 
     rows: Rows
     counts: dict[str, Any]
-    inside: set[tuple[Any, Any]]
+    inside: set[tuple[Any, ...]]
 
 
 def expected(case: WaysCase, pushes: list[Push] | None = None) -> Told:
@@ -58,15 +58,19 @@ def expected(case: WaysCase, pushes: list[Push] | None = None) -> Told:
             found += [tuple(c) for c in oracle.read(stream, round(time), point)]
     if not options.interpolate:
         found = [row[:-1] for row in found]
+    told_events = [row[2] for row in found]
+    if not case.has_streams:
+        found = [(row[0], *row[2:]) for row in found]
     ranges = oracle.queries.values()
     told = {
         "readings": case.readings.num_rows, "dropped": counts.dropped, "gaps": counts.gaps,
         "repeated": counts.repeated, "late": counts.late, "queries": len(ranges),
-        "empty": sum(any(a == b for a, b in zip(*each, strict=True)) for each in ranges),
-        "entered": sum(row[2] == "I" for row in found), "left": sum(row[2] == "O" for row in found),
+        "empty": sum(each.is_empty for each in ranges),
+        "entered": told_events.count("I"), "left": told_events.count("O"),
         "rounded": counts.rounded,
     }  # fmt: skip
-    return Told(sorted(found, key=repr), told, {(query, s) for s, query in oracle.inside})
+    inside = {(query, s) if case.has_streams else (query,) for s, query in oracle.inside}
+    return Told(sorted(found, key=repr), told, inside)
 
 
 def _add(oracle: BorderReference, case: WaysCase, queries: pa.Table) -> None:
@@ -74,7 +78,8 @@ def _add(oracle: BorderReference, case: WaysCase, queries: pa.Table) -> None:
         sides = [(row[f"lower_{n}"], row[f"upper_{n}"]) for n in case.values]
         lower = tuple(-math.inf if a is None else a for a, _ in sides)
         upper = tuple(math.inf if b is None else b for _, b in sides)
-        oracle.add(row["area"], lower, upper)
+        word = row["ends"] if case.closed_column else None
+        oracle.add(row["area"], lower, upper, word or case.options.closed)
 
 
 def _place_in_time(stream: Any, time: Any, point: tuple[float, ...]) -> tuple[Any, ...]:
@@ -88,11 +93,12 @@ def _ticks_and_points(case: WaysCase) -> list[tuple[Any, Any, tuple[float, ...]]
     kind = case.readings["at"].type
     whole = pa.float64() if pa.types.is_floating(kind) else pa.int64()
     times = case.readings["at"].cast(whole).to_pylist()
-    rows = case.readings.select(["who", *case.values]).to_pylist()
+    rows = case.readings.to_pylist()
     points = [
         tuple(math.nan if row[n] is None else float(row[n]) for n in case.values) for row in rows
     ]
-    return [(row["who"], t, point) for row, t, point in zip(rows, times, points, strict=True)]
+    whose = [row["who"] if case.has_streams else 0 for row in rows]
+    return list(zip(whose, times, points, strict=True))
 
 
 def _is_gap(point: tuple[float, ...]) -> bool:
@@ -135,8 +141,9 @@ class _Counts:
 
 def rows_of(table: pa.Table) -> Rows:
     """Rows of a result, sorted, with times as ticks."""
-    for k in range(3, table.num_columns):
-        table = table.set_column(k, table.column_names[k], table.column(k).cast(pa.int64()))
+    for k, name in enumerate(table.column_names):
+        if name in ("min_time", "max_time", "crossing_time"):
+            table = table.set_column(k, name, table.column(k).cast(pa.int64()))
     return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True), key=repr)
 
 
@@ -156,7 +163,7 @@ def by_tables(case: WaysCase) -> tuple[pa.Table, BorderSummary]:
 
 def by_pushes(
     case: WaysCase, pushes: list[Push]
-) -> tuple[pa.Table, BorderSummary, set[tuple[Any, Any]]]:
+) -> tuple[pa.Table, BorderSummary, set[tuple[Any, ...]]]:
     """By a monitor, with a pickle between each two pushes; and who is inside what at last."""
     monitor = BorderMonitor(case.queries, **case.arguments)
     found = [monitor.push(case.readings.slice(0, 0))]

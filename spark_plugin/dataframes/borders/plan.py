@@ -86,7 +86,7 @@ def plan_crossings(
     check_told_apart(arguments.made)
     check_workers(readings.sparkSession)
     stage = CrossingStage.of(readings.sparkSession, queries, given.columns, observe)
-    kinds = given.stream.dataType, given.result_time
+    kinds = given.stream_kind, given.result_time
     return stage.plan(given.wire_rows(), CrossingTask, kinds)
 
 
@@ -154,7 +154,9 @@ class CrossingStage:
         """
         made = self.columns.arguments.made
         stream, time = kinds
-        types = [self.queries.kind, stream, T.LongType(), *[time] * (len(made) - 3)]
+        streams = [stream for _ in self.columns.arguments.streams]
+        times = [time] * self.columns.arguments.made_times
+        types = [self.queries.kind, *streams, T.LongType(), *times]
         schema = wire_schema(types)
         shipped = self.queries.shipped(self.spark)
         task = new_task(self.columns, shipped, tuple(schema.names), self.stage.metrics)

@@ -79,8 +79,8 @@ class CollectedQueries:
 
 
 def _collected(frame: DataFrame, arguments: BorderArguments) -> pa.Table:
-    borders = [name for pair in arguments.border_names(frame.columns) for name in pair]
-    fields = [field_of(frame, QUERIES, name) for name in (arguments.query, *borders)]
+    names = arguments.query_columns(frame.columns)
+    fields = [field_of(frame, QUERIES, name) for name in names]
     frames.check_key(QUERIES, fields[0])
     # Before a job runs for them.
     query_columns(arrow_schema(T.StructType(fields)), arguments)

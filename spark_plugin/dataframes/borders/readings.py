@@ -38,13 +38,13 @@ class ReadingFrame:
     source : DataFrame
     columns : ReadingColumns
         As of a table with the same columns.
-    stream : StructField
-        Of the stream.
+    stream_kind : DataType
+        Of the stream; bigint where there is one.
     """
 
     source: DataFrame
     columns: ReadingColumns
-    stream: T.StructField
+    stream_kind: T.DataType
 
     @classmethod
     def of(cls, source: DataFrame, arguments: BorderArguments) -> ReadingFrame:
@@ -58,15 +58,17 @@ class ReadingFrame:
             If times and units do not go together.
         """
         fields = [field_of(source, READINGS, name) for name in arguments.columns]
-        stream, time, *values = fields
-        frames.check_key(READINGS, stream)
+        *streams, time = fields[: -arguments.dimensions]
+        values = fields[-arguments.dimensions :]
+        for stream in streams:
+            frames.check_key(READINGS, stream)
         frames.spark_time_column(READINGS, time)
         for field in values:
             _check_number(field)
         schema = pa.schema([(f.name, arrow_type(f.dataType)) for f in fields])
         columns = ReadingColumns.of(schema, arguments)
         check_microseconds(columns.scale)
-        return cls(source, columns, stream)
+        return cls(source, columns, streams[0].dataType if streams else T.LongType())
 
     @property
     def result_time(self) -> T.DataType:
@@ -89,12 +91,14 @@ class ReadingFrame:
         """The source's columns under names that cannot be those of others."""
         arguments, scale = self.columns.arguments, self.columns.scale
         rounded = [f"{frames.rounding(scale)} AS change"] if self._has_floats else []
-        given = {
-            "given_stream": arguments.stream,
-            "given_time": arguments.time,
-            **dict(zip(self._values, arguments.values, strict=True)),
-        }
-        return [*(f"{quoted(name)} AS {alias}" for alias, name in given.items()), *rounded]
+        given = dict(zip(self._aliases, arguments.columns, strict=True))
+        one = [] if arguments.streams else ["0L AS given_stream"]
+        return [*(f"{quoted(name)} AS {alias}" for alias, name in given.items()), *one, *rounded]
+
+    @property
+    def _aliases(self) -> list[str]:
+        streams = ["given_stream" for _ in self.columns.arguments.streams]
+        return [*streams, "given_time", *self._values]
 
     @property
     def _values(self) -> list[str]:
@@ -141,15 +145,14 @@ class ReadingFrame:
         arguments = self.columns.arguments
         refuses_all = arguments.options.invalid == "raise"
         refused = "code IS NOT NULL" if refuses_all else f"code >= {literal(len(REASONS))}"
-        stream = frames.encode("given_stream", self.stream.dataType)
+        stream = frames.encode("given_stream", self.stream_kind)
         values = [
             f"coalesce(CAST({given} AS DOUBLE), double('NaN')) AS {name}"
             for given, name in zip(self._values, value_names(len(self._values)), strict=True)
         ]
         may_refuse = refuses_all or self._far
-        given = ["given_stream", "given_time", *self._values]
         fields = [field_of(self.source, READINGS, name) for name in arguments.columns]
-        words = example(list(zip(given, fields, strict=True)))
+        words = example(list(zip(self._aliases, fields, strict=True)))
         return [
             f"CASE WHEN {refused} THEN NULL ELSE {stream} END AS {STREAM}",
             f"coalesce({literal(FIRST_CODE)} + code, {TIME}) AS {TIME}",

@@ -89,6 +89,8 @@ def plan_file_crossings(
 
 
 def _planned_files(files: ParquetFiles, arguments: BorderArguments, tasks: int) -> StreamFiles:
+    if arguments.stream is None:
+        raise NotDirect(f"all {READINGS} are of one stream, and a task reads whole streams")
     names = arguments.columns
     footers = read_footers(files, [arguments.stream])
     check_present(files.side, file_schemas(files, footers), names)

@@ -71,7 +71,10 @@ def _hint(side: str, name: str) -> str:
         own = {"id": f"{side}_columns", **dict.fromkeys(_TIMES, f"{side}_time")}
     else:
         own = _ARGUMENTS
-    return f". Name another one with {own[name]}" if name in own else ""
+    if name not in own:
+        return ""
+    one = ", or say stream=None (--stream -) if all rows are of one stream" * (name == "stream_id")
+    return f". Name another one with {own[name]}{one}"
 
 
 def arrow_time_column(side: str, name: str, kind: pa.DataType) -> TimeColumn:

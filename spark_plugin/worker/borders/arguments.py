@@ -25,20 +25,21 @@ class BorderArguments:
         If an argument makes no sense.
     """
 
-    stream: str = "stream_id"
+    stream: str | None = "stream_id"
     time: str = "time"
     values: str | Sequence[str] = ("value",)
     query: str = "query_id"
     options: BorderOptions = BorderOptions()
+    closed_column: str | None = None
 
     def __post_init__(self) -> None:
-        for argument in ("stream", "time", "query"):
-            if not isinstance(name := getattr(self, argument), str):
+        for argument in ("stream", "time", "query", "closed_column"):
+            name, may_lack = getattr(self, argument), argument in ("stream", "closed_column")
+            if not isinstance(name, str) and not (may_lack and name is None):
                 raise ConditionError(
-                    f"{argument} must be the name of a column; found {brief(name)}"
+                    f"{argument} must be the name of a column{' or None' * may_lack}; found"
+                    f" {brief(name)}"
                 )
-        if not isinstance(self.options, BorderOptions):
-            raise ConditionError(f"options must be BorderOptions(...); found {brief(self.options)}")
         names = (self.values,) if isinstance(self.values, str) else self.values
         if not isinstance(names, (list, tuple)) or not all(isinstance(n, str) for n in names):
             raise ConditionError(
@@ -65,9 +66,14 @@ class BorderArguments:
         return len(self.values)
 
     @property
+    def streams(self) -> list[str]:
+        """The column of the stream; none where all readings are of one."""
+        return [] if self.stream is None else [self.stream]
+
+    @property
     def columns(self) -> list[str]:
         """The columns of readings that are needed."""
-        return [self.stream, self.time, *self.values]
+        return [*self.streams, self.time, *self.values]
 
     @property
     def numbers(self) -> list[str]:
@@ -78,7 +84,12 @@ class BorderArguments:
     def made(self) -> list[str]:
         """The columns of the result."""
         instant = ["crossing_time"] if self.options.interpolate else []
-        return [self.query, self.stream, "event", "min_time", "max_time", *instant]
+        return [self.query, *self.streams, "event", "min_time", "max_time", *instant]
+
+    @property
+    def made_times(self) -> int:
+        """How many columns of the result are times."""
+        return 3 if self.options.interpolate else 2
 
     def border_names(self, given: Sequence[str]) -> list[tuple[str, str]]:
         """The columns of lower and upper borders, by dimension, among those of a table of queries.
@@ -89,6 +100,11 @@ class BorderArguments:
         if self.dimensions == 1 and {"lower", "upper"} <= set(given):
             return [("lower", "upper")]
         return [(f"lower_{name}", f"upper_{name}") for name in self.values]
+
+    def query_columns(self, given: Sequence[str]) -> list[str]:
+        """The columns that are needed of a table of queries that has some."""
+        borders = [name for pair in self.border_names(given) for name in pair]
+        return [self.query, *borders, *([self.closed_column] if self.closed_column else [])]
 
     @property
     def time_options(self) -> CorrelateOptions:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
 
 from coincide.borders.crossings import EVENTS, IN, Crossings
 from coincide.borders.monitor import Monitor
-from coincide.borders.options import BorderOptions
+from coincide.borders.options import BorderOptions, BorderWords, with_words
 from coincide.errors import DataError, SchemaError
 from coincide.plurals import several
 from spark_plugin.worker.arrow.frames import arrow_table
@@ -40,7 +40,7 @@ class BorderMonitor:
     ----------
     queries : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
         The first ones; it may have no rows. As of `coincide.border_crossing_tables`.
-    stream, time, values, query, options
+    stream, time, values, query, closed_column, options, words
         As of `coincide.border_crossing_tables`.
 
     Raises
@@ -53,13 +53,16 @@ class BorderMonitor:
         self,
         queries: Any,
         *,
-        stream: str = "stream_id",
+        stream: str | None = "stream_id",
         time: str = "time",
         values: str | Sequence[str] = ("value",),
         query: str = "query_id",
+        closed_column: str | None = None,
         options: BorderOptions = BorderOptions(),
+        **words: Unpack[BorderWords],
     ) -> None:
-        self.arguments = BorderArguments(stream, time, values, query, options)
+        options = with_words(options, words)
+        self.arguments = BorderArguments(stream, time, values, query, options, closed_column)
         threads = options.threads or len(os.sched_getaffinity(0))
         self._monitor = Monitor(
             self.arguments.dimensions, options, NewSearch(options.backend, threads)
@@ -101,7 +104,7 @@ class BorderMonitor:
         _refuse_known(found, ids)
         # An id that was removed may come again, as another query: each row has a number of its own.
         runs = ids.runs_with(found.ids, self._monitor.queries)
-        numbers = self._monitor.add(found.lower, found.upper)
+        numbers = self._monitor.add(found.lower, found.upper, found.closed)
         ids.runs, self._ids = runs, ids
         self._told = replace(
             self._told,
@@ -199,13 +202,13 @@ class BorderMonitor:
         """
         assert self._ids is not None
         streams = self._streams or Ids.none(pa.null())
-        schema = pa.schema(
-            [(self.arguments.query, self._ids.kind), (self.arguments.stream, streams.kind)]
-        )
-        batches = [
-            pa.record_batch([self._ids.of(queries), streams.of(of_streams)], schema=schema)
-            for of_streams, queries in self._monitor.inside()
-        ]
+        kinds = [self._ids.kind, *(streams.kind for _ in self.arguments.streams)]
+        names = [self.arguments.query, *self.arguments.streams]
+        schema = pa.schema(list(zip(names, kinds, strict=True)))
+        batches = []
+        for of_streams, queries in self._monitor.inside():
+            whose = [streams.of(of_streams) for _ in self.arguments.streams]
+            batches.append(pa.record_batch([self._ids.of(queries), *whose], schema=schema))
         return pa.Table.from_batches(batches, schema)
 
     def summary(self) -> BorderSummary:
@@ -225,8 +228,9 @@ class BorderMonitor:
         """Of the result."""
         assert self._columns is not None
         assert self._ids is not None
-        times = [self._columns.time_kind] * (len(self.arguments.made) - 3)
-        kinds = [self._ids.kind, self._columns.stream_kind, pa.string(), *times]
+        times = [self._columns.time_kind] * self.arguments.made_times
+        streams = [self._columns.stream_kind for _ in self.arguments.streams]
+        kinds = [self._ids.kind, *streams, pa.string(), *times]
         return pa.schema(list(zip(self.arguments.made, kinds, strict=True)))
 
     def crossings(
@@ -265,7 +269,7 @@ class BorderMonitor:
             yield pa.record_batch(
                 [
                     self._ids.of(part.queries),
-                    streams(part.rows),
+                    *(streams(part.rows) for _ in self.arguments.streams),
                     events.dictionary_decode(),
                     *(pa.array(each).view(schema.types[-1]) for each in times),
                 ],

@@ -20,9 +20,12 @@ class PartitionSearch:
     ----------
     watch : Watch
         Queries that no reading has been told to.
+    has_streams : bool
+        Whether streams are a column of the output.
     """
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: Watch, *, has_streams: bool) -> None:
+        self._has_streams = has_streams
         self._ids = Gather(watch.ids, watch.kind)
         self._monitor = watch.monitor
         self._entered = self._left = 0
@@ -36,7 +39,7 @@ class PartitionSearch:
         *,
         in_any_order: bool = False,
     ) -> Iterator[list[pa.Array]]:
-        """The output columns for some readings: query, stream, event, and times in ticks.
+        """The output columns for some readings: query, stream if there is one, event, and times in ticks.
 
         Parameters
         ----------
@@ -55,7 +58,8 @@ class PartitionSearch:
             self._left += part.events.size - entered
             told = [part.events.astype(np.int64), part.min_times, part.max_times]
             told += [] if part.instants is None else [part.instants]
-            yield [self._ids(part.queries), streams(part.rows), *map(pa.array, told)]
+            whose = [streams(part.rows)] if self._has_streams else []
+            yield [self._ids(part.queries), *whose, *map(pa.array, told)]
 
     def keep_only(self, stream: int) -> None:
         """Forget all streams but one, which is number 0 from now on."""
@@ -63,7 +67,8 @@ class PartitionSearch:
 
     def nulls(self, stream_kind: pa.DataType, columns: int) -> list[pa.Array]:
         """A row of nulls in the output columns, as many as there are."""
-        kinds = [self._ids.kind, stream_kind, *[pa.int64()] * (columns - 2)]
+        ids = [self._ids.kind, *([stream_kind] if self._has_streams else [])]
+        kinds = [*ids, *[pa.int64()] * (columns - len(ids))]
         return [pa.nulls(1, kind) for kind in kinds]
 
     def told(self) -> dict[str, int]:

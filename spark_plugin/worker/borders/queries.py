@@ -1,4 +1,4 @@
-"""A table of border queries: ids, and ranges [lower, upper)."""
+"""A table of border queries: ids, ranges, and which ends these hold."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coincide.borders.closed import CLOSED, closed_bits, half_open
 from coincide.errors import DataError, SchemaError
 from coincide.plurals import several
 from spark_plugin.worker.arrow.frames import arrow_table, own_names
@@ -29,17 +30,21 @@ class Queries:
     ids : pa.Array
         Distinct, without nulls.
     lower, upper : float64 arrays, shape (n, d)
-        lower <= upper; infinite where a range is open. Where they are equal, the range holds nothing.
+        lower <= upper; infinite where a range is open.
+    closed : uint8 array, shape (n,)
+        Which ends each range holds: bits of `coincide.borders.closed`.
     """
 
     ids: pa.Array
     lower: np.ndarray
     upper: np.ndarray
+    closed: np.ndarray
 
     @property
     def empty(self) -> int:
         """Queries whose range holds nothing."""
-        return int((self.lower == self.upper).any(axis=1).sum())
+        lower, upper = half_open(self.lower, self.upper, self.closed)
+        return int((lower == upper).any(axis=1).sum())
 
 
 def query_columns(schema: pa.Schema, arguments: BorderArguments) -> list[str]:
@@ -58,7 +63,14 @@ def query_columns(schema: pa.Schema, arguments: BorderArguments) -> list[str]:
         )
     borders = [name for pair in arguments.border_names(schema.names) for name in pair]
     check_numbers(QUERIES, borders, schema)
-    return [arguments.query, *borders]
+    if arguments.closed_column is not None:
+        words = type_of(schema, QUERIES, arguments.closed_column)
+        if not (pa.types.is_string(words) or pa.types.is_large_string(words)) and words != pa.null():
+            raise SchemaError(
+                f"{QUERIES}.{arguments.closed_column} is {words}; it must be a text, one of"
+                f" {', '.join(CLOSED)}"
+            )
+    return arguments.query_columns(schema.names)
 
 
 def query_table(given: Any, arguments: BorderArguments) -> pa.Table:
@@ -69,8 +81,9 @@ def query_table(given: Any, arguments: BorderArguments) -> pa.Table:
     SchemaError
         If one is missing or of a type that cannot serve.
     """
-    borders = [name for pair in arguments.border_names(own_names(given)) for name in pair]
-    table = arrow_table(QUERIES, given, [arguments.query, *borders], borders)
+    own = own_names(given)
+    borders = [name for pair in arguments.border_names(own) for name in pair]
+    table = arrow_table(QUERIES, given, arguments.query_columns(own), borders)
     return table.select(query_columns(table.schema, arguments))
 
 
@@ -82,7 +95,8 @@ def read_queries(table: pa.Table, arguments: BorderArguments) -> Queries:
     SchemaError
         If a column is missing or of a type that cannot serve.
     DataError
-        If an id is null or stands twice, a border is NaN, or a lower one above the upper one.
+        If an id is null or stands twice, a border is NaN, a lower one above the upper one, or a word for
+        the ends that a range holds is none.
     """
     ids = contiguous(column_of(table, QUERIES, arguments.query))
     names = arguments.border_names(table.column_names)
@@ -93,7 +107,19 @@ def read_queries(table: pa.Table, arguments: BorderArguments) -> Queries:
     _refuse(table, "NaN borders", np.isnan(borders).any(axis=1))
     _refuse(table, "a lower border above the upper one", (lower > upper).any(axis=1))
     _refuse(table, "ids that other rows have", _repeats(ids))
-    return Queries(ids, lower, upper)
+    return Queries(ids, lower, upper, _closed(table, arguments))
+
+
+def _closed(table: pa.Table, arguments: BorderArguments) -> np.ndarray:
+    """Which ends ranges hold; where a query does not say it, as the options say."""
+    if arguments.closed_column is None:
+        return np.repeat(closed_bits([arguments.options.closed]), table.num_rows)
+    words = contiguous(column_of(table, QUERIES, arguments.closed_column)).cast(pa.string())
+    words = words.fill_null(arguments.options.closed)
+    codes = pc.index_in(words, value_set=pa.array(CLOSED))
+    unknown = pc.is_null(codes).to_numpy(zero_copy_only=False)
+    _refuse(table, f"{arguments.closed_column} that is none of {', '.join(CLOSED)}", unknown)
+    return closed_bits(list(CLOSED))[codes.to_numpy()]
 
 
 def _borders(table: pa.Table, names: list[str], of_null: float) -> np.ndarray:

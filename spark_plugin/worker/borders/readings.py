@@ -68,7 +68,9 @@ class ReadingColumns:
         ConditionError
             If times and units do not go together.
         """
-        stream = type_of(schema, READINGS, arguments.stream)
+        stream = pa.int64()
+        if arguments.stream is not None:
+            stream = type_of(schema, READINGS, arguments.stream)
         if not can_be_key(stream):
             raise SchemaError(
                 f"{READINGS}.{arguments.stream} is {stream}, which cannot be compared exactly; cast it to a"
@@ -94,7 +96,7 @@ class Readings:
     Parameters
     ----------
     streams : pa.Array
-        Without nulls.
+        Without nulls; zeros where there is one stream.
     times : int64 array, shape (n,)
         Ticks.
     values : float64 array, shape (n, d)
@@ -138,7 +140,10 @@ def read_readings(table: pa.Table, columns: ReadingColumns) -> Readings:
         If rows are invalid and ``options.invalid`` is ``"raise"``, or times are finer than a tick.
     """
     arguments = columns.arguments
-    streams = contiguous(column_of(table, READINGS, arguments.stream))
+    if arguments.stream is None:
+        streams = pa.array(np.zeros(table.num_rows, np.int64))
+    else:
+        streams = contiguous(column_of(table, READINGS, arguments.stream))
     ticks = Ticks(column_of(table, READINGS, arguments.time), columns.scale)
     values = np.empty((table.num_rows, arguments.dimensions))
     for dimension, name in enumerate(arguments.values):
@@ -190,7 +195,7 @@ def words_of_invalid(columns: ReadingColumns, reason: str, count: int, example: 
     """
     arguments = columns.arguments
     blamed = {
-        "null": [arguments.stream, arguments.time],
+        "null": [*arguments.streams, arguments.time],
         "infinite": list(arguments.values),
     }.get(reason, [arguments.time])
     words = f"{REASONS[reason]} in {' or '.join(blamed)} in {several(count, 'row')}"

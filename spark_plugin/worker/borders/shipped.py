@@ -15,7 +15,7 @@ from spark_plugin.worker.borders.queries import Queries
 from spark_plugin.worker.borders.searching import NewSearch
 from spark_plugin.worker.wire.shipment import Shipment
 
-_ID = "query"
+_ID, _CLOSED = "query", "closed"
 
 
 class Watch(NamedTuple):
@@ -69,12 +69,13 @@ def as_table(queries: Queries, ids: pa.Array) -> pa.Table:
     """Queries to be sent, with their ids as they cross."""
     borders = np.concatenate([queries.lower, queries.upper], axis=1)
     columns = {str(k): borders[:, k] for k in range(borders.shape[1])}
-    return pa.table({_ID: ids, **columns})
+    return pa.table({_ID: ids, _CLOSED: queries.closed, **columns})
 
 
 def _watch_of(table: pa.Table, options: BorderOptions) -> Watch:
-    ids, *columns = (one_array(column) for column in table.columns)
+    ids, closed, *columns = (one_array(column) for column in table.columns)
     lower, upper = np.split(np.stack([column.to_numpy() for column in columns], axis=1), 2, axis=1)
     monitor = Monitor(lower.shape[1], options, NewSearch(options.backend, options.threads or 1))
-    monitor.add(np.ascontiguousarray(lower), np.ascontiguousarray(upper))
+    ends = (np.ascontiguousarray(each) for each in (lower, upper))
+    monitor.add(*ends, closed.to_numpy())
     return Watch(ids, monitor)

@@ -33,7 +33,7 @@ class TableCrossings:
         self._columns = ReadingColumns.of(schema, arguments)
         self._monitor = BorderMonitor(
             queries, stream=arguments.stream, time=arguments.time, values=arguments.values,
-            query=arguments.query, options=arguments.options,
+            query=arguments.query, closed_column=arguments.closed_column, options=arguments.options,
         )  # fmt: skip
         self._monitor.push(schema.empty_table())
         self.schema = self._monitor.schema

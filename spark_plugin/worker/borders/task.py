@@ -54,7 +54,8 @@ class CrossingTask(CountingTask):
         options = self.columns.arguments.options
         load_task_backend(options.backend)
         reader, runs = WireReader(self.columns), Runs()
-        search = PartitionSearch(self.queries.watch(options))
+        has_streams = self.columns.arguments.stream is not None
+        search = PartitionSearch(self.queries.watch(options), has_streams=has_streams)
         kind = None
         for table in chunks(batches, _CHUNK_ROWS, _CHUNK_BYTES):
             readings = reader.read(table)

@@ -79,7 +79,7 @@ class PartTask(CountingTask):
         load_task_backend(options.backend)
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                search = PartitionSearch(self.queries.watch(options))
+                search = PartitionSearch(self.queries.watch(options), has_streams=True)
                 yield from self._of_part(self.readings.read(number), search)
 
     def _of_part(self, readings: Readings, search: PartitionSearch) -> Iterator[Answer]:
