@@ -41,9 +41,11 @@ if TYPE_CHECKING:
     from coincide.warnings import (
         CoincideWarning,
         DroppedRowsWarning,
+        LateRowsWarning,
         NoPairsWarning,
         RoundedTimesWarning,
         ShortShiftsWarning,
+        ToldTwiceWarning,
         UnmatchableRowsWarning,
     )
     from spark_plugin.operators.borders import (
@@ -100,8 +102,8 @@ _HOMES = {
     "coincide.timestamps.intervals": ("IntervalEvents",),
     "coincide.units": ("Tick",),
     "coincide.warnings": (
-        "CoincideWarning", "DroppedRowsWarning", "NoPairsWarning", "RoundedTimesWarning",
-        "ShortShiftsWarning", "UnmatchableRowsWarning",
+        "CoincideWarning", "DroppedRowsWarning", "LateRowsWarning", "NoPairsWarning",
+        "RoundedTimesWarning", "ShortShiftsWarning", "ToldTwiceWarning", "UnmatchableRowsWarning",
     ),
     "coincide.causal_windows.options": ("WindowOptions",),
     "spark_plugin.operators.causality": ("causality", "causality_tables"),
@@ -158,6 +160,7 @@ __all__ = [
     "IntervalEvents",
     "JoinReport",
     "JoinSummary",
+    "LateRowsWarning",
     "MemoryBudgetError",
     "NoPairsWarning",
     "Plane",
@@ -175,6 +178,7 @@ __all__ = [
     "Temporal",
     "Tick",
     "TimingCondition",
+    "ToldTwiceWarning",
     "TransitionMonitor",
     "TransitionReport",
     "TransitionSummary",

@@ -9,6 +9,14 @@ class DroppedRowsWarning(CoincideWarning):
     """Invalid rows were left out, as ``invalid="drop"`` asks."""
 
 
+class LateRowsWarning(CoincideWarning):
+    """Rows came later than a delay allows, or most of them are of a time again: they were left out."""
+
+
+class ToldTwiceWarning(CoincideWarning):
+    """Events are told as crossed and as stayed, since the confidence is no more than 0.5."""
+
+
 class UnmatchableRowsWarning(CoincideWarning):
     """Rows have a null time or key, and so match nothing."""
 

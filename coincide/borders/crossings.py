@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -59,3 +60,20 @@ class Crossings(NamedTuple):
     min_times: np.ndarray
     max_times: np.ndarray
     instants: np.ndarray | None
+
+
+def in_time(parts: Iterable[Crossings], most: int) -> Iterator[Crossings]:
+    """Crossings in order of their max_times, in chunks; of equal ones as they come."""
+    found = list(parts)
+    if not found:
+        return
+    columns = [
+        None if column[0] is None else np.concatenate(column) for column in zip(*found, strict=True)
+    ]
+    whole = Crossings(*columns)
+    if (whole.max_times[1:] < whole.max_times[:-1]).any():
+        order = np.argsort(whole.max_times, kind="stable")
+        whole = Crossings(*(None if column is None else column[order] for column in whole))
+    for start in range(0, whole.rows.size, most):
+        chunk = slice(start, start + most)
+        yield Crossings(*(None if column is None else column[chunk] for column in whole))

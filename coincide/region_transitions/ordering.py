@@ -35,7 +35,7 @@ def time_order(midpoints: np.ndarray) -> np.ndarray | None:
 
 
 def behind_their_group(keys: np.ndarray, midpoints: np.ndarray) -> np.ndarray:
-    """Which events come after a later one of their key.
+    """How far events lie behind the latest one of their key before them.
 
     Parameters
     ----------
@@ -46,17 +46,18 @@ def behind_their_group(keys: np.ndarray, midpoints: np.ndarray) -> np.ndarray:
 
     Returns
     -------
-    bool array, shape (n,)
+    int64 array, shape (n,)
+        0 for an event that comes after no later one; else in the unit of the midpoints.
     """
     same = keys[1:] == keys[:-1]
-    behind = np.zeros(keys.size, bool)
+    behind = np.zeros(keys.size, np.int64)
     if not (same & (midpoints[1:] < midpoints[:-1])).any():
         return behind
     # The running maximum starts anew with each group: ranks, lifted above all of the groups before.
-    ranks = np.unique(midpoints, return_inverse=True)[1].astype(np.int64)
-    lifted = ranks + keys.size * np.concatenate(([0], np.cumsum(~same)))
-    behind[1:] = lifted[1:] < np.maximum.accumulate(lifted)[:-1]
-    return behind
+    known, ranks = np.unique(midpoints, return_inverse=True)
+    lifts = keys.size * np.concatenate(([0], np.cumsum(~same)))
+    latest = np.maximum.accumulate(ranks.astype(np.int64) + lifts) - lifts
+    return known[latest] - midpoints
 
 
 def _ascends(values: np.ndarray) -> bool:

@@ -67,8 +67,8 @@ class Found(NamedTuple):
         A position in `coincide.region_transitions.kinds.TRANSITIONS`.
     min_time, max_time : int64 arrays, shape (m,)
         When it happened: of a transition the second event, of a stay the first one and t, ticks.
-    neither : int
-        Dwell times of which nothing qualifies.
+    neither, both : int
+        Dwell times of which nothing qualifies, and those that are told as a transition and as a stay.
     """
 
     row: np.ndarray
@@ -76,6 +76,7 @@ class Found(NamedTuple):
     min_time: np.ndarray
     max_time: np.ndarray
     neither: int = 0
+    both: int = 0
 
 
 def repeats(keys: np.ndarray, kind: np.ndarray) -> np.ndarray:
@@ -123,6 +124,7 @@ def decided_by_the_next(keys: np.ndarray, events: Crossings, rule: DwellRule) ->
     short &= alternate
     told = events.told[first]
     neither = int((alternate & ~(short | long | told)).sum())
+    both = int((short & (long | told)).sum())
     # A stay comes true before a transition does: where both qualify it is given out first.
     which = np.flatnonzero(np.column_stack((long & ~told, short)).ravel())
     is_stay = which % 2 == 0
@@ -135,6 +137,7 @@ def decided_by_the_next(keys: np.ndarray, events: Crossings, rule: DwellRule) ->
         events.min_time[ends] + delay,
         events.max_time[ends] + delay,
         neither,
+        both,
     )
 
 

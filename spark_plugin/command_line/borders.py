@@ -22,8 +22,9 @@ from spark_plugin.command_line.summary import Finished
 from spark_plugin.worker.borders.arguments import QUERIES, READINGS, BorderArguments
 from spark_plugin.worker.borders.queries import query_table, read_queries
 from spark_plugin.worker.borders.readings import ReadingColumns
-from spark_plugin.worker.borders.reports import BorderSummary, losses_of
+from spark_plugin.worker.borders.reports import ONE_STREAM_AGAIN, BorderSummary, losses_of
 from spark_plugin.worker.borders.tables import TableCrossings
+from spark_plugin.worker.reports.lateness import are_most
 from spark_plugin.worker.words import names, numbers
 
 if TYPE_CHECKING:
@@ -197,9 +198,12 @@ def _lines(summary: BorderSummary) -> list[tuple[str, str]]:
     readings = [f"{summary.readings:,} rows"]
     if summary.gaps:
         readings.append(f"{summary.gaps:,} gaps")
-    for count, what in ((summary.repeated, "of a time again"), (summary.late, "too late")):
-        if count:
-            readings.append(f"{count:,} {what}, left out")
+    if summary.repeated:
+        cure = f". {ONE_STREAM_AGAIN.replace('stream=', '--stream')}"
+        again = cure * are_most(summary.repeated, summary.readings)
+        readings.append(f"{summary.repeated:,} of a time again, left out{again}")
+    if summary.late:
+        readings.append(f"{summary.late:,} too late, left out")
     readings += [words for _, words in losses_of(summary)]
     empty = f", {summary.empty:,} of them empty" if summary.empty else ""
     return [

@@ -32,7 +32,7 @@ from spark_plugin.worker.inputs.source import Source
 from spark_plugin.worker.transitions.arguments import SIDE, TransitionArguments
 from spark_plugin.worker.transitions.columns import EventColumns
 from spark_plugin.worker.transitions.monitor import TransitionMonitor, transitions_of_table
-from spark_plugin.worker.transitions.reports import TransitionSummary, losses_of
+from spark_plugin.worker.transitions.reports import TWICE, TransitionSummary, losses_of
 from spark_plugin.worker.words import duration, names
 
 Types = dict[str, pa.DataType]
@@ -71,10 +71,11 @@ def transition_request(**words: Any) -> TransitionRequest:
     CoincideError
         If an option makes no sense.
     """
-    plain = ("confidence", "query", "stream", "event", "repeated")
+    plain = ("confidence", "query", "event", "repeated")
     options = CorrelateOptions(**{name: words[name] for name in ("unit", "tick", "invalid")})
     arguments = TransitionArguments(
         duration(words["within"]), time=names("--time", [words["time"]]), options=options,
+        stream=None if words["stream"] == "-" else words["stream"],
         **{name: words[name] for name in plain},
     )  # fmt: skip
     until = None if words["until"] is None else _instant(words["until"])
@@ -200,5 +201,6 @@ def _lines(summary: TransitionSummary) -> list[tuple[str, str]]:
         ("events", "; ".join(events)),
         *((word, f"{count:,}") for word, count in counts.found.items()),
         ("neither", f"{counts.neither:,}"),
+        *([("both", f"{counts.both:,} {TWICE}")] if counts.both else []),
         ("undecided", f"{summary.undecided:,}"),
     ]

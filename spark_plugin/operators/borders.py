@@ -238,4 +238,4 @@ def _push_all(monitor: BorderMonitor, readings: Any) -> pa.Table:
     """The crossings of readings in any order."""
     table = arrow_table(READINGS, readings, monitor.arguments.columns, monitor.arguments.numbers)
     columns = ReadingColumns.of(table.schema, monitor.arguments)
-    return monitor.take(read_readings(table, columns), columns, in_any_order=True)
+    return monitor.take(read_readings(table, columns), columns)

@@ -26,7 +26,7 @@ def transitions(
     confidence: float | None = None,
     until: Any = None,
     query: str = "query_id",
-    stream: str = "stream_id",
+    stream: str | None = "stream_id",
     event: str = "event",
     time: str | Sequence[str] = ("min_time", "max_time"),
     repeated: Repeated = "raise",
@@ -49,12 +49,14 @@ def transitions(
     within : int or str
         The longest dwell time of a transition, 0 or more: ticks, or with a unit, as ``"3min"``.
     confidence : float, optional
-        The confidence threshold ct, 0 < ct <= 1; needed where timestamps are intervals.
+        The confidence threshold ct, 0 < ct <= 1; needed where timestamps are intervals. Up to 0.5 an event
+        may be told as crossed and as stayed, which is counted (`both`) and warned of.
     until : int, float, datetime, numpy.datetime64 or pa.Scalar, optional
         The time up to which the data are known, as the time columns hold it. By default the largest
         max_time of all events, which a job finds at once; it computes the events once more.
     query, stream : str
-        Columns of the region and of what moves; of any type that can be a key.
+        Columns of the region and of what moves; of any type that can be a key. A `stream` of None: all
+        events are of one, and the result has no such column.
     event : str
         Column of the words I (the stream enters the region) and O (it leaves it).
     time : str or (str, str)
@@ -87,7 +89,7 @@ def transitions(
 
     Warns
     -----
-    DroppedRowsWarning, RoundedTimesWarning
+    DroppedRowsWarning, RoundedTimesWarning, ToldTwiceWarning
         When the report is asked.
     """
     from pyspark.sql import DataFrame
@@ -116,7 +118,7 @@ def transition_tables(
     confidence: float | None = None,
     until: Any = None,
     query: str = "query_id",
-    stream: str = "stream_id",
+    stream: str | None = "stream_id",
     event: str = "event",
     time: str | Sequence[str] = ("min_time", "max_time"),
     repeated: Repeated = "raise",
@@ -139,12 +141,14 @@ def transition_tables(
     within : int or str
         The longest dwell time of a transition, 0 or more: ticks, or with a unit, as ``"3min"``.
     confidence : float, optional
-        The confidence threshold ct, 0 < ct <= 1; needed where timestamps are intervals.
+        The confidence threshold ct, 0 < ct <= 1; needed where timestamps are intervals. Up to 0.5 an event
+        may be told as crossed and as stayed, which is counted (`both`) and warned of.
     until : int, float, datetime, numpy.datetime64 or pa.Scalar, optional
         The time up to which the data are known, as the time columns hold it: no event that is missing
         lies before it. By default the largest max_time of all events.
     query, stream : str
-        Columns of the region and of what moves; of any type that can be a key.
+        Columns of the region and of what moves; of any type that can be a key. A `stream` of None: all
+        events are of one, and the result has no such column.
     event : str
         Column of the words I (the stream enters the region) and O (it leaves it).
     time : str or (str, str)
@@ -178,7 +182,7 @@ def transition_tables(
 
     Warns
     -----
-    DroppedRowsWarning, RoundedTimesWarning
+    DroppedRowsWarning, RoundedTimesWarning, ToldTwiceWarning
     """
     TransitionReport.check(report)
     monitor = TransitionMonitor(

@@ -39,7 +39,9 @@ class Case:
 _GRID = st.integers(-2, 8).map(float)
 _ANY = st.one_of(_GRID, st.floats(-3, 9), st.sampled_from([0.1, 0.3, 1e300, -1e300]))
 _ENDS = [5e-324, -5e-324, -0.0, 0.0, 2.0, 4.0, float(np.finfo(float).max)]
-_NEAR = st.sampled_from([v for end in _ENDS for v in (np.nextafter(end, -9), end, np.nextafter(end, 9))])
+_NEAR = st.sampled_from(
+    [v for end in _ENDS for v in (np.nextafter(end, -9), end, np.nextafter(end, 9))]
+)
 """Borders, and the floats beside them."""
 
 

@@ -142,7 +142,7 @@ class _Counts:
 def rows_of(table: pa.Table) -> Rows:
     """Rows of a result, sorted, with times as ticks."""
     for k, name in enumerate(table.column_names):
-        if name in ("min_time", "max_time", "crossing_time"):
+        if name.endswith(("min_time", "max_time", "crossing_time")):
             table = table.set_column(k, name, table.column(k).cast(pa.int64()))
     return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True), key=repr)
 

@@ -42,12 +42,18 @@ class WaysCase:
     until: int | None
     repeated: str
     units: dict[str, str]
+    has_streams: bool = True
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """What columns are called."""
+        return {**NAMES, "stream": NAMES["stream"] if self.has_streams else None}
 
     @property
     def arguments(self) -> dict[str, Any]:
         """Of `TransitionMonitor`."""
         return {
-            **NAMES, "time": ("from", "to"), "within": self.within, "repeated": self.repeated,
+            **self.names, "time": ("from", "to"), "within": self.within, "repeated": self.repeated,
             "confidence": self.confidence,
             "options": CorrelateOptions(invalid="drop", **self.units),  # type: ignore[arg-type]
         }  # fmt: skip
@@ -62,8 +68,10 @@ class WaysCase:
     @property
     def words(self) -> list[str]:
         """Of `coincide transitions`."""
-        given = {**NAMES, **self.units, "time": "from,to", "within": str(self.within), "invalid": "drop",
-                 "confidence": str(self.confidence), "repeated": self.repeated}  # fmt: skip
+        given = {**self.names, **self.units, "time": "from,to", "within": str(self.within),
+                 "invalid": "drop", "confidence": str(self.confidence),
+                 "repeated": self.repeated}  # fmt: skip
+        given["stream"] = given["stream"] or "-"
         if self.until is not None:
             is_number = not pa.types.is_timestamp(self.events["from"].type)
             given["until"] = str(self.until) if is_number else str(np.datetime64(self.until, "us"))
@@ -81,17 +89,21 @@ def random_case(seed: int, *, for_spark: bool = False, for_csv: bool = False) ->
         kind = pa.timestamp("us", "UTC")
     ids = [IDS[kinds[random.integers(len(kinds))]] for _ in range(2)]
     until = None if random.random() < 0.5 else int(random.integers(0, 200))
+    has_streams = bool(random.random() < 0.8)
+    events = _events(random, ids, kind, 2 if has_streams else 1)
     return WaysCase(
-        _events(random, ids, kind), int(random.integers(0, 30)),
+        events if has_streams else events.drop(["who"]), int(random.integers(0, 30)),
         float(random.choice([0.2, 0.5, 0.75, 0.9, 1.0])), until,
-        str(random.choice(["first", "last"])), units,
+        str(random.choice(["first", "last"])), units, has_streams,
     )  # fmt: skip
 
 
-def _events(random: np.random.Generator, ids: list[pa.Array], kind: pa.DataType) -> pa.Table:
+def _events(
+    random: np.random.Generator, ids: list[pa.Array], kind: pa.DataType, streams: int
+) -> pa.Table:
     """No two of a query and stream at one midpoint, so that their order is known without rows' order."""
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
-    for query, stream in np.ndindex(3, 2):
+    for query, stream in np.ndindex(3, streams):
         n = int(random.integers(0, 9))
         midpoints, margins = np.cumsum(random.integers(2, 30, n)) - 20, random.integers(0, 12, n)
         words = np.array(["I", "O"] * 5)[random.integers(2) :][:n]
@@ -140,7 +152,10 @@ def expected(case: WaysCase) -> tuple[Rows, dict[str, Any]]:
     rounded = 0.0
     kind = case.events["from"].type
     ticks = pa.float64() if pa.types.is_floating(kind) else pa.int64()
-    columns = [case.events[name].to_pylist() for name in COLUMNS[:3]]
+    whose = case.events if case.has_streams else case.events.append_column(
+        "who", pa.array([0] * case.events.num_rows)
+    )  # fmt: skip
+    columns = [whose[name].to_pylist() for name in COLUMNS[:3]]
     columns += [case.events[name].cast(ticks).to_pylist() for name in COLUMNS[3:]]
     for query, stream, word, low, high in zip(*columns, strict=True):
         why = _fault(query, stream, word, low, high)
@@ -151,12 +166,15 @@ def expected(case: WaysCase) -> tuple[Rows, dict[str, Any]]:
             dropped[why] = dropped.get(why, 0) + 1
     rows, undecided = transitions(valid, case.within, case.confidence, case.until, case.repeated)
     words = [row[2] for row in rows]
+    crossed = {row[:2] + row[3:5] for row in rows if "!" not in row[2]}
+    stayed = {row[:2] + row[3:5] for row in rows if "!" in row[2]}
+    told_rows = rows if case.has_streams else [(row[0], *row[2:]) for row in rows]
     told = {
         "events": case.events.num_rows, "dropped": dropped, "undecided": undecided, "rounded": rounded,
         "found": {word: words.count(word) for word in ("I>O", "O>I", "I>!O", "O>!I")},
-        "repeated": _repeats(valid),
+        "repeated": _repeats(valid), "both": len(crossed & stayed),
     }  # fmt: skip
-    return sorted(rows, key=repr), told
+    return sorted(told_rows, key=repr), told
 
 
 def _fault(query: Any, stream: Any, word: Any, low: Any, high: Any) -> str | None:

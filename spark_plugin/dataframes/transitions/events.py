@@ -63,7 +63,7 @@ class CrossingFrame:
             If durations and units do not go together.
         """
         fields = {name: field_of(source, SIDE, name) for name in arguments.columns}
-        for name in (arguments.query, arguments.stream, arguments.event):
+        for name in (*arguments.ids, arguments.event):
             frames.check_key(SIDE, fields[name])
         for name in arguments.clocks:
             frames.spark_time_column(SIDE, fields[name])
@@ -76,7 +76,7 @@ class CrossingFrame:
     def result_kinds(self) -> list[T.DataType]:
         """Types of the result's columns, a transition as it crosses."""
         arguments = self.columns.arguments
-        ids = [self.fields[name].dataType for name in (arguments.query, arguments.stream)]
+        ids = [self.fields[name].dataType for name in arguments.ids]
         times = [result_time(self.fields[name].dataType) for name in arguments.clocks]
         return [*ids, T.LongType(), *times, *times]
 
@@ -156,10 +156,11 @@ class CrossingFrame:
         given = dict(zip(arguments.columns, self._given, strict=True))
         refuses = arguments.options.invalid == "raise"
         refused = f"{KIND} >= {literal(FIRST_FAULT)}" if refuses else "false"
+        encoded = [frames.encode(given[n], self.fields[n].dataType) for n in arguments.ids]
+        both = [*encoded, "0L"][:2]  # of one stream a number
         ids = [
-            f"CASE WHEN {refused} THEN NULL ELSE"
-            f" {frames.encode(given[name], self.fields[name].dataType)} END AS {wire}"
-            for wire, name in ((QUERY, arguments.query), (STREAM, arguments.stream))
+            f"CASE WHEN {refused} THEN NULL ELSE {found} END AS {wire}"
+            for wire, found in zip((QUERY, STREAM), both, strict=True)
         ]
         words = example([(given[name], field) for name, field in self.fields.items()])
         return [

@@ -73,7 +73,7 @@ def _hint(side: str, name: str) -> str:
         own = _ARGUMENTS
     if name not in own:
         return ""
-    one = ", or say stream=None (--stream -) if all rows are of one stream" * (name == "stream_id")
+    one = ", or say stream=None if all rows are of one stream" * (name == "stream_id")
     return f". Name another one with {own[name]}{one}"
 
 

@@ -10,11 +10,13 @@ from typing import Any, Unpack
 import numpy as np
 import pyarrow as pa
 
-from coincide.borders.crossings import EVENTS, IN, Crossings
+from coincide.borders.crossings import EVENTS, IN, Crossings, in_time
 from coincide.borders.monitor import Monitor
 from coincide.borders.options import BorderOptions, BorderWords, with_words
-from coincide.errors import DataError, SchemaError
+from coincide.borders.stream_table import Taken
+from coincide.errors import ConditionError, DataError, SchemaError
 from coincide.plurals import several
+from coincide.units import Duration, size_of
 from spark_plugin.worker.arrow.frames import arrow_table
 from spark_plugin.worker.arrow.gather import Gather
 from spark_plugin.worker.arrow.ids import Ids
@@ -24,8 +26,11 @@ from spark_plugin.worker.borders.arguments import QUERIES, READINGS, BorderArgum
 from spark_plugin.worker.borders.queries import Queries, query_table, read_queries
 from spark_plugin.worker.borders.query_ids import QueryIds
 from spark_plugin.worker.borders.readings import ReadingColumns, Readings, read_readings
-from spark_plugin.worker.borders.reports import BorderSummary
+from spark_plugin.worker.borders.reports import ONE_STREAM_AGAIN, BorderSummary
 from spark_plugin.worker.borders.searching import NewSearch
+from spark_plugin.worker.borders.waiting import Waiting
+from spark_plugin.worker.reports.lateness import warn_of_late, warn_of_repeated
+from spark_plugin.worker.timestamps.instants import instant_of
 
 
 class BorderMonitor:
@@ -33,8 +38,8 @@ class BorderMonitor:
 
     The BMQ processor (section 4 of its paper): a stream table and sorted borders. Streams may have any
     number of readings in a push; those of one stream must come in order of time, and a reading that is
-    not later than those before it is left out and counted. However readings are cut into pushes, the
-    crossings are the same. It pickles.
+    not later than those before it is left out and counted. With a `delay` readings may come in disorder.
+    However readings are cut into pushes, the crossings are the same. It pickles.
 
     Parameters
     ----------
@@ -42,6 +47,11 @@ class BorderMonitor:
         The first ones; it may have no rows. As of `coincide.border_crossing_tables`.
     stream, time, values, query, closed_column, options, words
         As of `coincide.border_crossing_tables`.
+    delay : int, str or timedelta, optional
+        How long after its time a reading may come, such as ``"5s"``; an int counts ticks. A reading comes
+        at the largest time that has come so far, of all streams. Readings wait until they are older than
+        this, and are then taken in order of time; what comes later still is left out, counted, and kept
+        for `take_late`. None: readings are taken as they come.
 
     Raises
     ------
@@ -58,6 +68,7 @@ class BorderMonitor:
         values: str | Sequence[str] = ("value",),
         query: str = "query_id",
         closed_column: str | None = None,
+        delay: Duration | None = None,
         options: BorderOptions = BorderOptions(),
         **words: Unpack[BorderWords],
     ) -> None:
@@ -72,6 +83,15 @@ class BorderMonitor:
         self._streams: Ids | None = None
         self._ids: QueryIds | None = None
         self._told = BorderSummary()
+        if delay is not None and size_of(delay) < 0:
+            raise ConditionError(
+                "delay is how long after its time a reading may come, and cannot be negative; found"
+                f" {delay!r}"
+            )
+        self._delay = delay
+        self._waiting: Waiting | None = None
+        self._late: list[pa.Table] = []
+        self._clock: int | None = None
         self.add(queries)
 
     @property
@@ -81,6 +101,8 @@ class BorderMonitor:
 
     def add(self, queries: Any) -> None:
         """Add queries. A stream that is in the range of one has entered it without an event.
+
+        Readings that wait for their delay meet the queries that there are when they are taken.
 
         Parameters
         ----------
@@ -158,6 +180,10 @@ class BorderMonitor:
     def push(self, readings: Any) -> pa.Table:
         """Take readings, and hand out the crossings that they show.
 
+        What it gives can be pushed to `coincide.stream_tables` as it comes: with a `delay`, in order of
+        `max_time` over all pushes, so that a ``left_delay`` of 0 loses none. Without one, crossings of a
+        push may lie before those of the push before by as much as readings do.
+
         Parameters
         ----------
         readings : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
@@ -166,14 +192,21 @@ class BorderMonitor:
         Returns
         -------
         pa.Table
-            As of `coincide.border_crossing_tables`, in order of streams and times.
+            As of `coincide.border_crossing_tables`, in order of `max_time`.
 
         Raises
         ------
         SchemaError
             If a column is missing, of a type that cannot serve, or of another than in the first push.
+        ConditionError
+            If the delay is no whole number of ticks.
         DataError
             If readings are invalid, and are to be refused. Nothing of the push is taken then.
+
+        Warns
+        -----
+        LateRowsWarning
+            Of readings that came too late, and where most of them are of a time again.
         """
         names = self.arguments.columns
         table = arrow_table(READINGS, readings, names, self.arguments.numbers)
@@ -181,19 +214,138 @@ class BorderMonitor:
         columns = ReadingColumns.of(table.schema, self.arguments)
         if self._columns not in (None, columns):
             raise SchemaError(other_types(READINGS, self._first, table.schema))
+        readings, before = read_readings(table, columns), replace(self._monitor.taken)
         self._first = self._first or pa.schema([table.schema.field(name) for name in names])
-        return self.take(read_readings(table, columns), columns)
-
-    def take(
-        self, readings: Readings, columns: ReadingColumns, *, in_any_order: bool = False
-    ) -> pa.Table:
-        """The crossings of readings that have been read."""
+        if self._delay is not None:
+            return self._pushed(table, readings, columns, before)
         self._columns = columns
-        found = self.crossings(readings, in_any_order=in_any_order)
+        found = self._in_time(self.crossings_of(readings), readings)
+        self._count(readings)
+        self._warn(before, *self._behind(readings, before))
+        return found
+
+    def advance(self, time: Any) -> pa.Table:
+        """Let time pass without readings, as for streams that fall silent.
+
+        Parameters
+        ----------
+        time : int, float, datetime, numpy.datetime64 or pa.Scalar
+            As the time column holds it. Readings that are more than the delay before it are late from now
+            on. A clock that is later already stays.
+
+        Returns
+        -------
+        pa.Table
+            The crossings of readings that need not wait any more; none without a `delay`.
+
+        Raises
+        ------
+        ConditionError
+            If it is no such time, or nothing was pushed yet.
+        """
+        columns = self._resolved("advance")
+        clock = instant_of("time", time, columns.scale, self.arguments.time_options)
+        if self._waiting is None:
+            return self.schema.empty_table()
+        return self._release(*self._waiting.moved(clock).released())
+
+    def flush(self) -> pa.Table:
+        """The crossings of all readings that wait. What comes before the latest one is late from now on.
+
+        Raises
+        ------
+        ConditionError
+            If nothing was pushed yet.
+        """
+        self._resolved("flush")
+        if self._waiting is None:
+            return self.schema.empty_table()
+        return self._release(*self._waiting.ended())
+
+    def take_late(self) -> pa.Table:
+        """The late readings since they were last taken, as they were pushed.
+
+        Raises
+        ------
+        ConditionError
+            If there is no `delay`, or nothing was pushed yet.
+        """
+        self._resolved("take_late")
+        if not self._late:
+            raise ConditionError(
+                "without a delay no late readings are kept: make a BorderMonitor(..., delay='5s')"
+            )
+        late = pa.concat_tables(self._late, promote_options="permissive")
+        self._late = [late.slice(0, 0)]
+        return late
+
+    def take(self, readings: Readings, columns: ReadingColumns) -> pa.Table:
+        """The crossings of readings in any order, in order of streams and times."""
+        self._columns = columns
+        found = self.crossings(readings, in_any_order=True)
         return pa.Table.from_batches(found, self.schema)
 
+    def _pushed(
+        self, table: pa.Table, readings: Readings, columns: ReadingColumns, before: Taken
+    ) -> pa.Table:
+        """The crossings of readings whose time has come by more."""
+        waiting = self._waiting
+        if waiting is None:
+            none = readings.rows_of(np.zeros(0, np.int64))
+            waiting = Waiting(columns.tick.count(self._delay), none)
+        waiting, late, behind = waiting.arrived(readings)
+        self._columns = columns
+        found = self._release(*waiting.released())
+        self._count(readings)
+        if late.size or not self._late:
+            rows = late if readings.valid is None else np.flatnonzero(readings.valid)[late]
+            columns_of = {name: contiguous(table.column(name)) for name in self.arguments.columns}
+            self._late.append(pa.table(columns_of).take(pa.array(rows)))
+            self._told = replace(self._told, late=self._told.late + late.size)
+        self._warn(before, late.size, readings.rows, behind)
+        return found
+
+    def _release(self, waiting: Waiting, due: Readings) -> pa.Table:
+        """The crossings of readings that waited; those of one stream and time are told apart by values."""
+        found = self._in_time(self.crossings_of(due, in_any_order=True), due)
+        self._waiting = waiting
+        return found
+
+    def _in_time(self, found: Iterator[Crossings], readings: Readings) -> pa.Table:
+        parts = in_time(found, self.arguments.options.batch_events)
+        return pa.Table.from_batches(self._batches(readings, parts), self.schema)
+
+    def _behind(self, readings: Readings, before: Taken) -> tuple[int, int, int]:
+        """Without a delay: late readings, all of the push, and how far these lie behind the clock."""
+        late, times = self._monitor.taken.late - before.late, readings.times
+        behind = 0
+        if late:
+            clocks = np.maximum.accumulate(times)
+            clocks = clocks if self._clock is None else np.maximum(clocks, self._clock)
+            behind = int((clocks - times).max())
+        if times.size:
+            latest = int(times.max())
+            self._clock = latest if self._clock is None else max(latest, self._clock)
+        return late, readings.rows, behind
+
+    def _warn(self, before: Taken, late: int, rows: int, behind: int) -> None:
+        """Warn of readings of a push that are left out, and of those that it took."""
+        assert self._columns is not None
+        cure = "BorderMonitor(..., delay={delay}) takes them"
+        warn_of_late(READINGS, rows, late, behind, self._columns.tick, cure)
+        taken = self._monitor.taken
+        repeated, seen = taken.repeated - before.repeated, taken.readings - before.readings
+        warn_of_repeated(READINGS, seen, repeated, ONE_STREAM_AGAIN)
+
+    def _resolved(self, method: str) -> ReadingColumns:
+        if self._columns is None:
+            raise ConditionError(
+                f"{method}() knows no columns yet: push readings first, or a table without rows"
+            )
+        return self._columns
+
     def inside(self) -> pa.Table:
-        """Which streams are inside which queries, after all that was pushed.
+        """Which streams are inside which queries, after all that was pushed and waits no more.
 
         Returns
         -------
@@ -218,7 +370,8 @@ class BorderMonitor:
             self._told,
             gaps=taken.gaps,
             repeated=taken.repeated,
-            late=taken.late,
+            late=self._told.late + taken.late,
+            waiting=0 if self._waiting is None else self._waiting.readings.times.size,
             retrieved=self._monitor.retrieved,
             tick=None if self._columns is None else self._columns.tick,
         )
@@ -237,23 +390,33 @@ class BorderMonitor:
         self, readings: Readings, *, in_any_order: bool = False
     ) -> Iterator[pa.RecordBatch]:
         """The crossings of readings, in batches. They are taken at once, and told while one goes on."""
+        found = self.crossings_of(readings, in_any_order=in_any_order)
+        self._count(readings)
+        return self._batches(readings, found)
+
+    def crossings_of(
+        self, readings: Readings, *, in_any_order: bool = False
+    ) -> Iterator[Crossings]:
+        """The same as arrays, and without counting their rows."""
         if self._streams is None:
             self._streams = Ids.none(readings.streams.type)
         self._streams, numbers = self._streams.numbered(readings.streams)
         self._monitor.streams.reserve(len(self._streams.known))
-        found = self._monitor.push(
+        return self._monitor.push(
             numbers, readings.times, readings.values, in_any_order=in_any_order
         )
+
+    def _count(self, readings: Readings) -> None:
         self._told = replace(
             self._told,
             readings=self._told.readings + readings.rows,
             dropped=_sum_of(self._told.dropped, readings.dropped),
             rounded=max(self._told.rounded, readings.rounded),
         )
-        return self._batches(Gather(readings.streams, readings.streams.type), found)
 
-    def _batches(self, streams: Gather, found: Iterable[Crossings]) -> Iterator[pa.RecordBatch]:
+    def _batches(self, readings: Readings, found: Iterable[Crossings]) -> Iterator[pa.RecordBatch]:
         assert self._ids is not None
+        streams = Gather(readings.streams, readings.streams.type)
         words = pa.array(EVENTS)
         schema = self.schema
         for part in found:

@@ -65,7 +65,10 @@ def query_columns(schema: pa.Schema, arguments: BorderArguments) -> list[str]:
     check_numbers(QUERIES, borders, schema)
     if arguments.closed_column is not None:
         words = type_of(schema, QUERIES, arguments.closed_column)
-        if not (pa.types.is_string(words) or pa.types.is_large_string(words)) and words != pa.null():
+        if (
+            not (pa.types.is_string(words) or pa.types.is_large_string(words))
+            and words != pa.null()
+        ):
             raise SchemaError(
                 f"{QUERIES}.{arguments.closed_column} is {words}; it must be a text, one of"
                 f" {', '.join(CLOSED)}"

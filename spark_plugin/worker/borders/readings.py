@@ -107,6 +107,8 @@ class Readings:
         Rows left out, by reason.
     rounded : float
         Largest change of a time by rounding it, ticks.
+    valid : bool array, shape (rows,), or None
+        Which of the rows that came in these are; None: all.
     """
 
     streams: pa.Array
@@ -115,6 +117,12 @@ class Readings:
     rows: int
     dropped: dict[str, int] = field(default_factory=dict)
     rounded: float = 0.0
+    valid: np.ndarray | None = None
+
+    def rows_of(self, index: np.ndarray) -> Readings:
+        """Some of them: an int64 array."""
+        streams = self.streams.take(pa.array(index))
+        return Readings(streams, self.times[index], self.values[index], index.size)
 
 
 def tick_of(column: TimeColumn, arguments: BorderArguments) -> Tick:
@@ -170,7 +178,8 @@ def read_readings(table: pa.Table, columns: ReadingColumns) -> Readings:
         streams, times, values = streams.filter(pa.array(~seen)), times[~seen], values[~seen]
         rounding = None if rounding is None else rounding[~seen]
     rounded = 0.0 if rounding is None else float(rounding.max(initial=0.0))
-    return Readings(streams, times, values, table.num_rows, dropped, rounded)
+    valid = ~seen if dropped else None
+    return Readings(streams, times, values, table.num_rows, dropped, rounded, valid)
 
 
 def _complaint(table: pa.Table, columns: ReadingColumns, reason: str, wrong: np.ndarray) -> str:

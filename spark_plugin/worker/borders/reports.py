@@ -9,6 +9,7 @@ from typing import Any
 from coincide.units import Tick
 from spark_plugin.worker.borders.arguments import READINGS
 from spark_plugin.worker.borders.readings import REASONS
+from spark_plugin.worker.reports.lateness import warn_of_repeated
 from spark_plugin.worker.reports.later import LaterReport
 from spark_plugin.worker.reports.losses import Loss, losses, warn_of_losses
 from spark_plugin.worker.reports.metrics import of_bits
@@ -29,6 +30,8 @@ class BorderSummary:
         With a value that is null or NaN: their stream is taken to be where it was.
     repeated, late : int
         Of a time that their stream has had, or that it is past: left out.
+    waiting : int
+        Readings that a monitor keeps until they are as old as its delay.
     queries, empty : int
         Live queries, and those of them whose range holds nothing.
     entered, left : int
@@ -47,6 +50,7 @@ class BorderSummary:
     gaps: int = 0
     repeated: int = 0
     late: int = 0
+    waiting: int = 0
     queries: int = 0
     empty: int = 0
     entered: int = 0
@@ -75,6 +79,12 @@ COUNTED = (
 """What tasks count, by name; `rounded` as `as_bits` has it."""
 
 
+ONE_STREAM_AGAIN = (
+    "Say by stream= what tells streams apart, or give times that are fine enough to differ"
+)
+"""What to do where most readings are of a time again."""
+
+
 class BorderReport(LaterReport[BorderSummary]):
     """Takes what `border_crossings` tells: give one as ``report=``, then ask its `summary`."""
 
@@ -84,6 +94,7 @@ class BorderReport(LaterReport[BorderSummary]):
     def warn_of(summary: BorderSummary) -> None:
         """Warn of readings that were left out, and of times that were rounded."""
         warn_of_losses(READINGS, summary.readings, losses_of(summary))
+        warn_of_repeated(READINGS, summary.readings, summary.repeated, ONE_STREAM_AGAIN)
 
 
 def losses_of(summary: BorderSummary) -> list[Loss]:

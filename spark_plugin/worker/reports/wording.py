@@ -46,6 +46,7 @@ def for_command_line(text: str) -> str:
     text = _LEFT_OUT.sub(lambda m: m[1] + _option(m[2]), text)
     text = re.sub(r"\bin by(?=[,;:]|$)", "in --by", text)
     text = re.sub(r"\bwhere=(?=['\"])", "--where ", text)
+    text = re.sub(r"\bstream=None\b", "--stream -", text)
     text = re.sub(r"\bas right$", "as RIGHT", text)
     text = _CALLED.sub(lambda m: f"the clock '{m[2]}'", text)
     return _ARGUMENT.sub(lambda m: f"--{m[1].replace('_', '-')}{_given(m)}{_rest(m)}", text)

@@ -34,6 +34,8 @@ class Arrivals:
         The latest max_time of the side by now, ticks.
     counts : SideCounts
         Of all rows.
+    behind : int
+        How far the latest of the late rows lies behind what came before it, ticks.
     """
 
     events: tuple[Part, ...]
@@ -41,6 +43,7 @@ class Arrivals:
     late: pa.Table
     clock: int
     counts: SideCounts
+    behind: int = 0
 
 
 def read_arrivals(
@@ -79,8 +82,9 @@ def read_arrivals(
     max_time = sides[0].max_time
     clocks = np.maximum.accumulate(np.maximum(max_time, clock))
     is_late = max_time < clocks - delay
-    late = table.slice(0, 0)
+    late, behind = table.slice(0, 0), 0
     if is_late.any():
+        behind = int((clocks - max_time)[is_late].max())
         rows = _rows(plan, number, table, counts)
         rows = rows if can_match is None else rows[can_match]
         late = table.take(pa.array(rows[is_late]))
@@ -89,7 +93,8 @@ def read_arrivals(
     sides = [replace(side, ranks=ranks) for side in sides]
     marks = marks_of(sides[0].keys, len(sides[0]), case_fold=plan.spec.case_fold)
     events = tuple(Part(side, marks) for side in sides)
-    return Arrivals(events, matchless, late, int(clocks[-1]) if clocks.size else clock, counts)
+    now = int(clocks[-1]) if clocks.size else clock
+    return Arrivals(events, matchless, late, now, counts, behind)
 
 
 def _read(plan: TablePlan, number: int, table: pa.Table) -> tuple[list[Side], SideCounts]:

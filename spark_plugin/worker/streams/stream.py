@@ -27,6 +27,8 @@ class Stream:
         Late rows that were not taken yet.
     counts : SideCounts
     late_count : int
+    behind : int
+        How far the latest of the rows that were late in the last push lay behind the clock, ticks.
     taken : int
         Events that were in time.
     """
@@ -36,6 +38,7 @@ class Stream:
     late: tuple[pa.Table, ...]
     counts: SideCounts = field(default_factory=SideCounts)
     late_count: int = 0
+    behind: int = 0
     taken: int = 0
 
     @classmethod
@@ -54,6 +57,7 @@ class Stream:
             late=late,
             counts=self.counts + arrivals.counts,
             late_count=self.late_count + arrivals.late.num_rows,
+            behind=arrivals.behind,
             taken=self.taken + len(arrivals.events[0]),
         )
 

@@ -13,6 +13,7 @@ from spark_plugin.worker.arrow.frames import TABLES, arrow_table, needed_names, 
 from spark_plugin.worker.arrow.schemas import with_like_keys
 from spark_plugin.worker.arrow.wide_columns import narrowed
 from spark_plugin.worker.join import plan_tables
+from spark_plugin.worker.reports.lateness import warn_of_late
 from spark_plugin.worker.streams.arguments import StreamArguments, given_schema
 from spark_plugin.worker.streams.reports import StreamSummary
 from spark_plugin.worker.streams.running import Running
@@ -90,6 +91,11 @@ class StreamJoin:
             If a column is missing, of a type that cannot serve, or of another than in the first table.
         DataError
             If rows are invalid and ``options.invalid`` is ``"raise"``; after `flush`.
+
+        Warns
+        -----
+        LateRowsWarning
+            Of rows that came later than the delay allows.
         """
         if self._is_one and events is None:
             side, events = None, side
@@ -221,7 +227,9 @@ class StreamJoin:
             schema = needed_schema(side, table.schema, names)
         table = in_schema(side, table, schema)
         if self._running is not None:
-            self._running, rows = self._running.pushed(number, table)
+            running, rows = self._running.pushed(number, table)
+            self._warn(number, table, self._running, running)
+            self._running = running
             return rows
         schemas, held = list(self._schemas), [list(each) for each in self._held]
         schemas[number] = schema
@@ -246,11 +254,21 @@ class StreamJoin:
         parts = []
         for number, side in sides:
             for waiting in held[number]:
-                running, rows = running.pushed(number, in_schema(side, waiting, known[number]))
+                before = running
+                running, rows = before.pushed(number, in_schema(side, waiting, known[number]))
+                self._warn(number, waiting, before, running)
                 parts.append(rows)
         self._schemas, self._held, self._running = [*known], [[] for _ in known], running
         self._arguments, self._columns = arguments, join.columns
         return pa.concat_tables(parts)
+
+    def _warn(self, number: int, table: pa.Table, before: Running, after: Running) -> None:
+        """Warn of late rows, before anything is kept: where that is an error, nothing is taken."""
+        stream, side = after.streams[number], SIDES[number]
+        cure = f"Say {side}_delay={{delay}}, which takes them, or push rows in order of time"
+        late = stream.late_count - before.streams[number].late_count
+        name = self._sides[number]
+        warn_of_late(name, table.num_rows, late, stream.behind, after.plan.tick, cure)
 
     def _resolved(self, method: str) -> Running:
         if self._running is None:

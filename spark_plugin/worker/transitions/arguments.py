@@ -40,7 +40,7 @@ class TransitionArguments:
     within: Duration
     confidence: float | None = None
     query: str = "query_id"
-    stream: str = "stream_id"
+    stream: str | None = "stream_id"
     event: str = "event"
     time: str | Sequence[str] = ("min_time", "max_time")
     repeated: Repeated = "raise"
@@ -50,10 +50,11 @@ class TransitionArguments:
         _check_within(self.within)
         _ = self._condition
         for argument in ("query", "stream", "event"):
-            name = getattr(self, argument)
-            if not isinstance(name, str):
+            name, may_lack = getattr(self, argument), argument == "stream"
+            if not isinstance(name, str) and not (may_lack and name is None):
                 raise ConditionError(
-                    f"{argument} must be the name of a column; found {brief(name)}"
+                    f"{argument} must be the name of a column{' or None' * may_lack}; found"
+                    f" {brief(name)}"
                 )
         _ = self.clocks
         check_choice("repeated", self.repeated, REPEATED)
@@ -78,14 +79,19 @@ class TransitionArguments:
         return found[0], found[-1]
 
     @property
+    def ids(self) -> list[str]:
+        """The columns of the query and, unless all events are of one stream, of the stream."""
+        return [self.query] if self.stream is None else [self.query, self.stream]
+
+    @property
     def columns(self) -> list[str]:
         """All columns that are needed of the events, each once."""
-        return list(dict.fromkeys((self.query, self.stream, self.event, *self.clocks)))
+        return list(dict.fromkeys((*self.ids, self.event, *self.clocks)))
 
     @property
     def result_columns(self) -> list[str]:
         """All columns of the result."""
-        return [self.query, self.stream, *MADE_COLUMNS]
+        return [*self.ids, *MADE_COLUMNS]
 
     @property
     def _condition(self) -> TimingCondition:

@@ -53,8 +53,8 @@ class EventColumns:
         """
         kinds = [type_of(schema, SIDE, name) for name in arguments.columns]
         kind_of = dict(zip(arguments.columns, kinds, strict=True))
-        ids = [kind_of[arguments.query], kind_of[arguments.stream]]
-        for name, kind in zip((arguments.query, arguments.stream), ids, strict=True):
+        ids = [kind_of[name] for name in arguments.ids]
+        for name, kind in zip(arguments.ids, ids, strict=True):
             _check_id(name, kind)
         _check_words(arguments.event, kind_of[arguments.event])
         clocks = [kind_of[name] for name in arguments.clocks]
@@ -76,8 +76,9 @@ class EventColumns:
 
     @property
     def id_kinds(self) -> tuple[pa.DataType, pa.DataType]:
-        """Plain types of the query and of the stream."""
-        return self.schema.types[0], self.schema.types[1]
+        """Plain types of the query and of the stream; one stream is a number."""
+        stream = pa.int64() if self.arguments.stream is None else self.schema.types[1]
+        return self.schema.types[0], stream
 
     def instant(self, argument: str, value: Any) -> int:
         """A time that a caller gives, in ticks.

@@ -16,11 +16,16 @@ from coincide.units import Duration
 from spark_plugin.worker.arrow.frames import TABLES, arrow_table, offers_arrow
 from spark_plugin.worker.arrow.schemas import other_types, with_first_types
 from spark_plugin.worker.arrow.time_words import time_words
+from spark_plugin.worker.reports.lateness import warn_of_late
 from spark_plugin.worker.transitions.arguments import SIDE, TransitionArguments
 from spark_plugin.worker.transitions.columns import EventColumns
 from spark_plugin.worker.transitions.open_watches import OpenWatches
 from spark_plugin.worker.transitions.reading import Batch, read_events
-from spark_plugin.worker.transitions.reports import TransitionCounts, TransitionSummary
+from spark_plugin.worker.transitions.reports import (
+    TransitionCounts,
+    TransitionSummary,
+    warn_of_both,
+)
 
 
 class TransitionMonitor:
@@ -48,7 +53,7 @@ class TransitionMonitor:
         within: Duration,
         confidence: float | None = None,
         query: str = "query_id",
-        stream: str = "stream_id",
+        stream: str | None = "stream_id",
         event: str = "event",
         time: str | Sequence[str] = ("min_time", "max_time"),
         repeated: Repeated = "raise",
@@ -64,6 +69,7 @@ class TransitionMonitor:
         self._latest: int | None = None
         self._counts = TransitionCounts()
         self._rounded = 0.0
+        self._behind = 0
 
     def push(self, events: Any) -> pa.Table:
         """Take events, and hand out what they decide.
@@ -89,8 +95,18 @@ class TransitionMonitor:
             taken then.
         ConditionError
             If units do not go together, or timestamps are intervals and there is no confidence.
+
+        Warns
+        -----
+        LateRowsWarning
+            Of events that came too late, where ``invalid="drop"`` leaves them out.
+        ToldTwiceWarning
+            Once, if events are told as crossed and as stayed.
         """
-        return self._take(events, in_order=True)
+        before = self._counts
+        found = self._take(events, in_order=True)
+        self._warn(before)
+        return found
 
     def advance(self, time: Any) -> pa.Table:
         """Move the clock: no event is still to come that could lie before this time.
@@ -160,9 +176,11 @@ class TransitionMonitor:
         if self._columns not in (None, columns):
             raise SchemaError(other_types(SIDE, self._first, table.schema))
         reading = read_events(table, columns, self._clock)
-        batch = reading.batch
+        batch, self._behind = reading.batch, reading.behind
         watches = OpenWatches(columns) if self._watches is None else self._watches
         rows, counts = watches.take(batch if in_order else _sorted(batch))
+        if counts.dropped:
+            self._behind = max(self._behind, watches.behind)
         self._columns, self._watches = columns, watches
         self._first = self._first or pa.schema([table.schema.field(name) for name in names])
         self._counts += replace(counts, events=reading.rows)
@@ -172,6 +190,17 @@ class TransitionMonitor:
             latest = int(batch.crossings.max_time.max())
             self._latest = latest if self._latest is None else max(latest, self._latest)
         return rows
+
+    def _warn(self, before: TransitionCounts) -> None:
+        """Warn of late events of a push, and once of what is told twice."""
+        now, columns = self._counts, self._resolved("push")
+        late = now.dropped.get("late", 0) - before.dropped.get("late", 0)
+        cure = (
+            "Push events in order of their times, as a BorderMonitor(..., delay={delay}) gives them"
+        )
+        warn_of_late(SIDE, now.events - before.events, late, self._behind, columns.tick, cure)
+        if not before.both:
+            warn_of_both(now)
 
     def _pass_time(self, until: int) -> pa.Table:
         assert self._watches is not None

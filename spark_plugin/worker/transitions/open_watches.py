@@ -47,6 +47,9 @@ class OpenWatches:
         none = np.zeros(0, np.int64)
         self._keys = none  # ascending, and the events in their order
         self._events = Crossings.of(none.astype(np.int8), none, none)
+        self.behind = (
+            0  # of the last batch that had late events: by how many ticks the latest was late
+        )
 
     def __len__(self) -> int:
         return self._keys.size
@@ -83,10 +86,12 @@ class OpenWatches:
             keys, order = np.insert(keys, before, keys[before]), np.insert(order, before, -1)
 
         behind = behind_their_group(keys, events.latest)
-        late = int(behind.sum())
+        is_late = behind > 0
+        late = int(is_late.sum())
         if late:
-            self._refuse_late(batch, order, behind)
-            keys, events, order = keys[~behind], events.rows(~behind), order[~behind]
+            self._refuse_late(batch, order, is_late)
+            keys, events, order = keys[~is_late], events.rows(~is_late), order[~is_late]
+            self.behind = int(behind.max()) // 2
 
         again = repeats(keys, events.kind)
         repeated = int(again.sum())
@@ -137,9 +142,9 @@ class OpenWatches:
             batches.append(
                 pa.record_batch(
                     [
-                        *self._ids.of(keys[row]),
+                        *self._ids.of(keys[row])[: schema.names.index("transition")],
                         kinds.dictionary_decode(),
-                        *(pa.array(t).view(f.type) for t, f in zip(times, list(schema)[3:], strict=True)),
+                        *(pa.array(t).view(f.type) for t, f in zip(times, list(schema)[-4:], strict=True)),
                     ],
                     schema=schema,
                 )
@@ -167,4 +172,4 @@ def _counted(
 ) -> TransitionCounts:
     kinds = np.bincount(found.transition, minlength=2 * STAYS)
     by_word = {word: int(n) for word, n in zip(TRANSITIONS, kinds, strict=True)}
-    return TransitionCounts(0, dropped or {}, repeated, by_word, found.neither)
+    return TransitionCounts(0, dropped or {}, repeated, by_word, found.neither, found.both)

@@ -61,12 +61,15 @@ class Reading:
         Rows left out, by reason.
     rounded : float
         Largest change of a time by rounding it, ticks.
+    behind : int
+        How far the earliest of the events lies before the clock, ticks; 0 if none does.
     """
 
     batch: Batch
     rows: int
     dropped: dict[str, int] = field(default_factory=dict)
     rounded: float = 0.0
+    behind: int = 0
 
 
 def read_events(table: pa.Table, columns: EventColumns, clock: int | None) -> Reading:
@@ -87,8 +90,8 @@ def read_events(table: pa.Table, columns: EventColumns, clock: int | None) -> Re
         If timestamps are intervals and there is no confidence to decide them with.
     """
     arguments, times = columns.arguments, columns.times.read(table)
-    names = arguments.query, arguments.stream, arguments.event
-    query, stream, words = (contiguous(column_of(table, SIDE, name)) for name in names)
+    *ids, words = (contiguous(column_of(table, SIDE, n)) for n in (*arguments.ids, arguments.event))
+    query, stream = ids if arguments.stream else (ids[0], pa.array(np.zeros(len(words), np.int64)))
     codes = pc.index_in(words, value_set=pa.array(EVENTS, words.type))
     faults = _faults(times, (query, stream, words), codes, clock)
     if faults and arguments.options.invalid == "raise":
@@ -103,7 +106,10 @@ def read_events(table: pa.Table, columns: EventColumns, clock: int | None) -> Re
         batch = batch.rows(np.flatnonzero(valid))
     check_exact(batch, columns)
     dropped = {reason: int(mask.sum()) for reason, mask in faults.items()}
-    return Reading(batch, table.num_rows, dropped, times.rounded(valid))
+    behind = (
+        0 if clock is None or "late" not in faults else clock - int(min_time[faults["late"]].min())
+    )
+    return Reading(batch, table.num_rows, dropped, times.rounded(valid), behind)
 
 
 def _faults(
@@ -205,19 +211,18 @@ def check_exact(batch: Batch, columns: EventColumns) -> None:
         raise ConditionError(
             f"{SIDE}: the timestamps are intervals in {rows_in_words(int(uncertain.sum()))}, for example"
             f" {example}; dwell times between them are uncertain. Say how certain a transition or stay"
-            " must be, for example confidence=0.5"
+            " must be, for example confidence=0.9; above 0.5 none is told as both"
         )
 
 
 def described(batch: Batch, row: int, columns: EventColumns) -> str:
     """An event in words."""
     arguments, (lower, upper) = columns.arguments, columns.times.scales
-    query, stream = (readable(column[row]) for column in batch.ids)
+    ids = zip(arguments.ids, batch.ids, strict=False)
     crossings = batch.crossings
     return example_row(
         {
-            arguments.query: query,
-            arguments.stream: stream,
+            **{name: readable(column[row]) for name, column in ids},
             arguments.event: EVENTS[crossings.kind[row]],
             lower.column.name: time_words(int(crossings.min_time[row]), lower),
             upper.column.name: time_words(int(crossings.max_time[row]), upper),

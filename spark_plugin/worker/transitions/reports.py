@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 
 from coincide.region_transitions.kinds import TRANSITIONS
 from coincide.units import Tick
+from coincide.warnings import ToldTwiceWarning
 from spark_plugin.worker.reports.later import LaterReport
 from spark_plugin.worker.reports.losses import Loss, losses, warn_of_losses
 from spark_plugin.worker.reports.metrics import of_bits
+from spark_plugin.worker.reports.warn import warn
 from spark_plugin.worker.transitions.arguments import SIDE
 
 REASONS = {
@@ -38,8 +40,9 @@ class TransitionCounts:
         I after I or O after O.
     found : dict of str to int
         Rows of the result, by transition.
-    neither : int
-        Dwell times of which neither the transition nor the stay reaches the confidence.
+    neither, both : int
+        Dwell times of which neither the transition nor the stay reaches the confidence, and those of which
+        both do, so that there are two rows of them: none above a confidence of 0.5.
     """
 
     events: int = 0
@@ -47,6 +50,7 @@ class TransitionCounts:
     repeated: int = 0
     found: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TRANSITIONS, 0))
     neither: int = 0
+    both: int = 0
 
     def __add__(self, other: TransitionCounts) -> TransitionCounts:
         reasons = [r for r in REASONS if r in self.dropped or r in other.dropped]
@@ -56,6 +60,7 @@ class TransitionCounts:
             self.repeated + other.repeated,
             {word: self.found[word] + other.found[word] for word in TRANSITIONS},
             self.neither + other.neither,
+            self.both + other.both,
         )
 
 
@@ -88,11 +93,12 @@ class TransitionSummary:
             counts["repeated"],
             {word: counts[word] for word in TRANSITIONS},
             counts["neither"],
+            counts["both"],
         )
         return cls(told, counts["undecided"], of_bits(counts["rounded"]), tick)
 
 
-COUNTED = ("events", *REASONS, "repeated", *TRANSITIONS, "neither", "undecided", "rounded")
+COUNTED = ("events", *REASONS, "repeated", *TRANSITIONS, "neither", "both", "undecided", "rounded")
 """What tasks count, by name; `rounded` as `as_bits` has it."""
 
 
@@ -103,8 +109,19 @@ class TransitionReport(LaterReport[TransitionSummary]):
 
     @staticmethod
     def warn_of(summary: TransitionSummary) -> None:
-        """Warn of events that were left out, and of times that were rounded."""
+        """Warn of events that were left out or are told twice, and of times that were rounded."""
         warn_of_losses(SIDE, summary.counts.events, losses_of(summary))
+        warn_of_both(summary.counts)
+
+
+TWICE = "told twice, as crossed and as stayed. Say a confidence above 0.5, such as 0.9"
+"""What is wrong with events of which both reach the confidence."""
+
+
+def warn_of_both(counts: TransitionCounts) -> None:
+    """Warn of events that are told as crossed and as stayed, if there are any."""
+    if counts.both:
+        warn(f"{SIDE}, {counts.events:,} rows: {counts.both:,} are {TWICE}", ToldTwiceWarning)
 
 
 def losses_of(summary: TransitionSummary) -> list[Loss]:

@@ -55,7 +55,7 @@ class RunningWatch:
         self._held: WireEvents | None = None
         self._last: WireEvents | None = None
         self._runs = Runs()
-        self.repeated = self.undecided = self.neither = 0
+        self.repeated = self.undecided = self.neither = self.both = 0
         self.found = dict.fromkeys(TRANSITIONS, 0)
 
     def take(self, events: WireEvents) -> list[Decided]:
@@ -135,6 +135,7 @@ class RunningWatch:
 
     def _told(self, events: WireEvents, found: Found) -> Decided:
         self.neither += found.neither
+        self.both += found.both
         counts = np.bincount(found.transition, minlength=2 * STAYS)
         for word, count in zip(TRANSITIONS, counts.tolist(), strict=True):
             self.found[word] += count

@@ -60,7 +60,8 @@ class TransitionTask(CountingTask):
             events = reader.read(table)
             if self.is_measured and len(events):
                 self._refuse_later(int(events.crossings.max_time.max()))
-            kinds = [narrow_type(column.type) for column in events.ids]
+            ids = events.ids[: len(self.columns.arguments.ids)]
+            kinds = [narrow_type(column.type) for column in ids]
             yield from _answers(watch.take(events), kinds)
         reader.refuse()
         if kinds is None:
@@ -74,6 +75,7 @@ class TransitionTask(CountingTask):
             "events": reader.rows,
             "repeated": watch.repeated,
             "neither": watch.neither,
+            "both": watch.both,
             "undecided": watch.undecided,
             "rounded": as_bits(reader.rounded),
         }
@@ -89,7 +91,7 @@ class TransitionTask(CountingTask):
 
 def _answers(parts: Iterable[Decided], kinds: list[pa.DataType]) -> Iterator[Answer]:
     for events, found in parts:
-        ids = [Gather(column, kind) for column, kind in zip(events.ids, kinds, strict=True)]
+        ids = [Gather(column, kind) for column, kind in zip(events.ids, kinds, strict=False)]
         for start in range(0, found.row.size, _BATCH_ROWS):
             taken = slice(start, start + _BATCH_ROWS)
             row = found.row[taken]

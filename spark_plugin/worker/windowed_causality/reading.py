@@ -87,6 +87,8 @@ class Arriving:
         Of all rows.
     backwards : int
         Rows left out since they arrived before the one before them.
+    behind : int
+        How far the latest of these lay behind, ticks.
     """
 
     times: np.ndarray
@@ -96,6 +98,7 @@ class Arriving:
     payload: list[pa.Array]
     counts: SideCounts
     backwards: int = 0
+    behind: int = 0
 
 
 class WindowColumns:
@@ -152,10 +155,10 @@ class WindowColumns:
         extra = dict(zip(names[::-1], side.payload[::-1], strict=True))
         roles, counts = self._roles(extra, side, counts)
         good = roles > 0 if side.matchable is None else (roles > 0) & side.matchable
-        times, backwards = side.max_time, 0
+        times, backwards, behind = side.max_time, 0, 0
         arrived = self._arrived(extra, times)
         if arguments.arrival is not None:
-            good, backwards = self._forwards(arrived, good, clock)
+            good, backwards, behind = self._forwards(arrived, good, clock)
         rows = np.flatnonzero(good)
         kept = side if rows.size == len(side) else side.rows(rows)
         now = arrived[rows]
@@ -163,7 +166,7 @@ class WindowColumns:
             now = np.maximum.accumulate(now)
         return Arriving(
             kept.max_time, now, points_of(kept, arguments.condition.space), roles[rows],
-            kept.payload[: len(arguments.payload)], counts, backwards,
+            kept.payload[: len(arguments.payload)], counts, backwards, behind,
         )  # fmt: skip
 
     def unmatchable(self, table: pa.Table) -> SideCounts:
@@ -219,12 +222,13 @@ class WindowColumns:
 
     def _forwards(
         self, arrived: np.ndarray, good: np.ndarray, clock: int | None
-    ) -> tuple[np.ndarray, int]:
-        """Which rows do not arrive before one that stands before them."""
+    ) -> tuple[np.ndarray, int, int]:
+        """Which rows do not arrive before one that stands before them; how many do, and by how much."""
         rows = np.flatnonzero(good)
         own = arrived[rows]
         start = -(2**62) if clock is None else clock
-        late = own < np.maximum.accumulate(np.concatenate([[start], own]))[:-1]
+        clocks = np.maximum.accumulate(np.concatenate([[start], own]))[:-1]
+        late = own < clocks
         count = int(late.sum())
         if count and self.arguments.options.invalid == "raise":
             row = int(rows[np.argmax(late)])
@@ -234,7 +238,7 @@ class WindowColumns:
                 " leave such rows out with options=WindowOptions(invalid='drop')"
             )
         good[rows[late]] = False
-        return good, count
+        return good, count, int((clocks - own)[late].max(initial=0))
 
 
 def _holds_text(kind: pa.DataType) -> bool:

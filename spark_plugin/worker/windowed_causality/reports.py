@@ -10,6 +10,7 @@ from coincide.units import Tick
 from coincide.warnings import DroppedRowsWarning
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.time_columns import INVALID_REASONS
+from spark_plugin.worker.arrow.time_words import length_words
 from spark_plugin.worker.reports.later import LaterReport
 from spark_plugin.worker.reports.losses import warn_of_losses
 from spark_plugin.worker.reports.metrics import as_bits, of_bits
@@ -94,11 +95,13 @@ class WindowReport(LaterReport[WindowSummary]):
         tell(summary.rows, summary.backwards, summary.tick)
 
 
-def tell(rows: SideCounts, backwards: int, tick: Tick) -> None:
-    """Warn of what is lost."""
+def tell(rows: SideCounts, backwards: int, tick: Tick, behind: int = 0) -> None:
+    """Warn of what is lost; `behind` is by how many ticks the latest row was late, if that is known."""
     warn_of_losses(EVENT, rows.rows, side_warnings(rows, tick, "time, place or role"))
     if backwards:
+        by = f" (by up to {length_words(behind, tick, digits=4)})" if behind else ""
         warn(
-            f"{EVENT}, {rows.rows:,} rows: {backwards:,} that arrived before the one before, left out",
+            f"{EVENT}, {rows.rows:,} rows: {backwards:,} that arrived before the one before{by}, left out."
+            " Push rows in order of their arrival",
             DroppedRowsWarning,
         )

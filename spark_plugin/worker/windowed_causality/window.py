@@ -120,7 +120,7 @@ class WindowedCausality:
         """
         found, arriving = self._taken(read_table(events, self._arguments))
         assert self._columns is not None
-        tell(arriving.counts, arriving.backwards, self._columns.tick)
+        tell(arriving.counts, arriving.backwards, self._columns.tick, arriving.behind)
         return found
 
     def take(self, table: pa.Table) -> pa.Table:

@@ -106,7 +106,7 @@ def test_advice_names_options(place: Path, capsys: Any) -> None:
     wide = EVENTS.set_column(3, "min_time", pa.array([0] * 10, pa.timestamp("s", "UTC")))
     pq.write_table(wide, place / "events.parquet")
     assert transitions(place, *WITHIN) == 2
-    assert "for example --confidence 0.5" in capsys.readouterr().err
+    assert "for example --confidence 0.9; above" in capsys.readouterr().err
     twice = pa.concat_tables([EVENTS, EVENTS])
     pq.write_table(twice, place / "events.parquet")
     assert transitions(place, *WITHIN) == 2

@@ -203,3 +203,24 @@ def test_tables_and_streams_are_no_readings(spark: SparkSession) -> None:
     stream = stream.withColumn("time", stream["value"])
     with pytest.raises(coincide.ConditionError, match="BorderMonitor"):
         border_crossings(stream, QUERIES)
+
+
+def test_ranges_that_hold_other_ends_and_readings_of_one_stream(spark: SparkSession) -> None:
+    """A word for each query, and one for those without; refused readings have no stream to name."""
+    given = random_readings(21, 300, TEXTS.slice(0, 1), pa.timestamp("us", "UTC")).drop(["stream"])
+    queries = random_queries(22, pa.array(range(20)))
+    words = pa.array(["both", "neither", "right", "left", None] * 4)
+    asked: dict[str, Any] = {
+        **NAMES, "stream": None, "values": "x", "closed": "both", "closed_column": "ends",
+    }  # fmt: skip
+    queries = queries.append_column("ends", words)
+    found = border_crossings(frame(spark, given), frame(spark, queries), **asked)
+    wanted = border_crossing_tables(given, queries, **asked)
+    assert found.columns == ["query", "event", "min_time", "max_time"]
+    assert sorted_rows(found.toArrow().cast(wanted.schema)) == sorted_rows(wanted)
+    assert wanted.num_rows > 100
+    bad = given.set_column(1, "x", pa.array([math.inf] * given.num_rows))
+    told = refusal(border_crossings(frame(spark, bad), queries, **asked))
+    assert "infinite values in x in 300 rows, for example at=" in told
+    with pytest.raises(coincide.DataError, match="ends that is none of left"):
+        border_crossings(frame(spark, given), queries.set_column(3, "ends", [["no"] * 20]), **asked)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import warnings
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,6 +18,7 @@ from coincide import (
     ConditionError,
     CorrelateOptions,
     DataError,
+    LateRowsWarning,
     SchemaError,
     StreamJoin,
     StreamSummary,
@@ -323,3 +325,35 @@ def test_a_refused_push_takes_nothing() -> None:
     with pytest.raises(DataError, match="left: min above max"):
         stream.push("left", bad)
     assert stream.summary() == before
+
+
+def test_late_rows_are_warned_of_with_the_delay_that_takes_them() -> None:
+    """Once a push; where a warning is an error, the push takes nothing."""
+    stream = deadlines(how="inner", right_columns=[])
+    first = requests((100, "a"), (99.5, "b"), (40, "c"), (20.5, "d"))
+    words = r"left, 4 rows: 2 came too late, by up to 1.325 min, .* left_delay='80s'"
+    stream.push("right", answers())
+    with pytest.warns(LateRowsWarning, match=words) as said:
+        stream.push("left", first)
+    assert len(said) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        stream.push("left", requests((100, "e")))
+        with pytest.raises(LateRowsWarning, match="left, 1 rows"):
+            stream.push("left", requests((98, "f")))
+    assert stream.summary().late == (2, 0)
+    assert stream.summary().left.rows == 5
+    patient = stream_tables(CONDITION, by="order", left_delay="80s", right_delay=0, left_columns=["sent"],
+                            right_columns=[], **CLOCKS)  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        patient.push("left", first)
+        patient.push("right", answers())
+    assert patient.summary().late == (0, 0)
+
+
+def test_late_rows_among_those_that_waited_for_the_other_side() -> None:
+    stream = deadlines(how="inner", right_columns=[])
+    stream.push("left", requests((100, "a"), (40, "c")))
+    with pytest.warns(LateRowsWarning, match="left, 2 rows: 1 came too late"):
+        stream.push("right", answers())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 from coincide import (
     CorrelateOptions,
     DataError,
+    LateRowsWarning,
+    ToldTwiceWarning,
     TransitionMonitor,
     TransitionReport,
     transition_tables,
@@ -49,6 +52,8 @@ def check_table(case: Case, order: list[int]) -> None:
     assert (result_rows(found), summary.undecided) == wanted
     assert summary.counts.events == len(case.events)
     assert sum(summary.counts.found.values()) == found.num_rows
+    if case.confidence > 0.51:
+        assert summary.counts.both == 0
 
 
 def check_monitor(case: Case, cuts: list[int]) -> None:
@@ -163,6 +168,47 @@ def test_a_pair_of_which_nothing_is_certain_is_counted() -> None:
     report = TransitionReport()
     assert transition_tables(table, within=10, confidence=0.6, report=report).num_rows == 0
     assert report.summary().counts.neither == 1
+
+
+NEAR = event_table([(0, "", "I", 0, 60), (0, "", "O", 300, 360), (0, "", "I", 900, 960)])
+"""The first two as likely within 300 ticks as not."""
+
+
+def test_what_is_told_as_crossed_and_as_stayed_is_counted_and_said() -> None:
+    report = TransitionReport()
+    with pytest.warns(ToldTwiceWarning, match=r"3 rows: 1 are told twice.*above 0.5, such as 0.9"):
+        found = transition_tables(NEAR, within=300, confidence=0.5, until=0, report=report)
+    assert found["transition"].to_pylist() == ["I>!O", "I>O", "O>!I"]
+    assert (report.summary().counts.both, report.summary().counts.neither) == (1, 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sure = transition_tables(NEAR, within=300, confidence=0.9, until=0, report=report)
+    assert sure["transition"].to_pylist() == ["O>!I"]
+    assert (report.summary().counts.both, report.summary().counts.neither) == (0, 1)
+
+
+def test_a_monitor_says_once_that_it_tells_twice() -> None:
+    monitor = TransitionMonitor(within=300, confidence=0.5)
+    with pytest.warns(ToldTwiceWarning):
+        monitor.push(NEAR)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        monitor.push(NEAR.set_column(1, "stream_id", [["b"] * 3]))
+    assert monitor.summary().counts.both == 2
+
+
+def test_late_events_that_are_left_out_are_warned_of() -> None:
+    options = CorrelateOptions(unit="s", tick="s", invalid="drop")
+    monitor = TransitionMonitor(within=5, options=options)
+    late = event_table([(0, "", "I", 100, 100), (0, "", "O", 40, 40), (0, "b", "I", 90, 90)])
+    with pytest.warns(
+        LateRowsWarning, match=r"3 rows: 1 came too late, by up to 1 min.*delay='60s'"
+    ):
+        monitor.push(late)
+    monitor.advance(200)
+    with pytest.warns(LateRowsWarning, match=r"1 rows: 1 came too late, by up to 1.5 min"):
+        monitor.push(event_table([(0, "c", "I", 110, 110)]))
+    assert monitor.summary().counts.dropped == {"late": 2}
 
 
 def test_floats_are_rounded_to_ticks() -> None:

@@ -89,7 +89,9 @@ def test_repeated_events() -> None:
 
 
 def test_intervals_need_a_confidence() -> None:
-    with pytest.raises(ConditionError, match=r"intervals in 1 row, for example .*confidence=0\.5"):
+    with pytest.raises(
+        ConditionError, match=r"intervals in 1 row, for example .*confidence=0\.9; above 0\.5"
+    ):
         transition_tables(columns(min_time=[0, 5, 20, 20]), within=10)
 
 

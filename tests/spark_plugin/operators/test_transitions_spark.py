@@ -109,6 +109,20 @@ def test_crossings_of_streams_that_pass_through(spark: SparkSession) -> None:
     assert wanted.num_rows > 20
 
 
+def test_events_of_one_stream_that_are_told_twice(spark: SparkSession) -> None:
+    """Without a column of the stream; what is told as crossed and as stayed is counted."""
+    given = events(min_time=[0, 300, 900, 0, 0, 5], max_time=[60, 360, 960, 1, 1, 6]).slice(0, 3)
+    given = given.drop(["stream_id"])
+    asked: dict[str, Any] = {"stream": None, "within": 300, "confidence": 0.5}
+    report = TransitionReport()
+    found = transitions(frame(spark, given), report=report, **asked).toArrow()
+    with pytest.warns(coincide.ToldTwiceWarning):
+        wanted = transition_tables(given, **asked)
+    assert sorted_rows(found.cast(wanted.schema)) == sorted_rows(wanted)
+    with pytest.warns(coincide.ToldTwiceWarning, match="1 are told twice"):
+        assert report.summary().counts.both == 1
+
+
 def test_the_end_of_the_data_is_measured_or_told(spark: SparkSession) -> None:
     given = frame(spark, events())
     with jobs(spark, "measured") as started:

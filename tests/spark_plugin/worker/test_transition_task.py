@@ -172,7 +172,7 @@ def test_repeated_events_are_counted(size: int, monkeypatch: pytest.MonkeyPatch)
 
 def test_intervals_need_a_confidence() -> None:
     columns = EventColumns.of(event_table([]).schema, TransitionArguments(10))
-    with pytest.raises(ConditionError, match="confidence=0\\.5"):
+    with pytest.raises(ConditionError, match="confidence=0\\.9"):
         answered(task_of(columns, 50), on_the_wire([(1, "a", "I", 0, 2)]), 1)
 
 
