@@ -111,7 +111,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "invalid rows ignored": (lambda: c.CorrelateOptions(invalid="ignore"), "one of raise, drop"),
     "an array for a table": (lambda: joined(np.zeros(3)), "such as those of pyarrow, pandas"),
     "a dict for a table": (lambda: joined({"id": [1]}), "pyarrow.table of a dict"),
-    "names of files for tables": (lambda: joined("a.parquet"), "must be a table"),
+    "names of files that are not there": (lambda: joined("a.parquet"), "a.parquet does not exist"),
     "tables for Spark DataFrames": (
         lambda: c.correlate(LEFT, LEFT, CONDITION),
         "correlate_tables takes tables as they are",
