@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ from spark_plugin.command_line.input_checks import check_for_spark, path_columns
 from spark_plugin.command_line.outputs import local_output, spark_output, write_frame
 from spark_plugin.command_line.problems import Problem, tell_closed
 from spark_plugin.command_line.progress import Progress
-from spark_plugin.command_line.requests import Request, checked
+from spark_plugin.command_line.requests import Request, checked, lines_left_out
 from spark_plugin.command_line.runs import finished, spark_at_work, written
 from spark_plugin.command_line.summary import Finished
 from spark_plugin.worker.borders.arguments import QUERIES, READINGS, BorderArguments
@@ -102,9 +102,9 @@ def run_borders(request: BorderRequest) -> Finished:
     request = settled(request, sources)
     run = _run_local if request.engine == "local" else _run_spark
     with Progress(request.hide) as progress:
-        return run(
-            request, BorderInputs.of(request.arguments, readings, queries, request.engine), progress
-        )
+        inputs = BorderInputs.of(request.arguments, readings, queries, request.engine)
+        done = run(request, inputs, progress)
+    return replace(done, skipped=lines_left_out(sources))
 
 
 def _run_local(request: BorderRequest, inputs: BorderInputs, progress: Progress) -> Finished:

@@ -18,6 +18,7 @@ from spark_plugin.command_line.event_inputs import (
 from spark_plugin.command_line.known_columns import with_known_columns
 from spark_plugin.command_line.outputs import local_output, spark_output, write_frame
 from spark_plugin.command_line.progress import Progress
+from spark_plugin.command_line.requests import lines_left_out
 from spark_plugin.command_line.runs import spark_at_work, written
 from spark_plugin.command_line.summary import Summary
 from spark_plugin.worker.causality.arguments import CausalityArguments
@@ -40,7 +41,8 @@ def run_causality(request: CausalityRequest) -> Summary:
     run = _run_local if request.engine == "local" else _run_spark
     with Progress(request.hide) as progress:
         done = run(request, sources, progress)
-    return replace(done, output=request.hide(request.output), engine_why=request.engine_why)
+    output, why = request.hide(request.output), request.engine_why
+    return replace(done, output=output, engine_why=why, skipped=lines_left_out(sources))
 
 
 def _run_local(request: CausalityRequest, sources: list[Source], progress: Progress) -> Summary:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -42,14 +42,34 @@ CsvNames = Annotated[
     list[str] | None,
     _csv(metavar="A,B,…", help="The columns' names, of files without a header."),
 ]
-LeftCsv = Annotated[
+
+
+def _differs_in(side: str) -> Any:
+    return _csv(
+        metavar="'NAME=VALUE …'",
+        help=f"What differs in {side}: these options without --csv-, such as 'delimiter=; null=NA'.",
+    )
+
+
+def _same_of(side: str) -> Any:
+    return _csv(metavar="'NAME=VALUE …'", help=f"The same, of {side}.")
+
+
+TimeFormat = Annotated[
     str | None,
     _csv(
-        metavar="'NAME=VALUE …'",
-        help="What differs in LEFT: these options without --csv-, such as 'delimiter=; null=NA'.",
+        "--time-format",
+        metavar="FORMAT",
+        help="How times are written, such as [cyan]'%d/%m/%Y %H:%M:%S'[/cyan], with %f for decimals and %z"
+        " for an offset. Default: ISO 8601, or numbers.",
     ),
 ]
-RightCsv = Annotated[str | None, _csv(metavar="'NAME=VALUE …'", help="The same, of RIGHT.")]
+LeftCsv = Annotated[str | None, _differs_in("LEFT")]
+RightCsv = Annotated[str | None, _same_of("RIGHT")]
+ReadingsCsv = Annotated[str | None, _differs_in("READINGS")]
+QueriesCsv = Annotated[str | None, _same_of("QUERIES")]
+CausesCsv = Annotated[str | None, _differs_in("CAUSES")]
+EffectsCsv = Annotated[str | None, _same_of("EFFECTS")]
 CsvSkip = Annotated[int, _csv(metavar="LINES", help="How many lines stand above the header.")]
 CsvEncoding = Annotated[
     str | None, _csv(metavar="NAME", help="Such as latin-1, cp1252 or utf-16. Default: utf-8.")

@@ -27,6 +27,7 @@ from spark_plugin.command_line.outputs import (
     write_frame,
 )
 from spark_plugin.command_line.progress import Progress
+from spark_plugin.command_line.requests import lines_left_out
 from spark_plugin.command_line.runs import spark_at_work, written
 from spark_plugin.command_line.summary import Summary
 from spark_plugin.command_line.ways import planned_directly, refuse_if_asked
@@ -64,7 +65,7 @@ def run_join(request: JoinRequest) -> Summary:
         done = run(request, sources, progress)
     join = replace(done.join, why=request.hide(done.join.why))
     output, why = request.hide(request.output), request.engine_why
-    return replace(done, join=join, output=output, engine_why=why)
+    return replace(done, join=join, output=output, engine_why=why, skipped=lines_left_out(sources))
 
 
 def _run_local(request: JoinRequest, sources: list[Source], progress: Progress) -> Summary:

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any, Self
 
 from coincide.options import check_choice
-from coincide.sides import SIDES
 from spark_plugin.command_line.output_formats import format_of_output
 from spark_plugin.command_line.problems import Problem
 from spark_plugin.command_line.standard_input import check_once, read_in
@@ -45,8 +44,9 @@ class Request(ABC):
     csv : CsvRules
         How inputs of CSV are written.
     output_format : {"parquet", "csv", "arrow"}
-    csv_sides : tuple of (CsvRules, CsvRules)
-        How each is written, and what is said of it alone; empty: all as `csv`.
+    csv_sides : dict of str to (CsvRules, CsvRules)
+        How each input is written, and what is said of it alone, by the name of its option; empty: all as
+        `csv`.
     """
 
     output: str
@@ -59,7 +59,7 @@ class Request(ABC):
     engine_why: str = ""
     csv: CsvRules = PLAIN
     output_format: str = "parquet"
-    csv_sides: tuple[tuple[CsvRules, CsvRules], ...] = ()
+    csv_sides: dict[str, tuple[CsvRules, CsvRules]] = field(default_factory=dict)
 
     @property
     @abstractmethod
@@ -80,7 +80,7 @@ class Request(ABC):
             If nothing is there, a format cannot be told, or what is said of CSV is of no input.
         """
         check_once(self.inputs.values())
-        of_sides = self.csv_sides or ((self.csv, PLAIN),) * len(self.inputs)
+        of_sides = [*self.csv_sides.values()] or [(self.csv, PLAIN)] * len(self.inputs)
         found = []
         for (side, text), (rules, _) in zip(self.inputs.items(), of_sides, strict=False):
             if text == STANDARD_INPUT:
@@ -88,8 +88,8 @@ class Request(ABC):
             else:
                 found.append(find_source(side, text, self.file_format, rules))
         check_said(self.csv, found)
-        for i, (_, own) in enumerate(self.csv_sides):
-            check_own(SIDES[i], own, found[i] if i < len(found) else None)
+        for i, (side, (_, own)) in enumerate(self.csv_sides.items()):
+            check_own(side, own, found[i] if i < len(found) else None)
         return found
 
     @cached_property
@@ -120,6 +120,12 @@ class EventRequest(Request, Asked):
         return self.columns
 
 
+def lines_left_out(sources: Sequence[Source]) -> dict[str, int]:
+    """How many lines of CSV were left out, of inputs that have such."""
+    counts = {source.side: sum(source.skipped.values()) for source in sources}
+    return {side: count for side, count in counts.items() if count}
+
+
 def checked(words: Mapping[str, Any], spark_only: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a `Request`, checked.
 
@@ -144,15 +150,14 @@ def checked(words: Mapping[str, Any], spark_only: Mapping[str, Any]) -> dict[str
     if words["master"] is not None and not words["master"].strip():
         raise Problem(f"--master is empty; {UNSET}")
     plain = ("output", "overwrite", "file_format", "master", "debug")
+    sides = [word.removesuffix("_csv") for word in words if word.endswith("_csv")]
     return {
         **{name: words[name] for name in plain},
         "engine": engine,
         "engine_why": why,
         "conf": _settings(words["conf"]),
-        "csv": csv_rules(words, is_all="left_csv" not in words),
-        "csv_sides": tuple(side_rules(words, side) for side in SIDES)
-        if "left_csv" in words
-        else (),
+        "csv": csv_rules(words, is_all=not sides),
+        "csv_sides": {side: side_rules(words, side) for side in sides},
         "output_format": _written(words),
     }
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Protocol, TextIO
 
 from coincide.sides import SIDES
@@ -36,6 +37,8 @@ class Summary:
         Starting Spark.
     engine_why : str
         Why it was this engine, where nobody asked for it.
+    skipped : dict of str to int
+        Lines of CSV that were left out, by input.
     """
 
     join: JoinSummary
@@ -43,6 +46,7 @@ class Summary:
     engine: str
     start_seconds: float | None = None
     engine_why: str = ""
+    skipped: Mapping[str, int] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
@@ -62,6 +66,7 @@ class Summary:
             "why": for_command_line(join.why) or None,
             "tick": join.tick.unit,
             **({} if join.accidental is None else join.accidental.as_dict()),
+            "lines_left_out": dict(self.skipped) or None,
             "no_pairs": None if join.no_pairs is None else join.no_pairs.as_dict(),
         }
         return {name: value for name, value in values.items() if value is not None}
@@ -89,6 +94,8 @@ class Finished:
         Starting Spark.
     engine_why : str
         Why it was this engine, where nobody asked for it.
+    skipped : dict of str to int
+        Lines of CSV that were left out, by input.
     """
 
     values: dict[str, object]
@@ -99,6 +106,7 @@ class Finished:
     engine: str
     start_seconds: float | None = None
     engine_why: str = ""
+    skipped: Mapping[str, int] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
@@ -106,7 +114,7 @@ class Finished:
         values = {
             "output": self.output, "engine": self.engine, "engine_why": self.engine_why or None,
             **self.values, "rows": self.rows, "seconds": round(self.seconds, 3),
-            "start_seconds": start,
+            "start_seconds": start, "lines_left_out": dict(self.skipped) or None,
         }  # fmt: skip
         return {name: value for name, value in values.items() if value is not None}
 
@@ -116,7 +124,14 @@ class Finished:
         about = [(name, for_command_line(words)) for name, words in self.about]
         seconds = seconds_words(self.seconds, self.start_seconds)
         engine = engine_lines(self.engine, self.engine_why)
-        return [*about, *rows, *engine, ("seconds", seconds), ("output", self.output)]
+        return [
+            *about,
+            *skipped_lines(self.skipped),
+            *rows,
+            *engine,
+            ("seconds", seconds),
+            ("output", self.output),
+        ]
 
 
 def _plain(counts: SideCounts | None) -> dict[str, object] | None:
@@ -141,6 +156,7 @@ def _lines(summary: Summary) -> list[tuple[str, str]]:
     join = summary.join
     counters = join.counters
     lines = [(name, _side(counts, join)) for name, counts in _sides(join)]
+    lines += skipped_lines(summary.skipped)
     if counters is None:
         lines.append(("pairs", "not counted"))
     else:
@@ -168,6 +184,12 @@ def _lines(summary: Summary) -> list[tuple[str, str]]:
         ("output", summary.output),
     ]
     return lines
+
+
+def skipped_lines(skipped: Mapping[str, int]) -> list[tuple[str, str]]:
+    """What of CSV could not be read and was left out."""
+    words = "left out: of more or fewer cells than the header, or without a time"
+    return [(f"{side} lines", f"{count:,} {words}") for side, count in skipped.items()]
 
 
 def engine_lines(engine: str, why: str) -> list[tuple[str, str]]:

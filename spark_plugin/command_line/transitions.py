@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -22,7 +22,7 @@ from spark_plugin.command_line.input_checks import (
 )
 from spark_plugin.command_line.outputs import local_output, spark_output, write_frame
 from spark_plugin.command_line.progress import Progress
-from spark_plugin.command_line.requests import Request, checked
+from spark_plugin.command_line.requests import Request, checked, lines_left_out
 from spark_plugin.command_line.runs import finished, spark_at_work, written
 from spark_plugin.command_line.summary import Finished
 from spark_plugin.worker.arrow.schemas import plain_schema
@@ -111,7 +111,8 @@ def run_transitions(request: TransitionRequest) -> Finished:
     given = ArrowInput(source, fine, request.arguments.clocks)
     run = _run_local if request.engine == "local" else _run_spark
     with Progress(request.hide) as progress:
-        return run(request, given, progress)
+        done = run(request, given, progress)
+    return replace(done, skipped=lines_left_out(sources))
 
 
 def _run_local(request: TransitionRequest, given: ArrowInput, progress: Progress) -> Finished:

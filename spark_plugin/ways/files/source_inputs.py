@@ -28,6 +28,7 @@ INPUT_OPTIONS = (
     "csv_decimal",
     "csv_skip",
     "csv_encoding",
+    "csv_time_format",
     *_LISTS,
     "left_csv",
     "right_csv",
@@ -84,6 +85,7 @@ def _words(given: Mapping[str, str]) -> dict[str, Any]:
     words: dict[str, Any] = {
         name: given[name] for name in INPUT_OPTIONS if name != "format" and name in given
     }
+    words["invalid"] = given.get("invalid")
     for name in set(_LISTS) & set(words):
         words[name] = names(f"the option {name}", [words[name]])
     if "csv_skip" in words:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
@@ -226,6 +226,14 @@ def other_types(side: str, first: pa.Schema | None, found: pa.Schema) -> str:
     ]
     return (
         f"{side}: columns are of other types than in the first push: {'; '.join(other)}; cast them"
+    )
+
+
+def with_types(schema: pa.Schema, types: Mapping[str, pa.DataType]) -> pa.Schema:
+    """A schema with other types for some of its columns."""
+    return pa.schema(
+        [field.with_type(types.get(field.name, field.type)) for field in schema],
+        metadata=schema.metadata,
     )
 
 

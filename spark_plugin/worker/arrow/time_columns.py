@@ -94,7 +94,8 @@ def resolve_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Ti
     """The tick in which all time columns of a join are counted.
 
     What ``options.tick`` says, else microseconds for timestamps (nanoseconds with ``unit="ns"``),
-    nanoseconds for floats, whose fractions carry time, and the finest unit for integers.
+    nanoseconds for floats, whose fractions carry time, and the finest unit for integers. Beside instants,
+    numbers that have a unit are instants, too: counted since 1970 in UTC.
 
     Raises
     ------
@@ -103,9 +104,12 @@ def resolve_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Ti
     ConditionError
         If a unit is given that timestamps cannot have, or a tick that would round what is no float.
     """
-    if _kind_of(columns) == "timestamp":
+    kind = _kind_of(columns, options)
+    if kind == "timestamp":
         return _timestamp_tick(columns, options)
-    return _number_tick(columns, options)
+    if kind == "number":
+        return _number_tick(columns, options)
+    return _tick_of_both(columns, options)
 
 
 def _timestamp_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Tick:
@@ -139,9 +143,27 @@ def _number_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Ti
     return Tick(tick)
 
 
-def _kind_of(columns: Sequence[TimeColumn]) -> str:
-    """``"timestamp"`` or ``"number"``: the one kind of all columns."""
+def _tick_of_both(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Tick:
+    """Of timestamps on one side, and numbers since 1970 on the other, whose units must fit the ticks."""
+    stamps = [c for c in columns if _is_stamp(c)]
+    numbers = [c for c in columns if not _is_stamp(c)]
+    own = [unit_option(column.side) for column in stamps]
+    is_fine = any(getattr(options, name) == "ns" for name in own)
+    if not is_fine:
+        is_fine = any(c.family == "float" or options.unit_of(c.side) == "ns" for c in numbers)
+    tick = options.tick or ("ns" if is_fine else "us")
+    alone = replace(
+        options, unit=None, tick=tick, **dict.fromkeys(map(unit_option, _sides(numbers)))
+    )
+    _timestamp_tick(stamps, alone)
+    return _number_tick(numbers, replace(options, tick=tick))
+
+
+def _kind_of(columns: Sequence[TimeColumn], options: CorrelateOptions) -> str:
+    """``"timestamp"``, ``"number"``, or ``"both"``: instants on one side, numbers on the other."""
     kinds = {c.family if c.family.startswith("timestamp") else "number" for c in columns}
+    if kinds == {"timestamp", "number"} and _are_instants(columns, options):
+        return "both"
     if len(kinds) > 1:
         listed = ", ".join(dict.fromkeys(f"{c.side}.{c.name} is {c.family}" for c in columns))
         raise SchemaError(
@@ -151,26 +173,45 @@ def _kind_of(columns: Sequence[TimeColumn]) -> str:
     return "number" if "number" in kinds else "timestamp"
 
 
+def _sides(columns: Iterable[TimeColumn]) -> list[str]:
+    return list(dict.fromkeys(column.side for column in columns))
+
+
+def _are_instants(columns: Sequence[TimeColumn], options: CorrelateOptions) -> bool:
+    """Whether all numbers have a unit, and stand on another side than the timestamps."""
+    numbers = _sides(c for c in columns if not _is_stamp(c))
+    stamps = _sides(filter(_is_stamp, columns))
+    are_apart = set(numbers).isdisjoint(stamps) and all(map(options.unit_of, numbers))
+    return are_apart and all(c.family != "timestamp_ntz" for c in columns)
+
+
+def _is_stamp(column: TimeColumn) -> bool:
+    return column.family.startswith("timestamp")
+
+
 def _remedy_for_kinds(columns: Sequence[TimeColumn]) -> str:
     """What makes times of two kinds one, as a line that can be run."""
-    timestamps = [c for c in columns if c.family.startswith("timestamp")]
+    timestamps = list(filter(_is_stamp, columns))
     if len(timestamps) == len(columns):
-        clocks = _alike([c for c in columns if c.family == "timestamp_ntz"])
-        command = _rewriting(clocks, "c.assume_timezone(t[n], 'Europe/Rome')")
-        return (
-            f"Say in which zone the clocks of {_listed(clocks)} ran: in Spark by"
-            f" CAST({clocks[0].name} AS TIMESTAMP), which takes the session's, of CSV by"
-            f" --csv-type {clocks[0].name}=timestamp@Europe/Rome, or in a file by {command}"
-        )
-    made = _alike(timestamps)
-    command = _rewriting(made, "t[n].cast('int64')")
-    unit = next(u for u, size in NANOSECONDS_PER_UNIT.items() if size == made[0].nanoseconds)
-    # Spark's own function gives microseconds, of instants.
-    has_function = unit == "us" and made[0].family == "timestamp"
-    in_spark = f"in Spark by unix_micros({made[0].name}), or " if has_function else ""
+        return _remedy_for_clocks(_alike([c for c in columns if c.family == "timestamp_ntz"]))
+    side = next(c.side for c in columns if not _is_stamp(c))
+    counted = (
+        f"say with {unit_option(side)}='s' what a number of {side} counts since 1970 in UTC: it is an"
+        " instant then"
+    )
+    clocks = _alike([c for c in timestamps if c.family == "timestamp_ntz"] or timestamps)
+    if clocks[0].family == "timestamp":
+        return f"{counted[0].upper()}{counted[1:]}"
+    return f"{_remedy_for_clocks(clocks)}; and {counted}"
+
+
+def _remedy_for_clocks(clocks: Sequence[TimeColumn]) -> str:
+    """What makes instants of times of clocks."""
+    command = _rewriting(clocks, "c.assume_timezone(t[n], 'Europe/Rome')")
     return (
-        f"Say with {unit_option(made[0].side)}={unit!r} what numbers count, and make such of"
-        f" {_listed(made)}: {in_spark}in a file by {command}"
+        f"Say in which zone the clocks of {_listed(clocks)} ran: in Spark by"
+        f" CAST({clocks[0].name} AS TIMESTAMP), which takes the session's, of CSV by"
+        f" --csv-type {clocks[0].name}=timestamp@Europe/Rome, or in a file by {command}"
     )
 
 

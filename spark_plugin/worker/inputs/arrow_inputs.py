@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from coincide.errors import DataError
-from spark_plugin.worker.arrow.schemas import check_name
+from spark_plugin.worker.arrow.schemas import check_name, with_types
 from spark_plugin.worker.files.old_types import holds_dates, int96_columns, with_instants
 from spark_plugin.worker.inputs.csv_files import CsvFile, check_separator
 from spark_plugin.worker.inputs.csv_numbers import with_numbers, with_texts
@@ -100,7 +100,7 @@ class ArrowInput:
         """As `told`, with types for the columns of which no file tells it; text without."""
         schema = self.told(columns)
         unknown = [field.name for field in schema if pa.types.is_null(field.type)]
-        return _with_types(schema, {name: types.get(name, pa.string()) for name in unknown})
+        return with_types(schema, {name: types.get(name, pa.string()) for name in unknown})
 
     def table(self, columns: list[str], types: Mapping[str, pa.DataType] | None = None) -> pa.Table:
         """The rows, with some of the columns.
@@ -212,11 +212,12 @@ class ArrowInput:
             for name, found in kinds.items()
             if found
         }
-        return _with_types(schema, widest)
+        return with_types(schema, widest)
 
     def csv_file(self, file: str) -> CsvFile:
         """One of its files."""
-        return CsvFile.of(self.source, file, (*self.times, *self.floats))
+        fixed = (*self.times, *self.floats)
+        return CsvFile.of(self.source, file, fixed, self.times)
 
     def _csv_schema(self, file: CsvFile) -> pa.Schema:
         try:
@@ -233,8 +234,9 @@ class ArrowInput:
         changed |= {name: stamps for name in self.times if own.get(name) == pa.date32()}
         for name in (*self.times, *self.floats):
             if own.get(name) == pa.string():
-                file.refuse_texts(name, name in self.times)
-        return _with_types(schema, changed)
+                kind = file.kind_of_texts(name, self.nanoseconds)
+                changed |= {} if kind is None else {name: kind}
+        return with_types(schema, changed)
 
     def _csv_table(self, schema: pa.Schema) -> pa.Table:
         read = with_texts(schema, self.as_told)
@@ -258,18 +260,11 @@ class ArrowInput:
             table = reader.read_all().select(schema.names)
         unknown = [field.name for field in table.schema if pa.types.is_null(field.type)]
         return table.cast(
-            _with_types(table.schema, {name: schema.field(name).type for name in unknown})
+            with_types(table.schema, {name: schema.field(name).type for name in unknown})
         )
-
-
-def _with_types(schema: pa.Schema, types: Mapping[str, pa.DataType]) -> pa.Schema:
-    return pa.schema(
-        [field.with_type(types.get(field.name, field.type)) for field in schema],
-        metadata=schema.metadata,
-    )
 
 
 def _filled(schema: pa.Schema, other: pa.Schema) -> pa.Schema:
     """A schema, what it does not know taken from another one."""
     unknown = {field.name for field in schema if pa.types.is_null(field.type)}
-    return _with_types(schema, {f.name: f.type for f in other if f.name in unknown})
+    return with_types(schema, {f.name: f.type for f in other if f.name in unknown})

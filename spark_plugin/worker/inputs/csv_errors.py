@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.csv as csv
@@ -20,6 +20,7 @@ _CELL = re.compile(
     r"In CSV column #(\d+): Row #(\d+): CSV conversion error to ([^:]+): (.*)", re.DOTALL
 )
 _LINE = re.compile(r"CSV parse error: Row #(\d+): Expected (\d+) columns, got (\d+)", re.DOTALL)
+_TOO_LONG = "straddles two block boundaries"
 _QUOTED = re.compile(r"'(.*)'", re.DOTALL)
 _FINE = re.compile(r":\d\d\.\d{7,9}\b")
 _SHOWN = 40
@@ -42,7 +43,9 @@ class _File(Protocol):
 
 
 @contextmanager
-def located(file: _File, convert: csv.ConvertOptions) -> Iterator[None]:
+def located(
+    file: _File, convert: csv.ConvertOptions, block_bytes: int | None = None
+) -> Iterator[None]:
     """Turn what PyArrow says of a file into a `DataError` that names line and column.
 
     Parameters
@@ -50,10 +53,14 @@ def located(file: _File, convert: csv.ConvertOptions) -> Iterator[None]:
     file : CsvFile
     convert : csv.ConvertOptions
         By which it was read: it is read so again, in one thread, which counts lines.
+    block_bytes : int or None
+        How much was read at once, which no line may be longer than; None: PyArrow's own measure.
     """
     try:
         yield
     except pa.ArrowInvalid as error:
+        if block_bytes is not None and _TOO_LONG in str(error):
+            raise DataError(f"{file.side}: {file.path}, {_too_long(file, block_bytes)}") from error
         words = _words(file, convert)
         if words is None:
             raise
@@ -77,11 +84,17 @@ def _words(file: _File, convert: csv.ConvertOptions) -> str | None:
         return None
     if found := _LINE.match(said):
         row, expected, got = map(int, found.groups())
+        if "\0" in said:
+            return (
+                f"line {line_of(file, row):,} holds NUL bytes, as a loss of power leaves them; cut it off,"
+                " or leave such lines out with --invalid drop"
+            )
         wanted = f"{expected} columns are named" if rules.names else f"the header has {expected}"
         cells = f"{got} cell" if got == 1 else f"{got} cells"
         return (
             f"line {line_of(file, row):,} has {cells} where {wanted}; mend it, quote cells"
-            " that hold the delimiter, or say --csv-delimiter, --csv-quote"
+            " that hold the delimiter, say --csv-delimiter, --csv-quote, or leave such lines out with"
+            " --invalid drop"
         )
     if found := _CELL.match(said):
         index, at, kind, why = found.groups()
@@ -114,6 +127,35 @@ def _cure(file: _File, name: str, kind: str, why: str) -> str:
     )
 
 
+def is_too_long(error: DataError) -> bool:
+    """Whether a line was longer than what is read at once."""
+    return _TOO_LONG in str(error.__cause__)
+
+
+def time_cure(file: _File, name: str, kind: pa.DataType, text: str) -> str:
+    """What to do about a text that is a time, but none of the column's type."""
+    try:
+        pa.array([text]).cast(kind)
+    except pa.ArrowInvalid as error:
+        return _cure(file, name, str(kind), str(error))
+    return ""
+
+
+def _too_long(file: _File, limit: int) -> str:
+    """Where a line is longer than what is read at once."""
+    with _records(file) as reader:
+        begun = 0
+        for cells in reader:
+            if sum(map(len, cells)) > limit:
+                break
+            begun = reader.line_num
+    at = file.rules.skip + begun + 1
+    return (
+        f"line {at:,} is longer than {limit >> 20} MB, the longest that is read; mend it, or say"
+        " --csv-quote none if a quote in it is not closed"
+    )
+
+
 def _kind(kind: str) -> str:
     names = {"int64": "whole number", "double": "number", "bool": "boolean", "date32[day]": "date"}
     fine = "" if "ns" in kind else " of at most six decimals"
@@ -130,6 +172,18 @@ def line_of(file: _File, row: int) -> int:
         Counted from 1, the header and lines above it with them.
     """
     rules = file.rules
+    with _records(file) as reader:
+        before = row - rules.skip - 1
+        next(islice(filter(None, reader), before - 1, before), None) if before else None
+        begun = reader.line_num
+        cells = next(filter(None, reader), [])
+        return rules.skip + max(begun + 1, reader.line_num - "".join(cells).count("\n"))
+
+
+@contextmanager
+def _records(file: _File) -> Iterator[Any]:
+    """A reader of the lines below those that are skipped, which counts lines."""
+    rules = file.rules
     marks = {"quotechar": rules.quote} if rules.quote else {"quoting": plain.QUOTE_NONE}
     plain.field_size_limit(1 << 30)
     with file.open() as stream, io.TextIOWrapper(
@@ -137,9 +191,4 @@ def line_of(file: _File, row: int) -> int:
     ) as text:  # fmt: skip
         for _ in range(rules.skip):
             text.readline()
-        reader = plain.reader(text, delimiter=rules.delimiter, **marks)
-        before = row - rules.skip - 1
-        next(islice(filter(None, reader), before - 1, before), None) if before else None
-        begun = reader.line_num
-        cells = next(filter(None, reader), [])
-        return rules.skip + max(begun + 1, reader.line_num - "".join(cells).count("\n"))
+        yield plain.reader(text, delimiter=rules.delimiter, **marks)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import pyarrow as pa
@@ -12,14 +12,18 @@ import pyarrow.compute as pc
 import pyarrow.csv as csv
 
 from coincide.errors import DataError
+from spark_plugin.worker.arrow.schemas import with_types
 from spark_plugin.worker.inputs.csv_clocks import as_instants, as_shown
-from spark_plugin.worker.inputs.csv_errors import line_of, located
+from spark_plugin.worker.inputs.csv_errors import is_too_long, line_of, located, time_cure
 from spark_plugin.worker.inputs.csv_numbers import BLANKS
 from spark_plugin.worker.inputs.csv_opening import with_a_line
 from spark_plugin.worker.inputs.csv_rules import CsvRules
+from spark_plugin.worker.inputs.csv_stamps import first_that_tells, has_offset, times_of
 from spark_plugin.worker.inputs.source import STANDARD_INPUT, Source, reading
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_BLOCK_BYTES = 1 << 20
+"""PyArrow's own measure of what is read at once; a line may be that long, and is tried with more then."""
 _HEADER_BYTES = 1 << 16
 _FIRST_BLOCK_BYTES = 16 << 20
 """The types of the columns come from this much of the first file, but numbers may turn out to be text."""
@@ -28,6 +32,18 @@ BLOCK_BYTES = 4 << 20
 _SHOWN = 40
 _COMMA = re.compile(r"\d:\d\d(:\d\d)?,\d+")
 _POINTS = r"sed -E 's/(:[0-9]{2}),([0-9]+)/\1.\2/g' in.csv > out.csv"
+
+
+@dataclass
+class _Lost:
+    """What a file has that is left out: lines of more or fewer cells, and rows whose time is none."""
+
+    lines: list[object] = field(default_factory=list)
+    rows: int = 0
+
+    @property
+    def count(self) -> int:
+        return len(self.lines) + self.rows
 
 
 @dataclass(frozen=True)
@@ -43,6 +59,10 @@ class CsvFile:
     rules : CsvRules
     fixed : tuple of str
         Columns that must not be text.
+    times : tuple of str
+        Those of them that are times.
+    skipped : dict of str to int
+        How many lines of each file were left out, once it was read.
     """
 
     side: str
@@ -50,14 +70,22 @@ class CsvFile:
     open: Callable[[], pa.NativeFile]
     rules: CsvRules
     fixed: tuple[str, ...] = ()
+    times: tuple[str, ...] = ()
+    skipped: dict[str, int] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def of(cls, source: Source, path: str, fixed: tuple[str, ...] = ()) -> CsvFile:
+    def of(
+        cls,
+        source: Source,
+        path: str,
+        fixed: tuple[str, ...] = (),
+        times: tuple[str, ...] = (),
+    ) -> CsvFile:
         """One file of an input."""
         raw = partial(source.found.filesystem.open_input_stream, path, compression="detect")
         opened = partial(with_a_line, raw, source.csv)
         shown = "standard input" if source.text == STANDARD_INPUT else path
-        return cls(source.side, shown, opened, source.csv, fixed)
+        return cls(source.side, shown, opened, source.csv, fixed, times, source.skipped)
 
     def names(self) -> list[str]:
         """Of the columns."""
@@ -86,13 +114,18 @@ class CsvFile:
             If a line there has more or fewer cells than the header.
         """
         told = self.rules.of_words(nanoseconds)
-        said = as_shown(pa.schema(list(told.items())))
-        with located(self, self.rules.convert_options(column_types=said)), self.open() as stream:
+        if self.rules.time_format:
+            zone = "UTC" if has_offset(self.rules.time_format) else None
+            own = pa.timestamp("ns" if nanoseconds else "us", zone)
+            told = {**dict.fromkeys(self.times, own), **told}
+        said = self._shown(pa.schema(list(told.items())))
+        convert = self.rules.convert_options(column_types=said)
+        with located(self, convert, _FIRST_BLOCK_BYTES), self.open() as stream:
             reader = csv.open_csv(
                 stream,
                 read_options=self.rules.read_options(block_size=_FIRST_BLOCK_BYTES),
                 parse_options=self.rules.parse_options(),
-                convert_options=self.rules.convert_options(column_types=said),
+                convert_options=convert,
             )
             found = reader.schema
         fine = () if nanoseconds else self._finer_than_micros(found)
@@ -137,15 +170,83 @@ class CsvFile:
         DataError
             If a value does not fit its type, or a line the header.
         """
-        convert = self._typed(schema)
-        with located(self, convert), self.open() as stream:
+        try:
+            return self._read(schema, _BLOCK_BYTES)
+        except DataError as error:
+            if not is_too_long(error):
+                raise
+        return self._read(schema, _FIRST_BLOCK_BYTES)
+
+    def _read(self, schema: pa.Schema, block_bytes: int) -> pa.Table:
+        convert, lost = self._typed(schema), _Lost()
+        with located(self, convert, block_bytes), self.open() as stream:
             table = csv.read_csv(
                 stream,
-                read_options=self.rules.read_options(),
-                parse_options=self.rules.parse_options(),
+                read_options=self.rules.read_options(block_size=block_bytes),
+                parse_options=self.rules.parse_options(lost.lines.append),
                 convert_options=convert,
             )
-        return as_instants(table, schema, partial(self._place, 0))
+        found = self._with_times(table, schema, 0, lost)
+        self.skipped[self.path] = lost.count
+        return found
+
+    def _shown(self, schema: pa.Schema) -> pa.Schema:
+        """A schema to read by: wall-clock times of clocks, and texts of times that are not read as such."""
+        schema = as_shown(schema)
+        return with_types(schema, dict.fromkeys(self._texts(schema), pa.string()))
+
+    def _texts(self, schema: pa.Schema) -> list[str]:
+        """The times that are read as texts."""
+        if not (self.rules.time_format or self.rules.drops):
+            return []
+        return [f.name for f in schema if f.name in self.times and pa.types.is_timestamp(f.type)]
+
+    def _with_times(self, table: pa.Table, schema: pa.Schema, before: int, gone: _Lost) -> pa.Table:
+        """What was read, with times for texts, and without the rows whose text is none."""
+        shown = as_shown(schema)
+        wrong: pa.ChunkedArray | None = None
+        for name in self._texts(schema):
+            texts, kind = table.column(name), shown.field(name).type
+            times = times_of(texts, kind, self.rules.time_format)
+            lost = pc.and_(pc.is_valid(texts), pc.is_null(times))
+            if (row := pc.index(lost, True).as_py()) >= 0:
+                self._check_may_lose(texts, lost, name, kind, partial(self._place, before), row)
+                wrong = lost if wrong is None else pc.or_(wrong, lost)
+            table = table.set_column(table.schema.get_field_index(name), name, times)
+        if wrong is not None:
+            kept = table.filter(pc.invert(wrong))
+            gone.rows += len(table) - len(kept)
+            table = kept
+        return as_instants(table, schema, partial(self._place, before))
+
+    def _check_may_lose(
+        self,
+        texts: pa.ChunkedArray,
+        lost: pa.ChunkedArray,
+        name: str,
+        kind: pa.DataType,
+        place: Callable[[int], str],
+        row: int,
+    ) -> None:
+        """Refuse texts that are no times, unless they may be left out, and would not be times otherwise.
+
+        Raises
+        ------
+        DataError
+        """
+        form = self.rules.time_format
+        if form and not self.rules.drops:
+            raise DataError(
+                f"{place(row)}, column {name!r}: {str(texts[row])[:_SHOWN]!r} is no time of the format"
+                f" {form!r}; mend it, or say --csv-null {str(texts[row])[:_SHOWN]!r} if it stands for"
+                " nothing, or --invalid drop"
+            )
+        lost_texts = texts.filter(lost)
+        for zone in () if form else (None, "UTC"):
+            others = times_of(lost_texts, pa.timestamp("ns", zone), "")
+            if (at := pc.index(pc.is_valid(others), True).as_py()) >= 0:
+                why = time_cure(self, name, kind, str(lost_texts[at]))
+                raise DataError(f"{self.side}: {self.path}, column {name!r}: {why}")
 
     def _place(self, before: int, row: int) -> str:
         """Where a row is that comes after so many, for messages."""
@@ -154,46 +255,56 @@ class CsvFile:
 
     def _typed(self, schema: pa.Schema) -> csv.ConvertOptions:
         return self.rules.convert_options(
-            include_columns=schema.names, column_types=as_shown(schema)
+            include_columns=schema.names, column_types=self._shown(schema)
         )
 
     def blocks(self, schema: pa.Schema) -> Iterator[pa.Table]:
         """The columns of a schema, block by block, by one thread; raises as `table`."""
-        convert = self._typed(schema)
-        with located(self, convert), self.open() as stream:
+        convert, lost = self._typed(schema), _Lost()
+        with located(self, convert, BLOCK_BYTES), self.open() as stream:
             reader = csv.open_csv(
                 stream,
                 read_options=self.rules.read_options(block_size=BLOCK_BYTES, use_threads=False),
-                parse_options=self.rules.parse_options(),
+                parse_options=self.rules.parse_options(lost.lines.append),
                 convert_options=convert,
             )
             rows = 0
             for batch in reader:
                 table = pa.Table.from_batches([batch])
-                yield as_instants(table, schema, partial(self._place, rows))
+                yield self._with_times(table, schema, rows, lost)
                 rows += len(batch)
+        self.skipped[self.path] = lost.count
 
-    def refuse_texts(self, name: str, is_time: bool) -> None:
-        """Refuse a column of times or numbers that looks like text, by the cell that makes it so.
+    def kind_of_texts(self, name: str, nanoseconds: bool) -> pa.DataType | None:
+        """The type of a column of times or numbers that looks like text, if its bad cells may be left out.
 
         Parameters
         ----------
         name : str
-        is_time : bool
+        nanoseconds : bool
+            As of `schema`.
+
+        Returns
+        -------
+        pa.DataType or None
+            None: as it was found.
 
         Raises
         ------
         DataError
+            By the cell that makes it so.
         """
+        is_time = name in self.times
         row, text = self._first(name)
+        unit = "ns" if nanoseconds else "us"
         kinds = [
             pa.float64(),
-            *((pa.timestamp("us"), pa.timestamp("us", "UTC")) if is_time else ()),
+            *((pa.timestamp(unit), pa.timestamp(unit, "UTC")) if is_time else ()),
         ]
         kind = next((kind for kind in kinds if self._fits(text, kind)), None)
         if kind is not None:
-            self.table(pa.schema([(name, kind)]))
-            return
+            replace(self, skipped={}).table(pa.schema([(name, kind)]))
+            return kind if self.rules.drops else None
         if is_time and _COMMA.search(text):
             raise DataError(
                 f"{self.side}: {self.path}, line {line_of(self, row):,}, column {name!r}:"
@@ -224,7 +335,8 @@ class CsvFile:
             for batch in reader:
                 texts = batch.column(0)
                 if texts.null_count < len(texts):
-                    at = pc.index(texts.is_valid(), True).as_py()
+                    plain = pc.replace_substring(texts, self.rules.decimal, ".")
+                    at = max(first_that_tells(plain), 0)
                     return row + at + 1, str(texts[at])
                 row += len(texts)
         return row, ""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ import pyarrow.csv as csv
 from coincide.errors import ConditionError
 from coincide.options import check_choice
 from spark_plugin.worker.inputs.csv_clocks import clock_type
+from spark_plugin.worker.inputs.csv_stamps import check_format
 from spark_plugin.worker.listed_names import parted, plain
 
 COMMA, TAB = ",", "\t"
@@ -53,6 +55,10 @@ class CsvRules:
     skip : int
         Lines above the header.
     encoding : str
+    time_format : str
+        Of the time columns, as `csv_stamps.check_format` takes it; empty: ISO 8601, or numbers.
+    drops : bool
+        Whether lines of more or fewer cells, and those whose time is none, are left out and counted.
     said : tuple of str
         The options that were given, as they are typed.
     """
@@ -65,6 +71,8 @@ class CsvRules:
     names: tuple[str, ...] = ()
     skip: int = 0
     encoding: str = "utf8"
+    time_format: str = ""
+    drops: bool = False
     said: tuple[str, ...] = ()
 
     def of_words(self, nanoseconds: bool) -> dict[str, pa.DataType]:
@@ -76,13 +84,14 @@ class CsvRules:
             for name, kind in self.types.items()
         }
 
-    def parse_options(self) -> csv.ParseOptions:
-        """Of PyArrow."""
+    def parse_options(self, skipped: Callable[[object], object] = id) -> csv.ParseOptions:
+        """Of PyArrow; of each line that is left out it tells `skipped`."""
         # Without it a line break in quotes is an error, but only where a block happens to end.
         return csv.ParseOptions(
             delimiter=self.delimiter or COMMA,
             quote_char=self.quote or False,
             newlines_in_values=True,
+            invalid_row_handler=partial(_left_out, skipped) if self.drops else None,
         )
 
     def read_options(self, **more: object) -> csv.ReadOptions:
@@ -99,6 +108,11 @@ class CsvRules:
             true_values=["true", "True", "TRUE"], false_values=["false", "False", "FALSE"],
             decimal_point=self.decimal, **more,
         )  # fmt: skip
+
+
+def _left_out(skipped: Callable[[object], object], line: csv.InvalidRow) -> str:
+    skipped(line)
+    return "skip"
 
 
 PLAIN = CsvRules()
@@ -138,10 +152,18 @@ def csv_rules(words: Mapping[str, Any], is_all: bool = True) -> CsvRules:
         found["skip"] = _not_negative(given["skip"])
     if "encoding" in given:
         found["encoding"] = _encoding(given["encoding"])
-    rules = CsvRules(**found, said=tuple("--" + key.replace("_", "-") for key in said))
+    if "time_format" in given:
+        found["time_format"] = check_format(_option("csv_time_format"), given["time_format"])
+    drops = words.get("invalid") == "drop"
+    rules = CsvRules(**found, drops=drops, said=tuple(map(_option, said)))
     if is_all:
         _check_apart(rules)
     return rules
+
+
+def _option(word: str) -> str:
+    """As it is typed."""
+    return "--" + word.replace("csv_time", "time").replace("_", "-")
 
 
 def _character(option: str, text: str, *, may_be_none: bool) -> str:

@@ -11,7 +11,7 @@ from spark_plugin.worker.inputs.csv_files import CsvFile
 from spark_plugin.worker.inputs.csv_rules import CsvRules, csv_rules
 from spark_plugin.worker.inputs.source import Source, reading
 
-_SINGLE = ("delimiter", "quote", "decimal", "skip", "encoding")
+_SINGLE = ("delimiter", "quote", "decimal", "skip", "encoding", "time_format")
 _LISTS = ("null", "type", "names")
 
 
@@ -69,14 +69,15 @@ def check_own(side: str, own: CsvRules, source: Source | None) -> None:
 
 def _parts(option: str, text: str | None) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for name, value in _pairs(option, text or ""):
+    for word, value in _pairs(option, text or ""):
+        name = word.replace("-", "_")
         if name in _LISTS:
             found.setdefault(f"csv_{name}", []).append(value)
         elif name in _SINGLE:
             found[f"csv_{name}"] = _number(option, value) if name == "skip" else value
         else:
-            known = ", ".join(sorted((*_SINGLE, *_LISTS)))
-            raise ConditionError(f"{option}: {name!r} is none of {known}")
+            known = ", ".join(sorted((*_SINGLE, *_LISTS))).replace("_", "-")
+            raise ConditionError(f"{option}: {word!r} is none of {known}")
     return found
 
 

@@ -43,6 +43,8 @@ class Source:
         How it is written, if it is CSV.
     held : object
         What goes with it.
+    skipped : dict of str to int
+        Lines of CSV that were left out, by file, once these were read.
     """
 
     side: str
@@ -51,6 +53,7 @@ class Source:
     looked_up: ParquetFiles | None = None
     csv: CsvRules = BY_COMMAS
     held: object = field(default=None, repr=False, compare=False)
+    skipped: dict[str, int] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def is_uri(self) -> bool:

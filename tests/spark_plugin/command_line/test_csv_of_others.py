@@ -1,0 +1,167 @@
+"""CSV as others write it: infinite times, formats of their own, two dialects, and lines that are none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as csv
+import pyarrow.parquet as pq
+import pytest
+
+from spark_plugin.command_line import run
+
+NEAR = ["--left-time", "t", "--right-time", "t", "--mutual-deadline", "5s", "--confidence", "1"]
+HERE = ["--engine", "local", "--json"]
+ISO = "id,t\n1,2024-05-01T08:00:00\n2,2024-05-01T08:00:02\n3,2024-05-01T09:00:00\n"
+
+
+def joined(tmp_path: Path, left: str | bytes, *options: str, right: str | None = ISO) -> int:
+    """`coincide join` of these texts; the pairs are in ``out.csv``."""
+    inputs = []
+    for name, text in (("l", left), ("r", right)):
+        if text is not None:
+            inputs.append(str(tmp_path / f"{name}.csv"))
+            Path(inputs[-1]).write_bytes(text if isinstance(text, bytes) else text.encode())
+    output = str(tmp_path / "out.csv")
+    return run(["join", *inputs, "-o", output, "--overwrite", *NEAR, *HERE, *options])
+
+
+def pairs(tmp_path: Path) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row.values()) for row in csv.read_csv(tmp_path / "out.csv").to_pylist())
+
+
+@pytest.mark.parametrize("word", ["infinity", "-infinity", "NaN", "inf", "yesterday", "2024-02-31"])
+@pytest.mark.parametrize("line", [2, 3, 5])
+def test_a_time_that_is_none_is_blamed_or_left_out(
+    word: str, line: int, tmp_path: Path, capsys: Any
+) -> None:
+    lines = ISO.splitlines()
+    lines.insert(line - 1, f"7,{word}")
+    text = "\n".join(lines) + "\n"
+    assert joined(tmp_path, text) == 2
+    said = capsys.readouterr().err
+    assert f"line {line}, column 't': {word!r} is no" in said
+    assert joined(tmp_path, text, "--invalid", "drop") == 0
+    assert json.loads(capsys.readouterr().out)["lines_left_out"] == {"left": 1}
+    assert pairs(tmp_path) == [(1, 1), (1, 2), (2, 1), (2, 2), (3, 3)]
+
+
+def test_what_is_left_out_is_never_another_time(tmp_path: Path, capsys: Any) -> None:
+    for text, words in (
+        ("4,2024-05-01T08:00:00Z", "has a zone offset, and other times here have none"),
+        ("4,2024-05-01T08:00:00.1234567", "has timestamps finer than 1 us in 1 row"),
+    ):
+        assert joined(tmp_path, f"{ISO}{text}\n", "--invalid", "drop") == 2
+        assert words in capsys.readouterr().err
+
+
+def test_lines_that_are_none(tmp_path: Path, capsys: Any) -> None:
+    for text, words in (
+        (ISO.encode() + b"\0" * 4096, "line 5 holds NUL bytes, as a loss of power leaves them"),
+        (ISO + "4,2024-05-01T08:00:03,7\n", "line 5 has 3 cells where the header has 2"),
+        (ISO + "4\n", "or leave such lines out with --invalid drop"),
+    ):
+        assert joined(tmp_path, text) == 2
+        assert words in capsys.readouterr().err
+        assert joined(tmp_path, text, "--invalid", "drop") == 0
+        assert json.loads(capsys.readouterr().out)["lines_left_out"] == {"left": 1}
+        assert len(pairs(tmp_path)) == 5
+    assert joined(tmp_path, ISO + "4\n5,infinity\n", "--invalid", "drop") == 0
+    capsys.readouterr()
+    both = [str(tmp_path / "l.csv"), str(tmp_path / "l.csv")]
+    options = [*NEAR, "--engine", "local", "--invalid", "drop", "--overwrite"]
+    assert run(["join", *both, "-o", str(tmp_path / "out.csv"), *options]) == 0
+    assert "left lines" in (said := capsys.readouterr().out)
+    assert "2 left out: of more or fewer cells than the header, or without a time" in said
+
+
+def test_a_line_that_is_too_long(tmp_path: Path, capsys: Any) -> None:
+    text = ISO.replace("\n", ",a\n").replace("id,t,a", "id,t,text")
+    long = f'4,2024-05-01T08:00:01,"{"x" * (3 << 20)}"\n'
+    assert joined(tmp_path, text + long + text.partition("\n")[2], "--left-columns", "text") == 0
+    capsys.readouterr()
+    unclosed = text + '4,2024-05-01T08:00:01,"' + ("x" * 4095 + "\n") * (5 << 10)
+    assert joined(tmp_path, unclosed, "--left-columns", "text") == 2
+    said = capsys.readouterr().err
+    assert (
+        "line 5 is longer than 16 MB, the longest that is read; mend it, or say --csv-quote" in said
+    )
+
+
+@pytest.mark.parametrize(
+    ("form", "texts"),
+    [
+        ("%d/%m/%Y %H:%M:%S", ("01/05/2024 08:00:00", "1/5/2024 8:0:2", "01/05/2024 09:00:00")),
+        ("%Y%m%d%H%M%S", ("20240501080000", "20240501080002", "20240501090000")),
+        ("%b %d %Y %I:%M:%S.%f %p", (
+            "May 01 2024 08:00:00.0 AM", "may 1 2024 8:00:02.00 am", "May 01 2024 09:00:00.5 AM")),
+    ],
+)  # fmt: skip
+def test_formats_of_times(form: str, texts: tuple[str, ...], tmp_path: Path, capsys: Any) -> None:
+    text = "id,t\n" + "".join(f'{i},"{each}"\n' for i, each in enumerate(texts, 1))
+    assert joined(tmp_path, text, "--left-csv", f"time-format='{form}'") == 0
+    assert pairs(tmp_path) == [(1, 1), (1, 2), (2, 1), (2, 2), (3, 3)]
+    assert joined(tmp_path, text, "--time-format", form, right=None) == 0
+    capsys.readouterr()
+    bad = f"{text}4,soon\n"
+    assert joined(tmp_path, bad, "--left-csv", f"time-format='{form}'") == 2
+    assert (
+        f"line 5, column 't': 'soon' is no time of the format {form!r}" in capsys.readouterr().err
+    )
+    assert joined(tmp_path, bad, "--left-csv", f"time-format='{form}'", "--invalid", "drop") == 0
+    assert json.loads(capsys.readouterr().out)["lines_left_out"] == {"left": 1}
+
+
+def test_formats_with_offsets_are_instants(tmp_path: Path, capsys: Any) -> None:
+    left = "id,t\n1,01.05.2024 10:00 +0200\n2,01.05.2024 08:00 Z\n"
+    right = "id,t\n1,2024-05-01T08:00:00Z\n"
+    options = ["--left-csv", "time-format='%d.%m.%Y %H:%M %z'"]
+    assert joined(tmp_path, left, *options, right=right) == 0
+    assert pairs(tmp_path) == [(1, 1), (2, 1)]
+    rome = left.replace(" +0200", "").replace(" Z", "")
+    options = ["--left-csv", "time-format='%d.%m.%Y %H:%M' type=t=timestamp@Europe/Rome"]
+    assert joined(tmp_path, rome, *options, right=right) == 0
+    assert pairs(tmp_path) == [(1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        ("%H:%M", "--time-format needs year, month and day"),
+        ("%d/%m/%Y %Q", "knows %Y, %y, %m"),
+        ("%d/%m/%Y %d", "each once"),
+        ("%d/%m/%Y %I", "%I, of 12 hours, and %p go together"),
+    ],
+)
+def test_formats_that_make_no_sense(form: str, words: str, tmp_path: Path, capsys: Any) -> None:
+    assert joined(tmp_path, ISO, "--time-format", form) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_two_dialects_of_borders(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "r.csv").write_text("stream_id;time;value\na;1;0,5\na;2;1,5\n")
+    (tmp_path / "q.csv").write_text("query_id|lower|upper\n7|1.0|2.0\n")
+    words = ["borders", str(tmp_path / "r.csv"), str(tmp_path / "q.csv"), *HERE, "--overwrite"]
+    words += ["-o", str(tmp_path / "out.parquet"), "--queries-csv", "delimiter=bar"]
+    assert run([*words, "--readings-csv", "delimiter=; decimal=,"]) == 0
+    assert pq.read_table(tmp_path / "out.parquet")["event"].to_pylist() == ["I"]
+    capsys.readouterr()
+    assert run([*words, "--readings-csv", "color=red"]) == 2
+    assert "--readings-csv: 'color' is none of decimal" in capsys.readouterr().err
+
+
+def test_two_dialects_of_causality(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "c.csv").write_text("id;time\n1;2024-05-01T08:00:00\n")
+    (tmp_path / "e.csv").write_text("id\ttime\n2\t2024-05-01T08:00:02\n")
+    words = ["causality", str(tmp_path / "c.csv"), str(tmp_path / "e.csv"), *HERE, "--overwrite"]
+    words += ["-o", str(tmp_path / "out.parquet"), "--delta", "0s", "5s"]
+    assert run([*words, "--causes-csv", "delimiter=;", "--effects-csv", "delimiter=tab"]) == 0
+    assert pq.read_table(tmp_path / "out.parquet").num_rows == 1
+    pq.write_table(pa.table({"id": [1], "time": [0]}), tmp_path / "e.parquet")
+    words[2] = str(tmp_path / "e.parquet")
+    capsys.readouterr()
+    assert run([*words, "--causes-csv", "delimiter=;", "--effects-csv", "delimiter=tab"]) == 2
+    assert "--effects-csv means nothing" in capsys.readouterr().err
