@@ -83,7 +83,7 @@ def test_a_line_that_is_too_long(tmp_path: Path, capsys: Any) -> None:
     long = f'4,2024-05-01T08:00:01,"{"x" * (3 << 20)}"\n'
     assert joined(tmp_path, text + long + text.partition("\n")[2], "--left-columns", "text") == 0
     capsys.readouterr()
-    unclosed = text + '4,2024-05-01T08:00:01,"' + ("x" * 4095 + "\n") * (5 << 10)
+    unclosed = text + '4,2024-05-01T08:00:01,"' + ("x" * 4095 + "\n") * (10 << 10)
     assert joined(tmp_path, unclosed, "--left-columns", "text") == 2
     said = capsys.readouterr().err
     assert (
