@@ -128,7 +128,9 @@ class WindowTerms(NamedTuple):
     ----------
     rule : PairRule
     lo, hi : int
-        Least and most delta of a pair, ticks.
+        Between which deltas partners are looked for, ticks.
+    longest : int
+        The most delta of a pair, exactly.
     own : bool
         Whether every tuple may be cause and effect: then the earlier of two is the cause, and of
         simultaneous ones the one that arrived first.
@@ -149,6 +151,7 @@ class WindowTerms(NamedTuple):
     rule: PairRule
     lo: int
     hi: int
+    longest: int
     own: bool
     policy: int
     size: int
@@ -185,10 +188,12 @@ def new_state(terms: WindowTerms) -> WindowState:
     state.classes[UNTIL] = LONG_AGO
     counts = state.counts
     counts[FREE], counts[OLDEST], counts[NEWEST], counts[NOW] = slots, -1, -1, LONG_AGO
-    counts[SHIFT] = _first_shift(terms.hi)
+    counts[SHIFT] = _first_shift(terms.longest)
     return state
 
 
-def _first_shift(hi: int) -> int:
-    """log2 of a bin's ticks: half of the bins reach the end of the window on delta."""
-    return max(0, max(hi, 0).bit_length() - (BINS // 2).bit_length() + 1) if hi < 2**61 else 0
+def _first_shift(longest: int) -> int:
+    """log2 of a bin's ticks: half of the bins reach the most delta."""
+    if longest >= 2**61:
+        return 0
+    return max(0, max(longest, 0).bit_length() - (BINS // 2).bit_length() + 1)

@@ -89,7 +89,7 @@ class CausalityCondition:
         """
         limits = self.limits(tick)
         rule = pair_rule(limits, self.space, heights, self.confidence)
-        return CausalityModel(rule, limits.reach, limits.window)
+        return CausalityModel(rule, limits.reach, limits.window, limits.deltas)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,12 +103,16 @@ class CausalityModel:
     reach : float
         No pair that is farther apart qualifies; infinity if there is no such distance.
     window : (int, int)
-        Least and most delta of a pair of exact instants that qualifies, or a little more, ticks.
+        Least and most delta of a pair of exact instants that qualifies, or a little more, ticks: where to
+        look for pairs.
+    deltas : (int, int)
+        The same, exactly.
     """
 
     rule: PairRule
     reach: float
     window: tuple[int, int]
+    deltas: tuple[int, int]
 
 
 def _checked_confidence(given: object) -> float:

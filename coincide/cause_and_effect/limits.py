@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import NamedTuple
 
 from coincide.cause_and_effect.numbers import largest_square
@@ -126,7 +127,7 @@ class Limits:
 
     @property
     def window(self) -> tuple[int, int]:
-        """Least and most delta of a pair that meets them, or a little more; `UNBOUNDED` for none."""
+        """Where to look for pairs: as `deltas` or a little more, since floats err; `UNBOUNDED` for none."""
         (lo, hi), reach = self._window(), self.reach
         for front in self.fronts:
             if not front.is_ahead:
@@ -136,6 +137,55 @@ class Limits:
                 if last < UNBOUNDED:
                     hi = min(hi, math.floor(last + abs(last) * _GUARD) + 1)
         return lo, hi
+
+    @cached_property
+    def deltas(self) -> tuple[int, int]:
+        """Least and most delta of a pair that meets them, exactly; the first above the second for none.
+
+        Floats count as the decimals that they read as: 0.3 is three tenths.
+        """
+        lo, hi = self.window
+        before, after = self._admitted(-1, max(1, -hi), -lo), self._admitted(1, max(1, lo), hi)
+        found = [*before, *after, *([0] if self._admits(0) else [])]
+        return (min(found), max(found)) if found else (1, 0)
+
+    def _admitted(self, sign: int, first: int, last: int) -> list[int]:
+        """The deltas nearest to 0 and farthest from it, before or after it, that some distance admits.
+
+        What is asked beside the window on delta is convex and begins at delta 0 and distance 0. So where a
+        delta is admitted all between it and 0 are.
+        """
+        nearest = first
+        while first <= last:
+            middle = (first + last) // 2
+            if self._admits(sign * middle):
+                first = middle + 1
+            else:
+                last = middle - 1
+        return [sign * nearest, sign * last] if last >= nearest else []
+
+    def _admits(self, delta: int) -> bool:
+        """Whether a pair at some distance meets them: between bounds on its square, inclusive or strict."""
+        least, most = [(Fraction(0), False)], []
+        if self.radius < math.inf:
+            most.append((_decimal(self.radius) ** 2, self.strict))
+        for each in self.fronts:
+            ticks, strict = delta + each.shift, bool(each.kind & STRICT)
+            passed = (_decimal(each.speed) * ticks / round(math.sqrt(each.per2))) ** 2
+            if each.is_ahead:
+                least += [(passed, strict)] if ticks >= 0 else []
+            elif ticks < strict:
+                return False
+            else:
+                most.append((passed, strict))
+        for body in self.ellipsoids:
+            share = 1 - Fraction(delta, round(math.sqrt(body.duration2))) ** 2
+            most.append((_decimal(math.sqrt(body.radius2)) ** 2 * share, body.strict))
+        return self.lo <= delta <= self.hi and all(
+            low < high or (low == high and not (above or below))
+            for low, above in least
+            for high, below in most
+        )
 
     def _nearest_radius(self) -> float:
         return min([self.radius, *(math.sqrt(each.radius2) for each in self.ellipsoids)])
@@ -174,6 +224,11 @@ class Limits:
                 f"{condition} bounds neither the time nor the distance between cause and effect, so that"
                 " nearly every pair would match. Add Temporal(lo, hi), or Spatial(radius)"
             )
+        if self.deltas[0] > self.deltas[1]:
+            raise ConditionError(
+                f"no difference of times meets {condition} at any distance. Widen the windows, or use"
+                " strict=False"
+            )
         return self
 
 
@@ -208,7 +263,12 @@ def front(speed: float, per: Fraction, shift: int, kind: int) -> Front:
 
     Both sides of the comparison stay whole numbers where speeds and distances are.
     """
-    return Front(speed * per.denominator, float(per.numerator**2), shift, kind)
+    return Front(float(_decimal(speed) * per.denominator), float(per.numerator**2), shift, kind)
+
+
+def _decimal(number: float) -> Fraction:
+    """The shortest decimal that reads as a float."""
+    return Fraction(repr(number))
 
 
 def ellipsoid(radius: float, duration: int, strict: bool) -> Ellipsoid:

@@ -13,7 +13,7 @@ DISTANCE_LIMIT = 1e100
 """Coordinates, distances and speeds beyond it, or below 1 over it, have squares that floats cannot hold."""
 
 
-def checked_number(name: str, value: object, *, zero: bool = False) -> float:
+def checked_number(name: str, value: object, *, zero: bool = False, hint: str = "") -> float:
     """A positive number as a float.
 
     Parameters
@@ -23,6 +23,8 @@ def checked_number(name: str, value: object, *, zero: bool = False) -> float:
     value : object
     zero : bool
         Whether 0 will do, too.
+    hint : str
+        What else will do, for the error.
 
     Raises
     ------
@@ -30,14 +32,15 @@ def checked_number(name: str, value: object, *, zero: bool = False) -> float:
         If it is no number, negative, 0, NaN, infinite, or too large or small to be squared.
     """
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise ConditionError(f"{name} must be a number; found {brief(value)}")
+        raise ConditionError(f"{name} must be a number{hint}; found {brief(value)}")
     number = as_float(value)
     if zero and number == 0:
         return 0.0
     if not 1 / DISTANCE_LIMIT <= number <= DISTANCE_LIMIT:
         least = "0, or from" if zero else "from"
         raise ConditionError(
-            f"{name} must be {least} 1e-100 to 1e100, a positive and finite number; found {brief(value)}"
+            f"{name} must be {least} 1e-100 to 1e100, a positive and finite number{hint}; found"
+            f" {brief(value)}"
         )
     return number
 

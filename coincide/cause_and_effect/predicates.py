@@ -13,6 +13,7 @@ from coincide.cause_and_effect.limits import (
     AHEAD,
     BEHIND,
     STRICT,
+    Front,
     Limits,
     ellipsoid,
     front,
@@ -21,6 +22,14 @@ from coincide.cause_and_effect.limits import (
 from coincide.cause_and_effect.numbers import checked_number
 from coincide.errors import ConditionError, brief
 from coincide.units import Duration, Tick, size_of, unit_name
+
+Speed = float | str | None
+"""A number; or None or ``"any"``, where there is no lowest or highest speed."""
+
+ANY = "any"
+"""What has no bound."""
+
+_NO_SPEED = ', or None or "any" for no such bound'
 
 
 @dataclass(frozen=True)
@@ -153,10 +162,18 @@ class Propagation:
 class SpeedRange:
     """distance / v_max - slack <= delta <= distance / v_min + slack, strictly if `strict`.
 
+    At distance 0 whatever travels arrives at once: -slack <= delta <= slack. Without a lowest speed an
+    effect may come however late, at distance 0 as elsewhere; without a highest one it may come at once, at
+    any distance.
+
     Parameters
     ----------
-    v_min, v_max : float
-        Distance per `per`, 0 < v_min <= v_max; `v_max` may be infinite.
+    v_min : float, None or "any"
+        Distance per `per`. None, ``"any"`` and 0: no lowest speed, which leaves -slack <= delta at distance
+        0.
+    v_max : float, None or "any"
+        At least `v_min`. None, ``"any"`` and infinity: no highest speed, which leaves -slack <= delta at
+        any distance. One of the two must be a speed.
     slack : int or str
         How far times may be off, a duration, at least 0.
     per : str or None
@@ -164,21 +181,26 @@ class SpeedRange:
     strict : bool
     """
 
-    v_min: float
-    v_max: float
+    v_min: Speed
+    v_max: Speed
     slack: Duration = 0
     per: str | None = "s"
     strict: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("v_min", "v_max"):
+        for name, unlimited in (("v_min", 0.0), ("v_max", math.inf)):
             value = getattr(self, name)
-            if name == "v_min" or value != math.inf:
-                object.__setattr__(self, name, checked_number(name, value))
-        if self.v_min > self.v_max:
+            is_open = value in (None, ANY) or (value == unlimited and not isinstance(value, bool))
+            number = unlimited if is_open else checked_number(name, value, hint=_NO_SPEED)
+            object.__setattr__(self, name, number)
+        v_min, v_max = self._speeds
+        if v_min == 0 and v_max == math.inf:
             raise ConditionError(
-                f"v_min ({self.v_min:g}) is above v_max ({self.v_max:g}). Swap the two"
+                "SpeedRange needs a lowest or a highest speed; found neither. Leave it out, or say"
+                " Temporal(lo, None) for effects that are not before their cause"
             )
+        if v_min > v_max:
+            raise ConditionError(f"v_min ({v_min:g}) is above v_max ({v_max:g}). Swap the two")
         _check_duration("slack", self.slack, least=0)
         _check_per(self)
         _check_strict(self.strict)
@@ -186,11 +208,18 @@ class SpeedRange:
     def limits(self, tick: Tick) -> Limits:
         """As `Propagation.limits`."""
         slack, (per, _) = tick.count(self.slack), ticks_per(self.per, tick)
-        strict = STRICT if self.strict else 0
-        last = front(self.v_min, per, -slack, AHEAD + strict)
-        if self.v_max == math.inf:
-            return Limits(lo=strict - slack, fronts=(last,))
-        return Limits(fronts=(front(self.v_max, per, slack, BEHIND + strict), last))
+        strict, (v_min, v_max) = STRICT if self.strict else 0, self._speeds
+        fronts: list[Front] = []
+        if v_max < math.inf:
+            fronts.append(front(v_max, per, slack, BEHIND + strict))
+        if v_min > 0:
+            fronts.append(front(v_min, per, -slack, AHEAD + strict))
+        return Limits(lo=strict - slack, fronts=tuple(fronts))
+
+    @property
+    def _speeds(self) -> tuple[float, float]:
+        """Both, 0 and infinity where there is none."""
+        return self.v_min, self.v_max  # type: ignore[return-value]  # made floats above
 
 
 @dataclass(frozen=True)

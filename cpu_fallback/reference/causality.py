@@ -50,7 +50,8 @@ def speed_range(
     """distance / v_max - early <= delta <= distance / v_min + late, or strictly between.
 
     Speeds are distances per tick. Section 4.3 with t_p = distance / v has v_min = v_max = v, early = 0 and
-    late = tolerance. A None for v_max is a speed without bound.
+    late = tolerance. A None for v_max is a speed without bound; a None or 0 for v_min leaves out what is
+    asked of the latest delta, at distance 0 as well.
     """
 
     def holds(delta: int, distance2: Number) -> bool:
@@ -62,7 +63,7 @@ def speed_range(
             behind = after >= 0 and _above(
                 (_like(distance2, v_max) * after) ** 2, distance2, strict
             )
-        if before < 0:
+        if before < 0 or not v_min:
             return behind
         return behind and _above(distance2, (_like(distance2, v_min) * before) ** 2, strict)
 

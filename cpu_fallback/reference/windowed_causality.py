@@ -34,8 +34,9 @@ class Settings(NamedTuple):
     """What is asked.
 
     `size`: tuples in the window. `own`: the earlier of two is the cause, of simultaneous ones the one
-    that arrived first. `hi`: the largest delta of a pair. `max_stay`: of FCFO, by the clock; None: `size`
-    arrivals. `home`: where the window is. `side`: of the cells of "expected". The others: how it learns.
+    that arrived first. `hi`: the largest delta of a pair, of `longest_delta`. `max_stay`: of FCFO, by the
+    clock; None: `size` arrivals. `home`: where the window is. `side`: of the cells of "expected". The
+    others: how it learns.
     """
 
     size: int
@@ -267,6 +268,23 @@ class _Lessons:
             for b, n in enumerate(self._before(lambda _: True))
         ]
         self._means = {SHARED: shared}
+
+
+def longest_delta(
+    predicates: Sequence[Predicate], deltas: range, squares: Sequence[Any]
+) -> int | None:
+    """The largest delta that meets all predicates at some distance; None for none.
+
+    Parameters
+    ----------
+    predicates : sequence of predicates
+    deltas : range
+        All that can do.
+    squares : sequence of numbers
+        Squared distances, of which one will do where any does.
+    """
+    found = [d for d in deltas if any(all(p(d, s) for p in predicates) for s in squares)]
+    return max(found, default=None)
 
 
 def best_of_all(pairs: Sequence[tuple[int, int]], tuples: int, size: int) -> int:

@@ -108,13 +108,20 @@ Delta = Annotated[
         " [cyan]any[/cyan] leaves an end open.",
     ),
 ]
-Radius = Annotated[float | None, condition(metavar="R", help="The distance is at most R.")]
+Radius = Annotated[
+    str | None,
+    condition(
+        metavar="R",
+        help="The distance is at most R; with --lat-lon in km, or as [cyan]500m[/cyan] says.",
+    ),
+]
 Speed = Annotated[
-    tuple[float, float] | None,
+    tuple[str, str] | None,
     condition(
         "--speed",
         metavar="MIN MAX",
-        help="The effect comes when something of such a speed arrives; [cyan]inf[/cyan]: however fast.",
+        help="The effect comes when something of such a speed arrives; [cyan]any[/cyan]: however slow, or"
+        " fast.",
     ),
 ]
 Slack = Annotated[
@@ -169,7 +176,7 @@ Where = Annotated[
     str | None,
     condition(
         metavar="SQL",
-        help="What pairs must meet besides, of cause_… and effect_… columns, delta and distance, such as"
+        help="What pairs must meet besides, of cause_… and effect_… columns, delta_us and distance, such as"
         " [cyan]'distance <= 10 * cause_magnitude'[/cyan].",
     ),
 ]
@@ -186,7 +193,8 @@ Emit = Annotated[
     str,
     result(
         metavar="pairs|lists|counts|best",
-        help="A row is a pair, with delta in ticks and distance; or a cause with arrays of its effects,"
+        help="A row is a pair, with delta_us (of microseconds) and distance; or a cause with arrays of its"
+        " effects,"
         " with their number, or with the best one: most probable, then nearest to the middle of its"
         " window.",
     ),

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from coincide.cause_and_effect.condition import CausalityCondition
 from coincide.cause_and_effect.predicates import (
+    ANY,
     Ellipsoidal,
     Predicate,
     Propagation,
@@ -29,9 +31,11 @@ from spark_plugin.worker.words import CLOCKS, duration, keys, names, numbers, sh
 _WAYS = ("auto", "broadcast", "broadcast-left", "broadcast-right", "exchange")
 _OPTIONS = ("unit", "tick", "invalid", "way", "slices", "batch_pairs", "threads")
 _ASKED = (
-    "how", "emit", "backend", "case_fold", "where", "prefer", "k", "matching", "largest_group",
+    "how", "emit", "probability", "backend", "case_fold", "where", "prefer", "k", "matching",
+    "largest_group",
 )  # fmt: skip
-_OPEN = "any"
+_KILOMETRES = {"km": 1.0, "m": 0.001, "mi": 1.609344, "nmi": 1.852}
+_DISTANCE = re.compile(r"\s*(.*?\d\.?)\s*([a-zA-Z]*)\s*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,11 +75,9 @@ def causality_request(**words: Any) -> CausalityRequest:
     own = {name: words[name] for name in _ASKED}
     words = _with_effect_times(words)
     for side in CAUSE_AND_EFFECT:
-        # Of effects as of causes, unless it is said.
-        place = words[f"{side}_place"]
         own[f"{side}_time"] = timestamps(side, words)
-        place = words["cause_place"] if place is None else place
-        own[f"{side}_place"] = _place(f"--{side}-place", place)
+        if (place := words[f"{side}_place"]) is not None:
+            own[f"{side}_place"] = _place(f"--{side}-place", place)
         columns = words[f"{side}_columns"]
         own[f"{side}_columns"] = names(f"--{side}-columns", columns or ["id"])
     condition = CausalityCondition(_predicates(words), _space(words), words["confidence"])
@@ -122,21 +124,19 @@ def _predicates(words: dict[str, Any]) -> tuple[Predicate, ...]:
     found: list[Predicate] = []
     strict = words["strict"]
     if words["delta"] is not None:
-        lo, hi = (None if end == _OPEN else duration(end) for end in words["delta"])
+        lo, hi = (None if end == ANY else duration(end) for end in words["delta"])
         found.append(Temporal(lo, hi, strict))
     if words["radius"] is not None:
-        found.append(Spatial(words["radius"], strict=strict))
+        found.append(Spatial(_distance("--radius", words["radius"], words), strict=strict))
     if words["speed"] is not None:
-        slowest, fastest = words["speed"]
+        slowest, fastest = map(_speed, words["speed"])
         found.append(SpeedRange(slowest, fastest, duration(words["slack"]), _per(words), strict))
     elif words["slack"] != "0":
         raise ConditionError("--slack is of travel times; say --speed MIN MAX, or leave it out")
     found += _propagation(words)
     if words["ellipsoid"] is not None:
         radius, time = words["ellipsoid"]
-        size, *others = numbers("--ellipsoid", radius)
-        if others:
-            raise ConditionError(f"--ellipsoid takes one radius and a duration; found {radius!r}")
+        size = _distance("--ellipsoid", radius, words)
         found.append(Ellipsoidal(size, duration(time), strict))
     if not found:
         raise ConditionError(
@@ -168,6 +168,41 @@ def _propagation(words: dict[str, Any]) -> list[Predicate]:
         )
     constant = None if time is None else duration(time)
     return [Propagation(duration(tolerance), constant, speed, _per(words), words["strict"])]
+
+
+def _speed(text: str) -> float | None:
+    """A number, or ANY for no bound."""
+    try:
+        return None if text == ANY else float(text)
+    except ValueError:
+        raise ConditionError(
+            f"--speed takes two numbers, MIN MAX, or any for no bound (found {text!r}). Write --speed any"
+            " 200, and the unit of time as --per"
+        ) from None
+
+
+def _distance(option: str, text: str, words: dict[str, Any]) -> float:
+    """A number in the unit of distances; or of kilometres in any unit, where they are the Earth's."""
+    match = _DISTANCE.fullmatch(text)
+    try:
+        number, unit = float(match[1] if match else text), match[2] if match else ""
+    except ValueError:
+        raise ConditionError(
+            f"{option} takes a distance (found {text!r}). Write a number, such as 80"
+        ) from None
+    if not unit:
+        return number
+    if not words["lat_lon"] or words["sphere_radius"] is not None:
+        raise ConditionError(
+            f"{option} takes a number in the unit of the places (found {text!r}). Leave {unit!r} out, or"
+            " say --lat-lon of places in degrees, whose distances are in km"
+        )
+    if unit not in _KILOMETRES:
+        known = ", ".join(_KILOMETRES)
+        raise ConditionError(
+            f"{option} takes a distance in {known} (found {text!r}). Write it in one of these"
+        )
+    return float(Decimal(str(number)) * Decimal(str(_KILOMETRES[unit])))
 
 
 def _per(words: dict[str, Any]) -> str | None:

@@ -127,6 +127,7 @@ def causality(
     where: c.Where = None,
     how: c.How = "inner",
     emit: c.Emit = "pairs",
+    probability: o.Probability = False,
     cause_columns: c.CauseColumns = None,
     effect_columns: c.EffectColumns = None,
     shifts: c.Shifts = None,

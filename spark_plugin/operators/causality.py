@@ -34,13 +34,14 @@ def causality(
     cause_time: GivenTimes = "time",
     effect_time: GivenTimes = "time",
     cause_place: Place = (),
-    effect_place: Place = (),
+    effect_place: Place | None = None,
     by: Keys = (),
     case_fold: bool = False,
     cause_columns: str | Sequence[str] = ("id",),
     effect_columns: str | Sequence[str] = ("id",),
     how: How = "inner",
     emit: Emit = "pairs",
+    probability: bool = False,
     backend: Backend = "auto",
     options: CorrelateOptions = CorrelateOptions(),
     report: JoinReport | None = None,
@@ -72,7 +73,7 @@ def causality(
         have no order: which of two simultaneous ones is the cause is left open, each pair is found once.
     condition : CausalityCondition
     cause_time, effect_time, cause_place, effect_place, by, case_fold, cause_columns, effect_columns
-    how, emit, backend, where, prefer, k, matching, largest_group
+    how, emit, probability, backend, where, prefer, k, matching, largest_group
         As of `coincide.causality_tables`.
     options : CorrelateOptions
         As of `coincide.correlate`; length classes mean nothing here.
@@ -84,8 +85,8 @@ def causality(
     Returns
     -------
     DataFrame
-        Columns `by`, ``cause_...``, ``effect_...`` (or ``matches``), ``delta`` (bigint, ticks) and, where
-        there are places, ``distance`` (double).
+        Columns `by`, ``cause_...``, ``effect_...`` (or ``matches``), ``delta_us`` (bigint; the name says
+        what it counts), where there are places ``distance`` (double), if asked ``probability`` (double).
 
     Raises
     ------
@@ -114,7 +115,7 @@ def causality(
         effect_place=effect_place, by=by, case_fold=case_fold, cause_columns=cause_columns,
         effect_columns=effect_columns, how=how, emit=emit, backend=backend, options=options,
         is_one_stream=effects is None, shifts=shifts, where=where, prefer=prefer, k=k,
-        matching=matching, largest_group=largest_group,
+        matching=matching, largest_group=largest_group, probability=probability,
     )  # fmt: skip
     if options.way == "direct":
         raise ConditionError(
@@ -139,13 +140,14 @@ def causality_tables(
     cause_time: GivenTimes = "time",
     effect_time: GivenTimes = "time",
     cause_place: Place = (),
-    effect_place: Place = (),
+    effect_place: Place | None = None,
     by: Keys = (),
     case_fold: bool = False,
     cause_columns: str | Sequence[str] = ("id",),
     effect_columns: str | Sequence[str] = ("id",),
     how: How = "inner",
     emit: Emit = "pairs",
+    probability: bool = False,
     backend: Backend = "auto",
     options: CorrelateOptions = CorrelateOptions(),
     report: JoinReport | None = None,
@@ -175,8 +177,8 @@ def causality_tables(
         ``left_time`` of `coincide.correlate`. Histograms are joined on CPUs.
     cause_place, effect_place : sequence of str and float
         The coordinates, in the order of the condition's space: columns, or numbers that hold for every
-        event. A null or NaN matches nothing. () where the condition is on times alone. Of one stream
-        times and places are said of causes.
+        event. A null or NaN matches nothing. () where the condition is on times alone. Effects have
+        the coordinates of causes unless others are named. Of one stream both are said of causes.
     by : str or sequence of str and (str, str)
         Columns that must be equal on both sides, ``("station", "sta")`` where they are called otherwise of
         effects: the output has that of causes. A null equals nothing; integers of any width are equal by
@@ -193,6 +195,9 @@ def causality_tables(
         One row a pair; or one row per cause with arrays (in no particular order), with the number of its
         ``matches``, or with its best effect: the most probable, then the nearest to the middle of the
         pair's own window, then the nearest in space, then the earliest (docs/causality.md).
+    probability : bool
+        Whether to add the column ``probability`` to pairs: that delta lies in the window that the condition
+        leaves at their distance, to one part in 2**40. Of exact instants it is 1.
     backend : {"auto", "cpu", "gpu"}
     options : CorrelateOptions
         Of these, units, tick, ``invalid``, longest lengths, ``batch_pairs`` and ``threads`` count here.
@@ -206,9 +211,9 @@ def causality_tables(
         than twice its end.
     where : str or pyarrow.compute.Expression, optional
         What pairs must meet besides, over the columns ``cause_<name>`` and ``effect_<name>`` of both
-        events, handed out or not, and ``delta`` and ``distance``: ``"distance <= 10 * cause_magnitude"`` in
-        a subset of SQL, or an expression of pyarrow.compute. Pairs of which it is null or false are none:
-        they are not counted, and nobody's best effect.
+        events, handed out or not, delta, named as in the result, and ``distance``:
+        ``"distance <= 10 * cause_magnitude"`` in a subset of SQL, or an expression of pyarrow.compute.
+        Pairs of which it is null or false are none: they are not counted, and nobody's best effect.
     prefer : {"probability", "nearest", "first", "last", "distance"}
         With ``emit="best"`` or `matching`, which effect is the best one: the most probable, the one whose
         midpoint is nearest to that of its cause, the earliest or latest by its midpoint, or the nearest in
@@ -226,9 +231,11 @@ def causality_tables(
     Returns
     -------
     pa.Table
-        Columns `by`, ``cause_...``, ``effect_...`` (or ``matches``), ``delta`` (T_effect - T_cause
-        in ticks, int64; of intervals between their later ends) and, where there are places,
-        ``distance`` (float64).
+        Columns `by`, ``cause_...``, ``effect_...`` (or ``matches``), delta (int64), where there are places
+        ``distance`` (float64), and if asked ``probability`` (float64). Delta is T_effect - T_cause between
+        the stamps as they were given, and of intervals between their midpoints, less half a tick if need
+        be. Its name says what it counts: ``delta_us`` microseconds, ``delta_ms`` milliseconds, and
+        ``delta`` what the time columns count, where no unit is known.
 
     Raises
     ------
@@ -253,7 +260,7 @@ def causality_tables(
         effect_place=effect_place, by=by, case_fold=case_fold, cause_columns=cause_columns,
         effect_columns=effect_columns, how=how, emit=emit, backend=backend, options=options,
         is_one_stream=effects is None, shifts=shifts, where=where, prefer=prefer, k=k,
-        matching=matching, largest_group=largest_group,
+        matching=matching, largest_group=largest_group, probability=probability,
     )  # fmt: skip
     own, others = (
         None if given is None else causal_table(side, given, names, numbers, arguments)

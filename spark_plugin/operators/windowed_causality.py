@@ -56,8 +56,8 @@ def windowed_causality(
     Returns
     -------
     DataFrame
-        Columns `by`, ``cause_...``, ``effect_...``, ``delta`` (T_effect - T_cause in ticks, bigint) and,
-        where there are places, ``distance`` (double).
+        Columns `by`, ``cause_...``, ``effect_...``, delta (T_effect - T_cause, bigint, named as
+        of `coincide.causality_tables`) and, where there are places, ``distance`` (double).
 
     Raises
     ------

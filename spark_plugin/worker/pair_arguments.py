@@ -118,6 +118,10 @@ class PairArguments(ABC):
         """What `where` may be on."""
         return SIDES_ALONE
 
+    def pair_columns_of(self, left: pa.Schema, right: pa.Schema) -> PairColumns:
+        """The same, for sides of these columns."""
+        return self.pair_columns
+
     @property
     def places(self) -> tuple[tuple[str | float, ...], tuple[str | float, ...]]:
         """Coordinates of both sides: columns, and numbers that hold for all."""
@@ -217,8 +221,8 @@ class PairArguments(ABC):
             for given, schema, own in zip(self.given_columns, schemas, keys, strict=True)
         ]
         where = self.where
-        if not isinstance(where, Where):
-            where = where_of(where, left, right, self.pair_columns)
+        if where is not None and not isinstance(where, Where):
+            where = where_of(where, left, right, self.pair_columns_of(left, right))
         changes = dict(zip(self._names_of_columns, found, strict=True))
         return replace(self, **changes, where=where)  # type: ignore[type-var]
 

@@ -23,6 +23,7 @@ from coincide import (
     Temporal,
 )
 from coincide.cause_and_effect.deciding import accepts, window_between
+from coincide.cause_and_effect.limits import UNBOUNDED
 from coincide.cause_and_effect.numbers import largest_square
 from coincide.units import Tick
 from tests.helpers.causality_cases import KINDS
@@ -34,7 +35,11 @@ REFUSED: list[tuple[Any, str]] = [
     (lambda: Spatial("3"), "radius must be a number"),
     (lambda: Spatial(True), "radius must be a number"),
     (lambda: Spatial(3, strict=1), "strict must be True or False"),
-    (lambda: SpeedRange(0, 1), "v_min must be from 1e-100"),
+    (lambda: SpeedRange(None, "any"), "needs a lowest or a highest speed; found neither"),
+    (lambda: SpeedRange(0, math.inf), "needs a lowest or a highest speed; found neither"),
+    (lambda: SpeedRange("slow", 1), 'v_min must be a number, or None or "any"'),
+    (lambda: SpeedRange(False, 1), 'v_min must be a number, or None or "any"'),
+    (lambda: SpeedRange(1, 0), 'v_max must be from 1e-100 .*, or None or "any"'),
     (lambda: SpeedRange(-1, 1), "v_min must be"),
     (lambda: SpeedRange(2, 1), r"v_min \(2\) is above v_max \(1\). Swap"),
     (lambda: SpeedRange(math.inf, math.inf), "v_min must be"),
@@ -80,6 +85,12 @@ def test_refused(make: Any, words: str) -> None:
         ([SpeedRange(1, 2, per=None)], "bounds neither the time nor the distance"),
         ([SpeedRange(1, 2)], "speeds are per s, but the time columns are plain numbers"),
         ([Temporal("1s", "2s")], "has a unit, but the time columns are plain numbers"),
+        ([SpeedRange(None, 2, per=None)], "bounds neither the time nor the distance"),
+        ([SpeedRange(1, 1, per=None, strict=True), Spatial(9)], "at any distance. Widen"),
+        (
+            [SpeedRange(3, 4, per=None), SpeedRange(1, 2, 1, None), Temporal(4, 9)],
+            "at any distance",
+        ),
         ([SpeedRange(1, 2, per=None)] * 3 + [Spatial(1)], "at most 2 predicates on speeds"),
     ],
 )
@@ -116,6 +127,43 @@ def test_windows_and_reach(predicates: Any, tick: str, window: Any, reach: float
     model = CausalityCondition(predicates).model(Tick(tick))
     assert model.window == window
     assert model.reach == pytest.approx(reach, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("predicates", "tick", "deltas"),
+    [
+        ([Spatial(80), SpeedRange(4, 8, "500ms")], "ms", (-500, 20_500)),
+        ([Spatial(80, True), SpeedRange(4, 8, "500ms")], "ms", (-500, 20_499)),
+        ([Spatial(80), SpeedRange(4, 8, "500ms", strict=True)], "ms", (-499, 20_499)),
+        ([Propagation("1s", speed=2), Spatial(6)], "ms", (0, 4000)),
+        ([Spatial(0.3), SpeedRange(0.1, 0.7)], "us", (0, 3_000_000)),
+        ([Spatial(3), SpeedRange(0.07, 7, per="ms")], "s", (0, 0)),
+        ([Spatial(3), SpeedRange(0.07, 7, per="h")], "s", (0, 154_285)),
+        ([Ellipsoidal(3, "150ms")], "us", (-150_000, 150_000)),
+        ([Ellipsoidal(3, "150ms", strict=True)], "us", (-149_999, 149_999)),
+        # (delta / 10)² + (delta / 100)² <= 1 on the slowest front
+        ([Ellipsoidal(10, 100), SpeedRange(1, None, per=None)], None, (0, 9)),
+        ([SpeedRange(3, 5, 1, None), Propagation(2, speed=1, per=None), Spatial(9)], None, (0, 1)),
+        ([Temporal(-9, -4), SpeedRange(None, 2, 6, None), Spatial(9)], None, (-6, -4)),
+        ([Spatial(5), SpeedRange(None, 2, 6, None)], None, (-6, UNBOUNDED)),
+    ],
+)
+def test_the_longest_delta_is_exact(predicates: Any, tick: str | None, deltas: Any) -> None:
+    assert CausalityCondition(predicates).model(Tick(tick)).deltas == deltas
+
+
+def test_speeds_without_a_bound() -> None:
+    assert SpeedRange(None, 2) == SpeedRange(0, 2) == SpeedRange("any", 2)
+    assert SpeedRange(1, None) == SpeedRange(1, math.inf) == SpeedRange(1, "any")
+    for speeds, own, far in (
+        (SpeedRange(1, 2, 3, None), range(-3, 4), range(2, 14)),
+        (SpeedRange(None, 2, 3, None), range(-3, 30), range(2, 30)),
+        (SpeedRange(1, "any", 3, None), range(-3, 4), range(-3, 14)),
+    ):
+        rule = CausalityCondition([speeds, Spatial(10)]).model(Tick()).rule
+        for distance2, admitted in ((0.0, own), (100.0, far)):
+            accepted = [d for d in range(-9, 30) if accepts(rule, distance2, 0.0, d)]
+            assert accepted == list(admitted)
 
 
 @settings(max_examples=150)

@@ -65,9 +65,14 @@ def _propagation(draw: Any) -> tuple[Any, reference.Predicate]:
 
 def _speeds(draw: Any) -> tuple[Any, reference.Predicate]:
     slack, strict = draw(st.integers(0, 5)), draw(st.booleans())
-    slowest = draw(st.integers(1, 8)) / 4
-    fastest = None if draw(st.integers(0, 4)) == 4 else slowest + draw(st.integers(0, 8)) / 4
-    predicate = SpeedRange(slowest, fastest or float("inf"), slack, per=None, strict=strict)
+    slowest = draw(st.sampled_from([None, 0, *(k / 4 for k in range(1, 9))]))
+    fastest = draw(st.sampled_from([None, *((slowest or 0.25) + k / 4 for k in range(9))]))
+    if not (slowest or fastest):
+        fastest = 1.0
+    words = {None: draw(st.sampled_from([None, "any"]))}
+    predicate = SpeedRange(
+        words.get(slowest, slowest), words.get(fastest, fastest), slack, per=None, strict=strict
+    )
     return predicate, reference.speed_range(slowest, fastest, slack, slack, strict)
 
 

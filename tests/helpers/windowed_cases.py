@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
 
-from coincide import CausalityCondition, Propagation, Spatial, SpeedRange, Temporal
+from coincide import CausalityCondition, Ellipsoidal, Propagation, Spatial, SpeedRange, Temporal
 from coincide.causal_windows.policies import POLICIES
 from coincide.causal_windows.state import CAUSE, EFFECT, Following, WindowTerms
 from coincide.cause_and_effect.condition import CausalityModel
@@ -47,10 +48,19 @@ def window_cases(draw: Any, most: int = 30) -> WindowCase:
         tuples.append(reference.Tuple(time, clock, place, role, own or not role))
     lo, length, strict = draw(st.integers(-2, 6)), draw(st.integers(2, 12)), draw(st.booleans())
     radius = draw(st.integers(1, 8)) / 2
-    if draw(st.integers(0, 3)) == 3:
-        speed, slack = draw(st.integers(1, 4)) / 2, draw(st.integers(1, 4))
-        predicates: list[Any] = [SpeedRange(speed, 2 * speed, slack, per=None)]
-        rules = [exact.speed_range(speed, 2 * speed, slack, slack)]
+    kind = draw(st.integers(0, 4))
+    if kind == 4:
+        speed, slack = draw(st.integers(1, 4)) / 2, draw(st.integers(0, 4))
+        fastest = draw(st.sampled_from([speed, 2 * speed, None]))
+        predicates: list[Any] = [SpeedRange(speed, fastest, slack, per=None, strict=strict)]
+        rules = [exact.speed_range(speed, fastest, slack, slack, strict)]
+    elif kind == 3:
+        wide = draw(st.integers(1, 8)) / 2
+        predicates = [Ellipsoidal(wide, length, strict)]
+        rules = [exact.ellipsoidal(wide, length, strict)]
+        if draw(st.booleans()):
+            predicates.append(SpeedRange(radius, "any", per=None, strict=strict))
+            rules.append(exact.speed_range(radius, None, 0, 0, strict))
     elif draw(st.booleans()):
         predicates = [Temporal(lo, lo + length, strict)]
         rules = [exact.temporal(lo, lo + length, strict)]
@@ -69,12 +79,18 @@ def window_cases(draw: Any, most: int = 30) -> WindowCase:
 
 
 SIDE = 0.5
+DELTAS = range(-20, 60)
+"""More than any condition of a case admits."""
+_QUARTERS = [Fraction(k, 4) ** 2 for k in range(40)]
+SQUARES = [square + little for square in _QUARTERS for little in (0, Fraction(1, 2**40))]
+"""The least distances that fronts of a case leave, and where they are strict one that is hardly more."""
 
 
 def terms_of(case: WindowCase, model: CausalityModel, policy: str) -> WindowTerms:
     lo, hi = model.window
     return WindowTerms(
-        model.rule, max(lo, 0) if case.own else lo, hi, case.own, POLICIES.index(policy), case.size,  # type: ignore[arg-type]
+        model.rule, max(lo, 0) if case.own else lo, hi, model.deltas[1], case.own,
+        POLICIES.index(policy), case.size,  # type: ignore[arg-type]
         case.size if case.max_stay is None else case.max_stay, case.max_stay is None, SIDE,
         (*case.home, 0.0, 0.0), case.following,
     )  # fmt: skip
@@ -109,7 +125,8 @@ def found_by(case: WindowCase, policy: str, cuts: tuple[int, ...] = ()) -> tuple
 
 def expected_of(case: WindowCase, policy: str) -> reference.Seen:
     """What the reference shows."""
-    hi = model_of(case).window[1]
+    hi = reference.longest_delta(case.exact, DELTAS, SQUARES)
+    assert hi is not None
     settings = reference.Settings(
         case.size, case.own, hi, case.max_stay, case.home, SIDE, *case.following
     )

@@ -103,7 +103,8 @@ def victim(window, terms, time, stay_clock):
         return oldest if outstayed else window.slots[HEAP, 0]
     if policy == FHCFO:
         first = earliest(window)
-        return first if time - window.slots[TIME, first] > terms.hi else window.slots[HEAP, 0]
+        is_over = time - window.slots[TIME, first] > terms.longest
+        return first if is_over else window.slots[HEAP, 0]
     if policy == EXPECTED:
         return _least_promising(window)
     return oldest

@@ -175,7 +175,7 @@ def renew(window, terms):
     shared, means, hull = (
         np.zeros(BINS + 1, np.int64), np.zeros(BINS + 1, np.int64), np.zeros(BINS + 1, np.int64)
     )  # fmt: skip
-    _fill_shared(window, terms.hi, shared)
+    _fill_shared(window, terms.longest, shared)
     for k in range(counts[CLASSES] + 1):
         own = k if k < counts[CLASSES] else MOST_CLASSES - 1
         members = window.classes[MEMBERS, own] + following.weight

@@ -88,11 +88,7 @@ def plan_windows(
     payload = [field_of(events, EVENT, name) for name in arguments.payload]
     for name in _clocks(arguments):
         frames.spark_time_column(EVENT, fields[name])
-    names = [*by, *output_names(arguments)]
-    check_output_names(names)
-    check_told_apart(names)
     check_workers(events.sparkSession)
-
     handed = _unlike(list(read), len(payload))
     on_wire = replace(arguments, columns=tuple(handed))
     kinds = [field.dataType for field in payload]
@@ -107,6 +103,9 @@ def plan_windows(
     times = columns.placed.times
     for scale in (times.scales[0], times.arrival):  # type: ignore[attr-defined]
         check_microseconds(scale)
+    names = [*by, *output_names(arguments, columns.tick)]
+    check_output_names(names)
+    check_told_apart(names)
 
     out = [*(field.dataType for field in keys), *kinds, *kinds, T.LongType(), T.DoubleType()]
     wire = wire_schema(out[: len(names)])

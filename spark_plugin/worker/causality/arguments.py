@@ -17,6 +17,7 @@ from coincide.units import Duration, Tick
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of
 from spark_plugin.worker.backends.choice import check_backend
 from spark_plugin.worker.causality.emission import CausalitySpec
+from spark_plugin.worker.causality.measures import DELTA_NAMES, delta_name
 from spark_plugin.worker.causality.places import Coordinate, PlacedColumns, coordinates
 from spark_plugin.worker.column_names import Names
 from spark_plugin.worker.emission.spec import check_emission
@@ -25,7 +26,12 @@ from spark_plugin.worker.keys import Keys
 from spark_plugin.worker.pair_arguments import PairArguments
 from spark_plugin.worker.shifts import Shifts
 from spark_plugin.worker.timestamps.columns import TimestampColumns
-from spark_plugin.worker.timestamps.names import GivenTimes, TimestampNames, timestamp_names
+from spark_plugin.worker.timestamps.names import (
+    GivenTimes,
+    TimestampNames,
+    arrow_clocks,
+    timestamp_names,
+)
 from spark_plugin.worker.where.pair_columns import PairColumns
 from spark_plugin.worker.where.pair_filter import GivenWhere, Where
 
@@ -51,7 +57,7 @@ class CausalityArguments(PairArguments):
     cause_time: GivenTimes = "time"
     effect_time: GivenTimes = "time"
     cause_place: Place = ()
-    effect_place: Place = ()
+    effect_place: Place | None = None
     by: Keys = ()
     cause_columns: Names = ("id",)
     effect_columns: Names = ("id",)
@@ -67,6 +73,7 @@ class CausalityArguments(PairArguments):
     k: int = 1
     matching: Matching | None = None
     largest_group: int = LARGEST_GROUP
+    probability: bool = False
 
     prefixes: ClassVar[tuple[str, str]] = CAUSE_AND_EFFECT
     matchless: ClassVar[str] = MATCHLESS
@@ -74,7 +81,7 @@ class CausalityArguments(PairArguments):
     def __post_init__(self) -> None:
         check_condition(self.condition)
         self.check_pairs()
-        check_emission(self.how, self.emit, False)
+        check_emission(self.how, self.emit, self.probability)
         self.partners.check_emission(self.how, self.emit)
         check_backend(self.backend)
         for name in ("cause", "effect"):
@@ -107,7 +114,7 @@ class CausalityArguments(PairArguments):
                 "matching is of two sides, and in one stream an event may be a cause and an effect: leave"
                 " matching out, or give the events a second time as effects"
             )
-        for name, default in (("time", "time"), ("place", ())):
+        for name, default in (("time", "time"), ("place", None)):
             given, own = getattr(self, f"effect_{name}"), getattr(self, f"cause_{name}")
             if given != default and _listed(given) != _listed(own):
                 raise ConditionError(
@@ -127,9 +134,10 @@ class CausalityArguments(PairArguments):
     def places(self) -> tuple[tuple[Coordinate, ...], tuple[Coordinate, ...]]:
         """Coordinates of causes and of effects."""
         space = self.condition.space
+        others = self.cause_place if self.effect_place is None else self.effect_place
         return (
             coordinates("cause_place", self.cause_place, space),
-            coordinates("effect_place", self.effect_place, space),
+            coordinates("effect_place", others, space),
         )
 
     @property
@@ -141,6 +149,12 @@ class CausalityArguments(PairArguments):
     def pair_columns(self) -> PairColumns:
         """What `where` may be on."""
         return causal_columns(len(self.places[0]))
+
+    def pair_columns_of(self, left: pa.Schema, right: pa.Schema) -> PairColumns:
+        """As of `PairArguments`: the tick is known then."""
+        given = zip(self.sides, self.times, (left, right), strict=True)
+        clocks = [clock for each in given for clock in arrow_clocks(*each)]
+        return causal_columns(len(self.places[0]), resolve_tick(clocks, self.options))
 
     def resolved_times(self, clocks: Sequence[TimeColumn]) -> tuple[PlacedColumns, PlacedColumns]:
         """As of `PairArguments`, with places."""
@@ -173,14 +187,19 @@ class CausalityArguments(PairArguments):
             self.how, "pairs" if self.matching else self.emit, self.options.threads or threads,
             self.options.batch_pairs or batch_pairs, self.is_one_stream,
             "cpu" if has_histograms else self.backend, models=(own, others),
-            case_fold=self.case_fold, partners=self.partners,
+            case_fold=self.case_fold, partners=self.partners, probability=self.probability,
+            delta_name=delta_name(tick),
         )  # fmt: skip
 
 
-def causal_columns(coordinates: int) -> PairColumns:
-    """The columns of a pair: those of both events, delta, and the distance where there are places."""
+def causal_columns(coordinates: int, tick: Tick | None = None) -> PairColumns:
+    """The columns of a pair: those of both events, delta, and the distance where there are places.
+
+    As long as no tick is known delta may have any of its names.
+    """
     placed = (("distance", pa.float64()),) if coordinates else ()
-    return PairColumns(CAUSE_AND_EFFECT, (("delta", pa.int64()), *placed))
+    deltas = DELTA_NAMES if tick is None else (delta_name(tick),)
+    return PairColumns(CAUSE_AND_EFFECT, (*((name, pa.int64()) for name in deltas), *placed))
 
 
 def resolved_columns(

@@ -18,6 +18,7 @@ from coincide.options import CorrelateOptions
 from coincide.results import JoinCounters
 from spark_plugin.worker.arrow.schemas import can_be_key, check_foldable, type_of
 from spark_plugin.worker.arrow.sides import Side
+from spark_plugin.worker.arrow.time_columns import resolve_tick
 from spark_plugin.worker.causality.arguments import (
     MATCHLESS,
     Place,
@@ -29,6 +30,7 @@ from spark_plugin.worker.causality.arguments import (
 )
 from spark_plugin.worker.causality.events import placed_stream
 from spark_plugin.worker.causality.join import read_placed
+from spark_plugin.worker.causality.measures import delta_name, stamped
 from spark_plugin.worker.causality.places import (
     Coordinate,
     check_coordinate_types,
@@ -116,8 +118,10 @@ class ClusterArguments:
         if is_all_columns(columns):
             columns = [name for name in dict.fromkeys(schema.names) if name not in by]
         where = self.where
-        if not isinstance(where, Where):
-            where = where_of(where, schema, schema, self.pair_columns)
+        if where is not None and not isinstance(where, Where):
+            clocks = arrow_clocks(EVENT, timestamp_names(EVENT, self.time), schema)
+            pair = causal_columns(len(self.coordinates), resolve_tick(clocks, self.options))
+            where = where_of(where, schema, schema, pair)
         return replace(self, columns=columns, where=where)
 
 
@@ -157,7 +161,8 @@ def cluster_table(table: pa.Table, arguments: ClusterArguments) -> tuple[pa.Tabl
     else:
         sides = needed[: len(test.where.left)], needed[len(test.where.left) :]
         own, others = (replace(side, tested=columns) for columns in sides)
-        labels, counters = _labels_where(events, model, test, (own, others), options)
+        given = events, model, test, (own, others), delta_name(tick), options
+        labels, counters = _labels_where(*given)
     cluster = pa.array(labels, mask=labels < 0)
     answer = pa.table([*side.keys, *handed_out, cluster], names=names)
     seconds = time.perf_counter() - started
@@ -182,13 +187,14 @@ def _labels_where(
     model: CausalityModel,
     test: PairFilter,
     sides: tuple[Side, Side],
+    delta: str,
     options: CorrelateOptions,
 ) -> tuple[np.ndarray, JoinCounters]:
     """Clusters by those pairs alone that pass a test: each is looked at, run by run."""
     package = import_module("cpu_fallback.causality")
     threads = options.threads or len(os.sched_getaffinity(0))
-    join = package.CausalityJoin(events, None, model, threads=threads)
-    passes = test.between(*sides, lambda *rows: measured_by_name(join, *rows))
+    join = stamped(package.CausalityJoin(events, None, model, threads=threads), *sides)
+    passes = test.between(*sides, lambda *rows: measured_by_name(join, delta, *rows))
     pairs = 0
 
     def run(start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:

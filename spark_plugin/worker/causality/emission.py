@@ -18,6 +18,7 @@ from coincide.partners import MOST_PROBABLE, Partners
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.causality.bounds import CausalBounds
 from spark_plugin.worker.causality.events import moved_sides, placed_events
+from spark_plugin.worker.causality.measures import DELTA
 from spark_plugin.worker.causality.shapes import causal_emission
 from spark_plugin.worker.emission import task_emission
 from spark_plugin.worker.emission.emission import Emission
@@ -51,6 +52,10 @@ class CausalitySpec(AnySpec):
         What pairs must meet besides the condition.
     partners : Partners
         Which effects of a cause are handed out.
+    probability : bool
+        Whether the probability of a pair is told.
+    delta_name : str
+        Of the column of delta: `spark_plugin.worker.causality.measures.delta_name`.
     how, emit, threads, batch_pairs, backend
         As `spark_plugin.worker.emission.spec.JoinSpec`.
     """
@@ -70,6 +75,8 @@ class CausalitySpec(AnySpec):
     case_fold: bool = False
     where: PairFilter | None = None
     partners: Partners = MOST_PROBABLE
+    probability: bool = False
+    delta_name: str = DELTA
 
     prefixes: ClassVar[tuple[str, str]] = ("cause", "effect")
 
@@ -84,13 +91,16 @@ class CausalitySpec(AnySpec):
 
     @property
     def measures(self) -> dict[str, pa.DataType]:
-        """Delta, the distance where there is one, and of best pairs which, or by what they were chosen."""
-        placed = {"distance": pa.float64()} if self.coordinates else {}
-        measures = {"delta": pa.int64(), **placed}
+        """Delta, distance and probability, where there are such, and by what best pairs were chosen."""
+        measures = {self.delta_name: pa.int64()}
+        if self.coordinates:
+            measures["distance"] = pa.float64()
+        if self.probability or self.merits:
+            measures["probability"] = pa.float64()
         if self.merits:
             has_order = self.partners.prefer != "probability"
             names = MERITS_OF_BOTH if self.matching else MERITS_OF_BOTH[not has_order : 2]
-            return {**measures, "probability": pa.float64(), **dict.fromkeys(names, pa.int64())}
+            return {**measures, **dict.fromkeys(names, pa.int64())}
         return {**measures, "rank": pa.int64()} if self.k > 1 else measures
 
     @property
@@ -106,7 +116,9 @@ class CausalitySpec(AnySpec):
 
     def moved(self, ticks: int) -> CausalitySpec:
         """As of `AnySpec`: effects are moved where they are joined."""
-        return self.but(shift=ticks, how="inner", emit="counts", partners=MOST_PROBABLE)
+        return self.but(
+            shift=ticks, how="inner", emit="counts", partners=MOST_PROBABLE, probability=False
+        )
 
 
 @task_emission.register

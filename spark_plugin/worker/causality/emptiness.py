@@ -9,7 +9,6 @@ from importlib import import_module
 
 import numpy as np
 
-from coincide.cause_and_effect.condition import CausalityModel
 from coincide.cause_and_effect.limits import UNBOUNDED, Limits
 from coincide.cause_and_effect.placing.buckets import extent
 from coincide.cause_and_effect.points import PlacedEvents
@@ -107,18 +106,19 @@ def _of_deltas(
     events: tuple[PlacedEvents, PlacedEvents | None], spec: CausalitySpec, tick: Tick
 ) -> Iterator[str]:
     """How many pairs the times alone would leave."""
-    window, rule = spec.widest, spec.model.rule
-    if max(-window.lo, window.hi) >= UNBOUNDED:
+    (lo, hi), rule = spec.model.deltas, spec.model.rule
+    if max(-lo, hi) >= UNBOUNDED:
         return
-    ends = " to ".join(_signed(end, tick) for end in (window.lo, window.hi))
+    ends = " to ".join(_signed(end, tick) for end in (lo, hi))
     is_uncertain = any(side is not None and side.lengths is not None for side in events)
     if rule.is_temporal:
         yield f"no pair {'is likely enough to have' if is_uncertain else 'has'} a delta of {ends}"
         return
     if is_uncertain:  # Counting would take the probability of every pair of such times.
         return
-    of_times = pair_rule(Limits(window.lo, window.hi), Plane(), False, 1.0)
-    model = CausalityModel(of_times._replace(threshold=rule.threshold), math.inf, spec.model.window)
+    of_times = pair_rule(Limits(lo, hi), Plane(), False, 1.0)
+    of_times = of_times._replace(threshold=rule.threshold)
+    model = replace(spec.model, rule=of_times, reach=math.inf)
     own, others = (None if side is None else replace(side, points=None) for side in events)
     joined = import_module("cpu_fallback.causality").CausalityJoin
     count = int(joined(own, others, model, threads=spec.threads).counts.sum())

@@ -18,6 +18,7 @@ from spark_plugin.worker.arrow.sides import Side, tie_ranks
 from spark_plugin.worker.backends.devices import load_task_backend
 from spark_plugin.worker.backends.fallback import resilient
 from spark_plugin.worker.causality.filtered import FilteredCausality
+from spark_plugin.worker.causality.measures import stamped
 from spark_plugin.worker.causality.order import CausalOrder
 from spark_plugin.worker.emission.chosen import Chosen
 from spark_plugin.worker.emission.emission import Emission, MakeBatch, arrow_int64
@@ -51,10 +52,11 @@ class _Causal(Emission):
         join = import_module(f"{package}.causality").CausalityJoin(
             *self._placed_events, spec.model, threads=spec.threads, empty=arrow_int64
         )
+        join = stamped(join, self._left, self._right)
         if spec.where is None:
             return join
         test = spec.where.between(
-            self._left, self._right, lambda *rows: measured_by_name(join, *rows)
+            self._left, self._right, lambda *rows: measured_by_name(join, spec.delta_name, *rows)
         )
         return FilteredCausality(join, test, spec.batch_pairs, spec.threads)
 
@@ -65,11 +67,10 @@ class _Causal(Emission):
     def _measured(self, left_rows: np.ndarray, right_rows: np.ndarray) -> list[np.ndarray]:
         """As `CausalitySpec.measures` has them, but the rank."""
         rows, spec = (left_rows, right_rows), self._spec
-        measured = self._wanted(self.join.measured(*rows))
+        measured = self._wanted(self.join.measured(*rows), rows)
         if not spec.merits:
             return measured
-        probability, apart = self._merits.of(*rows)
-        measured.append(probability)
+        apart = self._merits.of(*rows)[1]
         if "preferred" in spec.measures:
             measured.append(self._order.preferred(rows))
         measured.append(sortable(apart))
@@ -78,6 +79,9 @@ class _Causal(Emission):
         return measured
 
     def _probabilities(self, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
+        events = self._placed_events
+        if all(side is None or side.lengths is None for side in events):
+            return np.ones(left_rows.size)
         return self._merits.of(left_rows, right_rows)[0]
 
     @cached_property
@@ -90,9 +94,12 @@ class _Causal(Emission):
     def _order(self) -> CausalOrder:
         return CausalOrder(self._left, self._right, self._spec, self._merits, self.join.measured)
 
-    def _wanted(self, measures: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Delta, and the distance where there is one."""
-        return list(measures)[: 1 + ("distance" in self._spec.measures)]
+    def _wanted(
+        self, measures: Sequence[np.ndarray], rows: tuple[np.ndarray, np.ndarray]
+    ) -> list[np.ndarray]:
+        """Delta, the distance where there is one, and the probability where it is told."""
+        told = [self._probabilities(*rows)] if "probability" in self._spec.measures else []
+        return [*list(measures)[: 1 + ("distance" in self._spec.measures)], *told]
 
 
 class _CausalPairs(_Causal, Pairs):
@@ -100,18 +107,19 @@ class _CausalPairs(_Causal, Pairs):
 
     @property
     def _direct(self) -> bool:
-        return self._is_plain
+        return self._is_plain and "probability" not in self._spec.measures
 
     def _found(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
         join = self.join
         own, others, *measures = join.measured_pairs(start, stop, join.left_order, join.right_order)
-        return own, others, self._wanted(measures)
+        return own, others, self._wanted(measures, (own, others))
 
     def _direct_batch(self, start: int, stop: int) -> pa.RecordBatch:
         values = self._left_direct, self._right_direct
         own, others, *measures = self.join.measured_pairs(start, stop, *values)
         ids = self._left_columns[0].wrap(own), self._right_columns[0].wrap(others)
-        measured = [pa.array(each) for each in self._wanted(measures)]
+        rows = np.empty(0, np.int64), np.empty(0, np.int64)
+        measured = [pa.array(each) for each in self._wanted(measures, rows)]
         return pa.RecordBatch.from_arrays([*ids, *measured], schema=self.schema)
 
 
@@ -176,10 +184,10 @@ _SHAPES: dict[Emit, type[_Causal]] = {
 
 
 def measured_by_name(
-    join: Any, left_rows: np.ndarray, right_rows: np.ndarray
+    join: Any, delta: str, left_rows: np.ndarray, right_rows: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Delta and distance of pairs; the distance is empty where there are no places."""
-    return dict(zip(("delta", "distance"), join.measured(left_rows, right_rows), strict=True))
+    """Delta, by its name, and distance of pairs; the distance is empty where there are no places."""
+    return dict(zip((delta, "distance"), join.measured(left_rows, right_rows), strict=True))
 
 
 def causal_emission(

@@ -14,7 +14,7 @@ from spark_plugin.worker.arrow.ticks import Ticks
 from spark_plugin.worker.arrow.time_columns import TimeScale
 from spark_plugin.worker.clocks import Around
 from spark_plugin.worker.timestamps.columns import Faults, most_rounded
-from spark_plugin.worker.timestamps.models import INTERVALS, IntervalModel
+from spark_plugin.worker.timestamps.models import IntervalModel
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class AroundColumns:
 
     @property
     def model(self) -> IntervalModel:  # noqa: D102
-        return INTERVALS
+        return IntervalModel(self.after)
 
     @property
     def length(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -33,6 +33,9 @@ class SideModel(Protocol):
     def leans(self, shapes: np.ndarray) -> np.ndarray:
         """How far keys are below doubled max_times, as `Rule.lean`: int64 array, shape (n,)."""
 
+    def before_ends(self, shapes: np.ndarray) -> np.ndarray:
+        """How far stamps, or midpoints, are before max_times: int64 array, shape (n,), half ticks."""
+
     def events(
         self, max_time: np.ndarray, shapes: np.ndarray, group: np.ndarray | None, groups: int
     ) -> Events:
@@ -41,15 +44,26 @@ class SideModel(Protocol):
 
 @dataclass(frozen=True)
 class IntervalModel:
-    """Uniform on intervals: the shape is the length."""
+    """Uniform on intervals: the shape is the length.
 
-    table: None = None
+    Parameters
+    ----------
+    after : int or None
+        Ticks from the stamp of an event to its latest time; None: there are no stamps, or these are the
+        midpoints.
+    """
+
+    after: int | None = None
+    table: ClassVar[None] = None
 
     def lengths(self, shapes: np.ndarray) -> np.ndarray:  # noqa: D102
         return shapes
 
     def leans(self, shapes: np.ndarray) -> np.ndarray:  # noqa: D102
         return shapes
+
+    def before_ends(self, shapes: np.ndarray) -> np.ndarray:  # noqa: D102
+        return shapes if self.after is None else np.full(shapes.size, 2 * self.after)
 
     def events(  # noqa: D102
         self, max_time: np.ndarray, shapes: np.ndarray, group: np.ndarray | None, groups: int
@@ -71,6 +85,9 @@ class TemplateModel:
 
     def leans(self, shapes: np.ndarray) -> np.ndarray:  # noqa: D102
         return self.table.leans[shapes]
+
+    def before_ends(self, shapes: np.ndarray) -> np.ndarray:  # noqa: D102
+        return np.zeros(shapes.size, np.int64)
 
     def events(  # noqa: D102
         self, max_time: np.ndarray, shapes: np.ndarray, group: np.ndarray | None, groups: int

@@ -104,10 +104,10 @@ class WindowArguments:
         own = self.role is None
         with told_of_windows():
             stay = options.window if options.max_stay is None else tick.count(options.max_stay)
+        policy = POLICIES.index(options.policy)
         return WindowTerms(
-            model.rule, max(lo, 0) if own else lo, hi, own, POLICIES.index(options.policy),
-            options.window, stay, options.max_stay is None, self._side(model), self._home(),
-            options.following,
+            model.rule, max(lo, 0) if own else lo, hi, model.deltas[1], own, policy, options.window, stay,
+            options.max_stay is None, self._side(model), self._home(), options.following,
         )  # fmt: skip
 
     def _side(self, model: CausalityModel) -> float:

@@ -15,11 +15,13 @@ from coincide.causal_windows.results import WindowCounts
 from coincide.cause_and_effect.condition import CausalityCondition
 from coincide.cause_and_effect.points import no_points
 from coincide.errors import SchemaError
+from coincide.units import Tick
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.frames import TABLES, arrow_table, offers_arrow
 from spark_plugin.worker.arrow.schemas import other_types, with_first_types
 from spark_plugin.worker.arrow.wide_columns import one_array
 from spark_plugin.worker.causality.arguments import Place
+from spark_plugin.worker.causality.measures import delta_name
 from spark_plugin.worker.causality.places import names_of_coordinates
 from spark_plugin.worker.column_names import Names
 from spark_plugin.worker.emission.spec import check_output_names
@@ -104,8 +106,9 @@ class WindowedCausality:
         Returns
         -------
         pa.Table
-            The columns as ``cause_...`` and ``effect_...``, ``delta`` (T_effect - T_cause in ticks, int64)
-            and, where there are places, ``distance`` (float64); in order of the tuple that came last.
+            The columns as ``cause_...`` and ``effect_...``, delta (T_effect - T_cause, int64, named as by
+            `coincide.causality_tables`) and, where there are places, ``distance`` (float64); by the tuple
+            that came last.
 
         Raises
         ------
@@ -132,7 +135,7 @@ class WindowedCausality:
         columns = WindowColumns(table.schema, self._arguments)
         if self._columns not in (None, columns):
             raise SchemaError(other_types(f"{EVENT}s", self._first, table.schema))
-        check_output_names(output_names(self._arguments))
+        check_output_names(output_names(self._arguments, columns.tick))
         arriving = columns.read(table, self._clock)
         if self._columns is None:
             self._columns, self._first = columns, table.schema
@@ -176,7 +179,8 @@ class WindowedCausality:
     def _schema(self) -> pa.Schema:
         assert self._columns is not None
         kinds = output_kinds([field.type for field in self._columns.payload])
-        return pa.schema(list(zip(output_names(self._arguments), kinds, strict=False)))
+        names = output_names(self._arguments, self._columns.tick)
+        return pa.schema(list(zip(names, kinds, strict=False)))
 
     def _take(self, arriving: Arriving, columns: WindowColumns) -> pa.Table:
         join, first = self._join, self._join.arrived
@@ -212,10 +216,10 @@ class WindowedCausality:
         return rows
 
 
-def output_names(arguments: WindowArguments) -> list[str]:
+def output_names(arguments: WindowArguments, tick: Tick) -> list[str]:
     """Of the columns of pairs; without places there is no distance."""
     handed = [f"{side}_{name}" for side in ("cause", "effect") for name in arguments.payload]
-    return [*handed, "delta", *(["distance"] if arguments.coordinates else [])]
+    return [*handed, delta_name(tick), *(["distance"] if arguments.coordinates else [])]
 
 
 def output_kinds(payload: Sequence[pa.DataType]) -> list[pa.DataType]:

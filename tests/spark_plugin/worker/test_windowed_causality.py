@@ -294,3 +294,14 @@ def test_recall_is_found_estimated_and_bounded():
 def test_every_name_is_public():
     for name in ("WindowedCausality", "WindowOptions", "WindowSummary", "window_recall"):
         assert name in coincide.__all__
+
+
+def test_fhcfo_lets_nobody_go_who_may_cause_the_new_one_by_a_tick_too_much() -> None:
+    condition = CausalityCondition([Spatial(1), SpeedRange(1, 1, per=None)])
+    rows = pa.table({"id": [0, 1, 2, 3], "time": [0, 1, 2, 2], "x": [9.0, 0.0, 5.0, 1.0]})
+    options = WindowOptions(window=2, policy="fhcfo")
+    window = WindowedCausality(condition, place="x", home=0.0, options=options)
+    # Nothing is due after 1 tick: at time 2 the first of all goes, not the one nearest to home.
+    assert window.push(rows).select(["cause_id", "effect_id"]).to_pylist() == [
+        {"cause_id": 1, "effect_id": 3}
+    ]

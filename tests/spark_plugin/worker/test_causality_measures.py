@@ -1,0 +1,183 @@
+"""Delta of causes and effects, between stamps or midpoints, its name, and the probability of a pair."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coincide import (
+    CausalityCondition,
+    ConditionError,
+    CorrelateOptions,
+    Spatial,
+    SpeedRange,
+    Temporal,
+    WindowedCausality,
+    around,
+    causality_tables,
+    clusters,
+    resolution,
+)
+from cpu_fallback.reference.decision import satisfaction_probability
+from tests.helpers.histogram_tables import by_device, one_bucket
+
+LIKELY = CausalityCondition(Temporal(0, 30), confidence=0.1)
+
+
+def seconds(*given: float) -> list[dt.datetime]:
+    return [dt.datetime(2024, 5, 1) + dt.timedelta(seconds=each) for each in given]
+
+
+def deltas(causes: dict[str, Any], effects: dict[str, Any], **asked: Any) -> list[Any]:
+    tables = [pa.table({"id": range(len(next(iter(s.values()))))} | s) for s in (causes, effects)]
+    return causality_tables(*tables, LIKELY, **asked)["delta"].to_pylist()
+
+
+def test_delta_is_between_stamps_whatever_their_errors() -> None:
+    own, others = (pa.table({"id": [1], "time": seconds(at)}) for at in (0, 8.06))
+    condition = CausalityCondition(Temporal("0s", "20s"), confidence=0.5)
+    times: Any = {"cause_time": around("time", "1s"), "effect_time": around("time", "2s")}
+    found = causality_tables(own, others, condition, **times)
+    assert found.to_pylist() == [{"cause_id": 1, "effect_id": 1, "delta_us": 8_060_000}]
+
+
+@pytest.mark.parametrize(
+    ("cause", "effect", "delta"),
+    [
+        ("t", "u", 10),
+        (around("t", 3), "u", 10),
+        ("t", around("u", before=2, after=9), 10),
+        (around("t", before=4, after=-1), resolution("u", 5), 10),
+        (around("t", column="w"), around("u", column="w"), 10),
+        (resolution("t", 5), around("u", column=("w", "w")), 10),
+        # [10, 12] and [20, 25] have their middles at 11 and 22.5
+        (("t", "t2"), ("u", "u2"), 11),
+        (("t", "t2"), around("u", 1), 9),
+        (around("t", 1), ("u", "u2"), 12),
+    ],
+)
+def test_delta_is_between_stamps_and_midpoints(cause: Any, effect: Any, delta: int) -> None:
+    own, others = {"t": [10], "t2": [12], "w": [2]}, {"u": [20], "u2": [25], "w": [1]}
+    for asked in (
+        {},
+        {"emit": "best"},
+        {"emit": "best", "k": 2},
+        {"emit": "best", "prefer": "first"},
+    ):
+        given: Any = {"cause_time": cause, "effect_time": effect, **asked}
+        assert deltas(own, others, **given) == [delta]
+    listed: Any = {"cause_time": cause, "effect_time": effect, "emit": "lists"}
+    assert deltas(own, others, **listed) == [[delta]]
+    for where, kept in ((f"delta = {delta}", [delta]), (f"delta > {delta}", [])):
+        assert deltas(own, others, cause_time=cause, effect_time=effect, where=where) == kept
+
+
+def test_half_a_tick_is_left_off_on_either_side_of_zero() -> None:
+    own = pa.table({"id": [1], "low": [0], "high": [1]})
+    others = pa.table({"id": [1, 2], "low": [-3, 3], "high": [-3, 3]})
+    condition = CausalityCondition(Temporal(-9, 9))
+    times: Any = {"cause_time": ("low", "high"), "effect_time": ("low", "high")}
+    found = causality_tables(own, others, condition, **times)
+    assert sorted(found["delta"].to_pylist()) == [-3, 2]
+
+
+def test_stamps_of_histograms() -> None:
+    table = pa.table({"id": [1], "seen_at": [100], "device": ["d3"]})
+    later = pa.table({"id": [2], "time": [107]})
+    times: Any = {"cause_time": by_device(one_bucket()), "effect_time": "time"}
+    condition = CausalityCondition(Temporal(0, 900), confidence=0.5)
+    found = causality_tables(table, later, condition, **times)
+    assert found["delta"].to_pylist() == [7]
+
+
+@pytest.mark.parametrize(
+    ("time", "options", "name", "delta"),
+    [
+        (seconds(0, 2), {}, "delta_us", 2_000_000),
+        (seconds(0, 2), {"unit": "ns"}, "delta_ns", 2 * 10**9),
+        ([0.0, 2.0], {"unit": "s"}, "delta_ns", 2 * 10**9),
+        ([0.0, 2.0], {"unit": "s", "tick": "ms"}, "delta_ms", 2000),
+        ([0, 2], {"unit": "min"}, "delta_min", 2),
+        ([0, 2], {}, "delta", 2),
+    ],
+)
+def test_the_name_of_delta_says_what_it_counts(
+    time: Any, options: Any, name: str, delta: int
+) -> None:
+    table = pa.table({"id": [1, 2], "time": time, "x": [0.0, 3.0]})
+    condition = CausalityCondition([Temporal(1, None), Spatial(9)])
+    asked: Any = {"cause_place": "x", "options": CorrelateOptions(**options)}
+    found = causality_tables(table, table, condition, where=f"{name} = {delta}", **asked)
+    assert found.column_names == ["cause_id", "effect_id", name, "distance"]
+    assert found[name].to_pylist() == [delta]
+    told = clusters(
+        table, condition, place="x", where=f"{name} > {delta}", options=asked["options"]
+    )
+    assert told["cluster"].to_pylist() == [0, 1]
+    wrong = "delta" if name != "delta" else "delta_us"
+    with pytest.raises(ConditionError, match=f"no column '{wrong}'|{wrong}"):
+        causality_tables(table, table, condition, where=f"{wrong} > 3", **asked)
+
+
+def test_the_name_of_delta_of_windows() -> None:
+    table = pa.table({"id": [1, 2], "time": seconds(0, 2)})
+    found = WindowedCausality(CausalityCondition(Temporal("1s", "3s"))).push(table)
+    assert found.to_pylist() == [{"cause_id": 1, "effect_id": 2, "delta_us": 2_000_000}]
+
+
+def test_effects_have_the_coordinates_of_causes_unless_others_are_named() -> None:
+    table = pa.table({"id": [1, 2], "time": [0, 2], "x": [0.0, 0.0], "y": [0.0, 4.0]})
+    condition = CausalityCondition([Temporal(1, 3), Spatial(9)])
+    found = causality_tables(table, table, condition, cause_place=("x", "y"))
+    assert found["distance"].to_pylist() == [4.0]
+    with pytest.raises(ConditionError, match="cause_place has 2 coordinates and effect_place 0"):
+        causality_tables(table, table, condition, cause_place=("x", "y"), effect_place=())
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data(), st.sampled_from([{}, {"emit": "best"}, {"emit": "lists"}, {"k": 2}]))
+def test_probabilities_are_the_reference_s(data: Any, asked: Any) -> None:
+    def side(count: int) -> pa.Table:
+        low = data.draw(st.lists(st.integers(0, 30), min_size=count, max_size=count))
+        high = [each + data.draw(st.integers(0, 12)) for each in low]
+        x = [float(data.draw(st.integers(0, 6))) for _ in low]
+        return pa.table({"id": range(count), "low": low, "high": high, "x": x})
+
+    causes, effects = side(4), side(5)
+    condition = CausalityCondition([SpeedRange(1, 2, 4, per=None), Spatial(5)], confidence=0.3)
+    asked = {"emit": "best", **asked} if "k" in asked else asked
+    times: Any = {"cause_time": ("low", "high"), "effect_time": ("low", "high")}
+    found = causality_tables(
+        causes, effects, condition, cause_place="x", probability=True, **times, **asked
+    )
+    names = ["cause_id", "effect_id", "delta", "distance", "probability"]
+    assert found.column_names == [*names, *(["rank"] if "k" in asked else [])]
+    for row in found.to_pylist():
+        i = row["cause_id"]
+        several = [row[name] for name in names[1:]]
+        told = zip(*several, strict=True) if asked.get("emit") == "lists" else [several]
+        for j, _, distance, probability in told:
+            # d / 2 - 4 to d + 4, in whole ticks
+            window = -int((4 - distance / 2) // 1), int(distance + 4)
+            ends = [
+                side[n][k].as_py()
+                for side, k in ((causes, i), (effects, j))
+                for n in ("low", "high")
+            ]
+            exact = satisfaction_probability(*ends, *window)
+            assert probability == pytest.approx(float(exact), abs=2.0**-39)
+            assert probability >= 0.3 - 1e-9
+
+
+def test_the_probability_of_exact_times_is_1_and_of_counts_there_is_none() -> None:
+    table = pa.table({"id": [1, 2], "time": [0, 2]})
+    condition = CausalityCondition(Temporal(1, 3))
+    found = causality_tables(table, table, condition, probability=True)
+    assert found.to_pylist() == [{"cause_id": 1, "effect_id": 2, "delta": 2, "probability": 1.0}]
+    with pytest.raises(ConditionError, match="leave out probability=True"):
+        causality_tables(table, table, condition, probability=True, emit="counts")
