@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from coincide.units import Tick
     from coincide.warnings import (
         CoincideWarning,
+        DistanceUnitWarning,
         DroppedRowsWarning,
         LateRowsWarning,
         NoPairsWarning,
@@ -102,8 +103,9 @@ _HOMES = {
     "coincide.timestamps.intervals": ("IntervalEvents",),
     "coincide.units": ("Tick",),
     "coincide.warnings": (
-        "CoincideWarning", "DroppedRowsWarning", "LateRowsWarning", "NoPairsWarning",
-        "RoundedTimesWarning", "ShortShiftsWarning", "ToldTwiceWarning", "UnmatchableRowsWarning",
+        "CoincideWarning", "DistanceUnitWarning", "DroppedRowsWarning", "LateRowsWarning",
+        "NoPairsWarning", "RoundedTimesWarning", "ShortShiftsWarning", "ToldTwiceWarning",
+        "UnmatchableRowsWarning",
     ),
     "coincide.causal_windows.options": ("WindowOptions",),
     "spark_plugin.operators.causality": ("causality", "causality_tables"),
@@ -151,6 +153,7 @@ __all__ = [
     "ConditionError",
     "CorrelateOptions",
     "DataError",
+    "DistanceUnitWarning",
     "DroppedRowsWarning",
     "Ellipsoidal",
     "Exploration",

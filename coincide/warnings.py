@@ -29,5 +29,9 @@ class ShortShiftsWarning(CoincideWarning):
     """Shifts are so short that true pairs may be counted as accidental ones."""
 
 
+class DistanceUnitWarning(CoincideWarning):
+    """Places or a radius look like they were meant in another unit, such as degrees for metres."""
+
+
 class NoPairsWarning(CoincideWarning):
     """A join finds nothing; the text says why."""

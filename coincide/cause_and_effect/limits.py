@@ -224,11 +224,6 @@ class Limits:
                 f"{condition} bounds neither the time nor the distance between cause and effect, so that"
                 " nearly every pair would match. Add Temporal(lo, hi), or Spatial(radius)"
             )
-        if self.deltas[0] > self.deltas[1]:
-            raise ConditionError(
-                f"no difference of times meets {condition} at any distance. Widen the windows, or use"
-                " strict=False"
-            )
         return self
 
 

@@ -11,10 +11,10 @@ from spark_plugin.command_line.help_texts import (
     DOCTOR_HELP,
 )
 from spark_plugin.command_line.join_commands import explore, join
-from spark_plugin.command_line.operator_commands import borders, causality, transitions
+from spark_plugin.command_line.operator_commands import borders, causality, clusters, transitions
 from spark_plugin.command_line.program import app, command
 
-__all__ = ["app", "borders", "causality", "explore", "join", "transitions"]
+__all__ = ["app", "borders", "causality", "clusters", "explore", "join", "transitions"]
 """Commands stand in the help in the order in which they are imported."""
 
 

@@ -16,6 +16,7 @@ from spark_plugin.command_line.event_inputs import (
     read_tables,
 )
 from spark_plugin.command_line.known_columns import with_known_columns
+from spark_plugin.command_line.lines import warnings_as_lines
 from spark_plugin.command_line.outputs import local_output, spark_output, write_frame
 from spark_plugin.command_line.progress import Progress
 from spark_plugin.command_line.requests import lines_left_out
@@ -39,7 +40,7 @@ def run_causality(request: CausalityRequest) -> Summary:
     sources = request.sources()
     request = settled(request, sources)
     run = _run_local if request.engine == "local" else _run_spark
-    with Progress(request.hide) as progress:
+    with warnings_as_lines(), Progress(request.hide) as progress:
         done = run(request, sources, progress)
     output, why = request.hide(request.output), request.engine_why
     return replace(done, output=output, engine_why=why, skipped=lines_left_out(sources))

@@ -21,6 +21,32 @@ Effects = Annotated[
     ),
 ]
 
+Events = Annotated[str, typer.Argument(metavar="EVENTS", help="A file, a folder, a glob or a URI.")]
+Time = Annotated[
+    str, data(metavar="COLUMN", help="When it happened; MIN,MAX where that is uncertain.")
+]
+Around = Annotated[str | None, s.around_of("EVENTS")]
+Resolution = Annotated[str | None, s.resolution_of("EVENTS")]
+AroundColumn = Annotated[str | None, s.around_column_of("EVENTS")]
+AroundUnit = Annotated[str | None, s.around_unit()]
+Template = Annotated[str | None, s.template_of("EVENTS")]
+Templates = Annotated[
+    str | None,
+    data(metavar="FILE", help="The templates: a file as --left-templates of coincide join."),
+]
+Place = Annotated[
+    list[str] | None,
+    data(
+        metavar="X,Y,…",
+        help="Where it happened: one to three columns; a number in the place of a name holds for all.",
+    ),
+]
+ClusterBy = Annotated[
+    list[str] | None,
+    condition(metavar="A,B,…", help="Columns that must be equal: a cluster has one value of each."),
+]
+Columns = Annotated[list[str] | None, s.columns_of("EVENTS")]
+
 CauseTime = Annotated[
     str, data(metavar="COLUMN", help="When it happened; MIN,MAX where that is uncertain.")
 ]

@@ -77,10 +77,10 @@ def causality_request(**words: Any) -> CausalityRequest:
     for side in CAUSE_AND_EFFECT:
         own[f"{side}_time"] = timestamps(side, words)
         if (place := words[f"{side}_place"]) is not None:
-            own[f"{side}_place"] = _place(f"--{side}-place", place)
+            own[f"{side}_place"] = coordinates_of(f"--{side}-place", place)
         columns = words[f"{side}_columns"]
         own[f"{side}_columns"] = names(f"--{side}-columns", columns or ["id"])
-    condition = CausalityCondition(_predicates(words), _space(words), words["confidence"])
+    condition = condition_of(words)
     arguments = CausalityArguments(
         condition, by=keys(words["by"]), options=_options(words),
         is_one_stream=is_one_stream, shifts=shifts(words["shifts"]), **own,
@@ -118,6 +118,16 @@ def _options(words: dict[str, Any]) -> CorrelateOptions:
         given[f"{side}_unit"] = words[f"{called}_unit"]
         given[f"{side}_longest"] = None if longest is None else duration(longest)
     return CorrelateOptions(**given)
+
+
+def condition_of(words: dict[str, Any]) -> CausalityCondition:
+    """What is asked of a pair.
+
+    Raises
+    ------
+    ConditionError
+    """
+    return CausalityCondition(_predicates(words), _space(words), words["confidence"])
 
 
 def _predicates(words: dict[str, Any]) -> tuple[Predicate, ...]:
@@ -220,7 +230,7 @@ def _space(words: dict[str, Any]) -> Space:
     return Sphere(EARTH_KM if radius is None else radius)
 
 
-def _place(option: str, words: Sequence[str] | None) -> list[Coordinate]:
+def coordinates_of(option: str, words: Sequence[str] | None) -> list[Coordinate]:
     """Columns, and numbers that hold for all."""
     found: list[Coordinate] = []
     for name in names(option, words):

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 import time
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from coincide.warnings import CoincideWarning
 from spark_plugin.command_line.event_inputs import checked_types, inputs_of, read_tables
 from spark_plugin.command_line.explore_request import ExploreRequest
 from spark_plugin.command_line.interruption import raise_if_interrupted
 from spark_plugin.command_line.known_columns import with_known_columns
+from spark_plugin.command_line.lines import warnings_as_lines
 from spark_plugin.command_line.progress import Progress
 from spark_plugin.worker.exploration.exploration import Exploration
 from spark_plugin.worker.exploration.exploring import TableExploration
@@ -93,7 +89,7 @@ def run_explore(request: ExploreRequest) -> Explored:
             raise_if_interrupted()
             progress.show(what)
 
-        with _warnings_as_lines():
+        with warnings_as_lines():
             found = job.explore(say)
         say("drawing")
         command = request.hide(request.command)
@@ -105,19 +101,6 @@ def run_explore(request: ExploreRequest) -> Explored:
         ]
     found = replace(found, why_none=tuple(map(request.hide, found.why_none)))
     return Explored(found, [request.hide(file) for file in files], time.perf_counter() - started)
-
-
-@contextmanager
-def _warnings_as_lines() -> Iterator[None]:
-    """Tell warnings, of short shifts, as lines like all others."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", CoincideWarning)
-        yield
-    for each in caught:
-        if issubclass(each.category, CoincideWarning):
-            print(f"coincide: {each.message}", file=sys.stderr)
-        else:
-            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
 
 
 def _tables(

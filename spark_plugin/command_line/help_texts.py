@@ -142,8 +142,8 @@ CAUSALITY_HELP = (
     "A pair of a cause and an effect is found when it meets all that is asked of it: of its times, by"
     " --delta; of its distance, by --radius; and of both. --speed asks that the effect comes when what"
     " travels from the cause at such a speed arrives there: distance/MAX − slack ≤ T_effect − T_cause ≤"
-    " distance/MIN + slack. Bounds are inclusive. Each pair is told once, with delta in ticks and its"
-    " distance.\n\n"
+    " distance/MIN + slack. Bounds are inclusive. Each pair is told once, with its distance and"
+    " delta, whose name says what it counts: delta_us.\n\n"
     "Inputs are Parquet, CSV, or Arrow IPC. Each needs an id and a time, and where distances"
     " count a place; --cause-time, --cause-place and so on say what these columns are called. A row without"
     " a place matches nothing and is counted. With one input, an event is the cause of later ones."
@@ -169,6 +169,32 @@ Lightning sources of one stream that belong together:
 
     [cyan]coincide causality sources.parquet -o links --unit s \\
       --cause-place x,y,z --ellipsoid 3000 150ms[/cyan]
+"""
+    + _EXIT_CODES
+)
+CLUSTERS_HELP = (
+    "Find which events belong together: those that a chain of pairs connects.\n\n"
+    "A pair of two events counts when it meets what is asked of it, as of [b]coincide causality[/b]:"
+    " --delta of its times, --radius of its distance, --speed and --ellipsoid of both. The output has a row"
+    " for each event, with its columns and the label of its cluster: the first row of the cluster, counted"
+    " from 0. An event without time, place or key has no label.\n\n"
+    "Inputs are Parquet, CSV, or Arrow IPC, and are read into the memory of this process; Java is not"
+    " needed. Several files are one input, in order of their names."
+)
+CLUSTERS_EXAMPLES = (
+    """
+[b]Examples[/b]
+
+Lightning sources of a flash are within 3 km and 150 ms of another one:
+
+    [cyan]coincide clusters sources.parquet -o flashes.parquet --unit s \\
+      --place x,y --delta 0s 150ms --radius 3[/cyan]
+
+Earthquakes within 5 km and a day of each other, of latitudes and
+longitudes:
+
+    [cyan]coincide clusters quakes.csv -o swarms.csv --place lat,lon \\
+      --lat-lon --delta 0s 24h --radius 5km --columns '*'[/cyan]
 """
     + _EXIT_CODES
 )

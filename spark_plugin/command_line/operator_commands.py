@@ -12,6 +12,8 @@ from spark_plugin.command_line.help_texts import (
     BORDERS_HELP,
     CAUSALITY_EXAMPLES,
     CAUSALITY_HELP,
+    CLUSTERS_EXAMPLES,
+    CLUSTERS_HELP,
     TRANSITIONS_EXAMPLES,
     TRANSITIONS_HELP,
 )
@@ -154,6 +156,61 @@ def causality(
     from spark_plugin.command_line.causality_request import causality_request
 
     answer(causality_request, run_causality, words)
+
+
+@command(help=CLUSTERS_HELP, epilog=CLUSTERS_EXAMPLES)
+def clusters(
+    events: c.Events,
+    output: o.Output,
+    output_format: o.OutputFormat = None,
+    overwrite: o.Overwrite = False,
+    file_format: o.FileFormat = None,
+    csv_delimiter: v.CsvDelimiter = None,
+    csv_quote: v.CsvQuote = None,
+    csv_decimal: v.CsvDecimal = None,
+    csv_null: v.CsvNull = None,
+    csv_type: v.CsvType = None,
+    csv_names: v.CsvNames = None,
+    csv_skip: v.CsvSkip = 0,
+    csv_encoding: v.CsvEncoding = None,
+    time: c.Time = "time",
+    around: c.Around = None,
+    resolution: c.Resolution = None,
+    around_column: c.AroundColumn = None,
+    around_unit: c.AroundUnit = None,
+    template: c.Template = None,
+    templates: c.Templates = None,
+    place: c.Place = None,
+    lat_lon: c.LatLon = False,
+    sphere_radius: c.SphereRadius = None,
+    scale: c.Scale = None,
+    unit: o.Unit = None,
+    tick: o.TickUnit = None,
+    invalid: c.Invalid = "raise",
+    delta: c.Delta = None,
+    radius: c.Radius = None,
+    speed: c.Speed = None,
+    slack: c.Slack = "0",
+    per: c.Per = "s",
+    propagation_time: c.PropagationTime = None,
+    propagation_speed: c.PropagationSpeed = None,
+    tolerance: c.Tolerance = None,
+    ellipsoid: c.Ellipsoid = None,
+    strict: c.Strict = False,
+    confidence: c.Confidence = 1.0,
+    by: c.ClusterBy = None,
+    case_fold: o.CaseFold = False,
+    where: c.Where = None,
+    columns: c.Columns = None,
+    threads: o.Threads = None,
+    as_json: o.AsJson = False,
+    debug: o.Debug = False,
+) -> None:
+    """Find clusters of events."""
+    words = dict(locals())
+    from spark_plugin.command_line.clusters import cluster_request, run_clusters
+
+    answer(cluster_request, run_clusters, words)
 
 
 @command(help=TRANSITIONS_HELP, epilog=TRANSITIONS_EXAMPLES)

@@ -11,6 +11,7 @@ from spark_plugin.ways.correlation import Correlation, planned_pairs
 from spark_plugin.ways.join_sides import check_one_stream, settled
 from spark_plugin.worker.causality import emptiness as _registers_what_pairs_reach  # noqa: F401
 from spark_plugin.worker.causality.arguments import CausalityArguments
+from spark_plugin.worker.causality.suspicions import warn_of_names
 
 
 def plan_causality(
@@ -36,6 +37,7 @@ def plan_causality(
     SchemaError, ConditionError, DataError
         As `coincide.causality`.
     """
+    warn_of_names(arguments.condition, arguments.places)
     sources = causes, causes if effects is None else effects
     if arguments.is_one_stream:
         check_one_stream(causes, arguments.options.way, "effects", "effects")

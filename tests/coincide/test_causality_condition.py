@@ -86,11 +86,6 @@ def test_refused(make: Any, words: str) -> None:
         ([SpeedRange(1, 2)], "speeds are per s, but the time columns are plain numbers"),
         ([Temporal("1s", "2s")], "has a unit, but the time columns are plain numbers"),
         ([SpeedRange(None, 2, per=None)], "bounds neither the time nor the distance"),
-        ([SpeedRange(1, 1, per=None, strict=True), Spatial(9)], "at any distance. Widen"),
-        (
-            [SpeedRange(3, 4, per=None), SpeedRange(1, 2, 1, None), Temporal(4, 9)],
-            "at any distance",
-        ),
         ([SpeedRange(1, 2, per=None)] * 3 + [Spatial(1)], "at most 2 predicates on speeds"),
     ],
 )
@@ -146,6 +141,9 @@ def test_windows_and_reach(predicates: Any, tick: str, window: Any, reach: float
         ([SpeedRange(3, 5, 1, None), Propagation(2, speed=1, per=None), Spatial(9)], None, (0, 1)),
         ([Temporal(-9, -4), SpeedRange(None, 2, 6, None), Spatial(9)], None, (-6, -4)),
         ([Spatial(5), SpeedRange(None, 2, 6, None)], None, (-6, UNBOUNDED)),
+        # None at all
+        ([SpeedRange(1, 1, per=None, strict=True), Spatial(9)], None, (1, 0)),
+        ([SpeedRange(3, 4, per=None), SpeedRange(1, 2, 1, None), Temporal(4, 9)], None, (1, 0)),
     ],
 )
 def test_the_longest_delta_is_exact(predicates: Any, tick: str | None, deltas: Any) -> None:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from coincide import CausalityCondition, Ellipsoidal, Propagation, Spatial, SpeedRange, Temporal
@@ -126,6 +127,7 @@ def found_by(case: WindowCase, policy: str, cuts: tuple[int, ...] = ()) -> tuple
 def expected_of(case: WindowCase, policy: str) -> reference.Seen:
     """What the reference shows."""
     hi = reference.longest_delta(case.exact, DELTAS, SQUARES)
+    assume(hi is not None)
     assert hi is not None
     settings = reference.Settings(
         case.size, case.own, hi, case.max_stay, case.home, SIDE, *case.following

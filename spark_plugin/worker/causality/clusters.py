@@ -37,6 +37,7 @@ from spark_plugin.worker.causality.places import (
     coordinates,
 )
 from spark_plugin.worker.causality.shapes import measured_by_name
+from spark_plugin.worker.causality.suspicions import warn_of_names, warn_of_reach
 from spark_plugin.worker.column_names import (
     Names,
     check_all_or_names,
@@ -154,6 +155,8 @@ def cluster_table(table: pa.Table, arguments: ClusterArguments) -> tuple[pa.Tabl
     side, counts = read_placed(table, columns, by, [*payload, *tested], options.invalid)
     handed_out, needed = side.payload[: len(payload)], side.payload[len(payload) :]
     events = placed_stream(side, arguments.condition.space, case_fold=arguments.case_fold)
+    warn_of_names(arguments.condition, [place])
+    warn_of_reach(arguments.condition.space, model, (events, None))
     threads = options.threads or len(os.sched_getaffinity(0))
     if test is None:
         found = import_module("cpu_fallback.causality").cluster_labels

@@ -23,6 +23,7 @@ from spark_plugin.worker.causality.places import (
     read_coordinates,
 )
 from spark_plugin.worker.causality.shapes import causal_emission
+from spark_plugin.worker.causality.suspicions import warn_of_names, warn_of_reach
 from spark_plugin.worker.emission.emission import Emission
 from spark_plugin.worker.join import TableJoin, TablePlan
 from spark_plugin.worker.reports.accidental import AccidentalPairs
@@ -39,7 +40,9 @@ class CausalPlan(TablePlan):
 
     def join(self, left: Side, right: Side) -> Emission:
         """The output batches of a join of these events."""
-        return causal_emission(left, right, self._events(left, right), self.spec, self.schema)
+        events = self._events(left, right)
+        warn_of_reach(self.spec.space, self.spec.model, events)
+        return causal_emission(left, right, events, self.spec, self.schema)
 
     def accidental(
         self, shifts: ShiftPlan | None, left: Side, right: Side
@@ -96,6 +99,7 @@ class TableCausality(TableJoin):
         given = causes, causes if effects is None else effects
         for side, place, table in zip(arguments.sides, arguments.places, given, strict=True):
             check_coordinate_types(side, place, table.schema)
+        warn_of_names(arguments.condition, arguments.places)
         super().__init__(causes, effects, arguments)
 
 

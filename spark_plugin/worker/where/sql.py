@@ -278,9 +278,10 @@ class _Reader:
 
     def _column(self, name: str) -> pc.Expression:
         if not self._pair.knows(name):
-            own, other = (f"{prefix}_{name}" for prefix in self._pair.prefixes)
+            known = [f"{prefix}_{name}" for prefix in self._pair.prefixes]
+            known += [measure for measure, _ in self._pair.measures]
             raise self._error(
-                f"{name!r} is no column of a pair: say {own} or {other}, and quote texts as 'a'"
+                f"{name!r} is no column of a pair: say {' or '.join(known)}, and quote texts as 'a'"
             )
         self.names.append(name)
         return pc.field(name)

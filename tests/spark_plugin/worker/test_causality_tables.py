@@ -335,7 +335,11 @@ def test_impossible_places(space: Any, place: Any, bad: dict[str, Any]) -> None:
     ("arguments", "error", "words"),
     [
         ({}, ConditionError, "name the coordinates in cause_place and effect_place"),
-        ({"cause_place": ("x", "y")}, ConditionError, "2 coordinates and effect_place 0"),
+        (
+            {"cause_place": ("x", "y"), "effect_place": ()},
+            ConditionError,
+            "2 coordinates and effect_place 0",
+        ),
         (
             {"cause_place": ("x", "y", "z"), "effect_place": ("x", "y")},
             ConditionError,
