@@ -30,7 +30,7 @@ def widest_window(model: CausalityModel) -> int:
     first, last, best = 0.0, min(model.reach, _FAR), -1.0
     for _ in range(_ROUNDS):
         distances = np.linspace(first, last, _SAMPLES)
-        lo, hi = _ends(rule, distances)
+        lo, hi = ends_at(rule, distances)
         widths = hi - lo
         if np.isinf(widths).any():
             return UNBOUNDED
@@ -44,7 +44,7 @@ def widest_window(model: CausalityModel) -> int:
     return UNBOUNDED if best >= UNBOUNDED else math.floor(best)
 
 
-def _ends(rule: PairRule, distance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def ends_at(rule: PairRule, distance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Least and most delta at each distance, not rounded to ticks; infinite where there is none."""
     lo = np.full(distance.size, -math.inf if rule.lo <= -UNBOUNDED else float(rule.lo))
     hi = np.full(distance.size, math.inf if rule.hi >= UNBOUNDED else float(rule.hi))

@@ -206,6 +206,33 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
         ("borders", *BOTH[1:]),
         "readings has no column 'stream_id'.*Name another one with --stream",
     ),
+    "a speed in words": (
+        ("causality", *BOTH[1:], "--speed", "fast", "200"),
+        "or any for no bound .found 'fast'.*--speed any 200",
+    ),
+    "a radius with a unit in a plane": (
+        ("causality", *BOTH[1:], "--radius", "3km"),
+        "in the unit of the places .found '3km'.. Leave 'km' out, or say --lat-lon",
+    ),
+    "a radius in an unknown unit": (
+        ("causality", *BOTH[1:], "--radius", "3ft", "--lat-lon"),
+        "takes a distance in km, m, mi, nmi .found '3ft'.",
+    ),
+    "clusters by two clocks": (
+        (
+            "clusters",
+            *BOTH[1:2],
+            *BOTH[3:],
+            "--delta",
+            "0",
+            "5",
+            "--around",
+            "1",
+            "--resolution",
+            "1",
+        ),
+        "^coincide: --around and --resolution say different",
+    ),
     "causes of nothing": (("causality", *BOTH[1:]), "with --delta LO HI, --radius R"),
 }
 

@@ -20,6 +20,7 @@ from spark_plugin.dataframes.output_columns import check_told_apart
 from spark_plugin.dataframes.results import handed_out, wire_schema
 from spark_plugin.dataframes.stage import CountedStage
 from spark_plugin.worker.causality.places import names_of_coordinates
+from spark_plugin.worker.causality.suspicions import warn_of_names
 from spark_plugin.worker.emission.spec import check_output_names
 from spark_plugin.worker.windowed_causality.arguments import EVENT, WindowArguments
 from spark_plugin.worker.windowed_causality.reading import WindowColumns
@@ -80,6 +81,7 @@ def plan_windows(
             f"{EVENT}s are a streaming DataFrame, and windows go on across micro-batches: give these to the"
             " push of one coincide.WindowedCausality a key, as by foreachBatch"
         )
+    warn_of_names(arguments.condition, [arguments.coordinates])
     keys = [field_of(events, EVENT, name) for name in by]
     for field in keys:
         frames.check_key(EVENT, field)

@@ -22,6 +22,7 @@ from coincide.units import Tick
 from spark_plugin.worker.arrow.time_words import length_words
 from spark_plugin.worker.causality.bounds import CausalBounds
 from spark_plugin.worker.causality.emission import CausalitySpec
+from spark_plugin.worker.causality.nearest import NearMiss, nearest_delta, nearest_in_space
 from spark_plugin.worker.reports.emptiness import (
     Evidence,
     NoPairs,
@@ -30,6 +31,9 @@ from spark_plugin.worker.reports.emptiness import (
     of_probability,
 )
 from spark_plugin.worker.reports.key_overlap import KeyOverlap
+
+_MOST_MEASURED = 1 << 22
+"""Pairs that are looked at to tell which comes nearest."""
 
 
 def explain_no_effects(
@@ -113,6 +117,8 @@ def _of_deltas(
     is_uncertain = any(side is not None and side.lengths is not None for side in events)
     if rule.is_temporal:
         yield f"no pair {'is likely enough to have' if is_uncertain else 'has'} a delta of {ends}"
+        if not is_uncertain:
+            yield from _of_nearest(nearest_delta(*events, lo, hi), spec, tick)
         return
     if is_uncertain:  # Counting would take the probability of every pair of such times.
         return
@@ -121,14 +127,41 @@ def _of_deltas(
     model = replace(spec.model, rule=of_times, reach=math.inf)
     own, others = (None if side is None else replace(side, points=None) for side in events)
     joined = import_module("cpu_fallback.causality").CausalityJoin
-    count = int(joined(own, others, model, threads=spec.threads).counts.sum())
+    join = joined(own, others, model, threads=spec.threads)
+    count = int(join.counts.sum())
     if not count:
         yield f"no pair has a delta of {ends}, which is what the condition allows at any distance"
+        yield from _of_nearest(nearest_delta(*events, lo, hi), spec, tick)
     else:
         yield (
             f"{count:,} {'pairs have' if count > 1 else 'pair has'} a delta of {ends}, which is what the"
             " condition allows at any distance, but none at the distance that goes with it"
         )
+        if count <= _MOST_MEASURED and spec.where is None:
+            measured = joined(*events, spec.model, threads=spec.threads).measured
+            runs = (
+                measured(*join.pairs(*run, join.left_order, join.right_order))
+                for run in join.chunks(_MOST_MEASURED >> 2)
+            )
+            yield from _of_nearest(nearest_in_space(runs, rule, spec.model.reach), spec, tick)
+
+
+def _of_nearest(miss: NearMiss | None, spec: CausalitySpec, tick: Tick) -> Iterator[str]:
+    """What the pair has that comes nearest to the condition."""
+    if miss is None or spec.where is not None:
+        return
+    if not miss.is_in_reach:
+        yield (
+            f"the nearest of these are {miss.distance:.6g} apart, and the condition reaches"
+            f" {spec.model.reach:.6g}"
+        )
+        return
+    at = "" if miss.distance is None else f" at a distance of {miss.distance:.6g}"
+    judged = "short" if miss.delta < miss.lo else "long"
+    yield (
+        f"the nearest pair has a delta of {_signed(miss.delta, tick)}{at},"
+        f" {length_words(max(miss.by, 0.0), tick)} too {judged}"
+    )
 
 
 def _signed(ticks: int, tick: Tick) -> str:

@@ -73,11 +73,11 @@ def warn_of_reach(
         return
     ends = [extent(side.points, side.codes) for side in sides]
     apart = np.max([high for _, high in ends], axis=0) - np.min([low for low, _ in ends], axis=0)
-    gap = min(float((apart[:3] ** 2).sum()), 4.0)
-    if not gap > 0.0:  # of no events it is infinity less infinity
+    gap = float((apart[:3] ** 2).sum())
+    if not 0.0 < gap < math.inf:  # infinite of no events
         return
     height = apart[H] if math.isfinite(apart[H]) else 0.0
-    farthest = math.hypot(math.sqrt(space.curvature * squared_arc(gap)), height)
+    farthest = math.hypot(math.sqrt(space.curvature * squared_arc(min(gap, 4.0))), height)
     if model.reach >= _ENOUGH * farthest:
         warn(
             f"the condition reaches {model.reach:.6g} km, and no two events are more than"

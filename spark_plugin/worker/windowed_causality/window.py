@@ -23,6 +23,7 @@ from spark_plugin.worker.arrow.wide_columns import one_array
 from spark_plugin.worker.causality.arguments import Place
 from spark_plugin.worker.causality.measures import delta_name
 from spark_plugin.worker.causality.places import names_of_coordinates
+from spark_plugin.worker.causality.suspicions import warn_of_names
 from spark_plugin.worker.column_names import Names
 from spark_plugin.worker.emission.spec import check_output_names
 from spark_plugin.worker.windowed_causality.arguments import EVENT, WindowArguments
@@ -121,6 +122,8 @@ class WindowedCausality:
         -----
         DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning
         """
+        if self._columns is None:
+            warn_of_names(self._arguments.condition, [self._arguments.coordinates])
         found, arriving = self._taken(read_table(events, self._arguments))
         assert self._columns is not None
         tell(arriving.counts, arriving.backwards, self._columns.tick, arriving.behind)

@@ -22,6 +22,7 @@ from coincide import (
     SpeedRange,
     Sphere,
     Temporal,
+    around,
     causality,
     causality_tables,
 )
@@ -145,6 +146,7 @@ def test_the_best_of_uncertain_times(
     found, wanted, *_ = both(
         spark, CausalityCondition(predicates, confidence=0.25), causes,
         None if is_one_stream else effects, way, **place, **time, emit="best", how="left",
+        probability=not is_one_stream,
     )  # fmt: skip
     assert answer(found) == answer(wanted)
     assert wanted.num_rows - wanted["effect_id"].null_count > 20
@@ -256,10 +258,11 @@ def test_uncertain_times(spark: SparkSession) -> None:
         return pa.table({**columns, "x": rng.integers(0, 5, n), "y": rng.integers(0, 5, n)})
 
     condition = CausalityCondition([Spatial(3), Temporal(0, 25)], confidence=0.4)
-    times = {"cause_time": ("low", "high"), "effect_time": ("low", "high")}
+    times = {"cause_time": ("low", "high"), "effect_time": around("low", before=4, after=31)}
     found, wanted, told, _ = both(
-        spark, condition, side(200), side(220), "slices of time", **XY, **times
-    )
+        spark, condition, side(200), side(220), "slices of time", **XY, **times, probability=True,
+        where="delta > 0",
+    )  # fmt: skip
     assert wanted.num_rows > 100
     assert answer(found) == answer(wanted)
     assert told.slices > 3

@@ -160,7 +160,7 @@ def test_timestamps_and_no_rows(spark: SparkSession) -> None:
     asked: Any = {"by": "key one", "arrival": "time", "columns": ["id", "s"]}
     condition = CausalityCondition([Temporal(1, "2s")])
     found = windowed_causality(source, condition, **asked)
-    assert {(row[0], row[1], row[3], row["delta"]) for row in found.collect()} == {
+    assert {(row[0], row[1], row[3], row["delta_us"]) for row in found.collect()} == {
         (0, 0, 2, 2_000_000), (0, 2, 4, 2_000_000), (1, 1, 3, 2_000_000),
     }  # fmt: skip
     nothing = windowed_causality(source.where("id > 9"), condition, report=WindowReport(), **asked)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import warnings
 from typing import Any
 
 import pyarrow as pa
@@ -14,8 +15,11 @@ from coincide import (
     CausalityCondition,
     ConditionError,
     CorrelateOptions,
+    DistanceUnitWarning,
+    Plane,
     Spatial,
     SpeedRange,
+    Sphere,
     Temporal,
     WindowedCausality,
     around,
@@ -181,3 +185,78 @@ def test_the_probability_of_exact_times_is_1_and_of_counts_there_is_none() -> No
     assert found.to_pylist() == [{"cause_id": 1, "effect_id": 2, "delta": 2, "probability": 1.0}]
     with pytest.raises(ConditionError, match="leave out probability=True"):
         causality_tables(table, table, condition, probability=True, emit="counts")
+
+
+def places(**columns: Any) -> pa.Table:
+    return pa.table({"id": [1, 2, 3], "time": [0, 1, 2]} | columns)
+
+
+DEGREES: dict[str, list[float]] = {"lat": [45.0, 45.1, 45.2], "lon": [7.0, 7.1, 7.2]}
+
+
+@pytest.mark.parametrize(
+    ("space", "place", "words"),
+    [
+        (
+            Plane(),
+            ("lat", "lon"),
+            r"in degrees \(found the places 'lat' and 'lon' in a plane\). Say Sphere",
+        ),
+        (Sphere(), ("lon", "lat"), "takes the latitude first"),
+        (Sphere(), ("x", "y"), r"'x' and 'y'\). Leave out Sphere\(\) \(--lat-lon\)"),
+    ],
+)
+@pytest.mark.parametrize("operator", ["pairs", "clusters", "windows"])
+def test_places_of_another_space_are_told(
+    space: Any, place: Any, words: str, operator: str
+) -> None:
+    table = places(**DEGREES, x=[1.0, 2.0, 3.0], y=[1.0, 2.0, 3.0])
+    condition = CausalityCondition([Temporal(0, 3), Spatial(20)], space)
+    window = WindowedCausality(condition, place=place)
+
+    def twice() -> None:
+        for _ in range(2):
+            window.push(table)
+
+    ask: dict[str, Any] = {
+        "pairs": lambda: causality_tables(table, table, condition, cause_place=place),
+        "clusters": lambda: clusters(table, condition, place=place),
+        "windows": twice,
+    }
+    with pytest.warns(DistanceUnitWarning, match=words) as told:
+        ask[operator]()
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize(
+    ("radius", "is_told"), [(5, False), (25, False), (60, True), (500, True), (20_000, True)]
+)
+def test_a_radius_in_metres_that_leaves_out_nothing_is_told(radius: float, is_told: bool) -> None:
+    # The places are 27 km apart at most.
+    table = places(**DEGREES)
+    condition = CausalityCondition([Temporal(0, 3), Spatial(radius)], Sphere())
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        causality_tables(table, table, condition, cause_place=("lat", "lon"))
+        clusters(table, condition, place=("lat", "lon"))
+    assert [each.category for each in told] == [DistanceUnitWarning] * 2 * is_told
+    if is_told:
+        assert f"reaches {radius} km, and no two events are more than 27." in str(told[0].message)
+
+
+def test_of_other_spheres_planes_and_names_nothing_is_told() -> None:
+    table = places(**DEGREES, x=[1.0, 2.0, 3.0], y=[1.0, 2.0, 3.0])
+    scaled: list[tuple[Any, Any]] = [
+        (Plane((111.0, 80.0)), ("lat", "lon")), (Sphere(6_371_000), ("lat", "lon")), (Plane(), ("x", "y")),
+    ]  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for space, place in scaled:
+            condition = CausalityCondition([Temporal(0, 3), Spatial(90_000)], space)
+            assert causality_tables(table, table, condition, cause_place=place).num_rows == 6
+        causality_tables(
+            table, table, CausalityCondition(Temporal(0, 3)), cause_place=("lat", "lon")
+        )
+        empty = table.slice(0, 0)
+        condition = CausalityCondition([Temporal(0, 3), Spatial(90_000)], Sphere())
+        causality_tables(empty, empty, condition, cause_place=("lat", "lon"))

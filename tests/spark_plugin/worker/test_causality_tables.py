@@ -183,6 +183,36 @@ def test_a_missing_coordinate_excuses_no_impossible_time() -> None:
         ([Temporal(0, 2), Spatial(9)], causes(), effects(), "no pair has a delta of 0 ticks to 2"),
         ([Temporal(7, 9)], causes(), effects(), "no pair has a delta of 7 ticks to 9 ticks; t"),
         (
+            [Temporal(7, 9)],
+            causes(),
+            effects(),
+            "the nearest pair has a delta of 10 ticks, 1 ticks too long",
+        ),
+        (
+            [Temporal(12, 90)],
+            causes(),
+            effects(time=[3, 10, 500]),
+            "of 10 ticks, 2 ticks too short",
+        ),
+        (
+            [Temporal(8, 80)],
+            causes(time=[0, 5, 90]),
+            None,
+            "has a delta of 5 ticks, 3 ticks too short",
+        ),
+        (
+            [Temporal(3, 6), Spatial(2), SpeedRange(0, 2, per=None)],
+            causes(),
+            effects(y=[4.0, 4.0, 3.0]),
+            "the nearest of these are 3 apart, and the condition reaches 2;",
+        ),
+        (
+            [Temporal(1, 6), Spatial(9), SpeedRange(2, 3, per=None)],
+            causes(),
+            effects(x=[3.0, 90.0, 90.0]),
+            "has a delta of 3 ticks at a distance of 5, 0 ticks too long",
+        ),
+        (
             [Temporal(-900, -600)],
             causes(),
             effects(),
