@@ -10,9 +10,12 @@ def run(bench: Bench) -> None:
     """Hunt through tables, files, the command line and streams."""
     from bench.hunt.hunting import hunt
     from bench.hunt.times import Profile
-    from bench.hunt.ways import asked, changing, command, files, streams, tables
+    from bench.hunt.ways import asked, causes, changing, command, files, streams, tables
 
-    ways = [*tables.WAYS, *files.WAYS, *command.WAYS, *streams.WAYS, *changing.WAYS, *asked.WAYS]
+    ways = [
+        *tables.WAYS, *files.WAYS, *command.WAYS, *streams.WAYS, *changing.WAYS, *asked.WAYS,
+        *causes.WAYS,
+    ]  # fmt: skip
     hunt(bench, ways, lambda number: Profile(), cases=bench.pick(100_000, 100))
 
 

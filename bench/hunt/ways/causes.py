@@ -1,0 +1,180 @@
+"""Causes and effects of tables in this process, drawn by themselves, judged by the reference."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from bench.hunt.cases import RIGHT, Case, Verdict, Way
+from bench.hunt.chance import Chance
+from coincide import (
+    CausalityCondition,
+    CoincideError,
+    Ellipsoidal,
+    Propagation,
+    Spatial,
+    SpeedRange,
+    Temporal,
+    around,
+    causality_tables,
+    resolution,
+)
+from cpu_fallback.reference import causality as exact
+from cpu_fallback.reference.decision import qualifies, satisfaction_probability
+
+_DELTAS = range(-120, 200)
+"""More than times and their errors can be apart."""
+_PROBABILITY_ERROR = 2.0**-39
+_Pair = tuple[int, int]
+_Drawn = tuple[Any, exact.Predicate]
+
+
+@dataclass(frozen=True)
+class _Side:
+    """Events: a table, what is said of its times, their ends, doubled stamps or midpoints, and places."""
+
+    table: pa.Table
+    time: Any
+    ends: list[_Pair]
+    doubled: list[int]
+    places: list[tuple[float, ...]]
+
+
+def _draw_side(chance: Chance, dimensions: int, is_timestamp: bool) -> _Side:
+    size, few = chance.integer(0, 12), chance.happens(50)
+    stamps = [chance.integer(0, 60) for _ in range(size)]
+    before, after = chance.integer(0, 9), chance.integer(0, 9)
+    widths = [chance.integer(0, 9) for _ in stamps]
+    kinds: dict[str, tuple[Any, list[_Pair]]] = {
+        "exact": ("t", [(t, t) for t in stamps]),
+        "around": (around("t", before=before, after=after), [(t - before, t + after) for t in stamps]),
+        "resolution": (resolution("t", after), [(t, t + after) for t in stamps]),
+        "interval": (("t", "u"), [(t, t + w) for t, w in zip(stamps, widths, strict=True)]),
+    }  # fmt: skip
+    kind = chance.choice(list(kinds))
+    time, ends = kinds[kind]
+    doubled = [sum(each) for each in ends] if kind == "interval" else [2 * t for t in stamps]
+    reach = 1 if few else 8
+    places = [tuple(chance.integer(-reach, reach) / 2 for _ in range(dimensions)) for _ in stamps]
+    clock = pa.timestamp("us") if is_timestamp else pa.int64()
+    columns = {
+        "id": pa.array(range(size), pa.int64()),
+        "t": pa.array(stamps, pa.int64()).cast(clock),
+        "u": pa.array([t + w for t, w in zip(stamps, widths, strict=True)], pa.int64()).cast(clock),
+    }
+    for d in range(dimensions):
+        columns[f"x{d}"] = pa.array([place[d] for place in places], pa.float64())
+    return _Side(pa.table(columns), time, ends, doubled, places)
+
+
+def _speeds(chance: Chance, strict: bool) -> _Drawn:
+    slack = chance.integer(0, 5)
+    low = chance.choice([None, 0, *(k / 4 for k in range(1, 9))])
+    high = chance.choice([None, *((low or 0.25) + k / 4 for k in range(9))])
+    if not low and high is None:
+        high = 1.0
+    words = [chance.choice([None, "any"]) if each is None else each for each in (low, high)]
+    return (
+        SpeedRange(*words, slack, None, strict),
+        exact.speed_range(low, high, slack, slack, strict),
+    )
+
+
+def _times(chance: Chance, strict: bool) -> _Drawn:
+    lo = chance.integer(-20, 20)
+    hi = lo + chance.integer(2, 50)
+    return Temporal(lo, hi, strict), exact.temporal(lo, hi, strict)
+
+
+def _radius(chance: Chance, strict: bool) -> _Drawn:
+    radius = chance.integer(1, 14) / 2
+    return Spatial(radius, strict), exact.spatial(radius, strict)
+
+
+def _ellipsoid(chance: Chance, strict: bool) -> _Drawn:
+    radius, duration = chance.integer(1, 14) / 2, chance.integer(1, 30)
+    return Ellipsoidal(radius, duration, strict), exact.ellipsoidal(radius, duration, strict)
+
+
+def _front(chance: Chance, strict: bool) -> _Drawn:
+    tolerance, speed = chance.integer(0, 12), chance.integer(1, 8) / 4
+    return (
+        Propagation(tolerance, speed=speed, per=None, strict=strict),
+        exact.speed_range(speed, speed, 0, tolerance, strict),
+    )
+
+
+_KINDS: tuple[Callable[[Chance, bool], _Drawn], ...] = (
+    *(_speeds, _speeds, _times, _radius, _ellipsoid, _front),
+)
+
+
+def _judge(case: Case, folder: Path) -> Verdict:
+    chance = case.chance("causes")
+    drawn = [chance.choice(_KINDS)(chance, chance.happens(30)) for _ in range(chance.integer(1, 2))]
+    drawn.append(chance.choice((_times, _radius))(chance, False))
+    dimensions, is_timestamp = chance.integer(1, 3), chance.happens(50)
+    sides = [_draw_side(chance, dimensions, is_timestamp) for _ in range(2)]
+    confidence = chance.choice([0.1, 0.3, 0.5, 0.75, 0.9, 1.0])
+    name, place = "delta_us" if is_timestamp else "delta", [f"x{d}" for d in range(dimensions)]
+    least = chance.integer(-20, 30) if chance.happens(30) else None
+    given: dict[str, Any] = {} if least is None else {"where": f"{name} >= {least}"}
+    try:
+        condition = CausalityCondition([each[0] for each in drawn], confidence=confidence)
+        found = causality_tables(
+            sides[0].table, sides[1].table, condition, cause_time=sides[0].time,
+            effect_time=sides[1].time, cause_place=place, probability=True, **given,
+        )  # fmt: skip
+    except CoincideError as error:
+        is_due = "no difference of times meets" in str(error)
+        return Verdict("refused" if is_due else "error", str(error))
+    wanted = _wanted(sides[0], sides[1], [each[1] for each in drawn], confidence, least)
+    rows = {
+        (row["cause_id"], row["effect_id"]): (row[name], row["distance"], row["probability"])
+        for row in found.to_pylist()
+    }
+    told = f"{condition.predicates}, {confidence}, {given}, {[(s.time, s.ends, s.places) for s in sides]}"
+    if len(rows) != found.num_rows or rows.keys() != wanted.keys():
+        apart = sorted(rows.keys() ^ wanted.keys())[:3]
+        return Verdict("wrong", f"pairs {apart} of {len(wanted)}: {told}")
+    for pair, (delta, distance, probability) in wanted.items():
+        own = rows[pair]
+        if (
+            own[0] != delta
+            or not math.isclose(own[1], distance, rel_tol=1e-14)
+            or abs(own[2] - probability) > _PROBABILITY_ERROR
+        ):
+            return Verdict("wrong", f"{pair} has {own}, not {wanted[pair]}: {told}")
+    return RIGHT
+
+
+def _wanted(
+    causes: _Side,
+    effects: _Side,
+    predicates: list[exact.Predicate],
+    confidence: float,
+    least: int | None,
+) -> dict[_Pair, tuple[int, float, float]]:
+    """All pairs, with delta, distance and probability."""
+    found = {}
+    for i, (low, high) in enumerate(causes.ends):
+        for j, (first, last) in enumerate(effects.ends):
+            squared = exact.plane_distance2(causes.places[i], effects.places[j])
+            window = [d for d in _DELTAS if all(each(d, squared) for each in predicates)]
+            doubled = effects.doubled[j] - causes.doubled[i]
+            delta = abs(doubled) // 2 * (1 if doubled > 0 else -1)
+            if not window or (least is not None and delta < least):
+                continue
+            p = satisfaction_probability(low, high, first, last, window[0], window[-1])
+            if p > 0 and qualifies(p, Fraction(confidence)):
+                found[i, j] = delta, math.sqrt(squared), float(p)
+    return found
+
+
+WAYS = (Way("causes and effects", _judge, weight=3),)
