@@ -81,8 +81,10 @@ class CausalitySpec(AnySpec):
     prefixes: ClassVar[tuple[str, str]] = ("cause", "effect")
 
     @property
-    def widest(self) -> Window:  # noqa: D102
-        return Window(*self.model.window, self.model.rule.threshold)
+    def widest(self) -> Window:
+        """As of `AnySpec`, exactly; of no delta at all where one would be looked for."""
+        (lo, hi), threshold = self.model.deltas, self.model.rule.threshold
+        return Window(*((lo, hi) if lo <= hi else self.model.window), threshold)
 
     @property
     def widest_of_rows(self) -> Window:  # noqa: D102

@@ -16,6 +16,7 @@ from coincide import (
     ConditionError,
     CorrelateOptions,
     DistanceUnitWarning,
+    JoinReport,
     Plane,
     Spatial,
     SpeedRange,
@@ -260,3 +261,14 @@ def test_of_other_spheres_planes_and_names_nothing_is_told() -> None:
         empty = table.slice(0, 0)
         condition = CausalityCondition([Temporal(0, 3), Spatial(90_000)], Sphere())
         causality_tables(empty, empty, condition, cause_place=("lat", "lon"))
+
+
+def test_a_shift_may_be_a_tick_longer_than_the_window() -> None:
+    """The window is from -500 to 80 / 4 + 500."""
+    table = places(x=[0.0, 80.0, 4.0])
+    condition = CausalityCondition([Spatial(80), SpeedRange(4, 8, 500, per=None)])
+    report = JoinReport()
+    asked: Any = {"cause_place": "x", "report": report}
+    causality_tables(table, table, condition, shifts=(1021,), **asked)
+    with pytest.raises(ConditionError, match="not longer than the window, of 1,020 ticks"):
+        causality_tables(table, table, condition, shifts=(1020,), **asked)
