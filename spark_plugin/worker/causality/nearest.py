@@ -35,7 +35,7 @@ def nearest_delta(
     """Of pairs of which none has a delta of lo to hi, the one that is nearest to that; None of no pair."""
     others = causes if effects is None else effects
     late = _first_after(causes, others, hi)
-    early = _first_after(*map(_mirrored, (causes, others)), -lo)
+    early = _first_after(_mirrored(causes), _mirrored(others), -lo)
     found = [
         NearMiss(delta, lo, hi)
         for sign, (rows, partners) in ((1, late), (-1, early))
