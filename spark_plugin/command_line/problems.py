@@ -21,7 +21,8 @@ _CURES = {
     " 'events/*.parquet'",
     "Missing option '-o'": "say where to write, such as -o out.parquet, or -o - for standard output",
     "Missing argument 'RIGHT'": "two inputs are needed, LEFT and RIGHT, such as a.parquet b.parquet",
-    "valid number": "write digits without a unit, such as 0.9",
+    "'--confidence'": "write it as 0.9",
+    "valid number": "write digits without a unit, such as 80",
     "valid integer": "write it as 8",
 }
 """What to add to what the argument parser says, by a part of it."""
