@@ -173,6 +173,7 @@ def clusters(
     csv_names: v.CsvNames = None,
     csv_skip: v.CsvSkip = 0,
     csv_encoding: v.CsvEncoding = None,
+    csv_time_format: v.TimeFormat = None,
     time: c.Time = "time",
     around: c.Around = None,
     resolution: c.Resolution = None,
