@@ -31,12 +31,14 @@ def test_help(arguments):
             assert word in answer.stdout
 
 
-@pytest.mark.parametrize("command", ["", *(each.name for each in app.registered_commands)])
+@pytest.mark.parametrize(
+    "command", [None, *(each.callback.__name__ for each in app.registered_commands)]
+)
 def test_help_shows_flags_without_a_type(command, capsys):
-    assert run([*filter(None, [command]), "--help"]) == 0
+    assert run([command, "--help"] if command else ["--help"]) == 0
     said = capsys.readouterr().out
     assert "--help" in said
-    assert "bool" not in said.lower()
+    assert "<bool>" not in said
 
 
 def test_version():
