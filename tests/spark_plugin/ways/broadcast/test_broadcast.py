@@ -62,7 +62,7 @@ def test_packs_of_cases(spark: SparkSession, number: int) -> None:
     how, emit, probability = SHAPES[number]
     keys = ((), ("station",), ("station", "channel"))[number % 3]
     cases = pack(4020 + number, 15, keys=keys)
-    left, right = (frame(spark, table).repartition(2) for table in cases.tables())
+    left, right = (frame(spark, table) for table in cases.tables())
     for i, side in enumerate(SIDES):
         rows = (7, 1_000_000)[(number + i) % 2]
         join = planned(
