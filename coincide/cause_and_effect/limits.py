@@ -12,7 +12,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import NamedTuple
 
 from coincide.cause_and_effect.numbers import largest_square
@@ -138,7 +137,7 @@ class Limits:
                     hi = min(hi, math.floor(last + abs(last) * _GUARD) + 1)
         return lo, hi
 
-    @cached_property
+    @property
     def deltas(self) -> tuple[int, int]:
         """Least and most delta of a pair that meets them, exactly; the first above the second for none.
 
@@ -155,14 +154,18 @@ class Limits:
         What is asked beside the window on delta is convex and begins at delta 0 and distance 0. So where a
         delta is admitted all between it and 0 are.
         """
-        nearest = first
-        while first <= last:
-            middle = (first + last) // 2
+        # Mostly it is the last one, or one beside it.
+        low, high, step = last, last + 1, 1
+        while low >= first and not self._admits(sign * low):
+            low, high, step = low - step, low, 2 * step
+        low = max(low, first - 1)
+        while high - low > 1:
+            middle = (low + high) // 2
             if self._admits(sign * middle):
-                first = middle + 1
+                low = middle
             else:
-                last = middle - 1
-        return [sign * nearest, sign * last] if last >= nearest else []
+                high = middle
+        return [sign * first, sign * low] if low >= first else []
 
     def _admits(self, delta: int) -> bool:
         """Whether a pair at some distance meets them: between bounds on its square, inclusive or strict."""

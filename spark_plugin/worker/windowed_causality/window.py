@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from coincide.causal_windows.options import WindowOptions
 from coincide.causal_windows.results import WindowCounts
+from coincide.causal_windows.state import WindowTerms
 from coincide.cause_and_effect.condition import CausalityCondition
 from coincide.cause_and_effect.points import no_points
 from coincide.errors import SchemaError
@@ -83,6 +84,7 @@ class WindowedCausality:
         )
         self._columns: WindowColumns | None = None
         self._first: pa.Schema | None = None
+        self._terms: WindowTerms | None = None
         self._join: Any = None
         self._numbers = np.zeros(0, np.int64)
         self._payload: list[pa.Array] = []
@@ -174,9 +176,10 @@ class WindowedCausality:
 
     def _begin(self) -> None:
         assert self._columns is not None
-        tick = self._columns.tick
-        terms = self._arguments.terms(self._arguments.model(tick), tick)
-        self._join = import_module("cpu_fallback.causality.windowed").WindowJoin(terms)
+        if self._terms is None:
+            tick = self._columns.tick
+            self._terms = self._arguments.terms(self._arguments.model(tick), tick)
+        self._join = import_module("cpu_fallback.causality.windowed").WindowJoin(self._terms)
 
     @property
     def _schema(self) -> pa.Schema:
