@@ -26,6 +26,8 @@ from coincide.cause_and_effect.deciding import accepts, window_between
 from coincide.cause_and_effect.limits import UNBOUNDED
 from coincide.cause_and_effect.numbers import largest_square
 from coincide.units import Tick
+from cpu_fallback.reference import causality as reference
+from cpu_fallback.reference.windowed_causality import longest_delta
 from tests.helpers.causality_cases import KINDS
 
 REFUSED: list[tuple[Any, str]] = [
@@ -148,6 +150,29 @@ def test_windows_and_reach(predicates: Any, tick: str, window: Any, reach: float
 )
 def test_the_longest_delta_is_exact(predicates: Any, tick: str | None, deltas: Any) -> None:
     assert CausalityCondition(predicates).model(Tick(tick)).deltas == deltas
+
+
+_EIGHTHS = [Fraction(k, 8) ** 2 for k in range(52)]
+_SQUARES = [square + little for square in _EIGHTHS for little in (0, Fraction(1, 2**40))]
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.data(), st.integers(1, 12))
+def test_the_longest_delta_is_the_reference_s(data: Any, radius: int) -> None:
+    drawn = [data.draw(st.sampled_from(KINDS))(data.draw) for _ in range(2)]
+    predicates = [*(each[0] for each in drawn), Spatial(radius / 2)]
+    rules = [*(each[1] for each in drawn), reference.spatial(radius / 2)]
+    try:
+        lo, hi = CausalityCondition(predicates).model(Tick()).deltas
+    except ConditionError:
+        return
+    last = longest_delta(rules, range(-30, 60), _SQUARES)
+    mirrored = [lambda delta, square, rule=rule: rule(-delta, square) for rule in rules]
+    first = longest_delta(mirrored, range(-60, 30), _SQUARES)
+    if first is None or last is None:
+        assert lo > hi
+    else:
+        assert (max(lo, -29), min(hi, 59)) == (-first, last)
 
 
 def test_speeds_without_a_bound() -> None:
