@@ -18,6 +18,7 @@ from coincide.errors import ConditionError, SchemaError
 from coincide.units import TIME_LIMIT
 from spark_plugin.dataframes.arrow_types import arrow_type
 from spark_plugin.dataframes.named_fields import field_of
+from spark_plugin.worker.arrow.ticks import FAR
 from spark_plugin.worker.arrow.time_columns import TimeColumn, TimeScale
 
 _INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
@@ -99,8 +100,10 @@ def can_be_label(kind: T.DataType) -> bool:
     return isinstance(kind, (*_INTEGERS, T.StringType))
 
 
-def ticks(scale: TimeScale) -> str:
+def ticks(scale: TimeScale, near: str | None = None) -> str:
     """A time column in ticks: bigint, null where the value is null.
+
+    Of floats, each of which is a decimal, `near` has the ticks of what is less than 2^62 of them.
 
     What is no time comes out just out of range, so that differences cannot overflow: `NOT_FINITE` for NaN
     and infinities, `TIME_LIMIT` with either sign for what is too far. Guarded, since ANSI mode would raise
@@ -108,13 +111,14 @@ def ticks(scale: TimeScale) -> str:
     """
     value = quoted(scale.column.name)
     if scale.column.family == "float":
-        number = f"CAST({value} AS DOUBLE)"
-        scaled = f"rint({_scaled(scale)})"
+        number, scaled = f"CAST({value} AS DOUBLE)", _scaled(scale)
+        near = near or f"CAST(rint({scaled}) AS BIGINT)"
         infinite = f"abs({number}) >= double('Infinity')"  # to Spark, NaN is above all else
+        end = literal(TIME_LIMIT)
+        held = f"greatest({literal(-TIME_LIMIT)}, least({end}, {near}))"
         return (
-            f"CASE WHEN abs({scaled}) < {float(TIME_LIMIT)!r}D THEN CAST({scaled} AS BIGINT)"
-            f" WHEN {infinite} THEN {literal(NOT_FINITE)}"
-            f" WHEN {value} IS NOT NULL THEN {literal(TIME_LIMIT)} END"
+            f"CASE WHEN abs({scaled}) < {FAR!r}D THEN {held}"
+            f" WHEN {infinite} THEN {literal(NOT_FINITE)} WHEN {value} IS NOT NULL THEN {end} END"
         )
     whole = to_int64(value, scale.column.family)
     if scale.factor == 1:
@@ -137,7 +141,7 @@ def rounding(scale: TimeScale) -> str:
 
 
 def _scaled(scale: TimeScale) -> str:
-    """A float column in ticks, not yet rounded: as `tables.scaled_floats`, to the bit."""
+    """A float column in ticks as it is: as `spark_plugin.worker.arrow.ticks.scaled_floats`, to the bit."""
     number = f"CAST({quoted(scale.column.name)} AS DOUBLE)"
     up, down = scale.factor.numerator, scale.factor.denominator
     return f"({number} * {float(up)!r}D)" if down == 1 else f"({number} / {float(down)!r}D)"

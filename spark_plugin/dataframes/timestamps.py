@@ -21,9 +21,10 @@ from spark_plugin.dataframes.columns import (
     spark_time_column,
     ticks,
 )
+from spark_plugin.dataframes.float_ticks import reads_decimals, with_ticks
 from spark_plugin.dataframes.named_fields import field_of
 from spark_plugin.worker.arrow.schemas import check_label, check_width
-from spark_plugin.worker.arrow.time_columns import TimeColumn
+from spark_plugin.worker.arrow.time_columns import TimeColumn, TimeScale
 from spark_plugin.worker.timestamps.around import AroundColumns
 from spark_plugin.worker.timestamps.around_rows import AroundRowsColumns
 from spark_plugin.worker.timestamps.columns import TimestampColumns
@@ -34,6 +35,7 @@ from spark_plugin.worker.timestamps.names import TimestampNames
 _ID, _TIME = "coincide_template_id", "coincide_time"
 _NUMBER, _OFFSET = "coincide_template", "coincide_offset"
 _BEFORE, _AFTER = "coincide_before", "coincide_after"
+_LOW, _HIGH = "coincide_low", "coincide_high"
 _LENGTH, _LEAN = "coincide_length", "coincide_lean"
 
 
@@ -79,7 +81,11 @@ def timestamp_sql(columns: TimestampColumns) -> TimestampSql:
 
 @timestamp_sql.register
 def _(columns: IntervalColumns) -> TimestampSql:
-    low, high = map(ticks, columns.scales)
+    made = _made(columns)
+    low, high = (
+        next((name for name, own in made.items() if own == scale), ticks(scale))
+        for scale in columns.scales
+    )
     not_finite = literal(NOT_FINITE)
     too_long = "false" if columns.longest is None else f"high - low > {literal(columns.longest)}"
     faults = (
@@ -158,6 +164,15 @@ def with_timestamps(columns: TimestampColumns, source: DataFrame) -> DataFrame:
 
 
 @with_timestamps.register
+def _(columns: IntervalColumns, source: DataFrame) -> DataFrame:
+    made = _made(columns)
+    if not made:
+        return source
+    _check_free(source, *made)
+    return with_ticks(source, made)
+
+
+@with_timestamps.register
 def _(columns: HistogramColumns, source: DataFrame) -> DataFrame:
     table = columns.table
     templates = {
@@ -172,20 +187,27 @@ def _(columns: HistogramColumns, source: DataFrame) -> DataFrame:
     label = f"CAST({quoted(columns.template)} AS STRING)"
     # As text, and in order of bytes, whatever the collation of the column.
     joined = source.join(F.broadcast(frame), F.expr(f"{label} = {_ID}"), "left")
-    return joined.drop(_ID).selectExpr("*", f"{ticks(columns.scale)} AS {_TIME}")
+    return with_ticks(joined.drop(_ID), {_TIME: columns.scale})
 
 
 @with_timestamps.register
 def _(columns: AroundColumns, source: DataFrame) -> DataFrame:
     _check_free(source, _TIME)
-    return source.selectExpr("*", f"{ticks(columns.scale)} AS {_TIME}")
+    return with_ticks(source, {_TIME: columns.scale})
 
 
 @with_timestamps.register
 def _(columns: AroundRowsColumns, source: DataFrame) -> DataFrame:
     made = {_TIME: columns.scale, _BEFORE: columns.before, _AFTER: columns.after}
     _check_free(source, *made)
-    return source.selectExpr("*", *(f"{ticks(scale)} AS {name}" for name, scale in made.items()))
+    return with_ticks(source, made)
+
+
+def _made(columns: IntervalColumns) -> dict[str, TimeScale]:
+    """Ends of intervals that need columns of their own, each once."""
+    lower, upper = columns.scales
+    ends = {_LOW: lower} if lower == upper else {_LOW: lower, _HIGH: upper}
+    return {name: scale for name, scale in ends.items() if reads_decimals(scale)}
 
 
 def _check_free(source: DataFrame, *names: str) -> None:

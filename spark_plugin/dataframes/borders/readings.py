@@ -13,6 +13,7 @@ from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.arrow_types import arrow_type
 from spark_plugin.dataframes.columns import NOT_FINITE, check_microseconds, literal, quoted
 from spark_plugin.dataframes.examples import example
+from spark_plugin.dataframes.float_ticks import with_ticks
 from spark_plugin.dataframes.named_fields import field_of
 from spark_plugin.dataframes.results import result_time
 from spark_plugin.dataframes.timestamps import in_range
@@ -80,7 +81,8 @@ class ReadingFrame:
 
         Those that are to be refused have no stream, so that they meet in one partition and come first.
         """
-        rows = self.source.selectExpr(*self._given, f"{frames.ticks(self.columns.scale)} AS {TIME}")
+        rows = self.source.selectExpr(*self._given)
+        rows = with_ticks(rows, {TIME: self.columns.scale.of("given_time")})
         rows = rows.selectExpr("*", f"{self._code} AS code")
         rows = rows.selectExpr(*self._wire)
         values = value_names(len(self._values))

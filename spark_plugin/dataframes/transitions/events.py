@@ -16,6 +16,7 @@ from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.arrow_types import arrow_type
 from spark_plugin.dataframes.columns import NOT_FINITE, check_microseconds, literal, quoted, text
 from spark_plugin.dataframes.examples import example
+from spark_plugin.dataframes.float_ticks import with_ticks
 from spark_plugin.dataframes.named_fields import field_of
 from spark_plugin.dataframes.results import result_time
 from spark_plugin.dataframes.timestamps import in_range
@@ -111,10 +112,11 @@ class CrossingFrame:
         given = [
             f"{quoted(name)} AS {alias}" for name, alias in zip(names, self._given, strict=True)
         ]
-        low, high = map(frames.ticks, scales)
         changes = [f"({frames.rounding(scale)})" for scale in scales]
         rounded = [f"greatest({', '.join(changes)}) AS change"] if self._has_floats else []
-        rows = self.source.selectExpr(*given, f"{low} AS {LOW}", f"{high} AS {HIGH}", *rounded)
+        alias = dict(zip(names, self._given, strict=True))
+        low, high = (scale.of(alias[scale.column.name]) for scale in scales)
+        rows = with_ticks(self.source.selectExpr(*given, *rounded), {LOW: low, HIGH: high})
         return rows.selectExpr("*", f"{self._kind} AS {KIND}")
 
     @property

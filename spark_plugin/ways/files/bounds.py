@@ -153,7 +153,7 @@ def range_ticks(
     low = [-math.inf if one is None or one[0] is None else one[0] for one in found]
     high = [math.inf if one is None or one[1] is None else one[1] for one in found]
     if stored.family == "float":
-        return _held(float_ticks(np.array(low), scale)), _held(float_ticks(np.array(high), scale))
+        return float_ticks(np.array(low), scale), float_ticks(np.array(high), scale)
     factor = _ticks_per_step(stored, scale)
     return _whole(low, factor, 1), _whole(high, factor, -1)
 
@@ -173,7 +173,3 @@ def _whole(values: Sequence[int | float], factor: Fraction, sign: int) -> np.nda
         for value in values
     ]
     return np.array([max(-TIME_LIMIT, min(TIME_LIMIT, tick)) for tick in ticks], np.int64)
-
-
-def _held(ticks: np.ndarray) -> np.ndarray:
-    return np.clip(ticks, -TIME_LIMIT, TIME_LIMIT).astype(np.int64)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coincide.decimal_ticks import decimal_ticks
 from coincide.errors import DataError
 from coincide.plurals import several
 from coincide.units import TIME_LIMIT, Tick
@@ -18,6 +19,9 @@ from spark_plugin.worker.arrow.time_columns import (
 )
 from spark_plugin.worker.arrow.time_words import time_words
 from spark_plugin.worker.arrow.wide_columns import decoded, one_array
+
+FAR = 2.0 * TIME_LIMIT
+"""What has as many ticks is out of range, however it is rounded."""
 
 
 class Ticks:
@@ -35,12 +39,13 @@ class Ticks:
     def _from_floats(self, column: pa.ChunkedArray, scale: TimeScale) -> None:
         values = column.cast(pa.float64()).to_numpy()
         self.not_finite = ~np.isfinite(values) & ~self.null
-        scaled = scaled_floats(np.where(np.isfinite(values), values, 0.0), scale.factor)
-        ticks = np.rint(scaled)
+        values = np.where(np.isfinite(values), values, 0.0)
+        ticks = float_ticks(values, scale)
         self._out_of_range = np.abs(ticks) >= TIME_LIMIT
-        scaled, ticks = (np.where(self._out_of_range, 0.0, each) for each in (scaled, ticks))
-        self.rounding = rounding(scaled, ticks, scale)
-        self.ticks = ticks.astype(np.int64)
+        if self._out_of_range.any():
+            values, ticks = (np.where(self._out_of_range, 0, each) for each in (values, ticks))
+        self.rounding = rounding(scaled_floats(values, scale.factor), scale)
+        self.ticks = ticks
 
     def _from_integers(self, column: pa.ChunkedArray, scale: TimeScale) -> None:
         if scale.column.family == "integer":
@@ -77,23 +82,35 @@ class Ticks:
 
 
 def float_ticks(values: np.ndarray, scale: TimeScale) -> np.ndarray:
-    """Floats in ticks, rounded. Ascending values give ascending ticks, so bounds stay bounds.
+    """Floats in ticks, each as the shortest decimal that reads as it, rounded half to even.
+
+    Ascending values give ascending ticks, so bounds stay bounds.
 
     Parameters
     ----------
     values : float64 array
+        No NaN among them.
     scale : TimeScale
 
     Returns
     -------
-    float64 array, shape as theirs
-        Whole numbers, which may be out of range; NaN and infinity stay what they are.
+    int64 array, shape as theirs
+        Held within ±2^61, which stands for what is further.
     """
-    return np.rint(scaled_floats(values, scale.factor))
+    scaled = scaled_floats(values, scale.factor)
+    if scale.factor.numerator == 1:  # a decimal is on the side of a half tick where its float is
+        return np.clip(np.rint(scaled), -TIME_LIMIT, TIME_LIMIT).astype(np.int64)
+    is_far = ~(np.abs(scaled) < FAR)
+    if is_far.any():
+        values = np.where(is_far, 0.0, values)
+    ticks = decimal_ticks(values, scale.factor.numerator, is_single=scale.column.is_single)
+    if is_far.any():
+        ticks = np.where(is_far, np.copysign(TIME_LIMIT, scaled).astype(np.int64), ticks)
+    return np.clip(ticks, -TIME_LIMIT, TIME_LIMIT)
 
 
 def scaled_floats(values: np.ndarray, factor: Fraction) -> np.ndarray:
-    """Floats in ticks, not yet rounded (half to even, by ``rint``): float64 array.
+    """Floats in ticks as they are, neither read as decimals nor rounded: float64 array.
 
     One operation on floats that are exact, correctly rounded: Spark's SQL gives the same bits.
     """
@@ -103,9 +120,9 @@ def scaled_floats(values: np.ndarray, factor: Fraction) -> np.ndarray:
         return values / float(factor.denominator)
 
 
-def rounding(scaled: np.ndarray, ticks: np.ndarray, scale: TimeScale) -> np.ndarray:
+def rounding(scaled: np.ndarray, scale: TimeScale) -> np.ndarray:
     """By how many ticks floats are changed, 0 where by no more than they are uncertain by."""
-    change = np.abs(scaled - ticks)
+    change = np.abs(scaled - np.rint(scaled))
     least = np.maximum(np.abs(scaled) * scale.epsilon, scale.noise)
     return np.where(change > least, change, 0.0)
 

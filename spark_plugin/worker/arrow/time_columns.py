@@ -74,6 +74,10 @@ class TimeScale:
     factor: Fraction
     tick: Tick
 
+    def of(self, name: str) -> TimeScale:
+        """The same of a column that is called otherwise."""
+        return replace(self, column=replace(self.column, name=name))
+
     @property
     def epsilon(self) -> float:
         """Relative step of the column's floats, which are no more certain than that."""

@@ -24,15 +24,20 @@ from coincide import (
     DroppedRowsWarning,
     SchemaError,
     TimingCondition,
+    around,
     correlate,
     correlate_tables,
     within,
 )
+from coincide.decimal_ticks import MOST_PLACES
 from coincide.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, Tick
-from spark_plugin.dataframes.columns import rounding, spark_time_column, ticks
+from cpu_fallback.reference.times import decimal_of, float_ticks
+from spark_plugin.dataframes.columns import rounding, spark_time_column
 from spark_plugin.dataframes.events import EventFrame
+from spark_plugin.dataframes.float_ticks import with_ticks
 from spark_plugin.dataframes.named_fields import field_of
 from spark_plugin.dataframes.statistics import measure
+from spark_plugin.dataframes.timestamps import with_timestamps
 from spark_plugin.ways.files.source import CoincideSource
 from spark_plugin.worker.arrow.schemas import arrow_time_column
 from spark_plugin.worker.arrow.tables import read_side
@@ -157,13 +162,56 @@ def scale_for(kind: pa.DataType, unit: str, tick: str | None) -> TimeScale:
 @example([500.0, 1500.0, 2500.0, 4500.0, 35.0], "ns", "us")
 @example([1.45e10, 3.05e10], "ns", "s")
 def test_floats_are_rounded_once_half_to_even(values: list[float], unit: str, tick: str) -> None:
-    """As exact arithmetic would, but for the one rounding of a product or quotient of floats."""
+    """Each is the shortest decimal that reads as it; else one tick off at most."""
     scale = scale_for(pa.float64(), unit, tick)
     side, _ = read_side(at(values), IntervalColumns((scale, scale)), [], [], "drop")
-    up, down = scale.factor.numerator, scale.factor.denominator
-    products = [float(v) * up if down == 1 else v / down for v in values]
-    expected = [round(p) for p in products if abs(round(p) if abs(p) < 2.0**62 else p) < TIME_LIMIT]
-    assert side.min_time.tolist() == expected
+    exact = [(decimal_of(v), float_ticks(v, scale.factor)) for v in values]
+    expected = [(each, ticks) for each, ticks in exact if abs(ticks) < TIME_LIMIT]
+    for found, (decimal, ticks) in zip(side.min_time.tolist(), expected, strict=True):
+        has_places = (decimal * 10**MOST_PLACES).denominator == 1
+        assert found == ticks or (not has_places and abs(found - ticks) == 1)
+
+
+@pytest.mark.parametrize("kind", [pa.float64(), pa.float32()])
+@pytest.mark.parametrize("unit", ["ms", "s", "min", "h"])
+def test_floats_are_the_decimals_that_they_are_printed_as(unit: str, kind: pa.DataType) -> None:
+    """Epochs with up to nine places, floats of any size, and neighbours of both."""
+    rng, is_single = np.random.default_rng(5), kind == pa.float32()
+    scale = scale_for(kind, unit, "ns")
+    epoch = 1.7e18 / float(scale.factor)
+    values = [round(epoch + 1e5 * rng.random(), int(n)) for n in rng.integers(0, 10, 3000)]
+    values += [round(float(v), int(n)) for v, n in zip(
+        10.0 ** rng.uniform(-9, 5, 3000), rng.integers(0, 10, 3000), strict=True
+    )]  # fmt: skip
+    dtype = np.float32 if is_single else np.float64
+    floats = np.array(values, dtype)
+    floats = np.concatenate([floats, np.nextafter(floats, dtype(0)), -floats])
+    side, _ = read_side(at(floats, kind), IntervalColumns((scale, scale)), [], [], "drop")
+    expected = [float_ticks(float(v), scale.factor, is_single=is_single) for v in floats]
+    expected = [ticks for ticks in expected if abs(ticks) < TIME_LIMIT]
+    off = np.abs(side.min_time - np.array(expected))
+    assert off.max() <= 1
+    assert np.count_nonzero(off) < 5
+    assert (np.diff(np.sort(side.min_time)) >= 0).all()
+
+
+@pytest.mark.parametrize("base", [0.0, 1.7e9])
+@pytest.mark.parametrize("time", ["t", around("t", column="half"), around("t", "1ms")])
+def test_float_seconds_keep_exact_ties(base: float, time: Any) -> None:
+    """2,000 pairs exactly 5 ms apart, where a double at 1.7e9 stands for 240 ns."""
+    ms = np.arange(2000) * 1000 + np.random.default_rng(1).integers(0, 900, 2000)
+    left, right = (
+        pa.table({
+            "t": np.round(base + t / 1000, 3), "half": np.full(2000, 0.001), "id": np.arange(2000)
+        })
+        for t in (ms, ms + 5)
+    )  # fmt: skip
+    wide = "5ms" if time == "t" else "7ms"
+    found = correlate_tables(
+        left, right, TimingCondition(within("-" + wide, wide), 1.0), left_time=time, right_time=time,
+        options=CorrelateOptions(unit="s"),
+    )  # fmt: skip
+    assert found.num_rows == 2000
 
 
 @pytest.mark.spark
@@ -176,6 +224,7 @@ def test_spark_gives_the_same_ticks(spark: SparkSession, kind: pa.DataType) -> N
         (2 * rng.integers(-(10**9), 10**9, n) + 1) / 2000,
         rng.standard_normal(n) * 10.0 ** rng.integers(-9, 20, n),
         1.7e9 + rng.random(n),
+        np.round(1.7e9 + rng.random(n), 3),
         np.array([0.0, -0.0, 1e-40, 2.0**61, -(2.0**61), 2.0**53 + 1, 3e38]),
     ]).astype(np.float32 if kind == pa.float32() else float)  # fmt: skip
     table = at(values.tolist(), kind)
@@ -186,9 +235,9 @@ def test_spark_gives_the_same_ticks(spark: SparkSession, kind: pa.DataType) -> N
             ("s", None), ("s", "us"), ("ns", "us"), ("ns", "d"), ("d", None), ("ms", "s"), ("us", "us")
         )
     ]  # fmt: skip
-    texts = [f"{ticks(scale)} AS t{i}" for i, scale in enumerate(scales)]
-    texts += [f"{rounding(scale)} AS r{i}" for i, scale in enumerate(scales)]
-    found = source.selectExpr("id", *texts).toArrow().sort_by("id")
+    texts = [f"{rounding(scale)} AS r{i}" for i, scale in enumerate(scales)]
+    made = with_ticks(source, {f"t{i}": scale for i, scale in enumerate(scales)})
+    found = made.drop("t").join(source.selectExpr("id", *texts), "id").toArrow().sort_by("id")
     for i, scale in enumerate(scales):
         there = found[f"t{i}"].to_numpy()
         valid = np.abs(there) < TIME_LIMIT
@@ -231,9 +280,9 @@ def test_the_look_counts_the_same_change(spark: SparkSession) -> None:
     scale = scale_for(pa.float64(), "s", "us")
     table = at([0.0, 1.0000003, float("nan"), 1e300, None, 5.0000001])
     _, expected = read_side(table, IntervalColumns((scale, scale)), [], [], "drop")
-    source = frame(spark, table)
+    source, times = frame(spark, table), IntervalColumns((scale, scale))
     left, right = (
-        EventFrame(s, source, IntervalColumns((scale, scale)), [], []) for s in ("left", "right")
+        EventFrame(s, with_timestamps(times, source), times, [], []) for s in ("left", "right")
     )
     found, _ = measure(left, right)
     assert found.counts == expected
