@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
 from coincide.errors import ConditionError, SchemaError
-from coincide.units import TIME_LIMIT
+from coincide.units import NANOSECONDS_PER_UNIT, TIME_LIMIT
 from spark_plugin.dataframes.arrow_types import arrow_type
 from spark_plugin.dataframes.named_fields import field_of
 from spark_plugin.worker.arrow.ticks import FAR
@@ -48,18 +48,22 @@ def spark_time_column(side: str, field: T.StructField) -> TimeColumn:
         return TimeColumn(side, field.name, "timestamp", 1000)
     if isinstance(kind, T.TimestampNTZType):
         return TimeColumn(side, field.name, "timestamp_ntz", 1000)
+    if isinstance(kind, T.DateType):
+        return TimeColumn(side, field.name, "timestamp_ntz", NANOSECONDS_PER_UNIT["d"])
+    if isinstance(kind, T.DayTimeIntervalType):
+        return TimeColumn(side, field.name, "duration", 1000)
     if isinstance(kind, _INTEGERS):
         return TimeColumn(side, field.name, "integer")
     if isinstance(kind, (T.FloatType, T.DoubleType)):
         return TimeColumn(side, field.name, "float", is_single=isinstance(kind, T.FloatType))
     raise SchemaError(
-        f"{side}.{field.name} is {kind.simpleString()}; a time column must be a timestamp, an integer or"
-        " a float. Cast it, for example with to_timestamp"
+        f"{side}.{field.name} is {kind.simpleString()}; a time column must be a timestamp, a date, an"
+        " interval of days and seconds, an integer or a float. Cast it, for example with to_timestamp"
     )
 
 
 def check_microseconds(scale: TimeScale) -> None:
-    """Refuse to count timestamps, which are handed out again, in what Spark has no timestamps of.
+    """Refuse to count timestamps and durations, which are handed out again, finer than Spark has them.
 
     Raises
     ------
@@ -67,8 +71,8 @@ def check_microseconds(scale: TimeScale) -> None:
     """
     if scale.column.nanoseconds and scale.tick.unit != "us":
         raise ConditionError(
-            f"Spark's timestamps are counted in us, and {scale.tick.unit} are asked for; leave unit and"
-            " tick out, or give tables to the function of one process"
+            f"Spark's timestamps and intervals are counted in us, and {scale.tick.unit} are asked for; leave"
+            " unit and tick out, or give tables to the function of one process"
         )
 
 
@@ -120,7 +124,7 @@ def ticks(scale: TimeScale, near: str | None = None) -> str:
             f"CASE WHEN abs({scaled}) < {FAR!r}D THEN {held}"
             f" WHEN {infinite} THEN {literal(NOT_FINITE)} WHEN {value} IS NOT NULL THEN {end} END"
         )
-    whole = to_int64(value, scale.column.family)
+    whole = _whole(value, scale.column)
     if scale.factor == 1:
         end, begin = literal(TIME_LIMIT), literal(-TIME_LIMIT)
         beyond = f"WHEN {whole} >= {end} THEN {end} WHEN {whole} <= {begin} THEN {begin}"
@@ -157,14 +161,17 @@ def text(words: str) -> str:
     return "'" + words.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def to_int64(value: str, family: str) -> str:
-    """A timestamp in microseconds, or an integer, as bigint; the session time zone has no say."""
-    if family == "timestamp":
-        return f"unix_micros({value})"
-    if family == "timestamp_ntz":
-        # Differences of wall-clock times are taken without a zone: no daylight saving in between.
-        return f"(({value} - {_NTZ_EPOCH}) div {_MICROSECOND})"
-    return f"CAST({value} AS BIGINT)"
+def _whole(value: str, column: TimeColumn) -> str:
+    """A time that is no float as it is stored: a bigint of days, microseconds, or what an integer counts."""
+    if column.nanoseconds is None:
+        return f"CAST({value} AS BIGINT)"
+    if column.nanoseconds == NANOSECONDS_PER_UNIT["d"]:
+        kind: T.DataType = T.DateType()
+    elif column.family == "duration":
+        kind = T.DayTimeIntervalType()
+    else:
+        kind = T.TimestampType() if column.family == "timestamp" else T.TimestampNTZType()
+    return encode(value, kind)
 
 
 def crosses_as_int64(kind: T.DataType) -> bool:
@@ -196,7 +203,7 @@ def wire_bytes(value: str, kind: T.DataType) -> int | str | None:
     """Bytes of a value on the wire: a number, SQL where it is each row's own; None: it cannot be told."""
     if isinstance(kind, (T.StringType, T.BinaryType)):
         return f"coalesce(octet_length({value}), 0)"
-    fixed = (T.FloatType, T.DoubleType, T.DayTimeIntervalType, T.NullType)
+    fixed = (T.FloatType, T.DoubleType, T.NullType)
     if crosses_as_int64(kind) or isinstance(kind, fixed):
         return 8
     return 16 if isinstance(kind, T.DecimalType) else None
@@ -241,7 +248,11 @@ def _codec(kind: T.DataType) -> tuple[str, str] | None:
     if isinstance(kind, T.TimestampType):
         return "unix_micros({})", "timestamp_micros({})"
     if isinstance(kind, T.TimestampNTZType):
-        return to_int64("{}", "timestamp_ntz"), f"({_NTZ_EPOCH} + {{}} * {_MICROSECOND})"
+        # Differences of wall-clock times are taken without a zone: no daylight saving in between.
+        micros = f"(({{}} - {_NTZ_EPOCH}) div {_MICROSECOND})"
+        return micros, f"({_NTZ_EPOCH} + {{}} * {_MICROSECOND})"
+    if isinstance(kind, T.DayTimeIntervalType):
+        return f"({{}} div {_MICROSECOND})", f"({{}} * {_MICROSECOND})"
     return None
 
 

@@ -11,8 +11,9 @@ from spark_plugin.dataframes.columns import decode, literal, quoted, text, wire_
 
 
 def result_time(given: T.DataType) -> T.DataType:
-    """The type in which a time is handed out: a timestamp as it came, and else ticks."""
-    return given if isinstance(given, (T.TimestampType, T.TimestampNTZType)) else T.LongType()
+    """The type in which a time is handed out: as it came, but for numbers, which are ticks."""
+    own = (T.TimestampType, T.TimestampNTZType, T.DateType, T.DayTimeIntervalType)
+    return given if isinstance(given, own) else T.LongType()
 
 
 def wire_schema(kinds: Sequence[T.DataType]) -> T.StructType:

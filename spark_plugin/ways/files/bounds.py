@@ -45,7 +45,7 @@ class Stored:
     least, most : int
         What an integer can be.
     nanoseconds : int or None
-        Length of one step of a timestamp.
+        Length of one step of a timestamp or date.
     """
 
     family: str
@@ -84,8 +84,10 @@ def _stored_as(physical: str, logical: str) -> Stored | None:
         return Stored("float")
     if physical == "BYTE_ARRAY" and kind == "String":
         return Stored("text")
-    if bits is None or kind not in ("None", "Int", "Timestamp"):
+    if bits is None or kind not in ("None", "Int", "Timestamp", "Date"):
         return None
+    if kind == "Date":
+        return Stored("integer", -(2**31), 2**31 - 1, NANOSECONDS_PER_UNIT["d"])
     if kind == "Int" and not meaning["isSigned"]:
         # An unsigned 64-bit number is no time.
         return Stored("integer", 0, 2 ** meaning["bitWidth"] - 1) if bits == 32 else None

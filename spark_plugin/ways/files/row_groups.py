@@ -148,7 +148,9 @@ def _fits(stored: Stored | None, scale: TimeScale) -> bool:
         or (stored.family == "float") != (scale.column.family == "float")
     ):
         return False
-    return (stored.nanoseconds is None) == (scale.column.nanoseconds is None)
+    # Parquet has no durations: Arrow stores their numbers.
+    is_number = scale.column.nanoseconds is None or scale.column.family == "duration"
+    return (stored.nanoseconds is None) == is_number
 
 
 def _ends(

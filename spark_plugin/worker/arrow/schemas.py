@@ -88,19 +88,38 @@ def arrow_time_column(side: str, name: str, kind: pa.DataType) -> TimeColumn:
     if pa.types.is_timestamp(kind):
         family = "timestamp" if kind.tz is not None else "timestamp_ntz"
         return TimeColumn(side, name, family, NANOSECONDS_PER_UNIT[kind.unit])  # type: ignore[arg-type]
+    if pa.types.is_date(kind):  # date64 counts milliseconds
+        unit = "d" if pa.types.is_date32(kind) else "ms"
+        return TimeColumn(side, name, "timestamp_ntz", NANOSECONDS_PER_UNIT[unit])
+    if pa.types.is_duration(kind):
+        return TimeColumn(side, name, "duration", NANOSECONDS_PER_UNIT[kind.unit])
     if pa.types.is_integer(kind) and not pa.types.is_uint64(kind):
         return TimeColumn(side, name, "integer")
     if pa.types.is_floating(kind) and not pa.types.is_float16(kind):
         return TimeColumn(side, name, "float", is_single=pa.types.is_float32(kind))
     raise SchemaError(
-        f"{side}.{name} is {kind}; a time column must be a timestamp, an integer or a float. Cast it"
-        " where the data are written, or with pandas.to_datetime or pyarrow.compute (strptime) for texts"
+        f"{side}.{name} is {kind}; a time column must be a timestamp, a date, a duration, an integer or a"
+        " float. Cast it where the data are written, or with pandas.to_datetime or pyarrow.compute (strptime)"
+        " for texts"
     )
 
 
 def result_time(kind: pa.DataType, tick: Tick) -> pa.DataType:
-    """The type in which times of a column of some type are handed out, as ticks."""
+    """The type in which times of a column of some type are handed out, for `as_times`."""
+    if pa.types.is_date(kind):
+        return kind
+    if pa.types.is_duration(kind):
+        return pa.duration(tick.unit)
     return pa.timestamp(tick.unit, kind.tz) if pa.types.is_timestamp(kind) else pa.int64()
+
+
+def as_times(ticks: pa.Array, kind: pa.DataType, tick: Tick) -> pa.Array:
+    """Ticks as times of a `result_time`."""
+    return (
+        ticks.view(pa.timestamp(tick.unit)).cast(kind)
+        if pa.types.is_date(kind)
+        else ticks.view(kind)
+    )
 
 
 def check_present_keys(

@@ -48,7 +48,9 @@ class Ticks:
         self.ticks = ticks
 
     def _from_integers(self, column: pa.ChunkedArray, scale: TimeScale) -> None:
-        if scale.column.family == "integer":
+        if pa.types.is_date32(column.type):
+            column = column.cast(pa.int32())
+        if column.type.bit_width < 64:
             column = column.cast(pa.int64())
         array = contiguous(column)
         values = pc.fill_null(array, pa.scalar(0, array.type)) if array.null_count else array

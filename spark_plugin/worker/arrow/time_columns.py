@@ -20,7 +20,7 @@ from coincide.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, Tick
 if TYPE_CHECKING:
     from spark_plugin.worker.timestamps.columns import TimestampColumns
 
-Family = Literal["timestamp", "timestamp_ntz", "integer", "float"]
+Family = Literal["timestamp", "timestamp_ntz", "duration", "integer", "float"]
 
 INVALID_REASONS = {
     "not_finite": "NaN or infinity in",
@@ -44,9 +44,10 @@ class TimeColumn:
         ``"left"`` or ``"right"``, for messages.
     name : str
     family : str
-        ``"timestamp"`` (an instant), ``"timestamp_ntz"`` (a wall clock), ``"integer"``, ``"float"``.
+        ``"timestamp"`` (an instant), ``"timestamp_ntz"`` (a wall clock, or a date's midnight),
+        ``"duration"`` (elapsed time), ``"integer"``, ``"float"``.
     nanoseconds : int or None
-        Length of one step of a timestamp; None for numbers, whose unit the user gives.
+        Length of one step of a timestamp or duration; None for numbers, whose unit the user gives.
     is_single : bool
         Whether floats have 32 bits.
     """
@@ -56,6 +57,13 @@ class TimeColumn:
     family: Family
     nanoseconds: int | None = None
     is_single: bool = False
+
+    def unit(self, options: CorrelateOptions) -> str | None:
+        """What a number of it counts: a duration its own unit."""
+        if self.nanoseconds is None:
+            return options.unit_of(self.side)
+        units = (unit for unit, size in NANOSECONDS_PER_UNIT.items() if size == self.nanoseconds)
+        return next(units)
 
 
 @dataclass(frozen=True)
@@ -139,7 +147,7 @@ def _number_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Ti
     has_floats = any(column.family == "float" for column in columns)
     tick = options.tick or ("ns" if has_floats else _finest(units))
     for column, unit in zip(columns, units, strict=True):
-        if column.family == "integer" and _finest([unit, tick]) != tick:
+        if column.family != "float" and _finest([unit, tick]) != tick:
             raise ConditionError(
                 f"{column.side}.{column.name} counts {unit}, which ticks of 1 {tick} would round;"
                 f" use options=CorrelateOptions(tick={unit!r}) or a finer one"
@@ -242,7 +250,7 @@ def _rewriting(columns: Sequence[TimeColumn], made: str) -> str:
 
 def _units(columns: Sequence[TimeColumn], options: CorrelateOptions) -> list[str | None]:
     """What the numbers of each column count; all None or none."""
-    units = [options.unit_of(column.side) for column in columns]
+    units = [column.unit(options) for column in columns]
     unknown = [c for c, unit in zip(columns, units, strict=True) if unit is None]
     # Of exact instants one column is the earlier and the later end: it is told once.
     floats = ", ".join(dict.fromkeys(f"{c.side}.{c.name}" for c in unknown if c.family == "float"))

@@ -21,6 +21,7 @@ from spark_plugin.worker.arrow.frames import arrow_table
 from spark_plugin.worker.arrow.gather import Gather
 from spark_plugin.worker.arrow.ids import Ids
 from spark_plugin.worker.arrow.schemas import other_types, with_first_types
+from spark_plugin.worker.arrow.schemas import as_times
 from spark_plugin.worker.arrow.ticks import contiguous
 from spark_plugin.worker.borders.arguments import QUERIES, READINGS, BorderArguments
 from spark_plugin.worker.borders.queries import Queries, query_table, read_queries
@@ -418,7 +419,7 @@ class BorderMonitor:
         assert self._ids is not None
         streams = Gather(readings.streams, readings.streams.type)
         words = pa.array(EVENTS)
-        schema = self.schema
+        schema, tick = self.schema, self._columns.tick  # type: ignore[union-attr]
         for part in found:
             entered = int((part.events == IN).sum())
             self._told = replace(
@@ -434,7 +435,7 @@ class BorderMonitor:
                     self._ids.of(part.queries),
                     *(streams(part.rows) for _ in self.arguments.streams),
                     events.dictionary_decode(),
-                    *(pa.array(each).view(schema.types[-1]) for each in times),
+                    *(as_times(pa.array(each), schema.types[-1], tick) for each in times),
                 ],
                 schema=schema,
             )

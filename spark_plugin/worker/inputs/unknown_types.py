@@ -64,7 +64,8 @@ def _kinds(schema: pa.Schema, names: tuple[str, str]) -> Iterator[pa.DataType]:
 
 def _is_time(kind: pa.DataType) -> bool:
     types = pa.types
-    return types.is_timestamp(kind) or types.is_integer(kind) or types.is_floating(kind)
+    is_temporal = types.is_timestamp(kind) or types.is_date(kind) or types.is_duration(kind)
+    return is_temporal or types.is_integer(kind) or types.is_floating(kind)
 
 
 def _time_of_nothing(request: Asked) -> pa.DataType:

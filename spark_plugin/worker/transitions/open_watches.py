@@ -18,6 +18,7 @@ from coincide.region_transitions.watches import (
     repeats,
 )
 from spark_plugin.worker.arrow.ids import Ids
+from spark_plugin.worker.arrow.schemas import as_times
 from spark_plugin.worker.transitions.arguments import SIDE
 from spark_plugin.worker.transitions.columns import EventColumns
 from spark_plugin.worker.transitions.ids import PairIds
@@ -128,7 +129,8 @@ class OpenWatches:
 
     def _rows(self, keys: np.ndarray, events: Crossings, found: Found) -> pa.Table:
         """The rows of the result, found among events of these keys."""
-        schema = self._columns.schema
+        schema, tick = self._columns.schema, self._columns.times.scales[0].tick
+        own_times = schema.types[-4:]
         words = pa.array(TRANSITIONS)
         batches = []
         for start in range(0, found.row.size, _BATCH_ROWS):
@@ -144,7 +146,7 @@ class OpenWatches:
                     [
                         *self._ids.of(keys[row])[: schema.names.index("transition")],
                         kinds.dictionary_decode(),
-                        *(pa.array(t).view(f.type) for t, f in zip(times, list(schema)[-4:], strict=True)),
+                        *(as_times(pa.array(t), own, tick) for t, own in zip(times, own_times, strict=True)),
                     ],
                     schema=schema,
                 )
