@@ -71,7 +71,7 @@ def check_microseconds(scale: TimeScale) -> None:
     """
     if scale.column.nanoseconds and scale.tick.unit != "us":
         raise ConditionError(
-            f"Spark's timestamps and intervals are counted in us, and {scale.tick.unit} are asked for; leave"
+            f"Spark's timestamps and intervals are counted in us, not in {scale.tick.unit}, as asked; leave"
             " unit and tick out, or give tables to the function of one process"
         )
 
@@ -162,7 +162,7 @@ def text(words: str) -> str:
 
 
 def _whole(value: str, column: TimeColumn) -> str:
-    """A time that is no float as it is stored: a bigint of days, microseconds, or what an integer counts."""
+    """A time that is no float as it is stored: days, microseconds, or what an integer counts."""
     if column.nanoseconds is None:
         return f"CAST({value} AS BIGINT)"
     if column.nanoseconds == NANOSECONDS_PER_UNIT["d"]:

@@ -99,8 +99,8 @@ def arrow_time_column(side: str, name: str, kind: pa.DataType) -> TimeColumn:
         return TimeColumn(side, name, "float", is_single=pa.types.is_float32(kind))
     raise SchemaError(
         f"{side}.{name} is {kind}; a time column must be a timestamp, a date, a duration, an integer or a"
-        " float. Cast it where the data are written, or with pandas.to_datetime or pyarrow.compute (strptime)"
-        " for texts"
+        " float. Cast it where the data are written, or texts with pandas.to_datetime or pyarrow.compute"
+        " (strptime)"
     )
 
 

@@ -20,8 +20,7 @@ from coincide.units import Duration, size_of
 from spark_plugin.worker.arrow.frames import arrow_table
 from spark_plugin.worker.arrow.gather import Gather
 from spark_plugin.worker.arrow.ids import Ids
-from spark_plugin.worker.arrow.schemas import other_types, with_first_types
-from spark_plugin.worker.arrow.schemas import as_times
+from spark_plugin.worker.arrow.schemas import as_times, other_types, with_first_types
 from spark_plugin.worker.arrow.ticks import contiguous
 from spark_plugin.worker.borders.arguments import QUERIES, READINGS, BorderArguments
 from spark_plugin.worker.borders.queries import Queries, query_table, read_queries

@@ -146,7 +146,7 @@ class OpenWatches:
                     [
                         *self._ids.of(keys[row])[: schema.names.index("transition")],
                         kinds.dictionary_decode(),
-                        *(as_times(pa.array(t), own, tick) for t, own in zip(times, own_times, strict=True)),
+                        *(as_times(pa.array(t), f, tick) for t, f in zip(times, own_times, strict=True)),
                     ],
                     schema=schema,
                 )
