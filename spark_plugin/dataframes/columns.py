@@ -23,6 +23,8 @@ from spark_plugin.worker.arrow.time_columns import TimeColumn, TimeScale
 
 _INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 _CAPITALS = string.ascii_uppercase
+_MOST_PLACES = 18
+"""Of decimals that are times: their product with the nanoseconds of a day has 38 digits at most."""
 _EPOCH = "DATE '1970-01-01'"
 _NTZ_EPOCH = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
 _MICROSECOND = "INTERVAL '0.000001' SECOND"
@@ -48,6 +50,8 @@ def spark_time_column(side: str, field: T.StructField) -> TimeColumn:
         return TimeColumn(side, field.name, "timestamp", 1000)
     if isinstance(kind, T.TimestampNTZType):
         return TimeColumn(side, field.name, "timestamp_ntz", 1000)
+    if isinstance(kind, T.DecimalType) and kind.scale <= _MOST_PLACES:
+        return TimeColumn(side, field.name, "float", is_decimal=True)
     if isinstance(kind, T.DateType):
         return TimeColumn(side, field.name, "timestamp_ntz", NANOSECONDS_PER_UNIT["d"])
     if isinstance(kind, T.DayTimeIntervalType):
@@ -58,7 +62,8 @@ def spark_time_column(side: str, field: T.StructField) -> TimeColumn:
         return TimeColumn(side, field.name, "float", is_single=isinstance(kind, T.FloatType))
     raise SchemaError(
         f"{side}.{field.name} is {kind.simpleString()}; a time column must be a timestamp, a date, an"
-        " interval of days and seconds, an integer or a float. Cast it, for example with to_timestamp"
+        " interval of days and seconds, an integer, a float or a decimal of at most"
+        f" {_MOST_PLACES} places. Cast it, for example with to_timestamp"
     )
 
 
@@ -119,9 +124,12 @@ def ticks(scale: TimeScale, near: str | None = None) -> str:
         near = near or f"CAST(rint({scaled}) AS BIGINT)"
         infinite = f"abs({number}) >= double('Infinity')"  # to Spark, NaN is above all else
         end = literal(TIME_LIMIT)
+        # A decimal is whole first, and then divided.
+        is_whole_first = scale.column.is_decimal and scale.factor.numerator == 1
+        size = number if is_whole_first else scaled
         held = f"greatest({literal(-TIME_LIMIT)}, least({end}, {near}))"
         return (
-            f"CASE WHEN abs({scaled}) < {FAR!r}D THEN {held}"
+            f"CASE WHEN abs({size}) < {FAR!r}D THEN {held}"
             f" WHEN {infinite} THEN {literal(NOT_FINITE)} WHEN {value} IS NOT NULL THEN {end} END"
         )
     whole = _whole(value, scale.column)

@@ -21,13 +21,19 @@ one does."""
 
 def with_ticks(frame: DataFrame, scales: Mapping[str, TimeScale]) -> DataFrame:
     """With time columns in ticks, as `ticks` has them, under names that are free, as longer ones are."""
-    steps = {name: _Steps(name, scale) for name, scale in scales.items() if reads_decimals(scale)}
+    steps = {
+        name: _Steps(name, scale)
+        for name, scale in scales.items()
+        if reads_decimals(scale) and not scale.column.is_decimal
+    }
     if not steps:
-        return frame.selectExpr("*", *(f"{ticks(s)} AS {name}" for name, s in scales.items()))
+        return frame.selectExpr(
+            "*", *(f"{ticks(s, _exact(s))} AS {name}" for name, s in scales.items())
+        )
     first = [text for each in steps.values() for text in each.first()]
     second = [text for each in steps.values() for text in each.second()]
     found = [
-        f"{ticks(scale, steps[name].ticks() if name in steps else None)} AS {name}"
+        f"{ticks(scale, steps[name].ticks() if name in steps else _exact(scale))} AS {name}"
         for name, scale in scales.items()
     ]
     made = frame.selectExpr("*", *first).selectExpr("*", *second).selectExpr("*", *found)
@@ -36,7 +42,25 @@ def with_ticks(frame: DataFrame, scales: Mapping[str, TimeScale]) -> DataFrame:
 
 def reads_decimals(scale: TimeScale) -> bool:
     """Whether it matters which decimal a float is: coarse ticks do not tell them apart."""
-    return scale.column.family == "float" and scale.factor.numerator > 1
+    return scale.column.is_decimal or (
+        scale.column.family == "float" and scale.factor.numerator > 1
+    )
+
+
+def _exact(scale: TimeScale) -> str | None:
+    """A decimal of less than 2^62 ticks, rounded: bigint; None for what is none."""
+    if not scale.column.is_decimal:
+        return None
+    value = quoted(scale.column.name)
+    whole, part = f"CAST({value} AS BIGINT)", f"({value} % 1)"
+    up, down = scale.factor.numerator, scale.factor.denominator
+    if up > 1:
+        return f"({whole} * {literal(up)} + CAST(bround({part} * CAST({up} AS DECIMAL(15, 0))) AS BIGINT))"
+    if down == 1:
+        return f"CAST(bround({value}) AS BIGINT)"
+    found, rest = f"({whole} div {literal(down)})", f"(2L * abs({whole} % {literal(down)}))"
+    is_up = f"{rest} > {down} OR ({rest} = {down} AND ({part} <> 0 OR {found} % 2 <> 0))"
+    return f"({found} + IF({is_up}, CAST(signum({value}) AS BIGINT), 0L))"
 
 
 class _Steps:

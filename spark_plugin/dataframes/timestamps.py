@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 
 import numpy as np
@@ -198,9 +198,18 @@ def _(columns: AroundColumns, source: DataFrame) -> DataFrame:
 
 @with_timestamps.register
 def _(columns: AroundRowsColumns, source: DataFrame) -> DataFrame:
-    made = {_TIME: columns.scale, _BEFORE: columns.before, _AFTER: columns.after}
+    widths = (_of_its_type(scale, source) for scale in (columns.before, columns.after))
+    made = dict(zip((_TIME, _BEFORE, _AFTER), (columns.scale, *widths), strict=True))
     _check_free(source, *made)
     return with_ticks(source, made)
+
+
+def _of_its_type(scale: TimeScale, source: DataFrame) -> TimeScale:
+    """How half-widths become ticks, whose column may be a float of 32 bits or a decimal."""
+    field = field_of(source, scale.column.side, scale.column.name)
+    if isinstance(field.dataType, (T.FloatType, T.DecimalType)):
+        return replace(scale, column=spark_time_column(scale.column.side, field))
+    return scale
 
 
 def _made(columns: IntervalColumns) -> dict[str, TimeScale]:

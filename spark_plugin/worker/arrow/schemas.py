@@ -97,10 +97,12 @@ def arrow_time_column(side: str, name: str, kind: pa.DataType) -> TimeColumn:
         return TimeColumn(side, name, "integer")
     if pa.types.is_floating(kind) and not pa.types.is_float16(kind):
         return TimeColumn(side, name, "float", is_single=pa.types.is_float32(kind))
+    if pa.types.is_decimal(kind):
+        return TimeColumn(side, name, "float", is_decimal=True)
     raise SchemaError(
-        f"{side}.{name} is {kind}; a time column must be a timestamp, a date, a duration, an integer or a"
-        " float. Cast it where the data are written, or texts with pandas.to_datetime or pyarrow.compute"
-        " (strptime)"
+        f"{side}.{name} is {kind}; a time column must be a timestamp, a date, a duration, an integer, a"
+        " float or a decimal. Cast it where the data are written, or texts with pandas.to_datetime or"
+        " pyarrow.compute (strptime)"
     )
 
 

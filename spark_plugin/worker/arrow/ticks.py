@@ -20,6 +20,8 @@ from spark_plugin.worker.arrow.time_columns import (
 from spark_plugin.worker.arrow.time_words import time_words
 from spark_plugin.worker.arrow.wide_columns import decoded, one_array
 
+_FACTOR_DIGITS = 15
+"""Of the nanoseconds of a day."""
 FAR = 2.0 * TIME_LIMIT
 """What has as many ticks is out of range, however it is rounded."""
 
@@ -40,7 +42,9 @@ class Ticks:
         values = column.cast(pa.float64()).to_numpy()
         self.not_finite = ~np.isfinite(values) & ~self.null
         values = np.where(np.isfinite(values), values, 0.0)
-        ticks = float_ticks(values, scale)
+        ticks = (
+            _decimal_ticks(column, scale) if scale.column.is_decimal else float_ticks(values, scale)
+        )
         self._out_of_range = np.abs(ticks) >= TIME_LIMIT
         if self._out_of_range.any():
             values, ticks = (np.where(self._out_of_range, 0, each) for each in (values, ticks))
@@ -109,6 +113,33 @@ def float_ticks(values: np.ndarray, scale: TimeScale) -> np.ndarray:
     if is_far.any():
         ticks = np.where(is_far, np.copysign(TIME_LIMIT, scaled).astype(np.int64), ticks)
     return np.clip(ticks, -TIME_LIMIT, TIME_LIMIT)
+
+
+def _decimal_ticks(column: pa.ChunkedArray, scale: TimeScale) -> np.ndarray:
+    """Decimals in ticks, rounded half to even; held within ±2^61, 0 for null: int64 array."""
+    array, factor = contiguous(column), scale.factor
+    array = array.cast(pa.decimal256(array.type.precision, array.type.scale))
+    values = array.cast(pa.float64()).fill_null(0.0).to_numpy()
+    scaled = scaled_floats(values, factor)
+    is_far = (np.abs(scaled) >= FAR) | (np.abs(values) >= FAR)
+    array = pc.if_else(pa.array(is_far), None, array).fill_null(0)
+    size = pa.scalar(factor.numerator, pa.decimal256(_FACTOR_DIGITS, 0))
+    whole = pc.round(pc.multiply(array, size), 0, "half_to_even")
+    ticks = whole.cast(pa.int64()).to_numpy()
+    if factor.denominator > 1:
+        ticks = _divided(array, factor.denominator)
+    ends = np.copysign(TIME_LIMIT, scaled).astype(np.int64)
+    return np.clip(np.where(is_far, ends, ticks), -TIME_LIMIT, TIME_LIMIT)
+
+
+def _divided(array: pa.Array, ticks: int) -> np.ndarray:
+    """Decimals by an even number, rounded half to even: int64 array."""
+    whole = array.cast(pa.int64(), safe=False)
+    has_more = pc.not_equal(array, whole.cast(pa.decimal256(19, 0))).to_numpy(False)
+    number = whole.to_numpy()
+    found, rest = np.sign(number) * (np.abs(number) // ticks), np.abs(number) % ticks
+    is_up = (2 * rest > ticks) | ((2 * rest == ticks) & (has_more | (found % 2 != 0)))
+    return found + np.sign(number) * is_up
 
 
 def scaled_floats(values: np.ndarray, factor: Fraction) -> np.ndarray:

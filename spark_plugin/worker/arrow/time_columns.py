@@ -50,6 +50,8 @@ class TimeColumn:
         Length of one step of a timestamp or duration; None for numbers, whose unit the user gives.
     is_single : bool
         Whether floats have 32 bits.
+    is_decimal : bool
+        Whether what is called a float is a decimal, which has no error of its own.
     """
 
     side: str
@@ -57,6 +59,7 @@ class TimeColumn:
     family: Family
     nanoseconds: int | None = None
     is_single: bool = False
+    is_decimal: bool = False
 
     def unit(self, options: CorrelateOptions) -> str | None:
         """What a number of it counts: a duration its own unit."""
@@ -89,6 +92,8 @@ class TimeScale:
     @property
     def epsilon(self) -> float:
         """Relative step of the column's floats, which are no more certain than that."""
+        if self.column.is_decimal:
+            return 0.0
         return 2.0**-23 if self.column.is_single else 2.0**-52
 
     @property

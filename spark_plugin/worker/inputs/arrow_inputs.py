@@ -14,6 +14,7 @@ from spark_plugin.worker.arrow.schemas import check_name, with_types
 from spark_plugin.worker.files.old_types import holds_dates, int96_columns, with_instants
 from spark_plugin.worker.inputs.csv_files import CsvFile, check_separator
 from spark_plugin.worker.inputs.csv_numbers import with_numbers, with_texts
+from spark_plugin.worker.inputs.csv_times import floats_of, read_as_texts, with_times
 from spark_plugin.worker.inputs.old_timestamps import check_calendar, exact_instants, int96_times
 from spark_plugin.worker.inputs.source import Source, reading
 
@@ -240,8 +241,17 @@ class ArrowInput:
 
     def _csv_table(self, schema: pa.Schema) -> pa.Table:
         read = with_texts(schema, self.as_told)
-        tables = [self.csv_file(file).table(read) for file in self.source.found.paths]
-        return with_numbers(pa.concat_tables(tables), schema, self.source.csv.decimal)
+        files = [self.csv_file(file) for file in self.source.found.paths]
+        tables = [file.table(read_as_texts(read, self.decimals)) for file in files]
+        names, decimal = floats_of(read, self.decimals), self.source.csv.decimal
+        try:
+            table = with_times(pa.concat_tables(tables), names, decimal)
+        except pa.ArrowInvalid:
+            for file in files:
+                file.table(read)  # says where the text is that is no number
+            raise
+        schema = with_types(schema, {name: table.schema.field(name).type for name in names})
+        return with_numbers(table, schema, decimal)
 
     def guessed(self, schema: pa.Schema) -> list[str]:
         """Columns of a schema that look like numbers, and may be texts below what was looked at."""
@@ -249,6 +259,11 @@ class ArrowInput:
             return []
         read = with_texts(schema, self.as_told)
         return [f.name for f in schema if f.type != read.field(f.name).type]
+
+    @property
+    def decimals(self) -> set[str]:
+        """Time columns of CSV whose numbers are read as decimals."""
+        return {*self.times} - {*self.source.csv.types}
 
     @property
     def as_told(self) -> set[str]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import pyarrow as pa
 
-from spark_plugin.worker.arrow.schemas import check_name
+from spark_plugin.worker.arrow.schemas import check_name, with_types
 from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
 from spark_plugin.worker.inputs.csv_numbers import WrittenNumbers, with_texts
+from spark_plugin.worker.inputs.csv_times import WrittenTimes, floats_of, read_as_texts
 from spark_plugin.worker.inputs.source import reading
 
 
@@ -79,9 +81,11 @@ def as_written(given: ArrowInput, schema: pa.Schema) -> Written:
         If a file cannot be read, or a cell does not fit its column.
     """
     read, seen = schema, {}
+    times: dict[str, WrittenTimes] = {}
     if given.source.file_format == "csv":
-        read = with_texts(schema, given.as_told)
-        decimal = given.source.csv.decimal
+        told, decimal = with_texts(schema, given.as_told), given.source.csv.decimal
+        times = {name: WrittenTimes(decimal) for name in floats_of(told, given.decimals)}
+        read = read_as_texts(told, times)
         seen = {
             name: WrittenNumbers(schema.field(name).type, decimal) for name in given.guessed(schema)
         }
@@ -90,12 +94,19 @@ def as_written(given: ArrowInput, schema: pa.Schema) -> Written:
     for file in given.source.found.paths:
         for block in blocks(given, file, read):
             rows, size = rows + len(block), size + block.nbytes
+            try:
+                for name, written in times.items():
+                    written.look_at(block.column(name))
+            except pa.ArrowInvalid:
+                deque(blocks(given, file, told), 0)  # says where the text is that is no number
+                raise
             for name, numbers in seen.items():
                 numbers.numbers(block.column(name))
                 if block.column(name).null_count < len(block):
                     filled.add(name)
     plain = {name for name, numbers in seen.items() if numbers.are_plain}
     found = pa.schema([f if f.name in plain else read.field(f.name) for f in schema])
+    found = with_types(found, {name: written.kind for name, written in times.items()})
     wholes = frozenset(name for name in plain if seen[name].are_whole)
     empty = frozenset(name for name in seen if name not in filled)
     return Written(found, wholes, empty, rows, size)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 BLANKS = " \t"
 """What the reader allows around numbers."""
 _EXACT = 1 << 53
-_Texts: TypeAlias = "pa.Array | pa.ChunkedArray"
+Texts: TypeAlias = "pa.Array | pa.ChunkedArray"
 
 
 def with_texts(schema: pa.Schema, times: Collection[str]) -> pa.Schema:
@@ -86,7 +86,7 @@ class WrittenNumbers:
             fewest == most or not self._end_in_zeros or (fewest > 0 and not self._end_in_more_zeros)
         )
 
-    def numbers(self, texts: _Texts) -> _Texts | None:
+    def numbers(self, texts: Texts) -> Texts | None:
         """The numbers of the next texts; None if these, or some before, are other than they print."""
         if not self._print_back:
             return None
@@ -104,7 +104,7 @@ class WrittenNumbers:
             self._look_at_decimals(numbers, texts)
         return numbers if self._print_back else None
 
-    def _look_at_decimals(self, numbers: _Texts, texts: _Texts) -> None:
+    def _look_at_decimals(self, numbers: Texts, texts: Texts) -> None:
         self.are_whole = self.are_whole and holds_whole(numbers)
         digits = pc.fill_null(pc.invert(pc.is_nan(numbers)), False)
         numbers, texts = numbers.filter(digits), texts.filter(digits)
@@ -120,7 +120,7 @@ class WrittenNumbers:
         self._end_in_more_zeros |= _any(texts, r"\.\d+0$")
 
 
-def holds_whole(numbers: _Texts) -> bool:
+def holds_whole(numbers: Texts) -> bool:
     """Whether all floats of a column are whole, and few enough digits long to be told apart."""
     is_whole = pc.and_(
         pc.equal(numbers, pc.floor(numbers)), pc.less(pc.abs(numbers), float(_EXACT))
@@ -132,9 +132,9 @@ def _is_number(kind: pa.DataType) -> bool:
     return pa.types.is_integer(kind) or pa.types.is_floating(kind)
 
 
-def _any(texts: _Texts, pattern: str) -> bool:
+def _any(texts: Texts, pattern: str) -> bool:
     return bool(pc.any(pc.match_substring_regex(texts, pattern)).as_py())
 
 
-def _equal(printed: _Texts, texts: _Texts) -> bool:
+def _equal(printed: Texts, texts: Texts) -> bool:
     return bool(pc.all(pc.equal(printed, texts), min_count=0).as_py())

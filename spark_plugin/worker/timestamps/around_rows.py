@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from coincide.errors import ConditionError
 from coincide.units import NANOSECONDS_PER_UNIT, TIME_LIMIT
-from spark_plugin.worker.arrow.schemas import column_of
+from spark_plugin.worker.arrow.schemas import arrow_time_column, column_of, plain_type
 from spark_plugin.worker.arrow.ticks import Ticks
 from spark_plugin.worker.arrow.time_columns import TimeColumn, TimeScale
 from spark_plugin.worker.clocks import AroundByRow
@@ -148,7 +148,8 @@ class _Widths:
             column.type
         ):  # beyond 2^53 they are out of range, and may be inexact
             column = column.cast(pa.float64(), safe=False)
-        widths = Ticks(column, scale)
+        own = arrow_time_column(scale.column.side, scale.column.name, plain_type(column.type))
+        widths = Ticks(column, replace(scale, column=own))
         self.ticks = widths.ticks
         are_negative = pc.fill_null(pc.less(column, 0), False).to_numpy()
         self.are_none = widths.null | widths.not_finite | widths.out_of_range | are_negative
