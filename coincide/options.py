@@ -34,8 +34,8 @@ class CorrelateOptions:
     ----------
     unit : str or None
         What a number in the time columns counts: ``"ns"``, ``"us"``, ``"ms"``, ``"s"``, ... Needed
-        for float columns, and for integer columns when durations are given as strings. Timestamp
-        columns need none.
+        for float columns, and for integer columns when durations are given as strings. Timestamps need
+        none, but ``"ns"`` where they are finer than 1 us; durations have their own.
     left_unit, right_unit : str or None
         The same for one side, where the sides differ; None: `unit`.
     tick : str or None

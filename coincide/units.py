@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from fractions import Fraction
 from numbers import Real
@@ -50,6 +50,13 @@ Duration = int | str | timedelta | np.timedelta64
 or ``"1h30m"``; a timedelta is as long as it is."""
 
 
+class TypedInt(int):
+    """A whole number that was typed as text, where a unit may have been forgotten."""
+
+    def __neg__(self) -> TypedInt:
+        return TypedInt(-int(self))
+
+
 @dataclass(frozen=True)
 class Tick:
     """How long one tick is.
@@ -59,9 +66,12 @@ class Tick:
     unit : str or None
         ``"ns"``, ``"us"``, ``"ms"``, ``"s"``, ``"min"``, ``"h"``, ``"d"``; None for bare ticks, whose
         length nobody said, so that durations must be ints.
+    is_of_columns : bool
+        Whether the columns say it, not the user, who may take it for another where durations are typed.
     """
 
     unit: str | None = None
+    is_of_columns: bool = field(default=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.unit is not None:
@@ -82,6 +92,11 @@ class Tick:
             bare, or reaches 2**61 ticks.
         """
         duration = plain(duration)
+        if self.is_of_columns and duration and isinstance(duration, TypedInt):
+            raise ConditionError(
+                f"the duration {brief(duration)} has no unit, and the times are timestamps or durations."
+                f" Write it as {duration}s, or another unit; {duration}{self.unit} is what ticks would be"
+            )
         ticks = self._count_text(duration) if isinstance(duration, str) else duration
         if abs(ticks) >= TIME_LIMIT:
             raise ConditionError(
@@ -100,9 +115,12 @@ class Tick:
             )
         ticks = nanoseconds / self.nanoseconds
         if ticks.denominator != 1:
+            # From the longest one down.
+            finer = [u for u, size in NANOSECONDS_PER_UNIT.items() if nanoseconds % size == 0]
+            way = f", or count in a finer tick, as by tick={finer[-1]!r}" if finer else ""
             raise ConditionError(
                 f"the duration {brief(text)} is {float(ticks):g} ticks of 1 {self.unit}, not a whole"
-                " number. Round it, or count in a finer tick, such as tick='ms' (--tick ms)"
+                f" number. Round it{way}"
             )
         return int(ticks)
 
@@ -122,6 +140,8 @@ def plain(duration: Duration) -> int | str:
         fitting = [u for u, size in NANOSECONDS_PER_UNIT.items() if nanoseconds % size == 0]
         unit = fitting[-1] if nanoseconds else "ns"
         return f"{nanoseconds // NANOSECONDS_PER_UNIT[unit]}{unit}"
+    if isinstance(duration, TypedInt):
+        return duration
     if isinstance(duration, bool) or not isinstance(duration, SupportsIndex):
         raise ConditionError(
             "a duration is an int (ticks), a string such as '500ms', or a timedelta; found"

@@ -28,7 +28,8 @@ Unit = Annotated[
     str | None,
     data(
         metavar="ns|us|ms|s|min|h|d",
-        help="What a number in the time column counts. Timestamps need none.",
+        help="What a number in the time column counts. Timestamps need none, but ns where they are"
+        " finer than 1 us.",
     ),
 ]
 Invalid = Annotated[

@@ -106,7 +106,8 @@ def _zone(kind: pa.DataType) -> bool | None:
 
 
 def _unit(kind: pa.DataType) -> str | None:
-    return str(kind.unit) if pa.types.is_timestamp(kind) else None
+    has_unit = pa.types.is_timestamp(kind) or pa.types.is_duration(kind)
+    return str(kind.unit) if has_unit else None
 
 
 def _check_alike(

@@ -86,7 +86,8 @@ Unit = Annotated[
     str | None,
     data(
         metavar="ns|us|ms|s|min|h|d",
-        help="What a number in the time columns counts. Timestamp columns need none.",
+        help="What a number in the time columns counts. Timestamps need none, but ns where they are"
+        " finer than 1 us.",
     ),
 ]
 LeftUnit = Annotated[
@@ -133,7 +134,8 @@ Confidence = Annotated[
     float | None,
     condition(
         metavar="CT",
-        help="How probable a pair must be, 0 < CT ≤ 1. 0.5: more likely than not.",
+        help="How probable a pair must be, 0 < CT ≤ 1. 0.5: more likely than not. Exact times, of one"
+        " column a side, need none.",
     ),
 ]
 By = Annotated[

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coincide.errors import DataError
+from coincide.units import NANOSECONDS_PER_UNIT
 from spark_plugin.command_line.input_checks import (
     check_for_spark,
     has_plain_subfolders,
@@ -16,7 +17,7 @@ from spark_plugin.command_line.input_checks import (
 )
 from spark_plugin.command_line.problems import Problem
 from spark_plugin.dataframes.arrow_types import carried_type, spark_type
-from spark_plugin.dataframes.columns import quoted
+from spark_plugin.dataframes.columns import decode, quoted
 from spark_plugin.ways.files.footers import read_footers
 from spark_plugin.worker.files.credentials import NOT_FOR_SPARK, holds_settings
 from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
@@ -83,7 +84,9 @@ def _parquet(
         field for field in given.typed(columns, types) if field.type != told.field(field.name).type
     ]
     changed = {
-        f.name: _microseconds(source.side, f.name, f.type) for f in told if _is_fine(f.type)
+        f.name: _microseconds(source.side, f.name, f.type)
+        for f in told
+        if _is_fine(f.type) or pa.types.is_duration(f.type)
     } | {field.name: _nothing(source.side, field) for field in unknown}
     # Spark Connect refuses to change no column.
     return frame.withColumns(changed) if changed else frame
@@ -112,25 +115,31 @@ def _nothing(side: str, field: pa.Field) -> Column:
 
 
 def _is_fine(kind: pa.DataType) -> bool:
-    return pa.types.is_timestamp(kind) and kind.unit == "ns"
+    return (pa.types.is_timestamp(kind) or pa.types.is_duration(kind)) and kind.unit == "ns"
 
 
 def _microseconds(side: str, name: str, kind: pa.DataType) -> Column:
-    """A column of nanoseconds since 1970 as a timestamp; an error where that would lose time."""
+    """Nanoseconds as a timestamp, or integers as a duration; an error where that would lose time."""
     from pyspark.sql import functions as F
+    from pyspark.sql import types as T
 
     value = F.col(quoted(name))
+    if kind.unit != "ns":
+        micros = f"{quoted(name)} * {NANOSECONDS_PER_UNIT[kind.unit] // 1000}L"
+        return F.expr(decode(f"({micros})", T.DayTimeIntervalType()))
     refused = F.raise_error(F.lit(_too_fine(side, name))).cast("bigint")
     micros = F.when(value % 1000 == 0, F.expr(f"{quoted(name)} div 1000")).when(
         value.isNotNull(), refused
     )
+    if pa.types.is_duration(kind):
+        return micros * F.expr(decode("1L", T.DayTimeIntervalType()))
     instant = F.timestamp_micros(micros)
     return instant if kind.tz is not None else instant.cast("timestamp_ntz")
 
 
 def _too_fine(side: str, name: str) -> str:
     return (
-        f"{side}.{name} has timestamps finer than 1 us, which Spark cannot hold; use --engine local"
+        f"{side}.{name} has times finer than 1 us, which Spark cannot hold; use --engine local"
         " --unit ns, or round them"
     )
 

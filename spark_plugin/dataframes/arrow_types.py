@@ -43,6 +43,10 @@ def carried_type(kind: pa.DataType) -> pa.DataType:
     kind = plain_type(kind)
     if pa.types.is_timestamp(kind):
         return pa.timestamp("us", kind.tz)
+    if pa.types.is_duration(kind):
+        return pa.duration("us")
+    if pa.types.is_date(kind):
+        return pa.date32()
     if pa.types.is_decimal(kind) and kind.precision <= _LONGEST_DECIMAL:
         return pa.decimal128(kind.precision, kind.scale)
     wider = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64()}

@@ -77,7 +77,8 @@ def correlate(
     condition : TimingCondition
         The window on T_right - T_left and the confidence that it must reach.
     within, confidence
-        The same in place of `condition`: ``within=("0s", "30s"), confidence=0.9``. One duration,
+        The same in place of `condition`: ``within=("0s", "30s"), confidence=0.9``. Exact times, of one
+        column a side, need no confidence. One duration,
         ``within="250ms"``, is the window from -250 ms to 250 ms.
     left_time, right_time : str, (str, str), Around or Histograms
         The min and max column of the interval timestamps; one name for exact instants;
@@ -163,8 +164,9 @@ def correlate(
     check_report(report)
     check_told(shifts, report)
     check_second(right)
+    times = (left_time, left_time if right is None else right_time)
     arguments = JoinArguments(
-        condition_of(condition, within, confidence), left_time=left_time, right_time=right_time,
+        condition_of(condition, within, confidence, times), left_time=left_time, right_time=right_time,
         by=by, case_fold=case_fold, left_columns=left_columns, right_columns=right_columns, how=how,
         emit=emit, probability=probability, backend=backend, options=options, shifts=shifts,
         is_one_stream=right is None, where=where, prefer=prefer, k=k,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from coincide.condition import TimingCondition
 from coincide.errors import ConditionError, SchemaError
-from spark_plugin.worker.arguments import JoinArguments
+from spark_plugin.worker.arguments import TIMES, JoinArguments
 from spark_plugin.worker.arrow.frames import kind_of
 from spark_plugin.worker.conditions import GivenWindow, check_second, condition_of
 from spark_plugin.worker.reports.reports import JoinReport, check_report
@@ -89,8 +89,10 @@ def correlate_files(
     if output is None and overwrite:
         raise ConditionError("overwrite=True needs an output to replace; leave it out")
     _check_places(spark, left, right)
+    sides = ("left",) if right is None else ("left", "right")
+    times = [arguments.get(f"{side}_time", TIMES) for side in sides]
     asked = JoinArguments(
-        condition_of(condition, within, confidence), is_one_stream=right is None, **arguments
+        condition_of(condition, within, confidence, times), is_one_stream=right is None, **arguments
     )
     job = FilesJoin(spark, left, right, asked)
     return job.dataframe(report) if output is None else job.written(output, overwrite, report)

@@ -119,8 +119,9 @@ def correlate_tables(
     check_report(report)
     check_told(shifts, report)
     check_second(right)
+    times = (left_time, left_time if right is None else right_time)
     arguments = JoinArguments(
-        condition_of(condition, within, confidence), left_time=left_time, right_time=right_time,
+        condition_of(condition, within, confidence, times), left_time=left_time, right_time=right_time,
         by=by, case_fold=case_fold, left_columns=left_columns, right_columns=right_columns, how=how,
         emit=emit, probability=probability, backend=backend, options=options, shifts=shifts,
         is_one_stream=right is None, where=where, prefer=prefer, k=k,

@@ -218,7 +218,8 @@ def stream_tables(
     BackendError
         If the backend is unknown.
     """
-    condition = condition_of(condition, within, confidence)
+    times = (left_time, left_time if right_delay is None else right_time)
+    condition = condition_of(condition, within, confidence, times)
     if not isinstance(condition, TimingCondition):
         raise SchemaError(
             "condition must be a TimingCondition(predicate, confidence), such as"

@@ -22,7 +22,7 @@ from spark_plugin.worker.timestamps.columns import TimestampColumns
 from spark_plugin.worker.timestamps.names import GivenTimes, TimestampNames, timestamp_names
 from spark_plugin.worker.where.pair_filter import GivenWhere, Where
 
-_TIMES = ("min_time", "max_time")
+TIMES = ("min_time", "max_time")
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class JoinArguments(PairArguments):
                     f"{name} is of a second stream, and there is one: say {name.replace('right', 'left')}"
                 )
         given = timestamp_names("right", self.right_time)
-        if given not in (timestamp_names("right", _TIMES), timestamp_names("left", self.left_time)):
+        if given not in (timestamp_names("right", TIMES), timestamp_names("left", self.left_time)):
             raise OneStreamError(
                 "of one stream both sides have the same times: leave right_time out, or give the events a"
                 " second time as right"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from coincide.condition import TimingCondition
 from coincide.errors import ConditionError, brief
 from coincide.predicates import Within, mutual_deadline, within
 from coincide.units import Duration
+from spark_plugin.worker.timestamps.intervals import IntervalNames
+from spark_plugin.worker.timestamps.names import GivenTimes, timestamp_names
 
 GivenWindow = Duration | tuple[Duration, Duration] | Within
 """What users may say of a window: its two ends, one duration for both, or a predicate."""
@@ -13,16 +17,22 @@ _EXAMPLE = "within=('0s', '30s'), confidence=0.9"
 
 
 def condition_of(
-    condition: TimingCondition | None, window: GivenWindow | None, confidence: float | None
+    condition: TimingCondition | None,
+    window: GivenWindow | None,
+    confidence: float | None,
+    times: Sequence[GivenTimes],
 ) -> TimingCondition:
     """The condition that is meant: as it was given, or of a window and a confidence.
+
+    Of exact times, which meet or do not, no confidence is needed.
 
     Raises
     ------
     ConditionError
         If it is given both ways, or not whole.
     """
-    if isinstance(condition, Within) and window is None and confidence is not None:
+    can_be_alone = are_exact(times)
+    if isinstance(condition, Within) and window is None and (confidence or can_be_alone):
         condition, window = None, condition
     if condition is not None:
         if window is None and confidence is None:
@@ -35,10 +45,18 @@ def condition_of(
         raise ConditionError(
             f"say what pairs must meet, as by {_EXAMPLE}, or by condition=TimingCondition(...)"
         )
+    if window is not None and confidence is None and can_be_alone:
+        confidence = 1.0
     if window is None or confidence is None:
         lacking = "within" if window is None else "confidence"
         raise ConditionError(f"{lacking} is missing: give both, as in {_EXAMPLE}")
     return TimingCondition(window_of(window), confidence)
+
+
+def are_exact(times: Sequence[GivenTimes]) -> bool:
+    """Whether the times of all sides are instants: each of one column."""
+    names = [timestamp_names("", given) for given in times]
+    return all(isinstance(each, IntervalNames) and each.lower == each.upper for each in names)
 
 
 def window_of(window: GivenWindow) -> Within:

@@ -9,9 +9,10 @@ from coincide.condition import TimingCondition
 from coincide.errors import ConditionError
 from coincide.options import CorrelateOptions
 from coincide.predicates import Closed, Within, mutual_deadline, within
-from coincide.units import Duration
+from coincide.units import Duration, TypedInt
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.clocks import Around, around, resolution
+from spark_plugin.worker.conditions import are_exact
 from spark_plugin.worker.histograms import histograms
 from spark_plugin.worker.keys import Key
 from spark_plugin.worker.listed_names import parted, plain
@@ -41,10 +42,11 @@ def worded_join(words: dict[str, Any]) -> JoinArguments:
     if is_one_stream:
         words = _of_one_stream(words)
     predicate = _predicate(words["within"], words["mutual_deadline"], words.get("closed", "both"))
+    times = timestamps("left", words), timestamps("right", words)
     return JoinArguments(
-        TimingCondition(predicate, _confidence(words["confidence"])),
-        left_time=timestamps("left", words),
-        right_time=timestamps("right", words),
+        TimingCondition(predicate, _confidence(words["confidence"], times)),
+        left_time=times[0],
+        right_time=times[1],
         by=keys(words["by"]),
         case_fold=words.get("case_fold", False),
         where=words.get("where"),
@@ -137,7 +139,7 @@ def numbers(option: str, text: str) -> list[float]:
 def duration(text: str) -> Duration:
     """A duration: a whole number counts ticks, anything else has a unit."""
     try:
-        return int(text)
+        return TypedInt(text)
     except ValueError:
         return text
 
@@ -252,8 +254,11 @@ def _predicate(window: tuple[str, str] | None, deadline: str | None, closed: Clo
     return within(*map(duration, window), closed=closed)
 
 
-def _confidence(confidence: float | None) -> float:
+def _confidence(confidence: float | None, times: Sequence[GivenTimes]) -> float:
+    """As it was given; of exact times, which meet or do not, none has to be."""
     if confidence is None:
+        if are_exact(times):
+            return 1.0
         raise ConditionError(
             "say how probable a pair must be, with --confidence; 0.5 asks for pairs that are more"
             " likely than not"

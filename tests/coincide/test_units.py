@@ -163,3 +163,18 @@ def test_timedeltas_are_as_long_as_they_are(given: Any, nanoseconds: int) -> Non
 def test_timedeltas_of_no_known_length(given: Any) -> None:
     with pytest.raises(ConditionError, match=r"no duration|finer than a nanosecond"):
         plain(given)
+
+
+@pytest.mark.parametrize(
+    ("unit", "text", "way"),
+    [
+        ("us", "0.5us", "count in a finer tick, as by tick='ns'"),
+        ("s", "1500ms", "count in a finer tick, as by tick='ms'"),
+        ("d", "90min", "count in a finer tick, as by tick='min'"),
+        ("ns", "0.5ns", "Round it$"),
+        ("us", "0.5ns", "Round it$"),
+    ],
+)
+def test_a_finer_tick_is_proposed_where_there_is_one(unit: str, text: str, way: str) -> None:
+    with pytest.raises(ConditionError, match=way):
+        Tick(unit).count(text)

@@ -137,7 +137,7 @@ def _timestamp_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) ->
                 f"timestamp columns are counted in us, or in ns with unit='ns'; found {name}={given!r}."
                 f" Leave the {name} out"
             )
-    return Tick(options.tick or ("ns" if "ns" in units else "us"))
+    return Tick(options.tick or ("ns" if "ns" in units else "us"), is_of_columns=True)
 
 
 def _number_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Tick:
@@ -157,7 +157,7 @@ def _number_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Ti
                 f"{column.side}.{column.name} counts {unit}, which ticks of 1 {tick} would round;"
                 f" use options=CorrelateOptions(tick={unit!r}) or a finer one"
             )
-    return Tick(tick)
+    return Tick(tick, is_of_columns=any(column.family == "duration" for column in columns))
 
 
 def _tick_of_both(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Tick:

@@ -294,8 +294,8 @@ def test_the_widest_floats_of_all_files(tmp_path):
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        ("a.parquet", pa.duration("us")),
-        ("a.arrow", pa.duration("us")),
+        ("a.parquet", pa.time64("us")),
+        ("a.arrow", pa.time64("us")),
         ("a.arrow", pa.uint64()),
         ("a.parquet", pa.uint64()),
     ],
@@ -314,6 +314,47 @@ def test_types_that_are_no_times_are_refused_by_both_engines(
     monkeypatch.setattr("spark_plugin.command_line.join.spark_at_work", None)  # never started
     said = refusal(capsys, join_words(tmp_path, path, None, "--engine", engine))
     assert f"left.min_time is {kind}; a time column must be" in said
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [(f"a.{end}", kind) for end in ("parquet", "arrow") for kind in (
+        pa.duration("ns"), pa.duration("us"), pa.duration("s"), pa.date32(), pa.date64(),
+        pa.decimal128(12, 3),
+    )],
+    ids=str,
+)  # fmt: skip
+def test_dates_durations_and_decimals_are_times_to_both_engines(
+    tmp_path, command_spark, name, kind
+):
+    """Spark has durations of microseconds, and Parquet has none."""
+    step = 1000 if kind == pa.duration("ns") else 1
+    if pa.types.is_date(kind):
+        values = pa.array([0, 1, 3], pa.int32()).cast(pa.date32()).cast(kind)
+    else:
+        values = pa.array([0, step, 3 * step], pa.int64()).cast(pa.decimal128(19, 0))
+        values = (
+            values.cast(kind) if pa.types.is_decimal(kind) else values.cast(pa.int64()).cast(kind)
+        )
+    path, unit = tmp_path / name, ["--unit", "s"] if pa.types.is_decimal(kind) else []
+    table = pa.table({"id": [1, 2, 3], "min_time": values, "max_time": values})
+    if path.suffix == ".parquet":
+        pq.write_table(table, path)
+    else:
+        write_ipc(path, table, stream=False)
+    seconds = {"duration[ns]": "1us", "duration[us]": "1us"}.get(str(kind), "1s")
+    window = "1d" if pa.types.is_date(kind) else seconds
+    found = {}
+    for engine in ("spark", "local"):
+        out = tmp_path / f"{engine}.parquet"
+        words = ["join", str(path), str(path), "-o", str(out), "--within", window, window]
+        words += ["--confidence", "1", "--left-columns", "id,min_time", "--engine", engine, *unit]
+        assert run(words) == 0
+        found[engine] = pq.read_table(out)
+        assert found[engine]["left_id"].to_pylist() == [1]
+        assert found[engine]["right_id"].to_pylist() == [2]
+    assert found["local"].schema.field("left_min_time").type == kind or kind == pa.date64()
 
 
 @pytest.mark.spark

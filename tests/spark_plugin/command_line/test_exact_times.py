@@ -1,0 +1,58 @@
+"""What is said of a window on exact times, and on timestamps: no more than can matter, and with a unit."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import coincide
+from coincide import ConditionError, within
+from tests.helpers.workplace import Workplace
+
+AT = ("--left-time", "t", "--right-time", "t")
+TIMES = {
+    "timestamp": pa.array([0, 3, 10], pa.timestamp("s")),
+    "date": pa.array([0, 3, 10], pa.int32()).cast(pa.date32()),
+    "duration": pa.array([0, 3, 10], pa.duration("s")),
+    "integer": pa.array([0, 3, 10]),
+}
+
+
+def stamped(work: Workplace, kind: str) -> pa.Table:
+    table = pa.table({"id": [0, 1, 2], "t": TIMES[kind]})
+    work.left, work.right = (work.write(f"{name}.parquet", table) for name in ("l", "r"))
+    return table
+
+
+@pytest.mark.parametrize("kind", TIMES)
+def test_exact_times_need_no_confidence(work: Workplace, kind: str) -> None:
+    window = {"integer": "3", "date": "3d"}.get(kind, "3s")
+    table = stamped(work, kind)
+    assert work.join("--within", window, window, *AT)[0] == 0
+    assert work.result()["left_id"].to_pylist() == [0]
+    given = int(window) if kind == "integer" else window
+    asked = {"left_time": "t", "right_time": "t"}
+    found = coincide.correlate_tables(table, table, within=(given, given), **asked)
+    assert found["right_id"].to_pylist() == [1]
+    found = coincide.correlate_tables(table, table, within(given, given), **asked)
+    assert found["right_id"].to_pylist() == [1]
+
+
+def test_intervals_need_a_confidence(work: Workplace) -> None:
+    table = stamped(work, "integer")
+    assert "--confidence" in work.refused("--within", "0", "3", "--left-time", "t,t2")
+    with pytest.raises(ConditionError, match="confidence is missing"):
+        coincide.correlate_tables(table, table, within=(0, 3), left_time="t")
+
+
+@pytest.mark.parametrize("kind", ["timestamp", "date", "duration"])
+def test_a_bare_number_beside_timestamps_is_refused(work: Workplace, kind: str) -> None:
+    """In Python an int counts ticks; a 0 is a 0 everywhere."""
+    table = stamped(work, kind)
+    assert "Write it as 3s" in work.refused("--within", "0", "3", *AT)
+    assert "Write it as -3s" in work.refused("--mutual-deadline", "3", *AT)
+    more = ("--confidence", "0.5", "--left-around", "5")
+    assert "Write it as 5s" in work.refused("--within", "0", "3s", *AT, *more)
+    assert work.join("--within", "0", "10d", *AT)[0] == 0
+    found = coincide.correlate_tables(table, table, within=(0, 3), left_time="t", right_time="t")
+    assert found.num_rows == (4 if kind == "duration" else 3)
