@@ -26,9 +26,9 @@ class TimeType:
     ----------
     name : str
     arrow : pa.DataType
-    family : {"integer", "float", "timestamp", "timestamp_ntz"}
+    family : {"integer", "float", "timestamp", "timestamp_ntz", "duration"}
     step : str or None
-        Unit of a timestamp's whole number; None: the join's unit says it.
+        Unit of the whole number of a timestamp, date or duration; None: the join's unit says it.
     bits : int
         Of a whole number; of a float's significand.
     """
@@ -78,7 +78,14 @@ TIME_TYPES: dict[str, list[TimeType]] = {
         TimeType("float32", pa.float32(), "float", bits=24),
     ],
     "timestamp": _timestamps("UTC") + _timestamps("Europe/Rome")[:1],
-    "timestamp_ntz": _timestamps(None),
+    "timestamp_ntz": [
+        *_timestamps(None),
+        TimeType("date32", pa.date32(), "timestamp_ntz", "d", 32),
+    ],
+    "duration": [
+        TimeType(f"duration[{unit}]", pa.duration(unit), "duration", unit)
+        for unit in ("us", "ms", "s", "ns")
+    ],
 }
 """By family."""
 

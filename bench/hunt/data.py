@@ -105,11 +105,12 @@ class DataSet:
         """Nanoseconds of a tick, None where nobody says."""
         if self.families <= {"timestamp", "timestamp_ntz"}:
             return NANOSECONDS[self.unit or "us"]
-        if self.unit is None:
+        units = {kind.step or self.unit for side in self.sides for kind in side.types} - {None}
+        if not units:
             return None
         if "float" in self.families:
             return NANOSECONDS["ns"]
-        return NANOSECONDS[self.unit]
+        return min(NANOSECONDS[unit] for unit in units if unit)
 
     def factor(self, kind: TimeType) -> Fraction:
         """Ticks in a step of a column."""
@@ -152,6 +153,10 @@ class DataSet:
 def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_timestamp(kind) and values and not _has_dates(values):
         return pa.array(values, pa.int64()).view(kind)
+    if pa.types.is_duration(kind):
+        return pa.array(values, pa.int64()).view(kind)
+    if pa.types.is_date(kind) and values and not _has_dates(values):
+        return pa.array(values, pa.int32()).view(kind)
     if pa.types.is_dictionary(kind):
         return pa.array(values, kind.value_type).cast(kind)
     return pa.array(values, kind)

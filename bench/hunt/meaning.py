@@ -13,6 +13,7 @@ from fractions import Fraction
 from bench.hunt.columns import TimeType
 from bench.hunt.data import DataSet, Row
 from bench.hunt.templates import Shape, Templates
+from cpu_fallback.reference.times import float_ticks
 
 LIMIT = 2**61
 """Times reach it nowhere, in ticks."""
@@ -151,9 +152,8 @@ def _ticks(value: float | None, kind: TimeType, factor: Fraction) -> int | str |
     if kind.family == "float":
         if not math.isfinite(value):
             return NOT_FINITE
-        # As every language has it: the product of two doubles, rounded to even.
-        number = value * float(factor)
-        return RANGE if abs(number) >= LIMIT else round(number)
+        ticks = float_ticks(value, factor, is_single=kind.name == "float32")
+        return RANGE if abs(ticks) >= LIMIT else ticks
     ticks = value * factor
     if ticks.denominator != 1:
         raise TooFineError

@@ -66,7 +66,9 @@ class Scale:
 
 def draw_clock(chance: Chance, profile: Profile) -> Clock:
     """Types of the time columns, mostly one, and a unit that goes with them."""
-    family = chance.weighted({"integer": 45, "timestamp": 22, "timestamp_ntz": 13, "float": 20})
+    family = chance.weighted(
+        {"integer": 38, "timestamp": 20, "timestamp_ntz": 15, "float": 20, "duration": 7}
+    )
     kinds = [kind for kind in TIME_TYPES[family] if not profile.dataframes or _on_spark(kind)]
     if chance.happens(50) or family == "float":
         first = kinds[0] if chance.happens(60) else chance.choice(kinds)
@@ -85,11 +87,13 @@ def draw_clock(chance: Chance, profile: Profile) -> Clock:
         return Clock(tuple(types), "ns" if wanted else None)
     if family == "float":
         return Clock(tuple(types), chance.choice(("s", "s", "us", "ms", "ns", "min")))
+    if family == "duration":
+        return Clock(tuple(types), None)
     return Clock(tuple(types), chance.choice((None, None, None, *NANOSECONDS)))
 
 
 def _on_spark(kind: TimeType) -> bool:
-    return not kind.name.startswith("uint") and kind.step in (None, "us")
+    return not kind.name.startswith("uint") and kind.step in (None, "us", "d")
 
 
 def draw_scale(chance: Chance, clock: Clock, factors: list[Fraction]) -> Scale:
@@ -115,7 +119,7 @@ def draw_scale(chance: Chance, clock: Clock, factors: list[Fraction]) -> Scale:
 def _times_of_our_days(clock: Clock) -> list[int]:
     """Near now, in ticks, and as long before 1970."""
     stamps = clock.types[0].family.startswith("timestamp")
-    unit = clock.unit or ("us" if stamps else "ns")
+    unit = clock.unit or ("us" if stamps or clock.types[0].family == "duration" else "ns")
     tick = 1 if clock.types[0].family == "float" else NANOSECONDS[unit]
     tick = min(tick, NANOSECONDS[unit])
     now = EPOCH_SECONDS * 10**9 // tick

@@ -57,7 +57,9 @@ def file_ways(sessions: Sessions) -> list[Way]:
 def spark_reads(data: DataSet) -> bool:
     """Whether Spark reads the times of such files: it has no nanoseconds."""
     return can_be_parquet(data) and all(
-        kind.step != "ns" for side in data.sides for kind in side.types
+        kind.step != "ns" and kind.family != "duration"
+        for side in data.sides
+        for kind in side.types
     )
 
 

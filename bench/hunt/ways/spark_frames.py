@@ -51,7 +51,7 @@ def frame_ways(sessions: Sessions) -> list[Way]:
 def takes(data: DataSet) -> bool:
     """Whether DataFrames have the types of the times."""
     return all(
-        kind.step in (None, "us") and not kind.name.startswith("uint")
+        kind.step in (None, "us", "d") and not kind.name.startswith("uint")
         for side in data.sides
         for kind in side.types
     )

@@ -33,9 +33,22 @@ def check_for_dataframes(
     footers = read_footers(files, names)
     schemas = file_schemas(files, footers)
     check_present(side, schemas, names)
+    _refuse_durations(side, schemas, names)
     refuse_beyond_microseconds(files, footers, names, _DIRECTLY)
     if spark.conf.get(_NANOS_AS_LONG) != "true":
         _refuse_nanoseconds(side, schemas)
+
+
+def _refuse_durations(
+    side: str, schemas: Sequence[tuple[str, pa.Schema]], names: Sequence[str]
+) -> None:
+    for path, schema in schemas:
+        for field in schema:
+            if field.name in names and pa.types.is_duration(field.type):
+                raise SchemaError(
+                    f"{side}: the column {field.name!r} is {field.type} in {path}, and Spark reads durations of"
+                    f" Parquet as plain numbers; {_DIRECTLY}"
+                )
 
 
 def _refuse_nanoseconds(side: str, schemas: Sequence[tuple[str, pa.Schema]]) -> None:
