@@ -46,8 +46,8 @@ def _refuse_durations(
         for field in schema:
             if field.name in names and pa.types.is_duration(field.type):
                 raise SchemaError(
-                    f"{side}: the column {field.name!r} is {field.type} in {path}, and Spark reads durations of"
-                    f" Parquet as plain numbers; {_DIRECTLY}"
+                    f"{side}: the column {field.name!r} is {field.type} in {path}, and Spark reads these as"
+                    f" plain numbers; {_DIRECTLY}"
                 )
 
 
