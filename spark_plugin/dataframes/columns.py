@@ -32,6 +32,10 @@ NOT_FINITE = -TIME_LIMIT - 1
 """Ticks of a NaN or an infinity, as no other value has them."""
 
 
+class MidnightType(T.DateType):
+    """Dates that are times: on the wire microseconds, as other times are."""
+
+
 def quoted(name: str) -> str:
     """A column's name in SQL, dots and all."""
     return "`" + name.replace("`", "``") + "`"
@@ -250,6 +254,9 @@ def _codec(kind: T.DataType) -> tuple[str, str] | None:
         return "{}", "{}"
     if isinstance(kind, (*_INTEGERS, T.BooleanType)):
         return "CAST({} AS BIGINT)", f"CAST({{}} AS {kind.simpleString()})"
+    if isinstance(kind, MidnightType):
+        encoded, decoded = _codec(T.TimestampNTZType()) or ("", "")
+        return encoded, f"CAST({decoded} AS DATE)"
     if isinstance(kind, T.DateType):
         # Not unix_date and its inverse: the RAPIDS Accelerator has these, and they cost the same.
         return f"CAST(datediff({{}}, {_EPOCH}) AS BIGINT)", f"date_add({_EPOCH}, CAST({{}} AS INT))"

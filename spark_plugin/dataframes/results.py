@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
-from spark_plugin.dataframes.columns import decode, literal, quoted, text, wire_type
+from spark_plugin.dataframes.columns import MidnightType, decode, literal, quoted, text, wire_type
 
 
 def result_time(given: T.DataType) -> T.DataType:
     """The type in which a time is handed out: as it came, but for numbers, which are ticks."""
-    own = (T.TimestampType, T.TimestampNTZType, T.DateType, T.DayTimeIntervalType)
+    if isinstance(given, T.DateType):
+        return MidnightType()
+    own = (T.TimestampType, T.TimestampNTZType, T.DayTimeIntervalType)
     return given if isinstance(given, own) else T.LongType()
 
 

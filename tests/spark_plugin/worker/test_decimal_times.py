@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from coincide import CorrelateOptions, DataError, TimingCondition, correlate_tables, within
 from spark_plugin.dataframes.float_ticks import with_ticks
+from spark_plugin.ways.files.source import CoincideSource
 from spark_plugin.worker.arrow.schemas import arrow_time_column
 from spark_plugin.worker.arrow.ticks import Ticks
 from spark_plugin.worker.arrow.time_columns import TimeScale, resolve_tick, scale_of
@@ -116,6 +117,7 @@ def test_decimals_of_csv_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     """Block by block, in Spark's own data source."""
     texts = ["1700000000.123456789", "1700000000.123456790", "1700000000.5"]
     path = written(tmp_path / "a.csv", texts)
+    spark.dataSource.register(CoincideSource)
     found = spark.read.format("coincide").options(
         left=path, right=path, within="1ns,1ns", confidence="1", left_time="t", right_time="t", unit="s"
     )  # fmt: skip

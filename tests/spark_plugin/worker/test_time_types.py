@@ -104,7 +104,9 @@ def test_causality_of_dates_or_durations(kind: str) -> None:
 def test_dates_and_intervals_on_spark(kind: str, way: str, spark: SparkSession) -> None:
     table = events(kind)
     given = frame(spark, table)
-    found = coincide.correlate(given, given, condition(kind), **ASKED, way=way)
+    found = coincide.correlate(
+        given, given, condition(kind), **ASKED, options=CorrelateOptions(way=way)
+    )
     assert rows(found.toArrow()) == rows(correlate_tables(table, table, condition(kind), **ASKED))
     assert found.schema["right_t"].dataType == given.schema["t"].dataType
 
