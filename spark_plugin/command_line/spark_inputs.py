@@ -125,8 +125,8 @@ def _microseconds(side: str, name: str, kind: pa.DataType) -> Column:
 
     value = F.col(quoted(name))
     if kind.unit != "ns":
-        micros = f"{quoted(name)} * {NANOSECONDS_PER_UNIT[kind.unit] // 1000}L"
-        return F.expr(decode(f"({micros})", T.DayTimeIntervalType()))
+        whole = f"({quoted(name)} * {NANOSECONDS_PER_UNIT[kind.unit] // 1000}L)"
+        return F.expr(decode(whole, T.DayTimeIntervalType()))
     refused = F.raise_error(F.lit(_too_fine(side, name))).cast("bigint")
     micros = F.when(value % 1000 == 0, F.expr(f"{quoted(name)} div 1000")).when(
         value.isNotNull(), refused

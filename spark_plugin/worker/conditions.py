@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from coincide.condition import TimingCondition
 from coincide.errors import ConditionError, brief
 from coincide.predicates import Within, mutual_deadline, within
+from coincide.sides import SIDES
 from coincide.units import Duration
 from spark_plugin.worker.timestamps.intervals import IntervalNames
 from spark_plugin.worker.timestamps.names import GivenTimes, timestamp_names
@@ -55,7 +56,7 @@ def condition_of(
 
 def are_exact(times: Sequence[GivenTimes]) -> bool:
     """Whether the times of all sides are instants: each of one column."""
-    names = [timestamp_names("", given) for given in times]
+    names = [timestamp_names(*each) for each in zip(SIDES, times, strict=False)]
     return all(isinstance(each, IntervalNames) and each.lower == each.upper for each in names)
 
 

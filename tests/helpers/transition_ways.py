@@ -68,12 +68,13 @@ class WaysCase:
     @property
     def words(self) -> list[str]:
         """Of `coincide transitions`."""
-        given = {**self.names, **self.units, "time": "from,to", "within": str(self.within),
+        is_number = not pa.types.is_timestamp(self.events["from"].type)
+        window = f"{self.within}{'' if is_number else 'us'}"
+        given = {**self.names, **self.units, "time": "from,to", "within": window,
                  "invalid": "drop", "confidence": str(self.confidence),
                  "repeated": self.repeated}  # fmt: skip
         given["stream"] = given["stream"] or "-"
         if self.until is not None:
-            is_number = not pa.types.is_timestamp(self.events["from"].type)
             given["until"] = str(self.until) if is_number else str(np.datetime64(self.until, "us"))
             given["until"] += "Z" if self.events["from"].type == pa.timestamp("us", "UTC") else ""
         return [word for name, value in given.items() for word in (f"--{name}", value)]

@@ -173,7 +173,7 @@ def _tick_of_both(columns: Sequence[TimeColumn], options: CorrelateOptions) -> T
         options, unit=None, tick=tick, **dict.fromkeys(map(unit_option, _sides(numbers)))
     )
     _timestamp_tick(stamps, alone)
-    return _number_tick(numbers, replace(options, tick=tick))
+    return replace(_number_tick(numbers, replace(options, tick=tick)), is_of_columns=True)
 
 
 def _kind_of(columns: Sequence[TimeColumn], options: CorrelateOptions) -> str:
@@ -199,7 +199,7 @@ def _are_instants(columns: Sequence[TimeColumn], options: CorrelateOptions) -> b
     numbers = _sides(c for c in columns if not _is_stamp(c))
     stamps = _sides(filter(_is_stamp, columns))
     are_apart = set(numbers).isdisjoint(stamps) and all(map(options.unit_of, numbers))
-    return are_apart and all(c.family != "timestamp_ntz" for c in columns)
+    return are_apart and all(c.family not in ("timestamp_ntz", "duration") for c in columns)
 
 
 def _is_stamp(column: TimeColumn) -> bool:
@@ -211,6 +211,9 @@ def _remedy_for_kinds(columns: Sequence[TimeColumn]) -> str:
     timestamps = list(filter(_is_stamp, columns))
     if len(timestamps) == len(columns):
         return _remedy_for_clocks(_alike([c for c in columns if c.family == "timestamp_ntz"]))
+    spans = _alike([c for c in columns if c.family == "duration"])
+    if spans:
+        return f"A duration is no instant: add {_listed(spans)} to one where the data are written"
     side = next(c.side for c in columns if not _is_stamp(c))
     counted = (
         f"say with {unit_option(side)}='s' what a number of {side} counts since 1970 in UTC: it is an"
@@ -234,8 +237,8 @@ def _remedy_for_clocks(clocks: Sequence[TimeColumn]) -> str:
 
 def _alike(columns: Sequence[TimeColumn]) -> list[TimeColumn]:
     """Those that are as the first one, of its side."""
-    first = columns[0]
-    found = {c.name: c for c in columns if replace(c, name=first.name) == first}
+    first = columns[0] if columns else None
+    found = {c.name: c for c in columns if first and replace(c, name=first.name) == first}
     return list(found.values())
 
 

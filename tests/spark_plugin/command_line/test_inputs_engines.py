@@ -378,7 +378,6 @@ def test_what_only_spark_takes_is_not_refused(tmp_path, command_spark):
         pa.float16(),
         pa.decimal256(50, 2),
         pa.month_day_nano_interval(),
-        pa.date64(),
         pa.list_(pa.uint8()),
     ],
     ids=str,

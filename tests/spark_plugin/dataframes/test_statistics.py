@@ -24,6 +24,7 @@ from spark_plugin.dataframes.statistics import (
     measure,
     refuse_invalid,
 )
+from spark_plugin.dataframes.timestamps import with_timestamps
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.schemas import arrow_time_column
 from spark_plugin.worker.arrow.tables import read_side
@@ -44,7 +45,8 @@ def events(
     options = CorrelateOptions(unit=unit)
     tick = resolve_tick(columns, options)
     low, high = (scale_of(column, tick, options) for column in columns)
-    return EventFrame(side, source, IntervalColumns((low, high), longest), by or [], [])
+    times = IntervalColumns((low, high), longest)
+    return EventFrame(side, with_timestamps(times, source), times, by or [], [])
 
 
 def timed(low: Any, high: Any, **more: Any) -> pa.Table:
