@@ -160,7 +160,8 @@ def _planned(
     try:
         if request.way == "exchange":
             raise NotDirect("as asked")
-        if source.file_format != "parquet" or path_columns(source):
+        own = path_columns(source) or readings.lacks_name(request.arguments.columns)
+        if source.file_format != "parquet" or own:
             raise NotDirect(f"{READINGS} is no Parquet that holds all columns")
         return plan_file_crossings(spark, source.text, given, request.arguments, observe=True)
     except NotDirect as closed:

@@ -17,7 +17,7 @@ from spark_plugin.command_line.input_checks import (
 )
 from spark_plugin.command_line.problems import Problem
 from spark_plugin.dataframes.arrow_types import carried_type, spark_type
-from spark_plugin.dataframes.columns import decode, quoted
+from spark_plugin.dataframes.columns import decode, quoted, with_file_name
 from spark_plugin.ways.files.footers import read_footers
 from spark_plugin.worker.files.credentials import NOT_FOR_SPARK, holds_settings
 from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
@@ -55,7 +55,7 @@ def spark_frame(
     """
     check_for_spark(given, columns)
     if given.source.file_format == "parquet":
-        return _parquet(spark, given, columns, types or {})
+        return with_file_name(_parquet(spark, given, columns, types or {}), columns)
     return _arrow(spark, given, columns, types or {})
 
 

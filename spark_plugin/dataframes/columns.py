@@ -20,6 +20,7 @@ from spark_plugin.dataframes.arrow_types import arrow_type
 from spark_plugin.dataframes.named_fields import field_of
 from spark_plugin.worker.arrow.ticks import FAR
 from spark_plugin.worker.arrow.time_columns import TimeColumn, TimeScale
+from spark_plugin.worker.files.file_names import FILENAME, lacks_name
 
 _INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 _CAPITALS = string.ascii_uppercase
@@ -39,6 +40,15 @@ class MidnightType(T.DateType):
 def quoted(name: str) -> str:
     """A column's name in SQL, dots and all."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def with_file_name(frame: DataFrame, names: Sequence[str]) -> DataFrame:
+    """What was read of files, with the name of the file of each row if that is asked for and no column."""
+    if not lacks_name(names, frame.columns):
+        return frame
+    from pyspark.sql import functions as F
+
+    return frame.withColumn(FILENAME, F.col("_metadata.file_name"))
 
 
 def spark_time_column(side: str, field: T.StructField) -> TimeColumn:

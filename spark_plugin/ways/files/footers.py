@@ -15,6 +15,7 @@ from spark_plugin.ways.files.bounds import Range, Stored, ranges
 from spark_plugin.ways.files.stamps import FileStamp, open_footer, stamp_of
 from spark_plugin.worker.arrow.schemas import plain_type
 from spark_plugin.worker.files.column_names import ColumnNames
+from spark_plugin.worker.files.file_names import lacks_name, with_name
 from spark_plugin.worker.files.finding import ParquetFiles
 from spark_plugin.worker.files.old_types import (
     int96_columns,
@@ -83,7 +84,10 @@ def read_footers(
             return _told(metadata, ranged, needed, files.names, stamp)
 
     with ThreadPoolExecutor(_THREADS) as pool:
-        return _sharing_schemas(pool.map(footer, files.paths))
+        found = _sharing_schemas(pool.map(footer, files.paths))
+    if all(lacks_name(needed, each.schema.names) for each in found):
+        return _sharing_schemas(replace(each, schema=with_name(each.schema)) for each in found)
+    return found
 
 
 def _sharing_schemas(footers: Iterable[Footer]) -> list[Footer]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import starmap
@@ -20,6 +21,7 @@ from coincide.warnings import DroppedRowsWarning
 from spark_plugin.cluster.accelerator import is_accelerated
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.cluster.worker_python import check_workers
+from spark_plugin.dataframes.columns import with_file_name
 from spark_plugin.dataframes.output_columns import (
     decoded,
     metrics_name,
@@ -120,7 +122,8 @@ class FilesJoin:
         for (side, files), needed in zip(self._given, arguments.columns, strict=False):
             check_for_dataframes(self.spark, side, files, needed)
         with spark_errors_as_ours():
-            left, *right = (_spark_frame(self.spark, *each) for each in self._given)
+            each = zip(self._given, arguments.columns, strict=False)
+            left, *right = (_spark_frame(self.spark, *side, names) for side, names in each)
             return plan_correlation(left, right[0] if right else None, arguments, observe=observe)
 
     @property
@@ -287,11 +290,12 @@ def _raise_first(reports: list[SliceReport]) -> None:
             raise kind(report.text)
 
 
-def _spark_frame(spark: SparkSession, side: str, given: Given) -> DataFrame:
+def _spark_frame(spark: SparkSession, side: str, given: Given, names: Sequence[str]) -> DataFrame:
     files = find_files(side, given)
     if files.filesystem.type_name == "local":
-        return spark.read.parquet(*(f"file://{path}" for path in files.paths))
+        paths = [f"file://{path}" for path in files.paths]
+        return with_file_name(spark.read.parquet(*paths), names)
     for word in words_of(given):
         if holds_settings(word):
             raise DataError(f"{side}: {shown(word)} {NOT_FOR_SPARK}")
-    return spark.read.parquet(*words_of(given))
+    return with_file_name(spark.read.parquet(*words_of(given)), names)

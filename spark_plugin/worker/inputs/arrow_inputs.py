@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from coincide.errors import DataError
 from spark_plugin.worker.arrow.schemas import check_name, with_types
+from spark_plugin.worker.files.file_names import (
+    FILENAME,
+    lacks_name,
+    named,
+    with_name,
+    without_name,
+)
 from spark_plugin.worker.files.old_types import holds_dates, int96_columns, with_instants
 from spark_plugin.worker.inputs.csv_files import CsvFile, check_separator
 from spark_plugin.worker.inputs.csv_numbers import with_numbers, with_texts
@@ -77,7 +85,12 @@ class ArrowInput:
         if self.source.file_format == "csv" and len(names) == 1 and set(columns) - {*names}:
             check_separator(self.source, names[0])
         for name in columns:
-            check_name(self.source.side, name, names)
+            if name != FILENAME or name in names:
+                check_name(self.source.side, name, names)
+
+    def lacks_name(self, columns: Collection[str]) -> bool:
+        """Whether the name of the file is asked for, which files do not hold."""
+        return lacks_name(columns, self.schema.names)
 
     def told(self, columns: list[str]) -> pa.Schema:
         """Names and types of some columns; null where no file tells the type.
@@ -90,7 +103,8 @@ class ArrowInput:
             If a column is missing.
         """
         self.check_columns(columns)
-        schema = pa.schema([self.schema.field(name) for name in columns])
+        own = with_name(self.schema) if self.lacks_name(columns) else self.schema
+        schema = pa.schema([own.field(name) for name in columns])
         with reading(self.source):
             later = self._later_schemas()
             while pa.null() in schema.types and (found := next(later, None)) is not None:
@@ -127,9 +141,19 @@ class ArrowInput:
                 return self._parquet_table(schema)
             if self.source.file_format == "csv":
                 return self._csv_table(schema)
+            own = self.own(schema)
             return pa.concat_tables(
-                [self._ipc_table(file, schema) for file in self.source.found.paths]
+                self.named(self._ipc_table(file, own), file, schema)
+                for file in self.source.found.paths
             )
+
+    def own(self, schema: pa.Schema) -> pa.Schema:
+        """What of a schema files hold."""
+        return without_name(schema) if self.lacks_name(schema.names) else schema
+
+    def named(self, table: pa.Table, file: str, schema: pa.Schema) -> pa.Table:
+        """What was read of a file by `own`, with all columns."""
+        return named(table, file, schema.names) if self.lacks_name(schema.names) else table
 
     @cached_property
     def file_schemas(self) -> list[tuple[str, pa.Schema]]:
@@ -187,9 +211,15 @@ class ArrowInput:
     def _parquet_table(self, schema: pa.Schema) -> pa.Table:
         schema = self._with_widest_floats(schema)
         names, own = schema.names, self._dataset.schema
-        as_told = all(own.field(field.name).type == field.type for field in schema)
-        dataset = self._dataset if as_told else self._dataset_of(schema)
-        table = dataset.to_table(columns=names)
+        stored = self.own(schema)
+        as_told = all(own.field(field.name).type == field.type for field in stored)
+        dataset = self._dataset if as_told else self._dataset_of(stored)
+        if self.lacks_name(names):
+            table = dataset.to_table(columns=[*stored.names, "__filename"])
+            of_file = pc.replace_substring_regex(table["__filename"], "^.*/", "")
+            table = table.append_column(FILENAME, of_file).select(names)
+        else:
+            table = dataset.to_table(columns=names)
         if not any(holds_dates(kind) for kind in schema.types):
             return table
         footers = [fragment.metadata for fragment in self._dataset.get_fragments()]
@@ -242,13 +272,14 @@ class ArrowInput:
     def _csv_table(self, schema: pa.Schema) -> pa.Table:
         read = with_texts(schema, self.as_told)
         files = [self.csv_file(file) for file in self.source.found.paths]
-        tables = [file.table(read_as_texts(read, self.decimals)) for file in files]
+        own = self.own(read_as_texts(read, self.decimals))
+        tables = [self.named(file.table(own), file.path, read) for file in files]
         names, decimal = floats_of(read, self.decimals), self.source.csv.decimal
         try:
             table = with_times(pa.concat_tables(tables), names, decimal)
         except pa.ArrowInvalid:
             for file in files:
-                file.table(read)  # says where the text is that is no number
+                file.table(self.own(read))  # says where the text is that is no number
             raise
         schema = with_types(schema, {name: table.schema.field(name).type for name in names})
         return with_numbers(table, schema, decimal)

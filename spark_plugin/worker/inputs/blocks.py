@@ -56,13 +56,15 @@ def blocks(given: ArrowInput, file: str, schema: pa.Schema) -> Iterator[pa.Table
     """
     with reading(given.source):
         if given.source.file_format == "csv":
-            yield from given.csv_file(file).blocks(schema)
+            for block in given.csv_file(file).blocks(given.own(schema)):
+                yield given.named(block, file, schema)
             return
         with given.open_ipc(file) as reader:
             for batch in _batches(reader):
-                for name in schema.names:
+                own = given.own(schema).names
+                for name in own:
                     check_name(given.source.side, name, batch.schema.names)
-                yield pa.Table.from_batches([batch.select(schema.names)])
+                yield given.named(pa.Table.from_batches([batch.select(own)]), file, schema)
 
 
 def as_written(given: ArrowInput, schema: pa.Schema) -> Written:

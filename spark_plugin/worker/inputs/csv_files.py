@@ -18,7 +18,12 @@ from spark_plugin.worker.inputs.csv_errors import is_too_long, line_of, located,
 from spark_plugin.worker.inputs.csv_numbers import BLANKS
 from spark_plugin.worker.inputs.csv_opening import with_a_line
 from spark_plugin.worker.inputs.csv_rules import CsvRules
-from spark_plugin.worker.inputs.csv_stamps import first_that_tells, has_offset, times_of
+from spark_plugin.worker.inputs.csv_stamps import (
+    first_that_tells,
+    has_offset,
+    numbers_among,
+    times_of,
+)
 from spark_plugin.worker.inputs.source import STANDARD_INPUT, Source, reading
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -199,7 +204,12 @@ class CsvFile:
         """The times that are read as texts."""
         if not (self.rules.time_format or self.rules.drops):
             return []
-        return [f.name for f in schema if f.name in self.times and pa.types.is_timestamp(f.type)]
+        others = (pa.int64(), pa.float64(), pa.string()) if self.rules.drops else ()
+        return [
+            f.name
+            for f in schema
+            if f.name in self.times and (pa.types.is_timestamp(f.type) or f.type in others)
+        ]
 
     def _with_times(self, table: pa.Table, schema: pa.Schema, before: int, gone: _Lost) -> pa.Table:
         """What was read, with times for texts, and without the rows whose text is none."""
@@ -207,7 +217,10 @@ class CsvFile:
         wrong: pa.ChunkedArray | None = None
         for name in self._texts(schema):
             texts, kind = table.column(name), shown.field(name).type
-            times = times_of(texts, kind, self.rules.time_format)
+            if pa.types.is_timestamp(kind):
+                times = times_of(texts, kind, self.rules.time_format)
+            else:
+                times = self._numbers(texts, kind, name)
             lost = pc.and_(pc.is_valid(texts), pc.is_null(times))
             if (row := pc.index(lost, True).as_py()) >= 0:
                 self._check_may_lose(texts, lost, name, kind, partial(self._place, before), row)
@@ -218,6 +231,19 @@ class CsvFile:
             gone.rows += len(table) - len(kept)
             table = kept
         return as_instants(table, schema, partial(self._place, before))
+
+    def _numbers(self, texts: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
+        """Texts as numbers; null where one is none."""
+        texts = numbers_among(texts, self.rules.decimal, may_be_infinite=kind != pa.int64())
+        if kind == pa.string():
+            return texts
+        plain = pc.replace_substring(pc.utf8_trim_whitespace(texts), self.rules.decimal, ".")
+        try:
+            return plain.cast(kind)
+        except pa.ArrowInvalid:
+            parts = plain.filter(pc.match_substring_regex(plain, r"[.eE]"))
+            why = time_cure(self, name, kind, str(parts[0]) if len(parts) else "")
+            raise DataError(f"{self.side}: {self.path}, column {name!r}: {why}") from None
 
     def _check_may_lose(
         self,
@@ -304,7 +330,7 @@ class CsvFile:
         kind = next((kind for kind in kinds if self._fits(text, kind)), None)
         if kind is not None:
             replace(self, skipped={}).table(pa.schema([(name, kind)]))
-            return kind if self.rules.drops else None
+            return kind if self.rules.drops and is_time else None
         if is_time and _COMMA.search(text):
             raise DataError(
                 f"{self.side}: {self.path}, line {line_of(self, row):,}, column {name!r}:"

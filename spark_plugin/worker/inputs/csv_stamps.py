@@ -22,7 +22,7 @@ _MONTHS = [
     "november", "december",
 ]  # fmt: skip
 _ISO = r"^\d{4}-\d\d-\d\d([T ]\d\d(:\d\d(:\d\d(\.\d{1,9})?)?)?)?(Z|[+-]\d\d(:?\d\d)?)?$"
-_NOT_FINITE = r"(?i)^[+-]?(inf|infinity|nan)$"
+_NOT_FINITE = r"^[+-]?(?i:inf|infinity|nan)$"
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
@@ -138,6 +138,15 @@ def _pattern(form: str) -> str:
         for part in parts
     )  # fmt: skip
     return f"^{''.join(looks)}$"
+
+
+def numbers_among(
+    texts: pa.ChunkedArray, decimal: str, *, may_be_infinite: bool
+) -> pa.ChunkedArray:
+    """Texts of numbers; null where one is of none."""
+    plain = pc.replace_substring(pc.utf8_trim_whitespace(texts), decimal, ".")
+    pattern = f"{_NUMBER}|{_NOT_FINITE}" if may_be_infinite else _NUMBER
+    return pc.if_else(pc.match_substring_regex(plain, pattern), texts, pa.scalar(None, texts.type))
 
 
 def first_that_tells(texts: pa.Array) -> int:

@@ -49,6 +49,20 @@ def test_a_time_that_is_none_is_blamed_or_left_out(
     assert pairs(tmp_path) == [(1, 1), (1, 2), (2, 1), (2, 2), (3, 3)]
 
 
+@pytest.mark.parametrize(
+    ("cells", "word"), [("1,2,9", "soon"), ("0.5,1.5,9.0", "soon"), ("1,2,9", "\0\0\0")]
+)
+def test_numbers_that_are_none(cells: str, word: str, tmp_path: Path, capsys: Any) -> None:
+    rows = [f"{i},{cell}\n" for i, cell in enumerate(cells.split(","), 1)]
+    text = "".join(["id,t\n", *rows, f"4,{word}\n"])
+    options = ["--unit", "s", "--left-columns", "id"]
+    assert joined(tmp_path, text, *options, right=None) == 2
+    assert "line 5, column 't'" in capsys.readouterr().err
+    assert joined(tmp_path, text, *options, "--invalid", "drop", right=None) == 0
+    assert json.loads(capsys.readouterr().out)["lines_left_out"] == {"event": 1}
+    assert pairs(tmp_path) == [(1, 2)]
+
+
 def test_what_is_left_out_is_never_another_time(tmp_path: Path, capsys: Any) -> None:
     for text, words in (
         ("4,2024-05-01T08:00:00Z", "has a zone offset, and other times here have none"),

@@ -13,6 +13,7 @@ from spark_plugin.ways.files.plan import Parts
 from spark_plugin.ways.files.stamps import FileStamps, check_unchanged, open_footer, stamp_of
 from spark_plugin.worker.arrow.schemas import plain_type
 from spark_plugin.worker.arrow.wide_columns import decoded
+from spark_plugin.worker.files.file_names import FILENAME, lacks_name, named
 from spark_plugin.worker.files.finding import ParquetFiles
 from spark_plugin.worker.one_stream import ROW_NUMBERS
 
@@ -71,11 +72,14 @@ class PlannedFiles:
             check_unchanged(self.files.side, path, planned, planned.with_digest(digest))
             with pq.ParquetFile(source, metadata=metadata, pre_buffer=True) as open_file:
                 stored = self.files.names.in_files(names)
+                is_named = lacks_name(stored, open_file.schema_arrow.names)
+                stored = [name for name in stored if not is_named or name != FILENAME]
                 table = _row_groups(open_file, parts.places.index.tolist(), stored, threads)
             # When all is read, so that no change before can have gone by unseen.
             found = stamp_of(filesystem, path, digest)
             check_unchanged(self.files.side, path, planned, found)
-        return _cut_to(self.files.names.table(table, names), parts)
+        table = named(table, path, names) if is_named else self.files.names.table(table, names)
+        return _cut_to(table, parts)
 
 
 def _row_numbers(parts: Parts) -> tuple[np.ndarray, np.ndarray]:
