@@ -13,6 +13,8 @@ from spark_plugin.command_line.interruption import raise_if_interrupted
 from spark_plugin.command_line.known_columns import with_known_columns
 from spark_plugin.command_line.lines import warnings_as_lines
 from spark_plugin.command_line.progress import Progress
+from spark_plugin.command_line.requests import lines_left_out
+from spark_plugin.command_line.summary import skipped_lines
 from spark_plugin.worker.exploration.exploration import Exploration
 from spark_plugin.worker.exploration.exploring import TableExploration
 from spark_plugin.worker.exploration.saving import check_places, save
@@ -31,11 +33,14 @@ class Explored:
     files : list of str
         That were written.
     seconds : float
+    skipped : dict of str to int
+        Lines of CSV that were left out, by input.
     """
 
     found: Exploration
     files: list[str]
     seconds: float
+    skipped: dict[str, int]
 
     def as_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
@@ -50,6 +55,7 @@ class Explored:
             "curve": found.curve.to_pylist(),
             "flat": found.flat,
             "why_none": list(found.why_none),
+            **({"lines_left_out": self.skipped} if self.skipped else {}),
             "seconds": round(self.seconds, 3),
         }
 
@@ -61,7 +67,8 @@ class Explored:
             named.append(("pairs", _some_of_curve(found)))
             named.append(("", flat_words(found)))
         files = [("output" if not i else "", file) for i, file in enumerate(self.files)]
-        return [*head_of(found), *named, ("seconds", f"{self.seconds:.2f}"), *files]
+        head = [*head_of(found), *skipped_lines(self.skipped)]
+        return [*head, *named, ("seconds", f"{self.seconds:.2f}"), *files]
 
 
 def _some_of_curve(found: Exploration) -> str:
@@ -100,7 +107,8 @@ def run_explore(request: ExploreRequest) -> Explored:
             for file in save(found, place, request.overwrite, command, inputs)
         ]
     found = replace(found, why_none=tuple(map(request.hide, found.why_none)))
-    return Explored(found, [request.hide(file) for file in files], time.perf_counter() - started)
+    names, seconds = [request.hide(file) for file in files], time.perf_counter() - started
+    return Explored(found, names, seconds, lines_left_out(sources))
 
 
 def _tables(

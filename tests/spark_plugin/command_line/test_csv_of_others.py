@@ -90,6 +90,18 @@ def test_lines_that_are_none(tmp_path: Path, capsys: Any) -> None:
     assert run(["join", *both, "-o", str(tmp_path / "out.csv"), *options]) == 0
     assert "left lines" in (said := capsys.readouterr().out)
     assert "2 left out: of more or fewer cells than the header, or without a time" in said
+    page = [
+        "explore",
+        *both,
+        "-o",
+        str(tmp_path / "page.html"),
+        *NEAR[:-2],
+        "--json",
+        "--invalid",
+        "drop",
+    ]
+    assert run(page) == 0
+    assert json.loads(capsys.readouterr().out)["lines_left_out"] == {"left": 2, "right": 2}
 
 
 def test_a_line_that_is_too_long(tmp_path: Path, capsys: Any) -> None:
