@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from spark_plugin.command_line.known_columns import with_known_columns
 from spark_plugin.command_line.lines import warnings_as_lines
 from spark_plugin.command_line.outputs import local_output
 from spark_plugin.command_line.progress import Progress
-from spark_plugin.command_line.requests import checked
+from spark_plugin.command_line.requests import checked, lines_left_out
 from spark_plugin.command_line.runs import finished, written
 from spark_plugin.command_line.summary import Finished
 from spark_plugin.worker.causality.arguments import CausalityArguments
@@ -97,7 +97,8 @@ def run_clusters(request: CausalityRequest) -> Finished:
         rows = written(found.to_batches(), found.schema, output, say)
         output.publish()
         seconds = time.perf_counter() - started
-    return finished(request, "clusters", _counted(found, summary), rows, seconds)
+    done = finished(request, "clusters", _counted(found, summary), rows, seconds)
+    return replace(done, skipped=lines_left_out(sources))
 
 
 def _found(arguments: PairArguments, tables: list[pa.Table]) -> tuple[pa.Table, JoinSummary]:
