@@ -48,7 +48,9 @@ def with_file_name(frame: DataFrame, names: Sequence[str]) -> DataFrame:
         return frame
     from pyspark.sql import functions as F
 
-    return frame.withColumn(FILENAME, F.col("_metadata.file_name"))
+    # Spark tells the name as a URI has it, in which a plus is no blank.
+    name = F.expr("url_decode(replace(_metadata.file_name, '+', '%2B'))")
+    return frame.withColumn(FILENAME, name)
 
 
 def spark_time_column(side: str, field: T.StructField) -> TimeColumn:

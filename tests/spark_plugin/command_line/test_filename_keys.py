@@ -22,7 +22,7 @@ from coincide import (
 from spark_plugin.command_line import run
 from spark_plugin.ways.files.source import CoincideSource
 
-NAMES = ["s 07%", "s8"]
+NAMES = ["s 07%+é", "s8"]
 NEAR: dict[str, Any] = {"within": 5, "confidence": 1.0, "left_time": "t", "right_time": "t"}
 
 
