@@ -176,7 +176,7 @@ def line_of(file: _File, row: int) -> int:
         before = row - rules.skip - 1
         next(islice(filter(None, reader), before - 1, before), None) if before else None
         begun = reader.line_num
-        cells = next(filter(None, reader), [])
+        cells: list[str] = next(filter(None, reader), [])
         return rules.skip + max(begun + 1, reader.line_num - "".join(cells).count("\n"))
 
 
