@@ -9,7 +9,7 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from coincide.errors import ConditionError, SchemaError
 from coincide.options import CorrelateOptions
@@ -169,9 +169,8 @@ def _tick_of_both(columns: Sequence[TimeColumn], options: CorrelateOptions) -> T
     if not is_fine:
         is_fine = any(c.family == "float" or options.unit_of(c.side) == "ns" for c in numbers)
     tick = options.tick or ("ns" if is_fine else "us")
-    alone = replace(
-        options, unit=None, tick=tick, **dict.fromkeys(map(unit_option, _sides(numbers)))
-    )
+    others: dict[str, Any] = dict.fromkeys(map(unit_option, _sides(numbers)))
+    alone = replace(options, unit=None, tick=tick, **others)
     _timestamp_tick(stamps, alone)
     return replace(_number_tick(numbers, replace(options, tick=tick)), is_of_columns=True)
 
