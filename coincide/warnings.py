@@ -34,4 +34,4 @@ class DistanceUnitWarning(CoincideWarning):
 
 
 class NoPairsWarning(CoincideWarning):
-    """A join finds nothing; the text says why."""
+    """A join, or a search for crossings, finds nothing; the text says why."""

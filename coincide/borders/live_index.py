@@ -49,6 +49,18 @@ class LiveIndex:
             levels[-2:] = [levels[-2].merged(levels[-1])]
         return levels
 
+    def live_ranges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Numbers, lower and upper borders and closed ends of all live queries."""
+        rows = [np.flatnonzero(level.is_live) for level in self.levels]
+        levels = list(zip(self.levels, rows, strict=True))
+        ranges = [level.ranges_of(own) for level, own in levels]
+        return (
+            np.concatenate([level.numbers[own] for level, own in levels]),
+            np.concatenate([lower for lower, _ in ranges]),
+            np.concatenate([upper for _, upper in ranges]),
+            np.concatenate([level.closed[own] for level, own in levels]),
+        )
+
     def removals(self, numbers: np.ndarray) -> list[Removal]:
         """What `remove` needs, level by level; numbers that are not here are passed over."""
         return [level.removal(numbers) for level in self.levels]

@@ -150,6 +150,7 @@ def _planned(
     """By the direct way where it is open, else by an exchange."""
     from spark_plugin.command_line.spark_inputs import spark_frame
     from spark_plugin.dataframes.borders.plan import plan_crossings
+    from spark_plugin.dataframes.borders.readings import ReadingFrame
     from spark_plugin.ways.files.borders import plan_file_crossings
     from spark_plugin.ways.files.planning import NotDirect
 
@@ -163,7 +164,8 @@ def _planned(
         own = path_columns(source) or readings.lacks_name(request.arguments.columns)
         if source.file_format != "parquet" or own:
             raise NotDirect(f"{READINGS} is no Parquet that holds all columns")
-        return plan_file_crossings(spark, source.text, given, request.arguments, observe=True)
+        plan = plan_file_crossings(spark, source.text, given, request.arguments, observe=True)
+        return replace(plan, readings=ReadingFrame.of(frame, request.arguments))
     except NotDirect as closed:
         if request.way == "direct":
             raise Problem(f"--way direct is not possible: {closed}") from None
@@ -188,7 +190,13 @@ def _counted(
     summary: BorderSummary, why: str = ""
 ) -> tuple[dict[str, object], list[tuple[str, str]]]:
     tick = None if summary.tick is None else summary.tick.unit
-    values = {**asdict(summary), "tick": tick, "rounded": summary.rounded or None}
+    values = {
+        **asdict(summary),
+        "tick": tick,
+        "rounded": summary.rounded or None,
+        "why_none": list(summary.why_none) or None,
+        "waiting": None,  # of a monitor alone
+    }
     if not why:
         return values, _lines(summary)
     told = {"way": "direct", "why": why}
@@ -213,4 +221,5 @@ def _lines(summary: BorderSummary) -> list[tuple[str, str]]:
         ("entered", f"{summary.entered:,}"),
         ("left", f"{summary.left:,}"),
         ("retrieved", f"{summary.retrieved:,}"),
+        *zip(["no crossing:", *[""] * len(summary.why_none)], summary.why_none, strict=False),
     ]

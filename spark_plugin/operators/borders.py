@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
@@ -91,7 +92,7 @@ def border_crossings(
 
     Warns
     -----
-    DroppedRowsWarning, RoundedTimesWarning
+    DroppedRowsWarning, RoundedTimesWarning, LateRowsWarning, NoPairsWarning
         When the report is asked.
     """
     from pyspark.sql import DataFrame
@@ -182,7 +183,7 @@ def border_crossing_tables(
 
     Warns
     -----
-    DroppedRowsWarning, RoundedTimesWarning
+    DroppedRowsWarning, RoundedTimesWarning, LateRowsWarning, NoPairsWarning
     """
     BorderReport.check(report)
     monitor = BorderMonitor(
@@ -230,7 +231,8 @@ def inside_tables(
         options=options, **words,
     )  # fmt: skip
     _push_all(monitor, readings)
-    BorderReport.tell(monitor.summary(), None)
+    # Whoever asks who is inside asks for no crossing.
+    BorderReport.tell(replace(monitor.summary(), why_none=()), None)
     return monitor.inside()
 
 

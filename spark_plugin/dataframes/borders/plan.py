@@ -17,6 +17,8 @@ from spark_plugin.dataframes.output_columns import check_told_apart
 from spark_plugin.dataframes.results import handed_out, wire_schema
 from spark_plugin.dataframes.stage import CountedStage
 from spark_plugin.worker.borders.arguments import READINGS, BorderArguments
+from spark_plugin.worker.borders.emptiness import why_none
+from spark_plugin.worker.borders.queries import Queries
 from spark_plugin.worker.borders.readings import ReadingColumns
 from spark_plugin.worker.borders.reports import BorderSummary
 from spark_plugin.worker.borders.shipped import ShippedQueries
@@ -39,6 +41,9 @@ class BorderPlan:
         That computes them.
     known : BorderSummary
         What is known by now.
+    readings : ReadingFrame or None
+        What is looked at once more where nothing was found, to say why.
+    queries : Queries
     why : str
         How readings are found, where it is not by an exchange.
     """
@@ -46,6 +51,8 @@ class BorderPlan:
     dataframe: DataFrame
     stage: CountedStage
     known: BorderSummary
+    queries: Queries
+    readings: ReadingFrame | None = None
     why: str = ""
 
     def summary(self) -> BorderSummary:
@@ -56,7 +63,11 @@ class BorderPlan:
         ConditionError
             If nothing was counted.
         """
-        return self.known.with_counts(self.stage.counts())
+        found = self.known.with_counts(self.stage.counts())
+        if found.events or not found.readings or self.readings is None:
+            return found
+        arguments = self.readings.columns.arguments
+        return replace(found, why_none=why_none(self.readings.seen(), self.queries, arguments))
 
 
 def plan_crossings(
@@ -87,7 +98,7 @@ def plan_crossings(
     check_workers(readings.sparkSession)
     stage = CrossingStage.of(readings.sparkSession, queries, given.columns, observe)
     kinds = given.stream_kind, given.result_time
-    return stage.plan(given.wire_rows(), CrossingTask, kinds)
+    return replace(stage.plan(given.wire_rows(), CrossingTask, kinds), readings=given)
 
 
 class NewTask(Protocol):
@@ -163,4 +174,5 @@ class CrossingStage:
         found = self.stage.run(rows, task, schema)
         queries = self.queries.queries
         known = BorderSummary(queries=len(queries.ids), empty=queries.empty, tick=self.columns.tick)
-        return BorderPlan(handed_out(found, made, types, {"event": EVENTS}), self.stage, known, why)
+        result = handed_out(found, made, types, {"event": EVENTS})
+        return BorderPlan(result, self.stage, known, queries, why=why)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from coincide.errors import SchemaError
+from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.arrow_types import arrow_type
 from spark_plugin.dataframes.columns import NOT_FINITE, check_microseconds, literal, quoted
@@ -18,6 +21,7 @@ from spark_plugin.dataframes.named_fields import field_of
 from spark_plugin.dataframes.results import result_time
 from spark_plugin.dataframes.timestamps import in_range
 from spark_plugin.worker.borders.arguments import READINGS, BorderArguments
+from spark_plugin.worker.borders.emptiness import Seen
 from spark_plugin.worker.borders.readings import REASONS, ReadingColumns
 from spark_plugin.worker.borders.wire import (
     FIRST_CODE,
@@ -87,6 +91,23 @@ class ReadingFrame:
         rows = rows.selectExpr(*self._wire)
         values = value_names(len(self._values))
         return rows.repartition(STREAM).sortWithinPartitions(STREAM, TIME, *values)
+
+    def seen(self) -> Seen:
+        """What all valid readings tell, by a job."""
+        values, names = self._values, value_names(len(self._values))
+        rows = self.source.selectExpr(*self._given, f"{frames.ticks(self.columns.scale)} AS {TIME}")
+        rows = rows.selectExpr("*", f"{self._code} AS code").where("code IS NULL")
+        floats = [f"CAST({v} AS DOUBLE) AS {n}" for v, n in zip(values, names, strict=True)]
+        rows = rows.selectExpr("given_stream", *floats)
+        rows = rows.where(" AND ".join(f"{n} IS NOT NULL AND NOT isnan({n})" for n in names))
+        ends = [f"{end}({n}) AS {end}_{n}" for end in ("min", "max") for n in names]
+        of_each = rows.groupBy("given_stream").agg(F.expr("count(1) AS n"), *map(F.expr, ends))
+        sums = ["sum(n)", "count(1)", "sum(int(n = 1))"]
+        wanted = [*sums, *(f"{end}({end}_{n})" for end in ("min", "max") for n in names)]
+        with spark_errors_as_ours():
+            readings, streams, single, *found = of_each.agg(*map(F.expr, wanted)).collect()[0]
+        low, high = np.split(np.array(found, np.float64), 2)
+        return Seen(readings or 0, streams, single or 0, low, high)
 
     @property
     def _given(self) -> list[str]:

@@ -23,6 +23,7 @@ from spark_plugin.worker.arrow.ids import Ids
 from spark_plugin.worker.arrow.schemas import as_times, other_types, with_first_types
 from spark_plugin.worker.arrow.ticks import contiguous
 from spark_plugin.worker.borders.arguments import QUERIES, READINGS, BorderArguments
+from spark_plugin.worker.borders.emptiness import Sight, why_none
 from spark_plugin.worker.borders.queries import Queries, query_table, read_queries
 from spark_plugin.worker.borders.query_ids import QueryIds
 from spark_plugin.worker.borders.readings import ReadingColumns, Readings, read_readings
@@ -92,6 +93,7 @@ class BorderMonitor:
         self._waiting: Waiting | None = None
         self._late: list[pa.Table] = []
         self._clock: int | None = None
+        self._sight = Sight.none(self.arguments.dimensions)
         self.add(queries)
 
     @property
@@ -374,6 +376,7 @@ class BorderMonitor:
             waiting=0 if self._waiting is None else self._waiting.readings.times.size,
             retrieved=self._monitor.retrieved,
             tick=None if self._columns is None else self._columns.tick,
+            why_none=self._why_none(),
         )
 
     @property
@@ -438,6 +441,19 @@ class BorderMonitor:
                 ],
                 schema=schema,
             )
+        if not self._told.events:
+            assert self._streams is not None
+            _, numbers = self._streams.numbered(readings.streams)
+            self._sight = self._sight.of_more(numbers, readings.values)
+
+    def _why_none(self) -> tuple[str, ...]:
+        """Why no crossing was found, if none was."""
+        if self._told.events or not self._told.readings:
+            return ()
+        assert self._ids is not None
+        numbers, *ranges = self._monitor.ranges.live_ranges()
+        queries = Queries(self._ids.of(numbers), *ranges)
+        return why_none(self._sight.seen, queries, self.arguments)
 
 
 def _refuse_known(found: Queries, ids: QueryIds) -> None:

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from coincide.units import Tick
+from coincide.warnings import NoPairsWarning
 from spark_plugin.worker.borders.arguments import READINGS
 from spark_plugin.worker.borders.readings import REASONS
 from spark_plugin.worker.reports.lateness import warn_of_repeated
 from spark_plugin.worker.reports.later import LaterReport
 from spark_plugin.worker.reports.losses import Loss, losses, warn_of_losses
 from spark_plugin.worker.reports.metrics import of_bits
+from spark_plugin.worker.reports.warn import warn
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class BorderSummary:
         Largest change of a time by rounding it to ticks, in ticks.
     tick : Tick or None
         In what times are counted; None before the first reading.
+    why_none : tuple of str
+        Where no crossing was found, what speaks against any, the most telling first.
     """
 
     readings: int = 0
@@ -58,6 +62,7 @@ class BorderSummary:
     retrieved: int = 0
     rounded: float = 0.0
     tick: Tick | None = None
+    why_none: tuple[str, ...] = ()
 
     @property
     def events(self) -> int:
@@ -92,9 +97,11 @@ class BorderReport(LaterReport[BorderSummary]):
 
     @staticmethod
     def warn_of(summary: BorderSummary) -> None:
-        """Warn of readings that were left out, and of times that were rounded."""
+        """Warn of readings that were left out, of rounded times, and where nothing was found."""
         warn_of_losses(READINGS, summary.readings, losses_of(summary))
         warn_of_repeated(READINGS, summary.readings, summary.repeated, ONE_STREAM_AGAIN)
+        if summary.why_none:
+            warn(f"no crossing is found: {'; '.join(summary.why_none)}", NoPairsWarning)
 
 
 def losses_of(summary: BorderSummary) -> list[Loss]:

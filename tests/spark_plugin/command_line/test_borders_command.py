@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from coincide import BorderOptions, DataError, border_crossing_tables
+from coincide import BorderOptions, DataError, LateRowsWarning, border_crossing_tables
 from spark_plugin.command_line import run
 from spark_plugin.ways.files.time_order import TimeOrdered
 from tests.helpers.border_tables import random_queries, random_readings, sorted_rows
@@ -213,3 +213,29 @@ def test_spark_refuses_bad_readings(place: Path, command_spark: Any, capsys: Any
     assert "readings: nulls in stream or at in 1 row, for example stream=None, at=2" in said
     assert len(said.splitlines()) == 1
     assert not list((place / "out").iterdir())
+
+
+def test_ranges_that_hold_both_ends_and_readings_of_one_stream(place: Path, capsys: Any) -> None:
+    alone = READINGS.drop(["stream"])
+    words = pa.array(["neither", None, "left"] * 4)
+    pq.write_table(alone, place / "readings.parquet")
+    pq.write_table(QUERIES.append_column("ends", words), place / "queries.parquet")
+    names = [*NAMES[2:], "--stream", "-", "--closed", "both", "--closed-column", "ends"]
+    assert borders(place, *names) == 0
+    assert "of a time again, left out. Say by --stream" in capsys.readouterr().out
+    asked = {**ARGUMENTS, "stream": None, "closed": "both", "closed_column": "ends"}
+    with pytest.warns(LateRowsWarning):
+        wanted = border_crossing_tables(alone, QUERIES.append_column("ends", words), **asked)
+    assert result(place).equals(wanted)
+    assert wanted.num_rows > 50
+
+
+def test_why_no_crossing_is_found(place: Path, capsys: Any) -> None:
+    far = QUERIES.set_column(1, "lower_x", [[900.0] * 12]).set_column(2, "upper_x", [[990.0] * 12])
+    pq.write_table(far, place / "queries.parquet")
+    assert borders(place, *NAMES) == 0
+    said = capsys.readouterr().out
+    assert "no crossing: " in said
+    assert "and no range reaches there: ranges go from 900 to 990" in said
+    assert borders(place, *NAMES, "--overwrite", "--json") == 0
+    assert "no range reaches there" in json.loads(capsys.readouterr().out)["why_none"][0]

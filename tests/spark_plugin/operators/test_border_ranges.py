@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -219,3 +220,50 @@ def test_events_of_one_stream_are_described_without_one() -> None:
         border_crossing_tables(
             pa.table({"time": pa.array([None], pa.int64()), "value": [1.0]}), BANDS, stream=None
         )
+
+
+# Of no crossing what is said: values, queries, arguments, words.
+HOT = {"query_id": ["warm", "hot"], "lower": [200.0, 300.0], "upper": [250.0, None]}
+NONE: dict[str, tuple[list[Any], dict[str, Any], dict[str, Any], str]] = {
+    "far": (
+        [19.0, 31.0], HOT, {},
+        r"value was read from 19 to 31, and no range reaches there: ranges go from 200 to inf, and the"
+        r" nearest one, \[200, 250\) of query_id 'warm', is 169 away",
+    ),
+    "on the border": (
+        [19.0, 200.0], HOT, {"closed": "right"}, r"\(200, 250\] of query_id 'warm', is 0 away",
+    ),
+    "unit": (
+        [19_500.0, 31.0e4], {**HOT, "upper": [250.0, 310.0]}, {}, "divided by 1,000 would reach one",
+    ),
+    "inside": ([210.0, 220.0], HOT, {}, "from 210 to 220; .*within 1 of the ranges all along"),
+    "gaps": ([math.nan, math.nan], HOT, {}, "no reading has a value in each dimension"),
+    "no range": ([1.0, 2.0], {**HOT, "upper": [200.0, 300.0]}, {}, "no query has a range that holds"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NONE)
+def test_why_no_crossing_is_found(name: str) -> None:
+    values, queries, arguments, words = NONE[name]
+    report = coincide.BorderReport()
+    with pytest.warns(coincide.NoPairsWarning, match=words):
+        border_crossing_tables(readings(*values), pa.table(queries), report=report, **arguments)
+    monitor = BorderMonitor(pa.table(queries), **arguments)
+    for value in range(len(values)):
+        monitor.push(readings(*values).slice(value, 1))
+    assert monitor.summary().why_none == report.summary().why_none
+
+
+def test_streams_of_one_reading_cross_nothing() -> None:
+    table = readings(20.0, 220.0, 230.0, stream_id=[1, 2, 2])
+    with pytest.warns(
+        coincide.NoPairsWarning, match="found: 1 of 2 streams have one reading alone"
+    ):
+        border_crossing_tables(table, pa.table(HOT))
+    words = "each of 2 streams has one reading, .*: first='outside' counts"
+    with pytest.warns(coincide.NoPairsWarning, match=words):
+        border_crossing_tables(table.slice(0, 2), pa.table(HOT))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        border_crossing_tables(table, pa.table(HOT), first="outside")
+        inside_tables(table, pa.table(HOT))

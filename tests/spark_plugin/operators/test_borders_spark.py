@@ -224,3 +224,16 @@ def test_ranges_that_hold_other_ends_and_readings_of_one_stream(spark: SparkSess
     assert "infinite values in x in 300 rows, for example at=" in told
     with pytest.raises(coincide.DataError, match="ends that is none of left"):
         border_crossings(frame(spark, given), queries.set_column(3, "ends", [["no"] * 20]), **asked)
+
+
+def test_why_no_crossing_is_found(spark: SparkSession) -> None:
+    """The same as of tables; by a look at the readings that only an empty answer takes."""
+    far = pa.table({"query_id": ["a", "b"], "lower": [300.0, 900.0], "upper": [400.0, None]})
+    given = readings(stream_id=[1, 1, 1, 2], value=[20.0, None, 30.0, 28.0])
+    report, expected = BorderReport(), BorderReport()
+    border_crossings(frame(spark, given), far, report=report).collect()
+    with pytest.warns(coincide.NoPairsWarning, match="is 270 away"):
+        border_crossing_tables(given, far, report=expected)
+    with pytest.warns(coincide.NoPairsWarning, match="is 270 away"):
+        assert counts_of(report.summary()) == counts_of(expected.summary())
+    assert report.summary().why_none[0] == "1 of 2 streams have one reading alone"
