@@ -62,18 +62,21 @@ class Crossings(NamedTuple):
     instants: np.ndarray | None
 
 
+_MAX_TIMES, _INSTANTS = (Crossings._fields.index(name) for name in ("max_times", "instants"))
+
+
 def in_time(parts: Iterable[Crossings], most: int) -> Iterator[Crossings]:
     """Crossings in order of their max_times, in chunks; of equal ones as they come."""
     found = list(parts)
     if not found:
         return
-    columns = [
-        None if column[0] is None else np.concatenate(column) for column in zip(*found, strict=True)
-    ]
-    whole = Crossings(*columns)
-    if (whole.max_times[1:] < whole.max_times[:-1]).any():
-        order = np.argsort(whole.max_times, kind="stable")
-        whole = Crossings(*(None if column is None else column[order] for column in whole))
-    for start in range(0, whole.rows.size, most):
-        chunk = slice(start, start + most)
-        yield Crossings(*(None if column is None else column[chunk] for column in whole))
+    *columns, instants = zip(*found, strict=True)
+    whole = [np.concatenate(column) for column in columns]
+    whole += [] if instants[0] is None else [np.concatenate(instants)]
+    times = whole[_MAX_TIMES]
+    if (times[1:] < times[:-1]).any():
+        order = np.argsort(times, kind="stable")
+        whole = [column[order] for column in whole]
+    for start in range(0, times.size, most):
+        chunk = [column[start : start + most] for column in whole]
+        yield Crossings(*chunk[:_INSTANTS], chunk[_INSTANTS] if chunk[_INSTANTS:] else None)

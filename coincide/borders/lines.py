@@ -166,8 +166,8 @@ def meets(
         unsure |= ~np.isfinite(after - before).all(axis=1)
     met = enters < leaves
     for k in np.flatnonzero(unsure).tolist():
-        ends = (each[k].tolist() for each in (before, after, lower, upper))
-        met[k] = _meets(*ends, int(closed[k]))
+        ends: list[list[float]] = [each[k].tolist() for each in (before, after, lower, upper)]
+        met[k] = _meets(*ends, closed=int(closed[k]))
     return met
 
 

@@ -72,13 +72,15 @@ def plan_file_crossings(
     SchemaError, ConditionError, DataError, BackendError
         As `coincide.border_crossings`.
     """
+    if arguments.stream is None:
+        raise NotDirect(f"all {READINGS} are of one stream, and a task reads whole streams")
     planned = _planned_files(find_files(READINGS, readings), arguments, parallelism(spark))
     check_workers(spark)
     schema = planned.files.schema
     stage = CrossingStage.of(spark, queries, planned.columns, observe)
     count = len(planned.parts)
     kinds = [
-        spark_type(name, schema.field(name).type) for name in (arguments.stream, arguments.time)
+        spark_type(name, schema.field(name).type) for name in (arguments.streams[0], arguments.time)
     ]
     return stage.plan(
         spark.range(0, count, 1, count),
@@ -89,10 +91,8 @@ def plan_file_crossings(
 
 
 def _planned_files(files: ParquetFiles, arguments: BorderArguments, tasks: int) -> StreamFiles:
-    if arguments.stream is None:
-        raise NotDirect(f"all {READINGS} are of one stream, and a task reads whole streams")
     names = arguments.columns
-    footers = read_footers(files, [arguments.stream])
+    footers = read_footers(files, [arguments.streams[0]])
     check_present(files.side, file_schemas(files, footers), names)
     schema = footers[0].schema
     columns = ReadingColumns.of(schema, arguments)
@@ -103,9 +103,9 @@ def _planned_files(files: ParquetFiles, arguments: BorderArguments, tasks: int) 
     except SchemaError as error:
         raise NotDirect(str(error)) from None  # Spark reads some of these as one type
     _check_types(files, footers, columns)
-    parts = stream_parts(footers, arguments.stream, tasks)
+    parts = stream_parts(footers, arguments.streams[0], tasks)
     if parts is None:
-        raise NotDirect(f"{READINGS}: row groups have no statistics of {arguments.stream}")
+        raise NotDirect(f"{READINGS}: row groups have no statistics of {arguments.streams[0]}")
     _check_order(parts, arguments, tasks)
     stamps = FileStamps.of([footer.stamp for footer in footers])
     return StreamFiles(PlannedFiles(files, schema, stamps), parts, columns)
@@ -114,9 +114,9 @@ def _planned_files(files: ParquetFiles, arguments: BorderArguments, tasks: int) 
 def _check_types(files: ParquetFiles, footers: list[Footer], columns: ReadingColumns) -> None:
     """Refuse what Spark would read otherwise than PyArrow, or not at all."""
     arguments, schema = columns.arguments, footers[0].schema
-    stored = {footer.ranges[arguments.stream][0] for footer in footers}
+    stored = {footer.ranges[arguments.streams[0]][0] for footer in footers}
     if len(stored) > 1 or not all(one is not None and _is_label(one) for one in stored):
-        raise NotDirect(f"{READINGS}.{arguments.stream} is no integer or text in all files")
+        raise NotDirect(f"{READINGS}.{arguments.streams[0]} is no integer or text in all files")
     for name in arguments.columns:
         kind = schema.field(name).type
         old = any(
@@ -125,7 +125,7 @@ def _check_types(files: ParquetFiles, footers: list[Footer], columns: ReadingCol
         )
         if old or _is_unlike(kind):
             raise NotDirect(f"{READINGS}.{name} is {kind}, which Spark alone reads as it does")
-    for name in (arguments.stream, arguments.time):
+    for name in (arguments.streams[0], arguments.time):
         try:
             spark_type(name, schema.field(name).type)
         except SchemaError as error:
@@ -150,9 +150,10 @@ def _check_order(parts: StreamParts, arguments: BorderArguments, tasks: int) -> 
     # Of large row groups parts are few, and still sooner read than exchanged.
     is_whole = len(parts) == 1 and rows >= _TOO_LARGE * aimed
     if is_whole or parts.reads > _MOST_READS or most >= _TOO_LARGE * AIMED_ROWS:
-        ordered = f'df.sort("{arguments.stream}", "{arguments.time}").write.parquet("ordered")'
+        stream = arguments.streams[0]
+        ordered = f'df.sort("{stream}", "{arguments.time}").write.parquet("ordered")'
         raise NotDirect(
-            f"{READINGS}: the files are so little ordered by {arguments.stream}, or in so large row groups,"
+            f"{READINGS}: the files are so little ordered by {stream}, or in so large row groups,"
             f" that a task would read {most:,} rows where it should {aimed:,}, and each row be read"
             f" {parts.reads:.1f} times on average; ordered once, as by {ordered}, they would be read"
             " without an exchange"

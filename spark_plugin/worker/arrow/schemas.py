@@ -18,6 +18,13 @@ _ARGUMENTS = {
     **dict.fromkeys(_TIMES, "time"),
 }
 """Of operators that join no two sides: the arguments whose default a column's name is."""
+_ALL = ". Name another one with {0}_columns, or say {0}_columns='*' for all"
+_HANDED = {
+    **{side: _ALL.format(side) for side in ("left", "right", "cause", "effect")},
+    "event": ". Name the columns to hand out, or say left_columns='*' and right_columns='*' for all (of"
+    " causality cause_columns and effect_columns)",
+}
+"""By side, how other columns than id are handed out."""
 _INTEGERS = {"tinyint", "smallint", "int", "bigint"} | {
     f"{sign}int{width}" for sign in ("", "u") for width in (8, 16, 32, 64)
 }
@@ -67,8 +74,10 @@ def check_name(side: str, name: str, names: Sequence[str], cure: str = "") -> No
 
 def _hint(side: str, name: str) -> str:
     """Which argument names another column than the one that is looked for if nothing is said."""
+    if name == "id":
+        return _HANDED.get(side, "")
     if side in ("left", "right", "cause", "effect"):
-        own = {"id": f"{side}_columns", **dict.fromkeys(_TIMES, f"{side}_time")}
+        own = dict.fromkeys(_TIMES, f"{side}_time")
     else:
         own = _ARGUMENTS
     if name not in own:

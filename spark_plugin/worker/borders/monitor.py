@@ -219,7 +219,10 @@ class BorderMonitor:
         readings, before = read_readings(table, columns), replace(self._monitor.taken)
         self._first = self._first or pa.schema([table.schema.field(name) for name in names])
         if self._delay is not None:
-            return self._pushed(table, readings, columns, before)
+            if self._waiting is None:
+                none = readings.rows_of(np.zeros(0, np.int64))
+                self._waiting = Waiting(columns.tick.count(self._delay), none)
+            return self._pushed(table, readings, columns, self._waiting)
         self._columns = columns
         found = self._in_time(self.crossings_of(readings), readings)
         self._count(readings)
@@ -288,13 +291,10 @@ class BorderMonitor:
         return pa.Table.from_batches(found, self.schema)
 
     def _pushed(
-        self, table: pa.Table, readings: Readings, columns: ReadingColumns, before: Taken
+        self, table: pa.Table, readings: Readings, columns: ReadingColumns, waiting: Waiting
     ) -> pa.Table:
         """The crossings of readings whose time has come by more."""
-        waiting = self._waiting
-        if waiting is None:
-            none = readings.rows_of(np.zeros(0, np.int64))
-            waiting = Waiting(columns.tick.count(self._delay), none)
+        before = replace(self._monitor.taken)
         waiting, late, behind = waiting.arrived(readings)
         self._columns = columns
         found = self._release(*waiting.released())

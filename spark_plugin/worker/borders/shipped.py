@@ -76,6 +76,5 @@ def _watch_of(table: pa.Table, options: BorderOptions) -> Watch:
     ids, closed, *columns = (one_array(column) for column in table.columns)
     lower, upper = np.split(np.stack([column.to_numpy() for column in columns], axis=1), 2, axis=1)
     monitor = Monitor(lower.shape[1], options, NewSearch(options.backend, options.threads or 1))
-    ends = (np.ascontiguousarray(each) for each in (lower, upper))
-    monitor.add(*ends, closed.to_numpy())
+    monitor.add(np.ascontiguousarray(lower), np.ascontiguousarray(upper), closed.to_numpy())
     return Watch(ids, monitor)

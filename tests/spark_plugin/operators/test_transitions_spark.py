@@ -111,8 +111,12 @@ def test_crossings_of_streams_that_pass_through(spark: SparkSession) -> None:
 
 def test_events_of_one_stream_that_are_told_twice(spark: SparkSession) -> None:
     """Without a column of the stream; what is told as crossed and as stayed is counted."""
-    given = events(min_time=[0, 300, 900, 0, 0, 5], max_time=[60, 360, 960, 1, 1, 6]).slice(0, 3)
-    given = given.drop(["stream_id"])
+    given = pa.table(
+        {
+            **{"query_id": [1, 1, 1], "event": ["I", "O", "I"]},
+            **{"min_time": [0, 300, 900], "max_time": [60, 360, 960]},
+        }
+    )
     asked: dict[str, Any] = {"stream": None, "within": 300, "confidence": 0.5}
     report = TransitionReport()
     found = transitions(frame(spark, given), report=report, **asked).toArrow()
