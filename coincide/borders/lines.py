@@ -166,8 +166,8 @@ def meets(
         unsure |= ~np.isfinite(after - before).all(axis=1)
     met = enters < leaves
     for k in np.flatnonzero(unsure).tolist():
-        ends: list[list[float]] = [each[k].tolist() for each in (before, after, lower, upper)]
-        met[k] = _meets(*ends, closed=int(closed[k]))
+        a, b, low, high = (each[k].tolist() for each in (before, after, lower, upper))
+        met[k] = _meets(a, b, low, high, int(closed[k]))
     return met
 
 

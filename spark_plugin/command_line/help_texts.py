@@ -81,7 +81,8 @@ The same with a PNG of each chart in a folder, from clocks of ± 10 ms:
 )
 BORDERS_HELP = (
     "Find when streams of readings cross the borders of queries.\n\n"
-    "A query is a range: lower ≤ value < upper, in each of its dimensions. Where one reading of a stream"
+    "A query is a range: lower ≤ value < upper, in each of its dimensions; --closed both is lower ≤ value ≤"
+    " upper. Where one reading of a stream"
     " lies in it and the one before does not, the stream has entered (event I), and where it is the other"
     " way round it has left (O): somewhere between the times of the two, min_time and max_time."
     " So the answer is events with interval timestamps, for [b]coincide join[/b].\n\n"

@@ -70,8 +70,10 @@ def test_parts_of_any_layout_agree_with_the_oracle(
     for name in ("_MOST_READS", "_TOO_LARGE"):
         monkeypatch.setattr(borders, name, np.inf)
     parts = shared = 0
-    for seed in range(40):
+    for seed in range(52):
         case, random = random_case(seed, for_csv=True), np.random.default_rng(seed)
+        if not case.has_streams:  # never read directly
+            continue
         ordered = case.readings.sort_by("who") if random.random() < 0.6 else case.readings
         place = write_layout(tmp_path / str(seed), ordered, random, order="given")
         files = planned(place, BorderArguments(**case.arguments))
