@@ -62,7 +62,7 @@ class Crossings(NamedTuple):
     instants: np.ndarray | None
 
 
-_MAX_TIMES, _INSTANTS = (Crossings._fields.index(name) for name in ("max_times", "instants"))
+_MAX_TIMES = Crossings._fields.index("max_times")
 
 
 def in_time(parts: Iterable[Crossings], most: int) -> Iterator[Crossings]:
@@ -79,4 +79,4 @@ def in_time(parts: Iterable[Crossings], most: int) -> Iterator[Crossings]:
         whole = [column[order] for column in whole]
     for start in range(0, times.size, most):
         chunk = [column[start : start + most] for column in whole]
-        yield Crossings(*chunk[:_INSTANTS], chunk[_INSTANTS] if chunk[_INSTANTS:] else None)
+        yield Crossings._make(chunk if instants[0] is not None else [*chunk, None])
