@@ -12,7 +12,11 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
 
+import numpy as np
+
+from coincide.condition import Window
 from coincide.errors import BackendError
+from coincide.timestamps import IntervalEvents, IntervalPairs
 from gpu_kernels.device import driver, packages
 from gpu_kernels.device.cupy_cache import let_cupy_cache
 from gpu_kernels.device.failures import is_of_device, is_out_of_memory
@@ -48,8 +52,6 @@ def problem() -> str | None:
 
     Found out once per device, unless it may pass.
     """
-    if SIMULATED:
-        return None
     try:
         return _problem(_number)
     except _PassingProblemError as passing:
@@ -125,10 +127,11 @@ TURN = Turn()
 
 @cache
 def _problem(number: int) -> str | None:
-    lacking = packages.problem()
+    lacking = None if SIMULATED else packages.problem()
     if lacking is not None:
         return f"{lacking}: {_INSTALL}"
-    return driver.problem(driver.load(), number) or _first_kernel_problem(number)
+    absent = None if SIMULATED else driver.problem(driver.load(), number)
+    return absent or _first_kernel_problem(number)
 
 
 def _select_here() -> None:
@@ -163,22 +166,25 @@ def _selected() -> int:
 
 
 def _first_kernel_problem(number: int) -> str | None:
-    """Run one kernel on one item: what still fails, such as a toolkit of parts that do not fit."""
-    from gpu_kernels.device.arrays import array_module, on_host
-    from gpu_kernels.kernels.compilation import launch_each
-    from gpu_kernels.kernels.placement import pair_probabilities
+    """Ask for one probability: what still fails, such as a toolkit of parts that do not fit.
+
+    By what joins call, so that this launches as they do.
+    """
+    from gpu_kernels.join import event_join
 
     try:
-        _select(number)
-        xp = array_module()
-        times, found = xp.zeros(1, "int64"), xp.empty(1, "float64")
-        launch_each(pair_probabilities, 1, times, times, times, times, 0, 0, found)
-        if on_host(found)[0] == 1.0:
+        if not SIMULATED:
+            _select(number)
+        now = np.zeros(1, np.int64)
+        event = IntervalEvents(now, now)
+        same_time = IntervalPairs(Window(0, 0, 1.0))
+        if event_join.event_probabilities(event, now, event, now, same_time)[0] == 1.0:
             return None
         return "a first kernel gave a wrong answer: check the GPU"
     except Exception as error:  # any: what CUDA's layers raise has no common ancestor
+        cause = error.__cause__ or error
         if is_out_of_memory(error):
             raise _PassingProblemError(
-                f"its memory is full ({error}): run fewer processes on it, or let each have less"
+                f"its memory is full ({cause}): run fewer processes on it, or let each have less"
             ) from error
-        return f"a first kernel failed ({type(error).__name__}: {error}): check the driver, or {_INSTALL}"
+        return f"a first kernel failed ({type(cause).__name__}: {cause}): check the driver, or {_INSTALL}"

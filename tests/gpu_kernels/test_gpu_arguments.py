@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,6 +24,8 @@ from numba.cuda import dispatcher
 from numba.cuda.cudadrv import devices
 from numba.cuda.dispatcher import _Kernel
 
+from gpu_kernels.device import memory, usable
+from gpu_kernels.join import event_join
 from gpu_kernels.kernels import compilation, placement, tiles
 from gpu_kernels.kernels.arguments import Arguments
 from gpu_kernels.kernels.compilation import THREADS, TILE, Kernel, launch_each, launch_tiles
@@ -98,6 +101,28 @@ def test_numbers_reach_a_kernel_in_their_size() -> None:
     places = (ctypes.c_void_p * 3).from_address(held.ptr)
     found = [kind.from_address(place).value for kind, place in zip(kinds, places, strict=True)]
     assert found == list(given)
+
+
+def test_the_first_kernel_is_launched_as_joins_launch_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All host code runs but CuPy's; in place of a device Python runs the kernel."""
+
+    def launch(kernel: Kernel, _blocks: int, rule: Any, *arrays: np.ndarray) -> None:
+        Arguments(kernel.types).values([rule, *map(DeviceArray, arrays)])
+        kernel.py_func(rule, *arrays)
+
+    monkeypatch.setattr(Kernel, "launch", launch)
+    monkeypatch.setattr(placement.cuda, "grid", lambda _: 0)
+    for name, stand_in in (
+        ("_select", lambda _: None), ("_selected", lambda: 0), ("_default_stream", nullcontext),
+    ):  # fmt: skip
+        monkeypatch.setattr(usable, name, stand_in)
+    monkeypatch.setattr(memory, "_allocate", np.empty)
+    transfers = SimpleNamespace(send=lambda *groups: iter(groups))
+    monkeypatch.setattr(event_join, "current", lambda: transfers)
+    monkeypatch.setattr(event_join, "on_host", lambda found, out: np.copyto(out, found))
+    assert usable._first_kernel_problem(0) is None
+    monkeypatch.setattr(event_join, "on_host", lambda found, out: np.copyto(out, found / 2))
+    assert "wrong answer" in str(usable._first_kernel_problem(0))
 
 
 def array(kind: type = np.int64, dimensions: int = 1) -> DeviceArray:

@@ -156,12 +156,12 @@ def test_compiler_version_is_that_of_the_extra() -> None:
 
 @pytest.mark.usefixtures("_asked_anew")
 def test_first_kernel_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail() -> Any:
+    def fail(*_: Any) -> Any:
         raise RuntimeError("CUDA_ERROR_UNSUPPORTED_PTX_VERSION")
 
     monkeypatch.setattr(driver, "load", FakeDriver)
     monkeypatch.setattr(device, "_select", lambda number: None)
-    monkeypatch.setattr("gpu_kernels.device.arrays.array_module", fail)
+    monkeypatch.setattr("gpu_kernels.join.event_join.event_probabilities", fail)
     with pytest.raises(BackendError, match=r"a first kernel failed .*UNSUPPORTED_PTX_VERSION"):
         load_backend("gpu")
 

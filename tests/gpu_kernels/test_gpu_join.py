@@ -33,7 +33,7 @@ if problem := gpu_problem():
     pytest.skip(problem, allow_module_level=True)
 
 import gpu_kernels
-from gpu_kernels.device import memory
+from gpu_kernels.device import memory, usable
 from gpu_kernels.join import blocks, buffers, candidates, filling
 from gpu_kernels.join import event_join as join
 from tests.helpers.device_faults import allocating
@@ -42,6 +42,17 @@ CLASSES = (None, 1, 2, 16)
 BLOCK = 50
 
 Sides = tuple[IntervalEvents, IntervalEvents]
+
+
+def test_the_first_kernel_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in the simulator, where all else that a GPU could lack is not asked about."""
+    usable._problem.cache_clear()
+    assert usable.problem() is None
+    usable._problem.cache_clear()
+    monkeypatch.setattr(join.placement.pair_probabilities, "launch", lambda *_: 1 / 0)
+    assert "a first kernel failed (ZeroDivisionError" in str(usable.problem())
+    usable._problem.cache_clear()
+
 
 
 def assert_same(found: Any, expected: Any) -> None:
