@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from coincide.units import Tick
     from coincide.warnings import (
         CoincideWarning,
+        CopiedRowsWarning,
         DistanceUnitWarning,
         DroppedRowsWarning,
         LateRowsWarning,
@@ -103,7 +104,8 @@ _HOMES = {
     "coincide.timestamps.intervals": ("IntervalEvents",),
     "coincide.units": ("Tick",),
     "coincide.warnings": (
-        "CoincideWarning", "DistanceUnitWarning", "DroppedRowsWarning", "LateRowsWarning",
+        "CoincideWarning", "CopiedRowsWarning", "DistanceUnitWarning", "DroppedRowsWarning",
+        "LateRowsWarning",
         "NoPairsWarning", "RoundedTimesWarning", "ShortShiftsWarning", "ToldTwiceWarning",
         "UnmatchableRowsWarning",
     ),
@@ -151,6 +153,7 @@ __all__ = [
     "CoincideError",
     "CoincideWarning",
     "ConditionError",
+    "CopiedRowsWarning",
     "CorrelateOptions",
     "DataError",
     "DistanceUnitWarning",

@@ -10,6 +10,9 @@ the *shell*, their probe region, where the formula decides. docs/algorithm.md gi
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 import numpy as np
 
 from coincide.compiled import compiled
@@ -27,6 +30,9 @@ GUARD = 2.0**-51
 At least twice the formula's error, since the pair decided and the corner searched both err. An error
 is at most 1.5 * 2**-53 where the product of the lengths is exact, 3.5 * 2**-53 where the lengths are,
 7.5 * 2**-53 beyond: `guard` doubles the guard with each."""
+
+DOUBT = Fraction(1, 2**47)
+"""More than the decision's slack and the errors of its floats together."""
 
 _EVEN = 0.5
 _ERROR = 2.0 * DECISION_SLACK
@@ -92,6 +98,15 @@ def midpoint_reach(window: Window, longest: int = 2 * TIME_LIMIT) -> tuple[int, 
     # About its middle the density is at least 1 / (2 * longest).
     beyond = 0 if window.confidence > _EVEN + _ERROR else int(longest * 4 * _ERROR) + 1
     return 2 * window.lo - beyond, 2 * window.hi + beyond
+
+
+def longest_useful(window: Window) -> int:
+    """No interval longer than this can be of a pair that qualifies, ticks.
+
+    A time is uniform on its interval, so no window holds more of it than its width over the length.
+    """
+    endless, least = 2 * TIME_LIMIT, Fraction(window.confidence) - DOUBT
+    return endless if least <= 0 else min(endless, math.ceil(window.width / least) + 1)
 
 
 def mirrored(bands: np.ndarray) -> np.ndarray:

@@ -33,5 +33,9 @@ class DistanceUnitWarning(CoincideWarning):
     """Places or a radius look like they were meant in another unit, such as degrees for metres."""
 
 
+class CopiedRowsWarning(CoincideWarning):
+    """A join on Spark sends rows to many more slices than ``max_replication`` asks for."""
+
+
 class NoPairsWarning(CoincideWarning):
     """A join, or a search for crossings, finds nothing; the text says why."""

@@ -50,6 +50,9 @@ class EventFrame:
         Whether keys are of the same types on both sides: integers may be of other widths.
     given : DataFrame or None
         As the user gave it; None: nothing was added.
+    longer_than, up_to : int or None
+        Of the valid events only those of such lengths go on, ticks; of those that are longer than something
+        no rows that match nothing.
     """
 
     side: SideName
@@ -63,6 +66,8 @@ class EventFrame:
     tested: list[str] = field(default_factory=list)
     has_like_keys: bool = True
     given: DataFrame | None = None
+    longer_than: int | None = None
+    up_to: int | None = None
 
     @property
     def plain(self) -> DataFrame:
@@ -169,6 +174,16 @@ class EventFrame:
     def counted_columns(self) -> list[str]:
         """What `counted` needs besides `columns`."""
         return [] if self.observation is None else [f"{self.rounding} AS rounded"]
+
+    @property
+    def is_in_part(self) -> str | None:
+        """Whether a valid row goes on, over ``low`` and ``high``: boolean; None: each does."""
+        tests = [
+            f"high - low {sign} {literal(end)}"
+            for sign, end in ((">", self.longer_than), ("<=", self.up_to))
+            if end is not None
+        ]
+        return " AND ".join(tests) or None
 
     def counted(self, rows: DataFrame) -> DataFrame:
         """Rows of `columns` and `counted_columns`, counted on their way."""

@@ -18,7 +18,7 @@ from coincide.errors import ConditionError
 from spark_plugin.cluster.accelerator import is_accelerated
 from spark_plugin.dataframes.arrow_types import arrow_schema
 from spark_plugin.dataframes.stage_resources import gpu_profile
-from spark_plugin.worker.reports.metrics import merged, of_one_run
+from spark_plugin.worker.reports.metrics import merged, of_all, of_one_run
 from spark_plugin.worker.wire.columns import METRICS
 from spark_plugin.worker.wire.counting import CountingTask, TellingTask
 
@@ -61,12 +61,15 @@ class Stage:
         Name of a column for the counters of tasks, that no other column has; None: not counted.
     observation : Observation or None
         Collects their sums.
+    apart : Observation or None
+        The same of the stage beside it, of events that are planned apart.
     """
 
     raise_invalid: bool
     profile: ResourceProfile | None
     metrics: str | None
     observation: Observation | None
+    apart: Observation | None = None
 
     def run(
         self, rows: DataFrame, task: CountingTask, schema: T.StructType, *, is_joined: bool = False
@@ -203,12 +206,18 @@ class Counted:
     runs: int
 
 
-def counted_by_tasks(observation: Observation) -> Counted | None:
-    """What tasks have counted, once an action has ended.
+def counted_by_tasks(observation: Observation, *others: Observation) -> Counted | None:
+    """What tasks of one stage have counted, or of several together, once an action has ended.
 
     None if Spark has left out the stage, or some of its tasks, or stopped some, as for ``limit``, or if
     some failed: what others counted is not of all rows.
     """
+    if others:
+        each = [counted_by_tasks(one) for one in (observation, *others)]
+        known = [one for one in each if one is not None]
+        if len(known) < len(each):
+            return None
+        return Counted(of_all([one.numbers for one in known]), max(one.runs for one in known))
     found = observed_numbers(observation) or {}
     seen = {name: int(found.pop(name, None) or 0) for name in _SEEN}
     runs, odd = divmod(seen["ends"], 2)

@@ -58,6 +58,10 @@ class SideStatistics:
         Bytes of a row on the way to a worker, on average, as the sample tells them.
     own_bytes : int
         Bytes of texts and the like in all rows; 0 where nested columns are handed out, too.
+    shapes : int64 array, shape (samples,)
+        Of the sample.
+    longest_of_group : int64 array
+        Longest length of each of the groups of rows that all rows are in.
     first, last : int
         Earliest min_time and latest max_time of the valid events, ticks; 0 without events.
     """
@@ -69,6 +73,8 @@ class SideStatistics:
     weights: np.ndarray
     hashes: np.ndarray
     partitions: np.ndarray
+    shapes: np.ndarray
+    longest_of_group: np.ndarray
     row_bytes: float = 0.0
     own_bytes: int = 0
     first: int = 0
@@ -117,6 +123,7 @@ def _wanted(streams: Sequence[EventFrame], *, has_own_bytes: bool) -> list[Colum
     """What is asked of each group of rows; nothing that is the same of all."""
     wanted = ["count(1) AS rows", "min(length) AS shortest", "max(length) AS longest"]
     wanted += ["min(first) AS first", "max(last) AS last", "max(midpoint) AS midpoint"]
+    wanted += ["max(shape) AS shape"]
     wanted += ["max(rounded) AS rounded"] if any(each.has_floats for each in streams) else []
     wanted += ["max(hash) AS hash"] if streams[0].by else []
     wanted += ["max(bytes) AS bytes", "sum(own_bytes) AS own_bytes"] if has_own_bytes else []
@@ -143,6 +150,7 @@ def _keyed(events: EventFrame, side: int) -> DataFrame:
         "high - low AS length",
         *(f"{name} AS {alias}" for name, alias in _OF_EVENTS),
         f"CASE WHEN is_ok AND beyond = 0 THEN {events.midpoint} END AS midpoint",
+        f"CASE WHEN is_ok AND beyond = 0 THEN {events.shape} END AS shape",
         "CASE WHEN is_ok AND beyond = 0 THEN key_hash END AS hash",
         "CASE WHEN is_ok AND beyond = 0 THEN own_bytes END AS bytes",
         # Of nested columns it takes too long to tell of every row.
@@ -217,6 +225,8 @@ def _of_side(table: pa.Table, side: int, least_bytes: int) -> SideStatistics:
         weights=weights,
         hashes=data["hash"][chosen] if "hash" in data else np.zeros(chosen.size, np.int64),
         partitions=numbers[chosen] >> _ROW_BITS,
+        shapes=data["shape"][chosen],
+        longest_of_group=data["longest"][sampled],
         row_bytes=least_bytes + own,
         own_bytes=int(data["own_bytes"].sum()) if "own_bytes" in data else 0,
         first=int(data["first"][sampled].min()) if sampled.any() else 0,

@@ -65,8 +65,11 @@ def wire_rows(
         *(f"{frames.quoted(name)} AS {slot}" for slot, name in shown.items()),
         *barrier,
     )
-    with_null = is_left and keeps_unmatched
+    with_null = is_left and keeps_unmatched and side.longer_than is None
     kept = F.expr(f"{above}({_kept(side, with_null, raise_invalid, shown)})")
+    if side.is_in_part is not None:
+        part = F.expr(side.is_in_part)
+        near = part if near is None else near & part
     if near is not None:
         # Spark may look at it before the other test, which then is never asked of a row without partners.
         kept &= F.when(F.expr(side.is_ok), near).otherwise(F.lit(True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -22,6 +23,7 @@ from spark_plugin.dataframes.statistics import (
 from spark_plugin.ways.broadcast.join import broadcast_join
 from spark_plugin.ways.broadcast.plan import BroadcastPlan, Candidate, choose_small_side
 from spark_plugin.ways.exchange.join import exchange_join
+from spark_plugin.ways.exchange.lengths import KnownLengths, check_copies, plan_by_lengths
 from spark_plugin.ways.exchange.plan import SlicePlan, uniform_plan
 from spark_plugin.ways.exchange.planning import PAIR_WORK, plan_slices
 from spark_plugin.ways.samples import Reach, Sample
@@ -50,8 +52,8 @@ def plan_ways(
     if declared is not None:
         return NO_LOOK, declared
     statistics = known or look_at(sides, spec, options)
-    shapes = [_shapes(*each) for each in zip(sides, statistics, strict=True)]
-    reach = Reach.of(spec.pairs, *shapes)
+    own, others = (_shapes(*each) for each in zip(sides, statistics, strict=True))
+    reach = Reach.of(spec.pairs, own, others, spec.largest_useful)
     left, right = _sample(statistics[0], spec.keeps_unmatched), _sample(statistics[1], False)
     spark = sides[0].source.sparkSession
     tasks, options = parallelism(spark), as_transported(spark, options)
@@ -59,16 +61,21 @@ def plan_ways(
     plan: SlicePlan | BroadcastPlan | None
     plan = choose_small_side(candidates[0], candidates[1], reach, spec, options, tasks)
     if plan is None:
-        plan = plan_slices(
+        plan_for = partial(
+            plan_slices,
             left,
             right,
-            reach,
-            options,
+            options=options,
             parallelism=tasks,
             pair_work=PAIR_WORK[spec.emit],
             keyed=bool(sides[0].by),
             row_bytes=(statistics[0].row_bytes, statistics[1].row_bytes),
         )
+        # Their partners are many tasks', which an assignment and one stream have to be told of together.
+        is_whole = spec.is_one_stream or spec.matching == "optimal" or spec.has_histograms
+        lengths = None if is_whole else KnownLengths(left, statistics[0].longest_of_group)
+        plan = plan_by_lengths(plan_for, right, lengths, reach, spec)
+        check_copies(plan, right, options)
     return statistics, plan
 
 
@@ -109,7 +116,7 @@ def declared_plan(
         return BroadcastPlan(named, "as asked")
     assert options.time_range is not None
     first, last = options.time_range
-    reach = Reach.of(spec.pairs, left, right)
+    reach = Reach.of(spec.pairs, left, right, spec.largest_useful)
     slices = options.slices or 4 * parallelism(sides[0].source.sparkSession)
     return uniform_plan(2 * first, 2 * last, reach, slices, options.max_replication)
 
@@ -154,7 +161,7 @@ def _candidate(side: EventFrame, sample: Sample, statistics: SideStatistics) -> 
 
 def _sample(side: SideStatistics, with_unmatchable: bool) -> Sample:
     rows = side.matchable + (side.counts.unmatchable if with_unmatchable else 0)
-    return Sample(side.midpoints, side.weights, side.hashes, rows)
+    return Sample(side.midpoints, side.weights, side.hashes, rows, side.shapes)
 
 
 def parallelism(spark: SparkSession) -> int:

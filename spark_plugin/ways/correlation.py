@@ -49,8 +49,8 @@ class Correlation:
         What the rows were; None where nobody had to look at them.
     plan : SlicePlan, GapPlan, BroadcastPlan or CollectPlan
         Events meet by an exchange, or one side goes to every worker, or both are collected.
-    observation : Observation or None
-        Collects the counters, if asked for.
+    observations : tuple of Observation
+        Collect the counters, if asked for.
     observable : bool
         Whether it can be asked for: the RAPIDS Accelerator fails plans that are observed.
     shipment : Shipment or None
@@ -68,7 +68,7 @@ class Correlation:
     right: SideCounts | None
     plan: AnyPlan
     evidence: FrameEvidence
-    observation: Observation | None = None
+    observations: tuple[Observation, ...] = ()
     observable: bool = True
     shipment: Shipment | None = None
     matchless: str = "time or key"
@@ -119,9 +119,9 @@ class Correlation:
     def _counted(self) -> Counted | None:
         if not self.observable:
             return None
-        if self.observation is None:
+        if not self.observations:
             raise RuntimeError("the correlation was planned without observe=True")
-        return counted_by_tasks(self.observation)
+        return counted_by_tasks(*self.observations)
 
     def _no_pairs(self) -> NoPairs | None:
         try:
@@ -133,7 +133,7 @@ class Correlation:
     def tell(self, report: JoinReport | None) -> None:
         """Hand the report, if there is one, what is known by now, and warn of it."""
         known = replace(self._known, no_pairs=self.evidence.foreseen())
-        tell(known, report, self.summary if self.observation else None)
+        tell(known, report, self.summary if self.observations else None)
 
     @property
     def _known(self) -> JoinSummary:
@@ -209,6 +209,6 @@ def planned_pairs(
     with planned.closed_on_failure():
         counted = accidental_pairs(shifts, sides, spec, options, spec.backend, planned.looked)
     return Correlation(
-        planned.dataframe, *planned.counts, planned.plan, evidence, planned.observation,
+        planned.dataframe, *planned.counts, planned.plan, evidence, planned.observations,
         planned.observable, planned.shipment, arguments.matchless, counted,
     )  # fmt: skip

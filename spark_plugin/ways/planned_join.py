@@ -21,6 +21,7 @@ from spark_plugin.dataframes.stage_resources import gpu_profile
 from spark_plugin.dataframes.statistics import Looks, SideStatistics
 from spark_plugin.ways.broadcast.plan import BroadcastPlan
 from spark_plugin.ways.broadcast.streaming_sides import check_streaming
+from spark_plugin.ways.exchange.plan import SlicePlan
 from spark_plugin.ways.matching import AnyPlan, found_by, plan_way
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.emission.spec import AnySpec
@@ -39,7 +40,7 @@ class PlannedJoin:
 
     Parameters
     ----------
-    dataframe, plan, observation, observable, shipment
+    dataframe, plan, observations, observable, shipment
         As of `spark_plugin.ways.correlation.Correlation`.
     sides : (EventFrame, EventFrame)
     statistics : (SideStatistics or None, SideStatistics or None)
@@ -52,7 +53,7 @@ class PlannedJoin:
     plan: AnyPlan
     sides: tuple[EventFrame, EventFrame]
     statistics: Looks
-    observation: Observation | None
+    observations: tuple[Observation, ...]
     observable: bool
     shipment: Shipment | None
     is_one_stream: bool
@@ -103,22 +104,29 @@ def planned_join(
     if None in statistics and not observe and plan.way != "collect":
         _log.info(TELLS_NOTHING)
     observable = not is_accelerated(spark)
-    observation = Observation() if observe and observable else None
-    if observation:
+    observations = _observations(plan) if observe and observable else ()
+    if observations:
         sides = _observed(sides, statistics, spec.is_one_stream)
     stage = Stage(
         raise_invalid=options.invalid == "raise",
         profile=gpu_profile(spark, backend),
-        metrics=None if observation is None else result.metrics_name,
-        observation=observation,
+        metrics=result.metrics_name if observations else None,
+        observation=observations[0] if observations else None,
+        apart=observations[-1] if observations else None,
     )
     found, shipment = found_by(sides, spec, result, plan, options, stage)
     if isinstance(plan, BroadcastPlan):
         plan = replace(plan, events=None)  # which have been sent: a report would keep them
     return PlannedJoin(
-        result.decoded(found), plan, sides, statistics, observation, observable, shipment,
+        result.decoded(found), plan, sides, statistics, observations, observable, shipment,
         spec.is_one_stream,
     )  # fmt: skip
+
+
+def _observations(plan: AnyPlan) -> tuple[Observation, ...]:
+    """One for each stage that joins."""
+    is_apart = isinstance(plan, SlicePlan) and plan.apart is not None
+    return (Observation(), Observation()) if is_apart else (Observation(),)
 
 
 def _observed(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -11,6 +12,12 @@ from coincide.bands import OUTER_HI, OUTER_LO
 from coincide.shape_classes import ShapeClasses
 from coincide.sides import LEFT
 from spark_plugin.worker.timestamps.models import Bounds
+
+_MOST_STEPS = 24
+FARTHEST = 2**62
+"""No doubled midpoint lies further out."""
+_NONE = np.empty(0, np.int64)
+_ENDS = np.iinfo(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,12 +34,32 @@ class Sample:
         Hash of the keys, 0 without keys.
     rows : int
         Events on the side.
+    shapes : int64 array
+        Of the samples; empty where nobody asks.
     """
 
     midpoints: np.ndarray
     weights: np.ndarray
     hashes: np.ndarray
     rows: int
+    shapes: np.ndarray = field(default_factory=lambda: _NONE)
+
+    def of_shapes(self, lowest: int, highest: int) -> Sample:
+        """Events of shapes from one to another."""
+        rows = np.flatnonzero((self.shapes >= lowest) & (self.shapes <= highest))
+        weights = self.weights[rows]
+        return Sample(
+            self.midpoints[rows], weights, self.hashes[rows], int(weights.sum()), self.shapes[rows]
+        )
+
+
+class Step(NamedTuple):
+    """How far right events of some shapes reach: `first` and `last` as of a `Reach`."""
+
+    lowest: int
+    highest: int
+    first: int
+    last: int
 
 
 @dataclass(frozen=True)
@@ -45,24 +72,132 @@ class Reach:
         Half ticks.
     left, right : (int, int)
         Smallest and largest shapes of the events of each side for which it holds.
+    own : tuple of Step
+        How far right events reach by their own shapes; none: all as far.
     """
 
     first: int
     last: int
     left: tuple[int, int] = (0, 0)
     right: tuple[int, int] = (0, 0)
+    own: tuple[Step, ...] = ()
 
     @classmethod
-    def of(cls, pairs: Bounds, left: tuple[int, int], right: tuple[int, int]) -> Reach:
-        """Of events whose smallest and largest shapes are given by side."""
-        classes = ShapeClasses.one(*left), ShapeClasses.one(*right)
-        bands = pairs.bands(LEFT, *classes)[0, 0]
-        return cls(int(bands[OUTER_LO]), int(bands[OUTER_HI]), left, right)
+    def of(
+        cls,
+        pairs: Bounds,
+        left: tuple[int, int],
+        right: tuple[int, int],
+        useful: tuple[int, int] | None = None,
+    ) -> Reach:
+        """Of events whose smallest and largest shapes are given by side.
+
+        Parameters
+        ----------
+        pairs : Bounds
+        left, right : (int, int)
+        useful : (int, int), optional
+            Largest shapes that events of a pair can have: `AnySpec.largest_useful`.
+        """
+        sides = _useful((left, right), useful)
+        bands = pairs.bands(LEFT, *(ShapeClasses.one(*side) for side in sides))[0, 0]
+        first, last = int(bands[OUTER_LO]), int(bands[OUTER_HI])
+        if useful is not None and (left[0] > useful[0] or right[0] > useful[1]):
+            first, last = 1, 0  # no event of a side can be of a pair
+        return cls(first, last, left, right)
+
+    def by_shape(self, pairs: Bounds, useful: tuple[int, int], *, are_lengths: bool) -> Reach:
+        """The same, right events by their own shapes, which are lengths or numbers of templates."""
+        left, right = _useful((self.left, self.right), useful)
+        classes = _classes(*right) if are_lengths else ShapeClasses.even(*right, _MOST_STEPS)
+        bands = pairs.bands(LEFT, ShapeClasses.one(*left), classes)[0]
+        steps = [
+            Step(int(low), int(high), int(band[OUTER_LO]), int(band[OUTER_HI]))
+            for low, high, band in zip(classes.lowest, classes.highest, bands, strict=True)
+        ]
+        if right[1] < self.right[1]:  # which no pair is of
+            steps.append(Step(right[1] + 1, self.right[1], 1, 0))
+        return replace(self, own=tuple(steps))
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """`own`; of a reach that nothing is in, one step; of any other that is the same for all, none."""
+        if self.own or self.first <= self.last:
+            return self.own
+        return (Step(*self.right, self.first, self.last),)
+
+    @property
+    def middle(self) -> int:
+        """Half ticks."""
+        return (self.first + self.last) // 2
+
+    def of_right(self, midpoints: np.ndarray, shapes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Earliest and latest midpoints of left events that each right one can reach.
+
+        The wrong way round for what reaches nothing. Of a shape that nobody has foreseen it is one
+        midpoint: so the event comes to a task, which refuses it.
+
+        Parameters
+        ----------
+        midpoints, shapes : int64 arrays, shape (n,)
+
+        Returns
+        -------
+        int64 array, int64 array
+        """
+        if not self.steps:
+            return shifted(midpoints, -self.last), shifted(midpoints, -self.first)
+        highest = np.array([step.highest for step in self.steps])
+        of_step = np.searchsorted(highest, shapes)
+        is_foreseen = shapes >= self.steps[0].lowest
+        of_step = np.where(is_foreseen, of_step, highest.size)
+        moves = [(step.first, step.last) for step in self.steps] + [(self.middle, self.middle)]
+        latest, earliest = (
+            _moved(midpoints, [-end for end in ends], of_step) for ends in zip(*moves, strict=True)
+        )
+        is_empty = np.array([first > last for first, last in moves])[of_step]
+        return np.where(is_empty, _ENDS.max, earliest), np.where(is_empty, _ENDS.min, latest)
 
     @property
     def reversed(self) -> Reach:
         """Of the difference the other way round."""
         return Reach(-self.last, -self.first, self.right, self.left)
+
+
+def _moved(midpoints: np.ndarray, by: Sequence[int], choice: np.ndarray) -> np.ndarray:
+    """Midpoints, each moved by a choice of these; by what could overflow, beyond all others."""
+    is_far = np.array([abs(each) > FARTHEST for each in by])
+    steps = [0 if abs(each) > FARTHEST else each for each in by]
+    moved = midpoints + np.array(steps, np.int64)[choice]
+    if is_far.any():
+        ends = np.array([_ENDS.max if each > 0 else _ENDS.min for each in by])
+        moved = np.where(is_far[choice], ends[choice], moved)
+    return moved
+
+
+def _useful(
+    sides: tuple[tuple[int, int], tuple[int, int]], useful: tuple[int, int] | None
+) -> list[tuple[int, int]]:
+    """Smallest and largest shapes of the events that can be of a pair; of none, the smallest one."""
+    if useful is None:
+        return list(sides)
+    return [
+        (low, max(low, min(high, most))) for (low, high), most in zip(sides, useful, strict=True)
+    ]
+
+
+def lengths_between(shortest: int, longest: int) -> np.ndarray:
+    """Some lengths from one to the other, each about as many times as long as the last: int64 array."""
+    ends = np.geomspace(max(shortest, 1), max(longest, 1), _MOST_STEPS)
+    between = np.clip(ends.astype(np.int64), shortest, longest)
+    return np.unique(np.concatenate([[shortest, longest], between]))
+
+
+def _classes(shortest: int, longest: int) -> ShapeClasses:
+    """Of lengths, each class about as many times as long as the one before."""
+    highest = lengths_between(shortest, longest)
+    lowest = np.append(shortest, highest[:-1] + 1)
+    return ShapeClasses(lowest, highest, np.full(highest.size, 1 / highest.size))
 
 
 def expected_partners(base: Sample, targets: Sample, reach: Reach) -> np.ndarray:

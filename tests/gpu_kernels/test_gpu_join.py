@@ -54,7 +54,6 @@ def test_the_first_kernel_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
     usable._problem.cache_clear()
 
 
-
 def assert_same(found: Any, expected: Any) -> None:
     """Equal arrays, to the last bit, or equal values."""
     if isinstance(expected, np.ndarray):

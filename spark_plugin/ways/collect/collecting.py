@@ -251,12 +251,12 @@ def _statistics(
     events: Side, counts: SideCounts, group: np.ndarray | None, table: pa.Table
 ) -> SideStatistics:
     rows = slice(None) if events.matchable is None else np.flatnonzero(events.matchable)
-    midpoints, lengths = events.sort_keys[rows], events.lengths[rows]
+    midpoints, lengths, shapes = events.sort_keys[rows], events.lengths[rows], events.shapes[rows]
     first, last = events.min_time[rows], events.max_time[rows]
     hashes = np.zeros(midpoints.size, np.int64) if group is None else group[rows]
     if (midpoints[1:] < midpoints[:-1]).any():
         order = np.argsort(midpoints, kind="stable")
-        midpoints, hashes = midpoints[order], hashes[order]
+        midpoints, hashes, shapes = midpoints[order], hashes[order], shapes[order]
     has_events = bool(midpoints.size)
     return SideStatistics(
         counts,
@@ -266,6 +266,8 @@ def _statistics(
         weights=np.ones(midpoints.size),
         hashes=hashes,
         partitions=np.zeros(midpoints.size, np.int64),
+        shapes=shapes,
+        longest_of_group=lengths,
         row_bytes=table.nbytes / max(1, table.num_rows),
         own_bytes=table.nbytes,
         first=int(first.min()) if has_events else 0,

@@ -40,8 +40,10 @@ def plan_collected(
     statistics = left.statistics, right.statistics
     if options.invalid == "raise":
         refuse_invalid_of(sides, statistics, spec)
-    shapes = [side.times.declared or _lengths(s) for side, s in zip(sides, statistics, strict=True)]
-    reach = Reach.of(spec.pairs, *shapes)
+    own, others = (
+        side.times.declared or _lengths(s) for side, s in zip(sides, statistics, strict=True)
+    )
+    reach = Reach.of(spec.pairs, own, others, spec.largest_useful)
     expected = Expected.of(_sample(statistics[0]), _sample(statistics[1]), reach)
     return statistics, _dealt(sides, collected, spec, expected)
 

@@ -70,7 +70,7 @@ def _reach(sides: tuple[EventFrame, EventFrame], spec: JoinSpec) -> Reach | None
     """How far pairs reach whose lengths nobody has seen; None if that has no bound."""
     left, right = map(_shapes, sides)
     if left is not None and right is not None:
-        return Reach.of(spec.pairs, left, right)
+        return Reach.of(spec.pairs, left, right, spec.largest_useful)
     apart = None if spec.has_histograms else midpoint_reach(spec.widest)
     any_length = 0, 2 * TIME_LIMIT
     return None if apart is None else Reach(*apart, any_length, any_length)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyspark.sql import DataFrame
 
 from coincide.options import CorrelateOptions
@@ -10,6 +12,8 @@ from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.named_fields import field_of
 from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.dataframes.stage import Stage
+from spark_plugin.ways.broadcast.join import broadcast_join
+from spark_plugin.ways.broadcast.plan import BroadcastPlan
 from spark_plugin.ways.exchange.cells import CellPlan
 from spark_plugin.ways.exchange.dealt_results import DealtResult
 from spark_plugin.ways.exchange.packs import packed_events, takes_packs
@@ -27,6 +31,7 @@ from spark_plugin.worker.wire.columns import (
     TIME,
     WireLayout,
 )
+from spark_plugin.worker.wire.shipment import Shipment
 
 _ROOM = 2
 """How many times what a slice should hold one is joined whole that nobody has foreseen."""
@@ -39,8 +44,30 @@ def exchange_join(
     plan: SlicePlan | CellPlan,
     options: CorrelateOptions,
     stage: Stage,
-) -> tuple[DataFrame, None]:
-    """The result in wire types, not yet computed; it needs nothing else."""
+) -> tuple[DataFrame, Shipment | None]:
+    """The result in wire types, not yet computed, and what it needs: left events that are planned apart.
+
+    Each left event is on one of both ways, with all of its partners: so what both give is together final.
+    """
+    if isinstance(plan, CellPlan) or plan.apart is None:
+        return _sliced(sides, spec, result, plan, options, stage), None
+    left, right = sides
+    usual = replace(left, up_to=plan.apart), right
+    long = replace(left, longer_than=plan.apart), right
+    few = BroadcastPlan("left", "longer than nearly all others")
+    others = replace(stage, observation=stage.apart)
+    found, shipment = broadcast_join(long, spec, result, few, options, others)
+    return _sliced(usual, spec, result, plan, options, stage).unionAll(found), shipment
+
+
+def _sliced(
+    sides: tuple[EventFrame, EventFrame],
+    spec: AnySpec,
+    result: ResultColumns,
+    plan: SlicePlan | CellPlan,
+    options: CorrelateOptions,
+    stage: Stage,
+) -> DataFrame:
     shapes = plan.reach.left, plan.reach.right
     adds_up = plan.deals_right and needs_adding_up(spec)
     layout = result.layout.with_hashes() if adds_up else result.layout
@@ -51,7 +78,7 @@ def exchange_join(
     rows, wire = _crossing(events, options)
     if not adds_up:
         task = SliceTask(spec, layout, result.names, stage.metrics, wire=wire, shapes=shapes)
-        return stage.run(rows, task, result.wire_schema), None
+        return stage.run(rows, task, result.wire_schema)
     assert isinstance(plan, SlicePlan)  # which alone deals right events
     dealt = DealtResult(spec, result)
     schema = dealt.found_schema
@@ -59,7 +86,7 @@ def exchange_join(
         dealt.partial, layout, tuple(schema.names), stage.metrics, wire=wire, shapes=shapes,
         first_labels=partition_labels(plan.count)[plan.first_parts],
     )  # fmt: skip
-    return dealt.combined(stage.run(rows, task, schema)), None
+    return dealt.combined(stage.run(rows, task, schema))
 
 
 def _crossing(events: ExchangedSides, options: CorrelateOptions) -> tuple[DataFrame, SliceWire]:

@@ -19,10 +19,7 @@ import numpy as np
 from coincide.plurals import several
 from spark_plugin.ways.exchange.worker import placing
 from spark_plugin.ways.exchange.worker.placing import Places
-from spark_plugin.ways.samples import Reach, shifted
-
-_FARTHEST = 2**62
-"""No doubled midpoint lies further out."""
+from spark_plugin.ways.samples import FARTHEST, Reach, shifted
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +39,8 @@ class SlicePlan:
     reach : Reach
     replication : float
         Estimated copies per right event.
+    apart : int or None
+        Left events that are longer than that, ticks, are in no slice: each worker gets them.
     """
 
     cuts: np.ndarray
@@ -50,6 +49,7 @@ class SlicePlan:
     right_parts: np.ndarray
     reach: Reach
     replication: float
+    apart: int | None = None
     way: ClassVar[str] = "exchange"
 
     @cached_property
@@ -115,7 +115,8 @@ class SlicePlan:
         if self.is_split:
             heavy = (self.left_parts > 1) | (self.right_parts > 1)
             parts.append(f"{several(int(heavy.sum()), 'heavy cell')} split")
-        return f"{', '.join(parts)}, {self.replication:.2f} copies of a right event"
+        told = f"{', '.join(parts)}, {self.replication:.2f} copies of a right event"
+        return told if self.apart is None else f"{told}, left ones over {self.apart:,} ticks apart"
 
 
 def uniform_plan(
@@ -128,7 +129,7 @@ def uniform_plan(
     copies_per_cut = (reach.last - reach.first) / max(last - first, 1)
     slices = max(1, int(min(slices, (max_replication - 1.0) / max(copies_per_cut, 1e-300))))
     edges = [first + (last - first) * i // slices for i in range(1, slices)]
-    cuts = np.unique(np.array([max(-_FARTHEST, min(_FARTHEST, e)) for e in edges], np.int64))
+    cuts = np.unique(np.array([max(-FARTHEST, min(FARTHEST, e)) for e in edges], np.int64))
     replication = 1.0 + cuts.size * min(copies_per_cut, 1.0)
     whole = np.ones(cuts.size + 1, np.int64)
     return SlicePlan(cuts, 1, whole, whole, reach, replication)

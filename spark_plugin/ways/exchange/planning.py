@@ -11,7 +11,7 @@ import numpy as np
 from coincide.errors import MemoryBudgetError
 from coincide.options import CorrelateOptions
 from spark_plugin.ways.exchange.plan import SlicePlan
-from spark_plugin.ways.samples import Reach, Sample, expected_partners, shifted
+from spark_plugin.ways.samples import Reach, Sample, expected_partners
 
 MOST_TIME_SLICES = 16_384
 MOST_SLICES = 100_000
@@ -103,6 +103,18 @@ def _shapes(slices: int, keyed: bool) -> Iterator[tuple[int, int, int]]:
         yield 1, slices if keyed else 1, most_splits
 
 
+def _partners(left: Sample, right: Sample, reach: Reach) -> np.ndarray:
+    """Right events that each left one of the sample can reach, estimated: float64 array."""
+    if not reach.own:
+        return expected_partners(left, right, reach)
+    partners = np.zeros(left.midpoints.size)
+    for step in reach.own:
+        near = right.of_shapes(step.lowest, step.highest)
+        if near.midpoints.size and step.first <= step.last:
+            partners += expected_partners(left, near, Reach(step.first, step.last))
+    return partners
+
+
 class _Work:
     """Estimated work along the time axis, from the samples; `fills`: slices that a row takes up."""
 
@@ -118,7 +130,8 @@ class _Work:
         self.fill = left.rows * fills[0] + right.rows * fills[1]
         middle = (reach.first + reach.last) // 2
         self._seen_from_left = right.midpoints - middle
-        self._left_work = left.weights * (1.0 + pair_work * expected_partners(left, right, reach))
+        self._earliest, self._latest = reach.of_right(right.midpoints, right.shapes)
+        self._left_work = left.weights * (1.0 + pair_work * _partners(left, right, reach))
         work = np.concatenate([self._left_work, right.weights])
         self.total = float(work.sum())
         self._positions = np.concatenate([left.midpoints, self._seen_from_left])
@@ -185,12 +198,10 @@ class _Work:
         return left * self._fills[0], np.maximum(right, 0.0) * self._fills[1]
 
     def _time_slices_of_right(self, cuts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The first and the last time slice that each right event of the sample reaches."""
-        first, last = (
-            np.searchsorted(shifted(cuts, end), self.right.midpoints, side="right")
-            for end in (self.reach.last, self.reach.first)
-        )
-        return first, last
+        """The first and the last time slice that each right event of the sample reaches, if any."""
+        first = np.searchsorted(cuts, self._earliest, side="right")
+        last = np.searchsorted(cuts, self._latest, side="right")
+        return first, np.maximum(last, first - 1)
 
     def _cuts(self, time_slices: int) -> np.ndarray:
         places = np.searchsorted(self._even, np.arange(1, time_slices) / time_slices)

@@ -10,9 +10,12 @@ from pyspark.sql import DataFrame
 from spark_plugin.dataframes.columns import literal
 from spark_plugin.ways.exchange.partition_labels import partition_labels
 from spark_plugin.ways.exchange.plan import SlicePlan
-from spark_plugin.worker.wire.columns import LABEL
+from spark_plugin.ways.samples import FARTHEST, Reach
+from spark_plugin.worker.wire.columns import CODED, LABEL
 
 _TIME_SLICE, _CELL, _SLICE = "time_slice", "cell", "slice"
+_FIRST, _LAST = (literal(sign * (2**63 - 1)) for sign in (-1, 1))
+"""Before and after all midpoints."""
 _LARGEST_TREE = 64
 """Leaves of a tree of comparisons; larger ones would be too much code for the JVM to compile."""
 
@@ -59,7 +62,7 @@ def label_right(frame: DataFrame, plan: SlicePlan, salt: str, columns: Sequence[
     Parameters
     ----------
     frame : DataFrame
-        With ``midpoint`` and ``key_hash``, as `label_left`.
+        With ``midpoint`` and ``key_hash``, as `label_left`, and `CODED` shapes.
     plan : SlicePlan
     salt, columns : str, sequence of str
         As `label_left`.
@@ -68,10 +71,16 @@ def label_right(frame: DataFrame, plan: SlicePlan, salt: str, columns: Sequence[
     if plan.count == 1:
         return frame.selectExpr(f"{literal(labels[0])} AS {LABEL}", *columns)
     steps, reached = np.arange(plan.cuts.size + 1), []
-    for name, cuts in zip(("first", "last"), plan.seen_cuts, strict=True):
-        frame, step = _stepped(frame, "midpoint", cuts, steps, f"{name}_block")
+    cuts, ends = plan.seen_cuts, ("midpoint", "midpoint")
+    if plan.reach.steps:
+        cuts, ends = (plan.cuts, plan.cuts), ("earliest", "latest")
+        frame = frame.selectExpr("*", *_by_shape(plan.reach))
+    for name, end, seen in zip(("first", "last"), ends, cuts, strict=True):
+        frame, step = _stepped(frame, end, seen, steps, f"{name}_block")
         reached.append(f"{step} AS {name}_slice")
     frame = frame.selectExpr("*", *reached)
+    if plan.reach.steps:
+        frame = frame.where("first_slice <= last_slice")
     frame = frame.selectExpr("*", f"explode(sequence(first_slice, last_slice)) AS {_TIME_SLICE}")
     frame = frame.selectExpr("*", f"{_cell(plan, _TIME_SLICE)} AS {_CELL}")
     slice_ = _looked_up(_CELL, plan.first_slices)
@@ -82,6 +91,28 @@ def label_right(frame: DataFrame, plan: SlicePlan, salt: str, columns: Sequence[
         frame = frame.selectExpr("*", f"explode(sequence({first}, {last}, {step})) AS {_SLICE}")
         slice_ = _SLICE
     return frame.selectExpr(f"{_looked_up(slice_, labels)} AS {LABEL}", *columns)
+
+
+def _by_shape(reach: Reach) -> list[str]:
+    """SQL of `Reach.of_right`."""
+    shape, ends = f"(-1L - {CODED})", []
+    for name, of_nothing, by in (
+        ("earliest", _LAST, lambda step: -step.last), ("latest", _FIRST, lambda step: -step.first),
+    ):  # fmt: skip
+        cases = [
+            f"WHEN {shape} BETWEEN {literal(step.lowest)} AND {literal(step.highest)} THEN"
+            f" {of_nothing if step.first > step.last else _moved(by(step))}"
+            for step in reach.steps
+        ]
+        ends.append(f"CASE {' '.join(cases)} ELSE {_moved(-reach.middle)} END AS {name}")
+    return ends
+
+
+def _moved(by: int) -> str:
+    """SQL of a midpoint that is so much later; further than any left one where sums could overflow."""
+    if abs(by) > FARTHEST:
+        return _LAST if by > 0 else _FIRST
+    return f"midpoint + {literal(by)}"
 
 
 def _cell(plan: SlicePlan, time_slice: str) -> str:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coincide.bands import INNER_HI, INNER_LO
 from coincide.cause_and_effect.condition import CausalityModel
 from coincide.shape_classes import ShapeClasses
 from coincide.sides import LEFT
@@ -47,26 +46,18 @@ class CausalBounds:
 
         Returns
         -------
-        int64 array, shape (1, 1, 4)
+        int64 array, shape (K1, K2, 4)
             Half ticks.
         """
         sides = (own, other) if base_side == LEFT else (other, own)
-        causes, effects = (_around(*each) for each in zip(self.tables, sides, strict=True))
-        first = 2 * self.lo - causes[0] - effects[1]
-        last = 2 * self.hi + causes[1] + effects[0]
+        causes, effects = (around_keys(*each) for each in zip(self.tables, sides, strict=True))
+        before, after = np.add.outer(causes[0], effects[1]), np.add.outer(causes[1], effects[0])
+        first, last = 2 * self.lo - before, 2 * self.hi + after
         if self.is_one_stream:
             # The later end of the effect is not before that of the cause.
-            first = max(first, -causes[0] - effects[1])
+            first = np.maximum(first, -before)
         first, last = first - 2 * self.shift, last - 2 * self.shift
         if base_side != LEFT:
-            first, last = -last, -first
-        ends = [max(-_FARTHEST, min(_FARTHEST, end)) for end in (first, last)]
-        band = np.empty((1, 1, 4), np.int64)
-        band[..., : INNER_LO + 1], band[..., INNER_HI:] = ends[0], ends[1]
-        return band
-
-
-def _around(table: TemplateTable | None, classes: ShapeClasses) -> tuple[int, int]:
-    """How far supports reach before and after their keys at the most, half ticks."""
-    before, after = around_keys(table, classes)
-    return int(max(before, default=0)), int(max(after, default=0))
+            first, last = -last.T, -first.T
+        first, last = (np.clip(ends, -_FARTHEST, _FARTHEST) for ends in (first, last))
+        return np.stack([first, first, last, last], axis=-1).astype(np.int64)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import pyarrow as pa
 
+from coincide.bands import longest_useful
 from coincide.condition import Window
 from coincide.errors import ConditionError
 from coincide.options import Emit, How
@@ -64,6 +65,15 @@ class AnySpec(ABC):
     def has_histograms(self) -> bool:
         """Whether timestamps of a side are histograms."""
         return any(model.table is not None for model in self.models)
+
+    @property
+    def largest_useful(self) -> tuple[int, int]:
+        """The largest shapes that a left and a right event of a pair can have."""
+        longest = longest_useful(self.widest)
+        left, right = (
+            longest if model.table is None else len(model.table) - 1 for model in self.models
+        )
+        return left, right
 
     @property
     def coordinates(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
@@ -29,6 +29,14 @@ def of_one_run(found: Mapping[str, int | None], runs: int) -> dict[str, int] | N
     if any(value % share for value, share in numbers.values()):
         return None
     return {name: value // share for name, (value, share) in numbers.items()}
+
+
+def of_all(stages: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """Merged numbers of several stages, of the same names, merged."""
+    return {
+        name: (max if name.endswith(_LARGEST) else sum)(numbers[name] for numbers in stages)
+        for name in stages[0]
+    }
 
 
 def as_bits(number: float) -> int:

@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 from typing import NamedTuple
 
+from coincide.bands import DOUBT, longest_useful
 from coincide.condition import Window
 from coincide.shape_classes import ShapeClasses
 from coincide.sides import LEFT
@@ -13,8 +14,6 @@ from coincide.units import TIME_LIMIT
 from spark_plugin.worker.join import TablePlan
 from spark_plugin.worker.timestamps.columns import TimestampColumns
 
-_DOUBT = Fraction(1, 2**47)
-"""More than the decision's slack and the errors of its floats together."""
 _ENDLESS = 2 * TIME_LIMIT
 
 
@@ -49,15 +48,6 @@ def horizon_of(plan: TablePlan) -> Horizon:
     return found._replace(first=max(0, found.first)) if plan.spec.is_one_stream else found
 
 
-def longest_useful(window: Window) -> int:
-    """No interval longer than this can be of a pair that qualifies, ticks.
-
-    A time is uniform on its interval, so no window holds more of it than its width over the length.
-    """
-    least = Fraction(window.confidence) - _DOUBT
-    return _ENDLESS if least <= 0 else min(_ENDLESS, math.ceil(window.width / least) + 1)
-
-
 def _shapes(columns: TimestampColumns, window: Window) -> tuple[int, int]:
     """Smallest and largest shape of the events of a side that can be of a pair."""
     if columns.model.table is not None:
@@ -72,7 +62,7 @@ def _of_intervals(window: Window, left: int, right: int) -> Horizon:
     Where T_right <= hi + T_left <= hi + max_left has the probability ct, right's interval has that part
     before hi + max_left, and reaches no further beyond it than by the rest of its length. Left likewise.
     """
-    rest = 1 - Fraction(window.confidence) + _DOUBT
+    rest = 1 - Fraction(window.confidence) + DOUBT
     return Horizon(
         window.lo - math.floor(rest * left) - 1, window.hi + math.floor(rest * right) + 1
     )

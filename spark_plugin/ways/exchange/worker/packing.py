@@ -134,7 +134,7 @@ class PackTask:
             matchable = coded != UNMATCHED
             coded = np.where(matchable, coded, 0)
         midpoints = 2 * latest - self.model.leans(coded)
-        return Places(midpoints, matchable, column(KEY_HASH), column(SALT))
+        return Places(midpoints, matchable, column(KEY_HASH), column(SALT), coded)
 
 
 def _bounded(copies: np.ndarray, most: int) -> Iterator[slice]:
@@ -149,9 +149,11 @@ def _bounded(copies: np.ndarray, most: int) -> Iterator[slice]:
 
 
 def _runs(slices: np.ndarray) -> Iterator[slice]:
-    """Where each slice stands among the rows, of which there is at least one."""
+    """Where each slice stands among the rows, if there are any."""
+    if not slices.size:
+        return
     edges = [0, *(np.flatnonzero(np.diff(slices)) + 1).tolist(), slices.size]
-    return itertools.starmap(slice, itertools.pairwise(edges))
+    yield from itertools.starmap(slice, itertools.pairwise(edges))
 
 
 def _taken(events: pa.Table, rows: np.ndarray) -> pa.Table:

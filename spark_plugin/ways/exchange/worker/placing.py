@@ -27,17 +27,21 @@ class Places:
         Of keys; empty where there are no buckets.
     salts : int64 array, shape (n,)
         What spreads the events of a cell; empty where no cell is split and all events can match.
+    shapes : int64 array, shape (n,)
+        Of right events that reach by their own shapes how far they do; else it may be empty.
     """
 
     midpoints: np.ndarray
     matchable: np.ndarray | None = None
     hashes: np.ndarray = field(default_factory=lambda: _NONE)
     salts: np.ndarray = field(default_factory=lambda: _NONE)
+    shapes: np.ndarray = field(default_factory=lambda: _NONE)
 
     def part(self, rows: slice) -> Places:
         """Some of the events, in a run."""
         matchable = None if self.matchable is None else self.matchable[rows]
-        return Places(self.midpoints[rows], matchable, self.hashes[rows], self.salts[rows])
+        columns = (each[rows] for each in (self.hashes, self.salts, self.shapes))
+        return Places(self.midpoints[rows], matchable, *columns)
 
     @property
     def by_time(self) -> np.ndarray:
@@ -54,8 +58,8 @@ def copies_of_left(places: Places, plan: SlicePlan) -> np.ndarray:
 
 def copies_of_right(places: Places, plan: SlicePlan) -> np.ndarray:
     """In how many slices right events are, at most: int64 array, shape (n,)."""
-    first, last = _reached(places.midpoints, plan)
-    return (last - first + 1) * plan.left_parts.max()
+    first, last = _reached(places.midpoints, places.shapes, plan)
+    return np.maximum(last - first + 1, 0) * plan.left_parts.max()
 
 
 def slices_of_left(places: Places, plan: SlicePlan) -> tuple[np.ndarray, np.ndarray]:
@@ -84,8 +88,9 @@ def slices_of_left(places: Places, plan: SlicePlan) -> tuple[np.ndarray, np.ndar
 def slices_of_right(places: Places, plan: SlicePlan) -> tuple[np.ndarray, np.ndarray]:
     """The slices that right events can reach; as `slices_of_left`."""
     rows = places.by_time
-    cells, last = _reached(places.midpoints[rows], plan)
-    copies = last - cells + 1
+    shapes = places.shapes[rows] if plan.reach.steps else places.shapes
+    cells, last = _reached(places.midpoints[rows], shapes, plan)
+    copies = np.maximum(last - cells + 1, 0)
     if (copies != 1).any():
         rows, cells = np.repeat(rows, copies), np.repeat(cells, copies) + _within(copies)
     cells = _in_buckets(cells, places, plan, rows)
@@ -98,9 +103,15 @@ def slices_of_right(places: Places, plan: SlicePlan) -> tuple[np.ndarray, np.nda
     return _grouped(rows, slices, plan)
 
 
-def _reached(midpoints: np.ndarray, plan: SlicePlan) -> tuple[np.ndarray, np.ndarray]:
-    """The first and the last time slice that right events reach."""
-    first, last = (np.searchsorted(cuts, midpoints, side="right") for cuts in plan.seen_cuts)
+def _reached(
+    midpoints: np.ndarray, shapes: np.ndarray, plan: SlicePlan
+) -> tuple[np.ndarray, np.ndarray]:
+    """The first and the last time slice that right events reach, if any."""
+    if plan.reach.steps:
+        ends = plan.reach.of_right(midpoints, shapes)
+        first, last = (np.searchsorted(plan.cuts, end, side="right") for end in ends)
+    else:
+        first, last = (np.searchsorted(cuts, midpoints, side="right") for cuts in plan.seen_cuts)
     return first, last
 
 

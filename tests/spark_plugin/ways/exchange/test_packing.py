@@ -35,12 +35,14 @@ def test_events_are_in_the_slices_of_the_plan(shape: Shape) -> None:
     plan = plan_of(shape, rng)
     rows = events(plan, rng).to_pylist()
     given = {
-        name: np.array([row[name] or 0 for row in rows]) for name in ("midpoint", KEY_HASH, SALT)
+        name: np.array([row[name] or 0 for row in rows])
+        for name in ("midpoint", KEY_HASH, SALT, CODED)
     }
     matchable = np.array([row["midpoint"] is not None for row in rows])
     left = slices_of_left(Places(given["midpoint"], matchable, given[KEY_HASH], given[SALT]), plan)
     can = {name: values[matchable] for name, values in given.items()}
-    right = slices_of_right(Places(can["midpoint"], None, can[KEY_HASH], can[SALT]), plan)
+    places = Places(can["midpoint"], None, can[KEY_HASH], can[SALT], right_shapes(can[CODED]))
+    right = slices_of_right(places, plan)
 
     mine, theirs = [], []
     for i, row in enumerate(rows):
@@ -49,7 +51,8 @@ def test_events_are_in_the_slices_of_the_plan(shape: Shape) -> None:
             mine.append((int(plan.first_parts[row[SALT] % plan.first_parts.size]), i))
         else:
             mine += [(slice_, i) for slice_ in left_slices(plan, *place)]
-            theirs += [(slice_, i) for slice_ in right_slices(plan, *place)]
+            shape = -1 - row[CODED]
+            theirs += [(slice_, i) for slice_ in right_slices(plan, *place, shape)]
     assert sorted(zip(left[1].tolist(), left[0].tolist(), strict=True)) == sorted(mine)
     known = np.flatnonzero(matchable)
     assert sorted(zip(right[1].tolist(), known[right[0]].tolist(), strict=True)) == sorted(theirs)

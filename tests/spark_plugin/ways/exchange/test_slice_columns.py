@@ -14,7 +14,8 @@ from pyspark.sql import functions as F
 from spark_plugin.ways.exchange.partition_labels import partition_labels
 from spark_plugin.ways.exchange.plan import SlicePlan
 from spark_plugin.ways.exchange.slice_columns import LABEL, label_left, label_right
-from spark_plugin.ways.samples import Reach
+from spark_plugin.ways.samples import Reach, Step
+from spark_plugin.worker.wire.columns import CODED
 from tests.helpers.spark_cases import frame
 from tests.spark_plugin.ways.exchange.test_slices import left_slices, right_slices
 
@@ -31,6 +32,13 @@ class Shape(NamedTuple):
     right_parts: int = 1
 
 
+OWN = Reach(
+    -300, 500, right=(2, 2**61),
+    own=(
+        Step(2, 5, -3, 4), Step(6, 99, -300, 500), Step(100, 100, 1, 0),
+        Step(101, 2**61, -(2**62), 2**62 + 9),
+    ),
+)  # fmt: skip
 FAR = Reach(-(2**63) + 2, 2**63 - 2)
 
 SHAPES = [
@@ -39,6 +47,7 @@ SHAPES = [
     *(Shape(7, 1, 1, Reach(10**6, 10**6)), Shape(5, 2, 2, FAR), Shape(80, 1, 1, FAR)),
     *(Shape(6, 1, 1, Reach(2**62, 2**63 - 2)), Shape(1, 1, 1, Reach(-3, 4), 5)),
     *(Shape(7, 1, 3, Reach(-300, 500), 4), Shape(5, 3, 2, Reach(-300, 500), 2)),
+    *(Shape(9, 1, 1, OWN), Shape(80, 2, 1, OWN), Shape(7, 1, 3, OWN, 4)),
 ]
 
 
@@ -65,6 +74,7 @@ def events(plan: SlicePlan, rng: np.random.Generator) -> pa.Table:
         "midpoint": pa.array([*midpoints.tolist(), None, None, None], pa.int64()),
         "key_hash": rng.integers(-(2**63), 2**63 - 1, n + 3),
         "salt": rng.integers(-(2**63), 2**63 - 1, n + 3),
+        CODED: -1 - rng.choice([0, 2, 5, 6, 50, 99, 100, 101, 2**60], n + 3),
     })  # fmt: skip
 
 
@@ -93,8 +103,9 @@ def test_expressions_equal_the_plan(spark: SparkSession, shape: Shape) -> None:
             mine = left_slices(plan, row["midpoint"], row["key_hash"], row["salt"])
         assert sorted(placed.pop(("left", row["id"]))) == mine
         if row["midpoint"] is not None:
-            theirs = right_slices(plan, row["midpoint"], row["key_hash"], row["salt"])
-            assert sorted(placed.pop(("right", row["id"]))) == theirs
+            shape = -1 - row[CODED]
+            theirs = right_slices(plan, row["midpoint"], row["key_hash"], row["salt"], shape)
+            assert sorted(placed.pop(("right", row["id"]), [])) == theirs
     assert not placed
 
 

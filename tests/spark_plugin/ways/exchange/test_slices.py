@@ -21,12 +21,16 @@ EVENTS = 1000.0
 """Events for which each sample of these tests stands, so that work is large and arrays small."""
 
 
-def sample(midpoints: Any, hashes: Any = 0, weight: float = EVENTS) -> Sample:
+def sample(midpoints: Any, hashes: Any = 0, weight: float = EVENTS, shapes: Any = 0) -> Sample:
     midpoints = np.asarray(midpoints, np.int64)
-    hashes = np.broadcast_to(np.asarray(hashes, np.int64), midpoints.shape)
+    hashes, shapes = (
+        np.broadcast_to(np.asarray(each, np.int64), midpoints.shape) for each in (hashes, shapes)
+    )
     order = np.argsort(midpoints, kind="stable")
     weights = np.full(midpoints.shape, weight)
-    return Sample(midpoints[order], weights, hashes[order].copy(), int(weights.sum()))
+    return Sample(
+        midpoints[order], weights, hashes[order].copy(), int(weights.sum()), shapes[order].copy()
+    )
 
 
 def plan_for(left: Sample, right: Sample, reach: Reach, **changes: Any) -> SlicePlan:
@@ -54,11 +58,22 @@ def first_slice(plan: SlicePlan, cell: int) -> int:
     return sum(int(left) * int(right) for left, right in pairs)
 
 
-def right_slices(plan: SlicePlan, midpoint: int, key_hash: int, salt: int = 0) -> list[int]:
+def right_slices(
+    plan: SlicePlan, midpoint: int, key_hash: int, salt: int = 0, shape: int = 0
+) -> list[int]:
     """All slices of a right event: of the time slices that its reach touches."""
     found = []
     edges = [-math.inf, *(int(cut) for cut in plan.cuts), math.inf]
-    lowest, highest = midpoint - plan.reach.last, midpoint - plan.reach.first
+    first, last = plan.reach.first, plan.reach.last
+    if plan.reach.own:
+        # Of a shape that is not planned for an event comes to one slice, which refuses it.
+        first = last = plan.reach.middle
+    for step in plan.reach.own:
+        if step.lowest <= shape <= step.highest:
+            first, last = step.first, step.last
+    if first > last and len(edges) > 2:
+        return []
+    lowest, highest = midpoint - last, midpoint - first
     for time_slice in range(len(edges) - 1):
         if lowest < edges[time_slice + 1] and highest >= edges[time_slice]:
             cell = time_slice * plan.buckets + key_hash % plan.buckets

@@ -1,0 +1,211 @@
+"""Events that do not last alike, and events that nothing can reach: each row only where it is needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from coincide import (
+    CopiedRowsWarning,
+    CorrelateOptions,
+    JoinReport,
+    MemoryBudgetError,
+    TimingCondition,
+    correlate,
+    correlate_tables,
+    within,
+)
+from coincide.condition import Window
+from spark_plugin.ways.correlation import Correlation
+from spark_plugin.ways.exchange.lengths import KnownLengths, check_copies, plan_by_lengths
+from spark_plugin.ways.exchange.plan import SlicePlan
+from spark_plugin.ways.exchange.planning import plan_slices
+from spark_plugin.ways.exchange.worker.placing import Places
+from spark_plugin.ways.samples import Reach, Sample
+from spark_plugin.worker.emission.spec import JoinSpec
+from tests.helpers.joins import plan_correlation
+from tests.helpers.spark_cases import SPREAD, frame, rows_of, settings
+from tests.spark_plugin.ways.exchange.test_slices import sample
+
+SECOND = 10**6
+MONTH = 30 * 86_400 * SECOND
+N = 20_000
+LONG_ARE_USELESS = JoinSpec(Window(-2 * SECOND, 2 * SECOND, 0.1))
+"""No interval of a pair is longer than 40 s."""
+LONG_ARE_RARE = JoinSpec(Window(-2 * SECOND, 2 * SECOND, 1e-6))
+"""Here intervals of 30 days have partners."""
+SLICES = 400
+
+
+def side(seed: int, long: int, n: int = N, span: int = 2 * MONTH) -> pa.Table:
+    """Events over 60 days, seconds long but for some of 30 days."""
+    rng = np.random.default_rng(seed)
+    begins, lengths = rng.integers(0, span, n), rng.integers(0, 3 * SECOND, n)
+    lengths[rng.choice(n, long, replace=False)] = MONTH
+    return pa.table({"id": np.arange(n), "min_time": begins, "max_time": begins + lengths})
+
+
+def sampled(table: pa.Table, weight: float = 1.0) -> tuple[Sample, KnownLengths]:
+    low, high = table["min_time"].to_numpy(), table["max_time"].to_numpy()
+    found = sample(low + high, shapes=high - low, weight=weight)
+    return found, KnownLengths(found, high - low)
+
+
+def planned(
+    left: pa.Table, right: pa.Table, spec: JoinSpec, weight: float = 1.0, **options: Any
+) -> tuple[SlicePlan, Sample]:
+    (own, about), (others, _) = sampled(left, weight), sampled(right, weight)
+    given = CorrelateOptions(**options)
+
+    def plan_for(reach: Reach) -> SlicePlan:
+        return plan_slices(own, others, reach, given, parallelism=4, pair_work=0.3, keyed=False)
+
+    lengths = [(int(each.shapes.min()), int(each.shapes.max())) for each in (own, others)]
+    reach = Reach.of(spec.pairs, lengths[0], lengths[1], spec.largest_useful)
+    plan = plan_by_lengths(plan_for, others, about, reach, spec)
+    check_copies(plan, others, given)
+    return plan, others
+
+
+def rows_sent(plan: SlicePlan, right: Sample) -> int:
+    """Copies of right events, by what places them in a worker."""
+    places = Places(right.midpoints, None, right.hashes, shapes=right.shapes)
+    return int(plan.slices_of(places, is_left=False)[0].size)
+
+
+@pytest.mark.parametrize("spec", [LONG_ARE_USELESS, LONG_ARE_RARE], ids=["useless", "rare"])
+@pytest.mark.parametrize("long", [(10, 0), (0, 10), (10, 10)], ids=str)
+def test_few_long_events_are_no_reason_to_copy_others(
+    spec: JoinSpec, long: tuple[int, int]
+) -> None:
+    plan, right = planned(side(1, long[0]), side(2, long[1]), spec, slices=SLICES)
+    assert plan.count >= SLICES
+    assert rows_sent(plan, right) < 1.2 * N
+    assert plan.replication == pytest.approx(rows_sent(plan, right) / N)
+    is_apart = spec is LONG_ARE_RARE and long[0] > 0
+    assert (plan.apart is not None) == is_apart
+    if plan.apart is not None:
+        assert 2 * SECOND <= plan.apart < MONTH / 10
+
+
+def test_what_useless_events_reach_is_nothing() -> None:
+    """They go to no slice, and where all are such, none does."""
+    plan, right = planned(side(1, 0), side(2, N), LONG_ARE_USELESS, slices=SLICES)
+    assert rows_sent(plan, right) == 0
+    unforeseen = Places(right.midpoints[:9], shapes=np.full(9, 5 * MONTH))
+    assert plan.slices_of(unforeseen, is_left=False)[0].size == 9, "a task has to refuse them"
+
+
+def test_long_events_that_are_many_stay_in_slices() -> None:
+    plan, _ = planned(side(1, N // 2), side(2, 0), LONG_ARE_RARE, slices=SLICES)
+    assert plan.apart is None
+
+
+def test_a_plan_that_multiplies_rows_says_so_or_is_refused() -> None:
+    """Half of all events reach half of all others: no plan is good."""
+    left, right = side(1, N // 2), side(2, N // 2)
+    given: dict[str, Any] = {"slice_rows": 10**6, "slice_bytes": 10**12}
+    with pytest.warns(CopiedRowsWarning, match=r"20,000,000 right events would go to .* slices"):
+        plan, _ = planned(left, right, LONG_ARE_RARE, weight=1000.0, **given)
+    with pytest.raises(
+        MemoryBudgetError, match=r"rows, max_replication is 4\).* Ask for a narrower"
+    ):
+        planned(left, right, LONG_ARE_RARE, weight=6000.0, **given)
+    planned(left, right, LONG_ARE_RARE, weight=1000.0, **given, max_replication=plan.replication)
+
+
+# --- on Spark ---
+
+ASKED: list[dict[str, Any]] = [
+    *({"how": how} for how in ("inner", "left", "semi", "anti")),
+    *({"how": "left", "emit": emit} for emit in ("counts", "lists", "best")),
+    {"emit": "best", "k": 2, "probability": True},
+    {"how": "left", "matching": "mutual"},
+]
+
+
+def answer(rows: list[dict[str, Any]]) -> list[str]:
+    for row in rows:
+        if isinstance(row.get("right_id"), list):
+            row["right_id"].sort()
+    return sorted(map(str, rows))
+
+
+def asked_of(asked: dict[str, Any]) -> dict[str, Any]:
+    times = ["id", "min_time", "max_time"]  # by which mutual choice tells events apart
+    return (
+        {**asked, "left_columns": times, "right_columns": times} if "matching" in asked else asked
+    )
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("asked", ASKED, ids=str)
+def test_long_left_events_apart_give_the_answer_of_tables(
+    spark: SparkSession, asked: dict[str, Any]
+) -> None:
+    tables = [side(seed, 5, 600, MONTH) for seed in (3, 4)]
+    nulls = pa.table({"id": [-1], "min_time": pa.nulls(1, pa.int64()), "max_time": [5]})
+    tables[0] = pa.concat_tables([tables[0], nulls])
+    condition, given = TimingCondition(within(-600 * SECOND, 900 * SECOND), 2e-4), asked_of(asked)
+    options = CorrelateOptions(way="exchange", slices=40)
+    report = JoinReport()
+    join = plan_correlation(
+        *(frame(spark, table) for table in tables),
+        condition,
+        options=options,
+        observe=True,
+        **given,
+    )
+    assert isinstance(join.plan, SlicePlan)
+    assert join.plan.apart is not None
+    assert "apart" in join.plan.describe()
+    join.tell(report)
+    expected = correlate_tables(*tables, condition, **given)
+    assert answer(rows_of(join.dataframe)) == answer(expected.to_pylist())
+    if asked == {"how": "inner"}:
+        found = report.summary().counters
+        assert found is not None
+        assert found.pairs == expected.num_rows
+
+
+NOTHING = pa.table(
+    {"id": np.arange(300), "min_time": np.zeros(300, np.int64), "max_time": [8000] * 300}
+)
+
+
+def unreached(spark: SparkSession, asked: dict[str, Any], **options: Any) -> Correlation:
+    return plan_correlation(
+        frame(spark, NOTHING), frame(spark, NOTHING), TimingCondition(within(-1000, 4000), 0.9),
+        options=CorrelateOptions(**options), **asked_of(asked),
+    )  # fmt: skip
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("asked", ASKED[1:7], ids=str)
+def test_where_no_pair_can_be_all_left_events_are_alone(
+    spark: SparkSession, asked: dict[str, Any]
+) -> None:
+    found = unreached(spark, asked, way="exchange", slices=8)
+    expected = correlate_tables(
+        NOTHING, NOTHING, TimingCondition(within(-1000, 4000), 0.9), **asked
+    )
+    assert answer(rows_of(found.dataframe)) == answer(expected.to_pylist())
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("way", ["exchange", "broadcast-left", "broadcast-right", "collect"])
+@pytest.mark.parametrize("partitions", [1, 40])
+def test_few_rows_in_many_slices_and_partitions(
+    spark: SparkSession, way: Any, partitions: int
+) -> None:
+    few = NOTHING.slice(0, 3)
+    given = CorrelateOptions(way=way, slices=7) if way == "exchange" else CorrelateOptions(way=way)
+    with settings(spark, SPREAD):
+        sides = [frame(spark, few).repartition(partitions) for _ in "lr"]
+        for window, pairs in ((within(-1000, 4000), 3), (within(-9000, 9000), 9)):
+            found = correlate(*sides, TimingCondition(window, 0.9), how="left", options=given)
+            assert found.count() == pairs
