@@ -15,6 +15,7 @@ from coincide.errors import DataError
 from spark_plugin.cluster.at_once import at_once
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.dataframes.events import REASONS, EventFrame
+from spark_plugin.dataframes.queries import tell_query
 from spark_plugin.dataframes.row_sizes import about_bytes, row_bytes
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.tables import example_row
@@ -113,6 +114,7 @@ def measure(
         left.source.sparkSession,
         [partial(_grouped, events, side, wanted) for side, events in enumerate(streams)],
     )
+    tell_query(f"{' and '.join(events.called for events in streams)} looked at")
     with spark_errors_as_ours():
         table = reduce(DataFrame.unionAll, grouped).toArrow()
     found = [_of_side(table, side, least_bytes) for side, (least_bytes, _) in enumerate(sizes)]

@@ -16,12 +16,13 @@ from spark_plugin.dataframes.stage import Stage
 from spark_plugin.dataframes.statistics import NO_LOOK, Looks
 from spark_plugin.dataframes.wire_rows import wire_rows
 from spark_plugin.ways.broadcast.plan import BroadcastPlan
-from spark_plugin.ways.broadcast.unseen import plan_unseen, small_and_large
+from spark_plugin.ways.broadcast.unseen import computed_and_other, plan_unseen, small_and_large
 from spark_plugin.ways.choice import JOINS, declared_plan, plan_ways
+from spark_plugin.ways.collect.collecting import may_be_collected
 from spark_plugin.ways.collect.join import collect_join
 from spark_plugin.ways.collect.plan import CollectPlan
 from spark_plugin.ways.collect.planning import plan_collected
-from spark_plugin.ways.exchange.cell_planning import plan_cells
+from spark_plugin.ways.exchange.cell_planning import plan_cells, plan_computed_cells
 from spark_plugin.ways.exchange.cells import CellPlan
 from spark_plugin.ways.exchange.gap_slices import GapPlan, gap_join
 from spark_plugin.ways.exchange.plan import SlicePlan
@@ -64,6 +65,9 @@ def plan_way(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> tuple[Lo
         cells = plan_cells(sides, spec, options)
         if cells is not None:
             return NO_LOOK, cells
+        computed = plan_computed_cells(sides, spec, options)
+        if computed is not None:
+            return _few_rows(sides, spec, options) or (NO_LOOK, computed)
     collected = plan_collected(sides, spec, options)
     if collected is not None:
         return collected
@@ -77,6 +81,16 @@ def plan_way(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> tuple[Lo
     statistics, plan = plan_ways(sides, spec, replace(options, way="exchange"))
     assert isinstance(plan, SlicePlan)
     return statistics, GapPlan(plan.count, plan.reach)
+
+
+def _few_rows(
+    sides: Sides, spec: JoinSpec, options: CorrelateOptions
+) -> tuple[Looks, AnyPlan] | None:
+    """A plan for sides of which some are computed, here and once; None if their rows are many."""
+    if may_be_collected(sides, options, any_computed=True):
+        return plan_collected(sides, spec, options, any_computed=True)
+    one = computed_and_other(sides, spec)
+    return None if one is None else plan_unseen(*one, spec, options)
 
 
 def _may_do_without_a_look(sides: Sides, spec: JoinSpec, options: CorrelateOptions) -> bool:

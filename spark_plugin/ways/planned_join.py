@@ -15,6 +15,7 @@ from spark_plugin.cluster.batch_size import advise_batch_size
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.output_columns import ResultColumns
+from spark_plugin.dataframes.queries import queries_told
 from spark_plugin.dataframes.row_sizes import are_narrow
 from spark_plugin.dataframes.stage import Stage
 from spark_plugin.dataframes.stage_resources import gpu_profile
@@ -98,23 +99,24 @@ def planned_join(
     spark = sides[0].source.sparkSession
     check_streaming(sides, spec, options)
     check_workers(spark)
-    statistics, plan = plan_way(sides, spec, options)
-    _log.info("correlate: %s", plan.describe())
-    advise_batch_size(spark, are_narrow=are_narrow(sides))
-    if None in statistics and not observe and plan.way != "collect":
-        _log.info(TELLS_NOTHING)
-    observable = not is_accelerated(spark)
-    observations = _observations(plan) if observe and observable else ()
-    if observations:
-        sides = _observed(sides, statistics, spec.is_one_stream)
-    stage = Stage(
-        raise_invalid=options.invalid == "raise",
-        profile=gpu_profile(spark, backend),
-        metrics=result.metrics_name if observations else None,
-        observation=observations[0] if observations else None,
-        apart=observations[-1] if observations else None,
-    )
-    found, shipment = found_by(sides, spec, result, plan, options, stage)
+    with queries_told():
+        statistics, plan = plan_way(sides, spec, options)
+        _log.info("correlate: %s", plan.describe())
+        advise_batch_size(spark, are_narrow=are_narrow(sides))
+        if None in statistics and not observe and plan.way != "collect":
+            _log.info(TELLS_NOTHING)
+        observable = not is_accelerated(spark)
+        observations = _observations(plan) if observe and observable else ()
+        if observations:
+            sides = _observed(sides, statistics, spec.is_one_stream)
+        stage = Stage(
+            raise_invalid=options.invalid == "raise",
+            profile=gpu_profile(spark, backend),
+            metrics=result.metrics_name if observations else None,
+            observation=observations[0] if observations else None,
+            apart=observations[-1] if observations else None,
+        )
+        found, shipment = found_by(sides, spec, result, plan, options, stage)
     if isinstance(plan, BroadcastPlan):
         plan = replace(plan, events=None)  # which have been sent: a report would keep them
     return PlannedJoin(

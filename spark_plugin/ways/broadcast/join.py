@@ -11,6 +11,7 @@ from coincide.options import CorrelateOptions
 from spark_plugin.cluster.accelerator import is_accelerated
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.output_columns import ResultColumns
+from spark_plugin.dataframes.queries import tell_query
 from spark_plugin.dataframes.shipping import ship
 from spark_plugin.dataframes.stage import Stage
 from spark_plugin.dataframes.wire_rows import wire_rows
@@ -74,6 +75,7 @@ def _small_table(
     if plan.events is not None:
         table = wire_table(plan.events, small, layout)
     else:
+        tell_query(f"{small.called} collected")
         table = wire_rows(small, layout, spec.keeps_unmatched, stage.raise_invalid).toArrow()
     return sorted_table(table, layout, plan.small, small.times.model)
 

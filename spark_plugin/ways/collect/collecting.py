@@ -21,8 +21,15 @@ from spark_plugin.dataframes import columns as frames
 from spark_plugin.dataframes.estimates import estimated_bytes
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.named_fields import field_of
+from spark_plugin.dataframes.queries import tell_query
 from spark_plugin.dataframes.statistics import SideStatistics
-from spark_plugin.ways.collect.rows import Wanted, collected_rows, counted, must_be_counted
+from spark_plugin.ways.collect.rows import (
+    Wanted,
+    collected_rows,
+    counted,
+    is_computed,
+    must_be_counted,
+)
 from spark_plugin.ways.files.wire import on_the_wire, wire_kind
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.sides import Side, grouped_events
@@ -59,11 +66,16 @@ class CollectedSide:
 
 
 def collected_sides(
-    sides: tuple[EventFrame, EventFrame], spec: JoinSpec, options: CorrelateOptions
+    sides: tuple[EventFrame, EventFrame],
+    spec: JoinSpec,
+    options: CorrelateOptions,
+    *,
+    any_computed: bool = False,
 ) -> tuple[CollectedSide, CollectedSide] | None:
     """Both sides, if that is asked for, or Spark takes them for small and they are; else None.
 
-    Runs eagerly, and reads one stream once. Invalid rows are left out, and counted.
+    Runs eagerly, and reads one stream once. Invalid rows are left out, and counted. `any_computed` is as
+    of `may_be_collected`.
 
     Raises
     ------
@@ -73,9 +85,9 @@ def collected_sides(
     most, size = None, 0.0
     if options.way != "collect":
         most = min(options.broadcast_bytes, options.slice_bytes), min(MOST_ROWS, options.slice_rows)
-        size = _estimated(sides)
-        if size > min(MOST_BYTES, most[0]):
+        if not may_be_collected(sides, options, any_computed=any_computed):
             return None
+        size = _estimated([side for side in sides if not is_computed_side(side)])
     streams = sides[:1] if spec.is_one_stream else sides
     needed = [side.needed for side in streams]
     if spec.is_one_stream:
@@ -83,7 +95,9 @@ def collected_sides(
     called = " and ".join(side.called for side in streams) + (
         " were" if len(streams) > 1 else " was"
     )
-    wanted = [Wanted(side.plain, names) for side, names in zip(streams, needed, strict=True)]
+    wanted = [
+        Wanted(side.plain, names, side.called) for side, names in zip(streams, needed, strict=True)
+    ]
     tables = _collected(wanted, most, called, are_many=size > _COUNTED_ABOVE)
     if tables is None:
         return None
@@ -102,10 +116,26 @@ def collected_sides(
     return _read(sides, (tables[0], tables[-1]), spec)
 
 
+def is_computed_side(side: EventFrame) -> bool:
+    """Whether Spark makes its rows of others: of how many it does not know, and again would take long."""
+    return estimated_bytes(side) is not None and is_computed(side.plain)
+
+
+def may_be_collected(
+    sides: tuple[EventFrame, EventFrame], options: CorrelateOptions, *, any_computed: bool = False
+) -> bool:
+    """Whether Spark takes both sides for so small that they are collected, unless they turn out larger.
+
+    With `any_computed` its estimate of those counts alone that are not computed.
+    """
+    known = [side for side in sides if not (any_computed and is_computed_side(side))]
+    return _estimated(known) <= min(MOST_BYTES, options.broadcast_bytes, options.slice_bytes)
+
+
 def collected_side(side: EventFrame, spec: JoinSpec, most: tuple[int, int]) -> CollectedSide | None:
     """One of two sides, if it has no more bytes and rows than that, as `collected_sides`; else None."""
     called = f"{side.called} was"
-    tables = _collected([Wanted(side.plain, side.needed)], most, called)
+    tables = _collected([Wanted(side.plain, side.needed, side.called)], most, called)
     if tables is None:
         return None
     strange = _strange(side, tables[0])
@@ -125,7 +155,11 @@ def _collected(
     """Columns of all rows of DataFrames; None if all have more bytes than `most`, or one more rows."""
     if most is None:
         return _whole(wanted, None)
-    uncertain = [each for each in wanted if are_many or must_be_counted(each)]
+    uncertain = [
+        each
+        for each in wanted
+        if must_be_counted(each) or (are_many and not is_computed(each.frame))
+    ]
     if _are_counted_too_large(uncertain, most, called):
         return None
     try:
@@ -149,14 +183,20 @@ def _collected(
 
 def _whole(wanted: Sequence[Wanted], most: tuple[int, int] | None) -> list[pa.Table] | None:
     """All rows, up to bounds of each partition if there are any; None if texts are withheld by these."""
-    found = at_once(
-        wanted[0].frame.sparkSession, [partial(collected_rows, each, most) for each in wanted]
-    )
+    for each in wanted:
+        tell_query(f"{each.called} collected")
+    jobs = [
+        partial(collected_rows, each, most, in_all=most is not None and is_computed(each.frame))
+        for each in wanted
+    ]
+    found = at_once(wanted[0].frame.sparkSession, jobs)
     tables = [table for table in found if table is not None]
     return tables if len(tables) == len(found) else None
 
 
 def _are_counted_too_large(wanted: Sequence[Wanted], most: tuple[int, int], called: str) -> bool:
+    for each in wanted:
+        tell_query(f"{each.called} counted")
     jobs = [partial(counted, each) for each in wanted]
     if not jobs or not _are_too_large(at_once(wanted[0].frame.sparkSession, jobs), most):
         return False
@@ -178,10 +218,10 @@ def _tell_in_vain(called: str, done: str, why: str) -> None:
     )
 
 
-def _estimated(sides: tuple[EventFrame, EventFrame]) -> float:
-    """What Spark takes both sides for, before anything is read; infinite where it cannot be asked."""
-    left, right = map(estimated_bytes, sides)
-    return math.inf if left is None or right is None else left + right
+def _estimated(sides: Sequence[EventFrame]) -> float:
+    """What Spark takes sides for, before anything is read; infinite where it cannot be asked."""
+    sizes = map(estimated_bytes, sides)
+    return sum(math.inf if size is None else size for size in sizes)
 
 
 def _strange(side: EventFrame, table: pa.Table) -> list[str]:

@@ -20,9 +20,11 @@ Sides = tuple[EventFrame, EventFrame]
 
 
 def plan_collected(
-    sides: Sides, spec: AnySpec, options: CorrelateOptions
+    sides: Sides, spec: AnySpec, options: CorrelateOptions, *, any_computed: bool = False
 ) -> tuple[tuple[SideStatistics, SideStatistics], CollectPlan] | None:
     """What the rows of both sides are, and what becomes of them; None if they are not collected.
+
+    `any_computed` is that of `may_be_collected`.
 
     Raises
     ------
@@ -33,7 +35,7 @@ def plan_collected(
     if not _may_be(sides, spec, options):
         return None
     assert isinstance(spec, JoinSpec)
-    collected = collected_sides(sides, spec, options)
+    collected = collected_sides(sides, spec, options, any_computed=any_computed)
     if collected is None:
         return None
     left, right = collected

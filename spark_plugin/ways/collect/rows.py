@@ -33,10 +33,13 @@ class Wanted:
     frame : DataFrame
     names : list of str
         Each once.
+    called : str
+        What the log calls it.
     """
 
     frame: DataFrame
     names: list[str]
+    called: str = ""
 
     @property
     def widths(self) -> dict[str, int | str | None]:
@@ -45,13 +48,17 @@ class Wanted:
         return {name: wire_bytes(quoted(name), kind) for name, kind in kinds.items()}
 
 
-def must_be_counted(wanted: Wanted) -> bool:
-    """Whether no bound of a partition is one on what the driver would take.
+def is_computed(frame: DataFrame) -> bool:
+    """Whether rows are made of those that are read, as by a join, `explode` or a function of Python.
 
-    What makes more rows of those that are read, as `explode` does, may make them in any number of
-    partitions, and of nested columns no row tells its size.
+    They may be many more, in any number of partitions, and to compute them again may take long.
     """
-    return None in wanted.widths.values() or not is_made_of(plan_of(wanted.frame), _NO_MORE_ROWS)
+    return not is_made_of(plan_of(frame), _NO_MORE_ROWS)
+
+
+def must_be_counted(wanted: Wanted) -> bool:
+    """Whether no bound on rows bounds what the driver takes: of nested columns no row tells its size."""
+    return None in wanted.widths.values()
 
 
 def counted(wanted: Wanted) -> tuple[int, int]:
@@ -67,7 +74,9 @@ def counted(wanted: Wanted) -> tuple[int, int]:
     return int(found["bytes"]), found["rows"]
 
 
-def collected_rows(wanted: Wanted, most: tuple[int, int] | None) -> pa.Table | None:
+def collected_rows(
+    wanted: Wanted, most: tuple[int, int] | None, *, in_all: bool = False
+) -> pa.Table | None:
     """All rows; where there are more than `most`, some that are more. None if texts are too long.
 
     Parameters
@@ -76,6 +85,8 @@ def collected_rows(wanted: Wanted, most: tuple[int, int] | None) -> pa.Table | N
     most : tuple of int or None
         Bytes and rows at which each partition stops. Of texts no row knows those before it: they stop at
         the first one with which all of them would be too many bytes if they were as long as that one.
+    in_all : bool
+        Whether that holds of all partitions together, which are brought into one first.
     """
     frame = wanted.frame
     # Always a plan of its own: that of the user's DataFrame may have been run before, and Spark would take
@@ -83,6 +94,8 @@ def collected_rows(wanted: Wanted, most: tuple[int, int] | None) -> pa.Table | N
     if most is None or sorted(frame.columns) != sorted(wanted.names):
         frame = frame.selectExpr(*map(quoted, wanted.names))
     texts = {name: width for name, width in wanted.widths.items() if isinstance(width, str)}
+    if most is not None and in_all:
+        frame = frame.limit(most[1] + 1)
     if most is not None:
         frame = frame.where(f"{_ROW_OF_PARTITION} <= {most[1]}L")
     if most is None or not texts:

@@ -9,6 +9,7 @@ from spark_plugin.dataframes.estimates import Estimate, estimate_of_rows, estima
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.ways.broadcast.plan import FAR_LARGER
 from spark_plugin.ways.choice import parallelism
+from spark_plugin.ways.collect.collecting import is_computed_side
 from spark_plugin.ways.exchange.cells import CellPlan
 from spark_plugin.ways.exchange.packs import takes_packs
 from spark_plugin.ways.exchange.planning import MOST_TIME_SLICES
@@ -22,6 +23,7 @@ _LEAST_FILTERED_BYTES = 14 << 20
 """And where both have a filter: of less both are counted, and collected if these leave few rows."""
 _WAVES_OF_FILTERED = 16
 """Of tasks, most of which may get nothing, as slices are for all that is filtered: tenths of a second."""
+_WAVES_OF_COMPUTED = 4
 _PACKED = 2
 """Spark takes files for as large as they are: of rows that are stored in so many times fewer bytes."""
 _SMALLEST_SLICE_ROWS = 1 << 14
@@ -44,6 +46,23 @@ def plan_cells(
     slices = _slices(left + right, options, tasks)
     if slices > (_WAVES_OF_FILTERED * tasks if left.is_filtered else MOST_TIME_SLICES):
         return None
+    return CellPlan(slices, reach, needs_keys=bool(sides[0].by))
+
+
+def plan_computed_cells(
+    sides: tuple[EventFrame, EventFrame], spec: JoinSpec, options: CorrelateOptions
+) -> CellPlan | None:
+    """A plan of sides that are expensive to compute: of such a look would be half of all work.
+
+    None if neither is, or only a look could tell how far pairs reach. How many rows there are nobody knows:
+    slices are as many as keep all cores busy, and each is divided in its worker if it is too large.
+    """
+    if not any(map(is_computed_side, sides)) or not takes_packs(sides):
+        return None
+    reach = _reach(sides, spec)
+    if reach is None:
+        return None
+    slices = _WAVES_OF_COMPUTED * parallelism(sides[0].source.sparkSession)
     return CellPlan(slices, reach, needs_keys=bool(sides[0].by))
 
 
