@@ -22,6 +22,7 @@ from spark_plugin.dataframes.statistics import (
 )
 from spark_plugin.ways.broadcast.join import broadcast_join
 from spark_plugin.ways.broadcast.plan import BroadcastPlan, Candidate, choose_small_side
+from spark_plugin.ways.collect.collecting import is_computed_side
 from spark_plugin.ways.exchange.join import exchange_join
 from spark_plugin.ways.exchange.lengths import KnownLengths, check_copies, plan_by_lengths
 from spark_plugin.ways.exchange.plan import SlicePlan, uniform_plan
@@ -73,6 +74,8 @@ def plan_ways(
         )
         # Their partners are many tasks', which an assignment and one stream have to be told of together.
         is_whole = spec.is_one_stream or spec.matching == "optimal" or spec.has_histograms
+        # And both sides are read another time.
+        is_whole = is_whole or any(map(is_computed_side, sides))
         lengths = None if is_whole else KnownLengths(left, statistics[0].longest_of_group)
         plan = plan_by_lengths(plan_for, right, lengths, reach, spec)
         check_copies(plan, right, options)

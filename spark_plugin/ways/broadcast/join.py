@@ -6,9 +6,12 @@ from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 from coincide.options import CorrelateOptions
+from coincide.units import TIME_LIMIT
 from spark_plugin.cluster.accelerator import is_accelerated
+from spark_plugin.dataframes.columns import literal
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.output_columns import ResultColumns
 from spark_plugin.dataframes.queries import tell_query
@@ -92,5 +95,11 @@ def _near(
     events = read_side(table, layout, small.side, small.times.model)
     is_left, window = small.side == "left", spec.widest_of_rows
     are_intervals = not spec.has_histograms
-    cells = near_cells(events, is_left, window, large.longest, are_intervals=are_intervals)
-    return cells.has(spark)
+    own, others = spec.largest_useful if is_left else spec.largest_useful[::-1]
+    cells = near_cells(
+        events.up_to(own), is_left, window, large.longest, are_intervals=are_intervals
+    )
+    near = cells.has(spark)
+    if large.times.model.table is None and others < 2 * TIME_LIMIT:
+        near &= F.expr(f"high - low <= {literal(others)}")
+    return near

@@ -148,7 +148,9 @@ def _row_groups(
             f"{files.side}: when events of a row group may be is not told by its times, but by {widths} of"
             f" each row; declare the longest length, {unit_option(files.side).removesuffix('unit')}longest"
         )
-    groups = row_groups(footers, tables.times[side])
+    models, useful = tables.spec.models, tables.spec.largest_useful
+    longest = {} if models[side].table is not None else {"longest": useful[side]}
+    groups = row_groups(footers, tables.times[side], **longest)
     _check_known(files, groups, tables, side)
     return groups
 

@@ -15,6 +15,7 @@ from spark_plugin.ways.files.footers import Footer
 from spark_plugin.worker.arrow.time_columns import TimeScale
 from spark_plugin.worker.timestamps.columns import TimestampColumns
 
+_ENDLESS = 2 * TIME_LIMIT
 NEVER = 2**62
 """First time of what has no events; the last one is its negative. Beyond every time and window."""
 
@@ -77,7 +78,7 @@ class RowGroups:
     ----------
     places : Places
     spans : Spans
-        Where valid events can be, whatever else is in a row group; within ±2^62.
+        Where events that can be of a pair are, whatever else is in a row group; within ±2^62.
     likely : Spans
         Where most of them will be: without what looks like a single time out of range.
     is_known : bool array, shape (groups,)
@@ -98,7 +99,9 @@ class RowGroups:
         return np.lexsort((self.likely.last, self.likely.first))
 
 
-def row_groups(footers: Sequence[Footer], times: TimestampColumns) -> RowGroups:
+def row_groups(
+    footers: Sequence[Footer], times: TimestampColumns, longest: int = _ENDLESS
+) -> RowGroups:
     """All row groups of a side.
 
     Parameters
@@ -106,11 +109,13 @@ def row_groups(footers: Sequence[Footer], times: TimestampColumns) -> RowGroups:
     footers : sequence of Footer
         With the ranges of both time columns.
     times : TimestampColumns
+    longest : int
+        No interval of a pair is longer, ticks.
     """
     places = places_of(footers)
     lower, upper = (_Column.of(footers, scale) for scale in times.scales)
     assert times.beyond is not None  # such times are not planned with
-    return _timed(places, lower, upper, times.beyond)
+    return _timed(places, lower, upper, times.beyond, longest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,30 +166,41 @@ def _ends(
     return np.full(len(found), -TIME_LIMIT), np.full(len(found), TIME_LIMIT)
 
 
-def _timed(places: Places, lower: _Column, upper: _Column, beyond: tuple[int, int]) -> RowGroups:
+def _timed(
+    places: Places, lower: _Column, upper: _Column, beyond: tuple[int, int], longest: int
+) -> RowGroups:
     # Where one end of every interval is null or out of range, nothing can match.
     none = lower.is_null | upper.is_null | (lower.low >= TIME_LIMIT) | (upper.high <= -TIME_LIMIT)
+    # A single long interval ends far from where all others do, but begins where they begin.
+    first, last = upper.low - longest, lower.high + longest
     early, late = lower.low <= -TIME_LIMIT, upper.high >= TIME_LIMIT
     return RowGroups(
         places,
-        _spans(none, lower.low + beyond[0], upper.high + beyond[1]),
-        _spans(none, *_likely(lower, upper, beyond)),
+        _spans(
+            none, np.maximum(lower.low, first) + beyond[0], np.minimum(upper.high, last) + beyond[1]
+        ),
+        _spans(none, *_likely(lower, upper, beyond, (first, last))),
         (lower.is_known & upper.is_known) | lower.is_null | upper.is_null,
         (early | late) & ~none,
     )
 
 
 def _likely(
-    lower: _Column, upper: _Column, beyond: tuple[int, int]
+    lower: _Column,
+    upper: _Column,
+    beyond: tuple[int, int],
+    farthest: tuple[np.ndarray, np.ndarray],
 ) -> tuple[np.ndarray, np.ndarray]:
     """Ends, of which one out of range gives way to the next that the statistics tell of."""
     limit = TIME_LIMIT
     first = np.select([lower.low > -limit, upper.low > -limit], [lower.low, upper.low], lower.high)
     last = np.select([upper.high < limit, lower.high < limit], [upper.high, lower.high], first)
+    first, last = np.maximum(first, farthest[0]), np.minimum(last, farthest[1])
     return np.minimum(first, last) + beyond[0], last + beyond[1]
 
 
 def _spans(none: np.ndarray, first: np.ndarray, last: np.ndarray) -> Spans:
+    none = none | (first > last)
     return Spans(np.where(none, NEVER, first), np.where(none, -NEVER, last))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -74,6 +74,15 @@ class Side:
     def sort_keys(self) -> np.ndarray:
         """Keys of the events, of intervals their doubled midpoints: int64 array, shape (n,), half ticks."""
         return 2 * self.max_time - self.model.leans(self.shapes)
+
+    def up_to(self, largest: int) -> Side:
+        """The same events, of which those of larger shapes match nothing."""
+        is_able = self.shapes <= largest
+        if is_able.all():
+            return self
+        return replace(
+            self, matchable=is_able if self.matchable is None else self.matchable & is_able
+        )
 
     def rows(self, index: np.ndarray) -> Side:
         """The side with only some rows, an int64 array."""

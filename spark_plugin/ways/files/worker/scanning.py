@@ -18,7 +18,11 @@ from spark_plugin.ways.files.plan import Parts, needed_groups
 from spark_plugin.ways.files.row_groups import NEVER, Places, Spans
 from spark_plugin.ways.files.stamps import FileStamps, check_unchanged, plain_stamp
 from spark_plugin.ways.files.worker.reading import PlannedFiles, plain_table
-from spark_plugin.ways.files.worker.slice_join import Sliced, SliceRows, within_reach
+from spark_plugin.ways.files.worker.slice_join import (
+    Sliced,
+    SliceRows,
+    within_reach,
+)
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.sides import Side, concatenated
 from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
@@ -167,6 +171,7 @@ class ScannedJoin(Sliced):
     def _right(self, left: Side) -> tuple[Side, SideCounts]:
         spans = self.plan.spans[RIGHT]
         # Where there are more slices, planning has looked at all rows, and refused invalid ones.
+        left = left.up_to(self.tables.spec.largest_useful[LEFT])
         pieces = (
             needed_groups(spans, left, self.tables.spec.window)
             if self.plan.cuts.size

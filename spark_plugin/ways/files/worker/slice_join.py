@@ -103,7 +103,8 @@ def read_slice(join: DirectJoin, number: int, threads: bool = False) -> SliceRow
     """
     slice_, plan, tables = join.plan.slices[number], join.plan, join.tables
     left, left_counts = _read(join, tables, LEFT, slice_.left, threads)
-    needed = needed_groups(plan.spans, left, tables.spec.window)
+    able = left.up_to(tables.spec.largest_useful[LEFT])
+    needed = needed_groups(plan.spans, able, tables.spec.window)
     own, right_counts = _accounted(join, slice_, needed, threads)
     sides = [own]
     borrowed = np.setdiff1d(needed, slice_.accounts_for)
@@ -111,7 +112,7 @@ def read_slice(join: DirectJoin, number: int, threads: bool = False) -> SliceRow
         # Their invalid rows are told of, and counted, by the slice that accounts for them.
         lenient = replace(tables, invalid="drop")
         sides.append(_right(join, lenient, borrowed, threads)[0])
-    right = within_reach(concatenated(sides), left, tables)
+    right = within_reach(concatenated(sides), able, tables)
     return SliceRows(left, right, (left_counts, right_counts))
 
 
