@@ -21,6 +21,7 @@ from spark_plugin.ways.files.bounds import ONLY_NULLS, Stored, chunk_range, rang
 from spark_plugin.ways.files.footers import read_footers
 from spark_plugin.ways.files.planning import NotDirect
 from spark_plugin.ways.files.row_groups import RowGroups, row_groups
+from spark_plugin.ways.files.worker.slice_join import read_slice
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.tables import read_side
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of
@@ -347,7 +348,7 @@ def test_a_wild_time_in_each_left_row_group_costs_no_reading(
 
 def test_some_wild_times_on_the_right_cost_some_reading(tmp_path: Path) -> None:
     left = ordered(tmp_path / "left.parquet", 100, {})
-    condition, options = TimingCondition(within(0, 50), 0.5), CorrelateOptions(slices=20)
+    condition, options = TimingCondition(within(0, 50), 1e-12), CorrelateOptions(slices=20)
     right = ordered(tmp_path / "right.parquet", 100, {3: 2**63 - 1, 50: 2**63 - 1})
     plan = plan_files(left, right, condition, parallelism=1, options=options).plan
     assert 1.1 < plan.reads < 1.5
@@ -356,3 +357,18 @@ def test_some_wild_times_on_the_right_cost_some_reading(tmp_path: Path) -> None:
         NotDirect, match=r"right: 100 of 100 row groups hold NaN, .* read \d+\.\d times .*mend such"
     ):
         plan_files(left, right, condition, parallelism=1, options=options)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_events_too_long_for_a_pair_cost_no_reading(tmp_path: Path, side: str) -> None:
+    """Neither by what footers tell of their row groups, nor by what the rows themselves do."""
+    wild = dict.fromkeys(range(100), 10**6)
+    left, right = (
+        ordered(tmp_path / f"{name}.parquet", 100, wild if name == side else {})
+        for name in ("left", "right")
+    )
+    condition, options = TimingCondition(within(0, 50), 0.5), CorrelateOptions(slices=20)
+    job = plan_files(left, right, condition, parallelism=1, options=options)
+    assert job.plan.reads < 1.2
+    rows = [read_slice(job, number) for number in range(len(job.plan.slices))]
+    assert sum(len(each.right) for each in rows) < 1.2 * job.plan.right.rows.sum()
