@@ -65,17 +65,21 @@ def draw_data(chance: Chance, profile: Profile) -> DataSet:
     )
     step = None if scale is None else scale.step
     sides = [_of_one_column(chance, side, step) for side in data.sides]
+    is_far_from_sure = scale is not None and chance.happens(8)
     for world in range(profile.worlds):
         pools = [_pool(chance, kind) for kind in keys]
         if profile.worlds > 1:
             pools[-1] = [world]
         sides = [
             replace(side, rows=side.rows + _rows(chance, side, intervals, data, pools))
-            for side, intervals in zip(sides, _intervals(chance, profile, scale), strict=True)
+            for side, intervals in zip(
+                sides, _intervals(chance, profile, scale, is_far_from_sure), strict=True
+            )
         ]
-    return _with_condition(
-        chance, replace(data, left=sides[0], right=sides[1]), _window(chance, scale)
-    )
+    data = replace(data, left=sides[0], right=sides[1])
+    if scale is not None and is_far_from_sure:
+        return _without_pairs(chance, data, scale)
+    return _with_condition(chance, data, _window(chance, scale))
 
 
 def _of_one_column(chance: Chance, side: Side, step: int | None) -> Side:
@@ -88,13 +92,13 @@ def _of_one_column(chance: Chance, side: Side, step: int | None) -> Side:
 
 
 def _intervals(
-    chance: Chance, profile: Profile, scale: Scale | None
+    chance: Chance, profile: Profile, scale: Scale | None, are_long: bool
 ) -> tuple[list[tuple[int, int]], ...]:
     """Of both sides; without a scale of any size."""
     sizes = _size(chance, profile), _size(chance, profile)
     if scale is None:
         return tuple(draw_huge_intervals(chance, min(size, 10)) for size in sizes)
-    return tuple(draw_intervals(chance, scale, size) for size in sizes)
+    return tuple(draw_intervals(chance, scale, size, are_long=are_long) for size in sizes)
 
 
 def _window(chance: Chance, scale: Scale | None) -> tuple[int, int]:
@@ -227,6 +231,14 @@ def _with_condition(chance: Chance, data: DataSet, window: tuple[int, int]) -> D
         exact = event_probability(one, other, lo, hi)
         confidence = float(exact) if exact > 1e-12 else confidence
     data = replace(data, lo=lo, hi=hi, confidence=confidence)
+    return replace(data, confidence=clear_confidence(data))
+
+
+def _without_pairs(chance: Chance, data: DataSet, scale: Scale) -> DataSet:
+    """A window so much shorter than intervals that nothing can reach anything, mostly."""
+    lo = max(-LIMIT, min(LIMIT, chance.integer(-2 * scale.step, 2 * scale.step)))
+    hi = min(LIMIT, lo + chance.integer(0, 2 * scale.step))
+    data = replace(data, lo=lo, hi=hi, confidence=chance.choice((0.75, 0.9, 1.0)))
     return replace(data, confidence=clear_confidence(data))
 
 

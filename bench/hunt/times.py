@@ -136,9 +136,12 @@ def _range(clock: Clock, factors: list[Fraction]) -> tuple[int, int]:
     return max(lows), min(highs)
 
 
-def draw_intervals(chance: Chance, scale: Scale, size: int) -> list[tuple[int, int]]:
+def draw_intervals(
+    chance: Chance, scale: Scale, size: int, *, are_long: bool = False
+) -> list[tuple[int, int]]:
     """Intervals in ticks: on a grid or not, of many or few lengths, in bursts, with an outlier."""
     kind = chance.choice(("grid", "few", "continuous", "zero", "one", "skewed"))
+    kind = "long" if are_long else kind
     gridded, bursty = chance.happens(60), chance.happens(30)
     few = [chance.integer(1, 5) * scale.step, chance.integer(1, 4 * scale.step), 0]
     found: list[tuple[int, int]] = []
@@ -161,6 +164,8 @@ def draw_intervals(chance: Chance, scale: Scale, size: int) -> list[tuple[int, i
 def _length(chance: Chance, scale: Scale, kind: str, few: list[int]) -> int:
     if kind == "zero":
         return 0
+    if kind == "long":
+        return chance.integer(3, 6) * scale.step
     if kind == "one":
         return few[0]
     if kind == "few":

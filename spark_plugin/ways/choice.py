@@ -58,7 +58,10 @@ def plan_ways(
     left, right = _sample(statistics[0], spec.keeps_unmatched), _sample(statistics[1], False)
     spark = sides[0].source.sparkSession
     tasks, options = parallelism(spark), as_transported(spark, options)
+    are_computed = [is_computed_side(side) for side in sides]
     candidates = [_candidate(*each) for each in zip(sides, (left, right), statistics, strict=True)]
+    if all(are_computed):  # a broadcast would compute one of them another time here
+        candidates = [replace(candidate, bytes=None) for candidate in candidates]
     plan: SlicePlan | BroadcastPlan | None
     plan = choose_small_side(candidates[0], candidates[1], reach, spec, options, tasks)
     if plan is None:
@@ -75,7 +78,7 @@ def plan_ways(
         # Their partners are many tasks', which an assignment and one stream have to be told of together.
         is_whole = spec.is_one_stream or spec.matching == "optimal" or spec.has_histograms
         # And both sides are read another time.
-        is_whole = is_whole or any(map(is_computed_side, sides))
+        is_whole = is_whole or any(are_computed)
         lengths = None if is_whole else KnownLengths(left, statistics[0].longest_of_group)
         plan = plan_by_lengths(plan_for, right, lengths, reach, spec)
         check_copies(plan, right, options)

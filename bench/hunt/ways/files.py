@@ -39,7 +39,7 @@ def slicing(chance: Chance, slice_rows: tuple[int, ...] = (1, 3, 10)) -> dict[st
     """Options that decide how rows are cut into slices."""
     found: dict[str, Any] = {"max_replication": chance.choice((4.0, 100.0, 100.0, 1.0))}
     if chance.happens(50):
-        found["slices"] = chance.choice((1, 2, 3, 7))
+        found["slices"] = chance.choice((1, 2, 3, 7, 25))
     if chance.happens(40):
         found["slice_rows"] = chance.choice(slice_rows)
     return found
@@ -78,7 +78,7 @@ def _read_source(case: Case, folder: Path, left: str, right: str) -> Found:
 
 def of_slices(chance: Chance) -> dict[str, Any]:
     """The number of slices, where that alone can be given."""
-    return {"slices": chance.choice((1, 2, 3, 7))} if chance.happens(50) else {}
+    return {"slices": chance.choice((1, 2, 3, 7, 25))} if chance.happens(50) else {}
 
 
 def spark_takes(data: DataSet) -> bool:

@@ -115,7 +115,7 @@ def spread(frame: DataFrame, chance: Chance) -> DataFrame:
     if kind == "one":
         return frame.coalesce(1)
     if kind == "several":
-        return frame.repartition(chance.choice((2, 3, 5)))
+        return frame.repartition(chance.choice((2, 3, 5, 2, 3, 20)))
     return frame.repartition(3, "id") if kind == "by id" else frame
 
 
