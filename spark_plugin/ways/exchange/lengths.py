@@ -6,7 +6,7 @@ nearly all others are planned apart: they are few, so each worker gets them. Num
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -81,21 +81,44 @@ def plan_by_lengths(
     reach : Reach
         The same for all right events.
     spec : AnySpec
+
+    Raises
+    ------
+    MemoryBudgetError
+        If there is none.
     """
-    plan = planned(reach)
-    if plan.replication <= _FEW_COPIES and plan.cuts.size:
-        return plan
+    plan: SlicePlan | None = None
+    failure: MemoryBudgetError | None = None
+    for each, apart in _reaches(right, left, reach, spec):
+        try:
+            plan = replace(planned(each), apart=apart)
+        except MemoryBudgetError as error:
+            failure = error
+            continue
+        if plan.replication <= _FEW_COPIES and plan.cuts.size:
+            break
+    if plan is None:
+        assert failure is not None
+        raise failure
+    return plan
+
+
+def _reaches(
+    right: Sample, left: KnownLengths | None, reach: Reach, spec: AnySpec
+) -> Iterator[tuple[Reach, int | None]]:
+    """What plans are made for, the simplest first; and the length over which left events are apart."""
+    yield reach, None
     own = _own(reach, spec)
     if _span(own, right) <= _SHORTER * _span(reach, right):
-        plan, reach = planned(own), own
+        reach = own
+        yield reach, None
     usual = None if left is None else left.usual()
-    if usual is None or (plan.replication <= _FEW_COPIES and plan.cuts.size):
-        return plan
+    if usual is None:
+        return
     shapes = (reach.left[0], usual), reach.right
     short = _own(Reach.of(spec.pairs, *shapes, spec.largest_useful), spec)
-    if _span(short, right) > _FAR_SHORTER * _span(reach, right):
-        return plan
-    return replace(planned(short), apart=usual)
+    if _span(short, right) <= _FAR_SHORTER * _span(reach, right):
+        yield short, usual
 
 
 def check_copies(plan: SlicePlan, right: Sample, options: CorrelateOptions) -> None:

@@ -92,6 +92,16 @@ def test_few_long_events_are_no_reason_to_copy_others(
         assert 2 * SECOND <= plan.apart < MONTH / 10
 
 
+@pytest.mark.parametrize("rows", [10**7, 10**8])
+def test_many_rows_of_which_few_are_long(rows: int) -> None:
+    """Neither copied to all slices that make room for them, nor refused."""
+    left, right = side(1, 10), side(2, 10)
+    plan, _ = planned(left, right, LONG_ARE_RARE, weight=rows / N)
+    assert plan.count >= rows // 10**6
+    assert plan.replication < 1.2
+    assert plan.apart is not None
+
+
 def test_what_useless_events_reach_is_nothing() -> None:
     """They go to no slice, and where all are such, none does."""
     plan, right = planned(side(1, 0), side(2, N), LONG_ARE_USELESS, slices=SLICES)
