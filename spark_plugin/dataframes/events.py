@@ -12,9 +12,11 @@ from pyspark.sql import types as T
 
 from coincide.options import SideName
 from coincide.units import TIME_LIMIT
+from spark_plugin.cluster.connect import context_of
+from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
 from spark_plugin.dataframes.columns import can_be_hashed, key_value, literal, quoted, rounding
 from spark_plugin.dataframes.named_fields import can_be_named, field_of
-from spark_plugin.dataframes.plans import plan_of
+from spark_plugin.dataframes.plans import NO_MORE_ROWS, is_made_of, plan_of
 from spark_plugin.dataframes.timestamps import TimestampSql, timestamp_sql
 from spark_plugin.worker.arrow.time_columns import INVALID_REASONS
 from spark_plugin.worker.timestamps.columns import TimestampColumns
@@ -78,6 +80,19 @@ class EventFrame:
     def optimized(self) -> Any:
         """Spark's plan of `plain`: of what is cached every question would make a new one."""
         return plan_of(self.plain)
+
+    @cached_property
+    def is_computed(self) -> bool:
+        """Whether rows are made of those that are read, as by a join, `explode` or a function of Python.
+
+        How many there are Spark does not know, and to compute them once more may take long.
+        """
+        if context_of(self.source.sparkSession) is None or self.plain.isStreaming:
+            return False
+        try:
+            return not is_made_of(self.optimized, NO_MORE_ROWS)
+        except SPARK_ERRORS:  # of a plan that cannot be the ordinary way tells
+            return False
 
     @property
     def needed(self) -> list[str]:

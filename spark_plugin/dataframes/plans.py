@@ -13,6 +13,10 @@ KEEPING_ROWS = frozenset((
     "SubqueryAlias", "View", "BatchEvalPython", "ArrowEvalPython", "CollectMetrics",
 ))  # fmt: skip
 """Operators that hand on just the rows that they are given, as Spark's logical plans call them."""
+NO_MORE_ROWS = KEEPING_ROWS | {
+    "Filter", "Aggregate", "Window", "GlobalLimit", "LocalLimit", "Offset",
+}  # fmt: skip
+"""What hands on no more rows than it is given; of anything else nobody knows."""
 
 
 def class_of(of: Any) -> str:

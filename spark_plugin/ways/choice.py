@@ -22,7 +22,6 @@ from spark_plugin.dataframes.statistics import (
 )
 from spark_plugin.ways.broadcast.join import broadcast_join
 from spark_plugin.ways.broadcast.plan import BroadcastPlan, Candidate, choose_small_side
-from spark_plugin.ways.collect.collecting import is_computed_side
 from spark_plugin.ways.exchange.join import exchange_join
 from spark_plugin.ways.exchange.lengths import KnownLengths, check_copies, plan_by_lengths
 from spark_plugin.ways.exchange.plan import SlicePlan, uniform_plan
@@ -58,7 +57,7 @@ def plan_ways(
     left, right = _sample(statistics[0], spec.keeps_unmatched), _sample(statistics[1], False)
     spark = sides[0].source.sparkSession
     tasks, options = parallelism(spark), as_transported(spark, options)
-    are_computed = [is_computed_side(side) for side in sides]
+    are_computed = [side.is_computed for side in sides]
     candidates = [_candidate(*each) for each in zip(sides, (left, right), statistics, strict=True)]
     if all(are_computed):  # a broadcast would compute one of them another time here
         candidates = [replace(candidate, bytes=None) for candidate in candidates]

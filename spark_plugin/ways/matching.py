@@ -59,15 +59,9 @@ def plan_way(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> tuple[Lo
             [side.payload for side in sides],
         )
     if isinstance(spec, JoinSpec) and _may_do_without_a_look(sides, spec, options):
-        uneven = small_and_large(sides, spec, options)
-        if uneven is not None:
-            return plan_unseen(*uneven, spec, options) or plan_ways(sides, spec, options)
-        cells = plan_cells(sides, spec, options)
-        if cells is not None:
-            return NO_LOOK, cells
-        computed = plan_computed_cells(sides, spec, options)
-        if computed is not None:
-            return _few_rows(sides, spec, options) or (NO_LOOK, computed)
+        planned = _without_a_look(sides, spec, options)
+        if planned is not None:
+            return planned
     collected = plan_collected(sides, spec, options)
     if collected is not None:
         return collected
@@ -81,6 +75,23 @@ def plan_way(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> tuple[Lo
     statistics, plan = plan_ways(sides, spec, replace(options, way="exchange"))
     assert isinstance(plan, SlicePlan)
     return statistics, GapPlan(plan.count, plan.reach)
+
+
+def _without_a_look(
+    sides: Sides, spec: JoinSpec, options: CorrelateOptions
+) -> tuple[Looks, AnyPlan] | None:
+    """A plan that spares the look at sides that are large, or uneven, or computed; None if none does."""
+    computed = plan_computed_cells(sides, spec, options)
+    uneven = small_and_large(sides, spec, options)
+    if uneven is not None:
+        unseen = plan_unseen(*uneven, spec, options)
+        return unseen or ((NO_LOOK, computed) if computed else plan_ways(sides, spec, options))
+    cells = plan_cells(sides, spec, options)
+    if cells is not None:
+        return NO_LOOK, cells
+    if computed is None:
+        return None
+    return _few_rows(sides, spec, options) or (NO_LOOK, computed)
 
 
 def _few_rows(

@@ -14,7 +14,7 @@ from spark_plugin.ways.broadcast.plan import (
     described_size,
     is_two_step,
 )
-from spark_plugin.ways.collect.collecting import collected_side, is_computed_side
+from spark_plugin.ways.collect.collecting import collected_side
 from spark_plugin.worker.emission.spec import JoinSpec
 
 MOST_BYTES = 12 << 20
@@ -54,7 +54,7 @@ def computed_and_other(
     sides: tuple[EventFrame, EventFrame], spec: JoinSpec
 ) -> tuple[EventFrame, EventFrame] | None:
     """The side that is computed, whose size nobody knows, and the other one; None if there is no such."""
-    left, right = map(is_computed_side, sides)
+    left, right = (side.is_computed for side in sides)
     if left == right or is_accelerated(sides[0].source.sparkSession):
         return None
     small, other = sides if left else sides[::-1]

@@ -27,7 +27,6 @@ from spark_plugin.ways.collect.rows import (
     Wanted,
     collected_rows,
     counted,
-    is_computed,
     must_be_counted,
 )
 from spark_plugin.ways.files.wire import on_the_wire, wire_kind
@@ -87,7 +86,7 @@ def collected_sides(
         most = min(options.broadcast_bytes, options.slice_bytes), min(MOST_ROWS, options.slice_rows)
         if not may_be_collected(sides, options, any_computed=any_computed):
             return None
-        size = _estimated([side for side in sides if not is_computed_side(side)])
+        size = _estimated([side for side in sides if not side.is_computed])
     streams = sides[:1] if spec.is_one_stream else sides
     needed = [side.needed for side in streams]
     if spec.is_one_stream:
@@ -96,7 +95,8 @@ def collected_sides(
         " were" if len(streams) > 1 else " was"
     )
     wanted = [
-        Wanted(side.plain, names, side.called) for side, names in zip(streams, needed, strict=True)
+        Wanted(side.plain, names, side.called, side.is_computed)
+        for side, names in zip(streams, needed, strict=True)
     ]
     tables = _collected(wanted, most, called, are_many=size > _COUNTED_ABOVE)
     if tables is None:
@@ -116,11 +116,6 @@ def collected_sides(
     return _read(sides, (tables[0], tables[-1]), spec)
 
 
-def is_computed_side(side: EventFrame) -> bool:
-    """Whether Spark makes its rows of others: of how many it does not know, and again would take long."""
-    return estimated_bytes(side) is not None and is_computed(side.plain)
-
-
 def may_be_collected(
     sides: tuple[EventFrame, EventFrame], options: CorrelateOptions, *, any_computed: bool = False
 ) -> bool:
@@ -128,14 +123,16 @@ def may_be_collected(
 
     With `any_computed` its estimate of those counts alone that are not computed.
     """
-    known = [side for side in sides if not (any_computed and is_computed_side(side))]
+    known = [side for side in sides if not (any_computed and side.is_computed)]
     return _estimated(known) <= min(MOST_BYTES, options.broadcast_bytes, options.slice_bytes)
 
 
 def collected_side(side: EventFrame, spec: JoinSpec, most: tuple[int, int]) -> CollectedSide | None:
     """One of two sides, if it has no more bytes and rows than that, as `collected_sides`; else None."""
     called = f"{side.called} was"
-    tables = _collected([Wanted(side.plain, side.needed, side.called)], most, called)
+    tables = _collected(
+        [Wanted(side.plain, side.needed, side.called, side.is_computed)], most, called
+    )
     if tables is None:
         return None
     strange = _strange(side, tables[0])
@@ -156,9 +153,7 @@ def _collected(
     if most is None:
         return _whole(wanted, None)
     uncertain = [
-        each
-        for each in wanted
-        if must_be_counted(each) or (are_many and not is_computed(each.frame))
+        each for each in wanted if must_be_counted(each) or (are_many and not each.is_computed)
     ]
     if _are_counted_too_large(uncertain, most, called):
         return None
@@ -185,10 +180,7 @@ def _whole(wanted: Sequence[Wanted], most: tuple[int, int] | None) -> list[pa.Ta
     """All rows, up to bounds of each partition if there are any; None if texts are withheld by these."""
     for each in wanted:
         tell_query(f"{each.called} collected")
-    jobs = [
-        partial(collected_rows, each, most, in_all=most is not None and is_computed(each.frame))
-        for each in wanted
-    ]
+    jobs = [partial(collected_rows, each, most) for each in wanted]
     found = at_once(wanted[0].frame.sparkSession, jobs)
     tables = [table for table in found if table is not None]
     return tables if len(tables) == len(found) else None

@@ -15,12 +15,7 @@ from pyspark.sql import DataFrame
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.dataframes.columns import quoted, wire_bytes
 from spark_plugin.dataframes.named_fields import field_of
-from spark_plugin.dataframes.plans import KEEPING_ROWS, is_made_of, plan_of
 
-_NO_MORE_ROWS = KEEPING_ROWS | {
-    "Filter", "Aggregate", "Window", "GlobalLimit", "LocalLimit", "Offset",
-}  # fmt: skip
-"""What hands on no more rows than it is given; of anything else nobody knows."""
 _ROW_OF_PARTITION = "(monotonically_increasing_id() & ((1L << 33) - 1L))"
 
 
@@ -35,25 +30,20 @@ class Wanted:
         Each once.
     called : str
         What the log calls it.
+    is_computed : bool
+        As of `EventFrame`: bounds then hold of all its partitions together, which are made one first.
     """
 
     frame: DataFrame
     names: list[str]
     called: str = ""
+    is_computed: bool = False
 
     @property
     def widths(self) -> dict[str, int | str | None]:
         """Bytes of the values of each: alike, in SQL, or None of nested ones."""
         kinds = {name: field_of(self.frame, "", name).dataType for name in self.names}
         return {name: wire_bytes(quoted(name), kind) for name, kind in kinds.items()}
-
-
-def is_computed(frame: DataFrame) -> bool:
-    """Whether rows are made of those that are read, as by a join, `explode` or a function of Python.
-
-    They may be many more, in any number of partitions, and to compute them again may take long.
-    """
-    return not is_made_of(plan_of(frame), _NO_MORE_ROWS)
 
 
 def must_be_counted(wanted: Wanted) -> bool:
@@ -74,9 +64,7 @@ def counted(wanted: Wanted) -> tuple[int, int]:
     return int(found["bytes"]), found["rows"]
 
 
-def collected_rows(
-    wanted: Wanted, most: tuple[int, int] | None, *, in_all: bool = False
-) -> pa.Table | None:
+def collected_rows(wanted: Wanted, most: tuple[int, int] | None) -> pa.Table | None:
     """All rows; where there are more than `most`, some that are more. None if texts are too long.
 
     Parameters
@@ -85,8 +73,6 @@ def collected_rows(
     most : tuple of int or None
         Bytes and rows at which each partition stops. Of texts no row knows those before it: they stop at
         the first one with which all of them would be too many bytes if they were as long as that one.
-    in_all : bool
-        Whether that holds of all partitions together, which are brought into one first.
     """
     frame = wanted.frame
     # Always a plan of its own: that of the user's DataFrame may have been run before, and Spark would take
@@ -94,7 +80,7 @@ def collected_rows(
     if most is None or sorted(frame.columns) != sorted(wanted.names):
         frame = frame.selectExpr(*map(quoted, wanted.names))
     texts = {name: width for name, width in wanted.widths.items() if isinstance(width, str)}
-    if most is not None and in_all:
+    if most is not None and wanted.is_computed:
         frame = frame.limit(most[1] + 1)
     if most is not None:
         frame = frame.where(f"{_ROW_OF_PARTITION} <= {most[1]}L")

@@ -9,7 +9,6 @@ from spark_plugin.dataframes.estimates import Estimate, estimate_of_rows, estima
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.ways.broadcast.plan import FAR_LARGER
 from spark_plugin.ways.choice import parallelism
-from spark_plugin.ways.collect.collecting import is_computed_side
 from spark_plugin.ways.exchange.cells import CellPlan
 from spark_plugin.ways.exchange.packs import takes_packs
 from spark_plugin.ways.exchange.planning import MOST_TIME_SLICES
@@ -57,7 +56,7 @@ def plan_computed_cells(
     None if neither is, or only a look could tell how far pairs reach. How many rows there are nobody knows:
     slices are as many as keep all cores busy, and each is divided in its worker if it is too large.
     """
-    if not any(map(is_computed_side, sides)) or not takes_packs(sides):
+    if not any(side.is_computed for side in sides) or not takes_packs(sides):
         return None
     reach = _reach(sides, spec)
     if reach is None:

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from coincide import CorrelateOptions, TimingCondition, correlate_tables, within
 from coincide.options import Way
+from spark_plugin.dataframes.plans import NO_MORE_ROWS, is_made_of, plan_of
 from spark_plugin.ways.collect import collecting, rows
 from spark_plugin.ways.collect.rows import Wanted, collected_rows, counted, must_be_counted
 from tests.helpers.joins import plan_correlation
@@ -105,10 +106,26 @@ MAKES: dict[str, tuple[Callable[[DataFrame], DataFrame], bool]] = {
 
 
 @pytest.mark.parametrize("name", MAKES)
-def test_what_makes_rows_is_counted(spark: SparkSession, name: str) -> None:
+def test_what_makes_rows_is_computed(spark: SparkSession, name: str) -> None:
     made, expected = MAKES[name]
-    assert must_be_counted(Wanted(made(frame(spark, WORDS)), ["id", "word"])) == expected
+    assert is_made_of(plan_of(made(frame(spark, WORDS))), NO_MORE_ROWS) != expected
     assert must_be_counted(Wanted(frame(spark, WORDS), ["id", "nested"]))
+    assert not must_be_counted(Wanted(frame(spark, WORDS), ["id", "word"]))
+
+
+@pytest.mark.parametrize("most", [(10**6, 300), (10**6, 299), (30_000, 300), (20_000, 300)])
+def test_bounds_hold_of_all_rows_that_are_computed(
+    spark: SparkSession, most: tuple[int, int]
+) -> None:
+    """Of 300 texts of 100 bytes, in 30 partitions."""
+    table = pa.table({"id": range(300), "word": ["w" * 100] * 300})
+    made = Wanted(frame(spark, table).repartition(30), ["id", "word"], is_computed=True)
+    found = collected_rows(made, most)
+    if most[0] < 30_000:
+        assert found is None
+        return
+    assert found is not None
+    assert found.num_rows == most[1] if most[1] == 300 else found.num_rows > most[1]
 
 
 def test_what_is_counted(spark: SparkSession) -> None:
@@ -119,21 +136,16 @@ def test_what_is_counted(spark: SparkSession) -> None:
     assert counted(Wanted(frame(spark, table.slice(0, 0)), ["id", "word"])) == (0, 0)
 
 
-def test_what_is_counted_too_large_is_not_collected(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_what_is_computed_is_collected_up_to_its_bounds(
+    spark: SparkSession, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="coincide")
     many = frame(spark, WORDS).withColumn("copy", F.explode(F.sequence(F.lit(1), F.lit(3))))
     options = CorrelateOptions(slice_rows=1200)
     assert plan_correlation(many, frame(spark, OTHERS), CONDITION, options=options).way == "collect"
-    with monkeypatch.context() as patched:
-        patched.setattr(collecting, "collected_rows", lambda *_: pytest.fail("collected"))
-        options = CorrelateOptions(slice_rows=1199, way="auto")
-        assert (
-            plan_correlation(many, frame(spark, OTHERS), CONDITION, options=options).way
-            != "collect"
-        )
-    assert "left and right were counted in vain" in caplog.text
+    options = CorrelateOptions(slice_rows=1199, way="auto")
+    assert plan_correlation(many, frame(spark, OTHERS), CONDITION, options=options).way != "collect"
+    assert "left and right were collected in vain" in caplog.text
 
 
 def test_what_spark_takes_for_more_is_counted(
