@@ -102,6 +102,39 @@ def test_many_rows_of_which_few_are_long(rows: int) -> None:
     assert plan.apart is not None
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_each_pair_is_in_one_slice(seed: int) -> None:
+    """Of windows wide and narrow, and lengths of all sizes, or left events apart."""
+    rng = np.random.default_rng(seed)
+    low = rng.integers(-1000, 1000, (2, 150))
+    lengths = (10 ** rng.uniform(0, rng.choice([1.5, 3, 4]), (2, 150))).astype(np.int64)
+    lengths[:, rng.random(150) < 0.3] = rng.integers(0, 9)
+    lo = int(rng.integers(-60, 30))
+    window = Window(lo, lo + int(rng.integers(0, 90)), float(rng.choice([0.02, 0.1, 0.3, 0.6, 1])))
+    left, right = (
+        pa.table({"id": np.arange(150), "min_time": each, "max_time": each + longs})
+        for each, longs in zip(low, lengths, strict=True)
+    )
+    plan, _ = planned(left, right, JoinSpec(window), slices=int(rng.choice([2, 7, 40])))
+    slices: list[dict[int, set[int]]] = []
+    for begins, longs, is_left in zip(low, lengths, (True, False), strict=True):
+        none = np.zeros(150, np.int64)
+        places = Places(2 * begins + longs, None, none, np.arange(150), longs)
+        rows, numbers = plan.slices_of(places, is_left=is_left)
+        of_row: dict[int, set[int]] = {row: set() for row in range(150)}
+        for row, number in zip(rows.tolist(), numbers.tolist(), strict=True):
+            of_row[row].add(number)
+        slices.append(of_row)
+    pairs = correlate_tables(
+        left, right, TimingCondition(within(window.lo, window.hi), window.confidence)
+    )
+    usual = set(np.flatnonzero(lengths[0] <= (plan.apart or MONTH)).tolist())
+    found = zip(pairs["left_id"].to_pylist(), pairs["right_id"].to_pylist(), strict=True)
+    met = [len(slices[0][a] & slices[1][b]) for a, b in found if a in usual]
+    assert set(met) <= {1}
+    assert met or window.width < 9
+
+
 def test_what_useless_events_reach_is_nothing() -> None:
     """They go to no slice, and where all are such, none does."""
     plan, right = planned(side(1, 0), side(2, N), LONG_ARE_USELESS, slices=SLICES)
