@@ -267,7 +267,7 @@ MADE: dict[str, tuple[Callable[[DataFrame], DataFrame], bool]] = {
 def test_of_which_dataframes_sizes_are_known(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, made: str
 ) -> None:
-    """What leaves rows out may leave so few that a broadcast is faster; what makes some is computed once."""
+    """What leaves rows out may leave few, which are broadcast faster; what makes some is computed once."""
     make, expected = MADE[made]
     # Spark works out at once what becomes of rows that it has in memory.
     events = spark.range(2500).selectExpr("id", "10 * id AS min_time", "10 * id + 5 AS max_time")
