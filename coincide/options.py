@@ -11,7 +11,7 @@ from coincide.length_classes import MAX_CLASSES
 from coincide.sides import unit_option
 from coincide.units import TIME_LIMIT, Duration, as_float, unit_name
 
-How = Literal["inner", "left", "semi", "anti"]
+How = Literal["inner", "left", "right", "full", "semi", "anti"]
 Emit = Literal["pairs", "lists", "counts", "best"]
 Invalid = Literal["raise", "drop"]
 Backend = Literal["auto", "cpu", "gpu"]

@@ -113,6 +113,15 @@ def mutual_pairs(asked: Asked, found: Sequence[Pair], prefer: str) -> list[tuple
     return chosen
 
 
+def unambiguous_pairs(found: Sequence[Pair]) -> list[tuple[int, int]]:
+    """Rows of the pairs found of which neither event is in another."""
+    return [
+        (one.cause, one.effect)
+        for one in found
+        if not any((each.cause == one.cause) != (each.effect == one.effect) for each in found)
+    ]
+
+
 def value(prefer: str, chosen: Sequence[Pair]) -> tuple[Any, ...]:
     """What an assignment is worth: the sum of probabilities, or how many pairs, then how near."""
     if prefer == "probability":

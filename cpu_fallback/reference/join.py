@@ -19,7 +19,7 @@ Match = tuple[Fraction, Row]
 # How far below the exact best a partner chosen by float64 probabilities may lie.
 BEST_TOLERANCE = Fraction(1, 10**15)
 
-HOWS = ("inner", "left", "semi", "anti")
+HOWS = ("inner", "left", "right", "full", "semi", "anti")
 EMITS = ("pairs", "lists", "counts", "best")
 
 
@@ -48,8 +48,9 @@ def correlate(
         The window on T_right - T_left, both ends inclusive, in ticks.
     confidence : float
         Confidence threshold, 0 < ct <= 1.
-    how : {"inner", "left", "semi", "anti"}
-        ``semi`` and ``anti`` give one row per left event that has or lacks a partner.
+    how : {"inner", "left", "right", "full", "semi", "anti"}
+        ``right`` and ``full`` give right events without a partner last, with their own keys. ``semi``
+        and ``anti`` give one row per left event that has or lacks a partner.
     emit : {"pairs", "lists", "counts", "best"}
         One row a pair; or one row a left event with the list of partners in time order, with
         their number, or with the most probable partner. Unmatched left events appear with
@@ -75,17 +76,25 @@ def correlate(
     """
     _check_options(lo, hi, confidence, how, emit, probability)
     emitter = _EMITTERS[how if how in ("semi", "anti") else emit]
-    keep_unmatched = how in ("left", "anti")
+    keep_unmatched = how in ("left", "full", "anti")
+    has_partner = [False] * len(right)
     result: list[ResultRow] = []
     for left_row in left:
         partners = [row for row in right if admits(left_row, row)]
         matches = _matches(left_row, partners, lo, hi, confidence, by)
+        for number, row in enumerate(right):
+            has_partner[number] |= any(row is partner for _, partner in matches)
         if not matches and not keep_unmatched:
             continue
         head = {**{name: left_row[name] for name in by}, "left_id": left_row["id"]}
         for tail, probabilities in emitter(left_row, matches, lo, hi):
             extra = {"probability": probabilities} if probability else {}
             result.append({**head, **tail, **extra})
+    if how in ("right", "full"):
+        for row, is_found in zip(right, has_partner, strict=True):
+            if not is_found:
+                alone = {**{name: row[name] for name in by}, "left_id": None, "right_id": row["id"]}
+                result.append(alone | ({"probability": None} if probability else {}))
     return result
 
 
@@ -118,6 +127,8 @@ def _check_options(
         raise ValueError(f"how: expected one of {HOWS}, found {how!r}")
     if emit not in EMITS:
         raise ValueError(f"emit: expected one of {EMITS}, found {emit!r}")
+    if how in ("right", "full") and emit != "pairs":
+        raise ValueError(f"how={how!r} gives right events beside pairs and takes no emit={emit!r}")
     if how in ("semi", "anti") and emit != "pairs":
         raise ValueError(f"how={how!r} gives left events only and takes no emit={emit!r}")
     if probability and (how in ("semi", "anti") or emit == "counts"):

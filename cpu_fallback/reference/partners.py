@@ -63,10 +63,21 @@ def place(asked: Asked, pair: Pair, prefer: str, partner: str) -> tuple[Any, ...
     middle = Fraction(right["min_time"] + right["max_time"], 2) - Fraction(
         left["min_time"] + left["max_time"], 2
     )
-    first = {"probability": 0, "nearest": abs(middle), "first": middle, "last": -middle}[prefer]
+    words = {"probability": 0, "nearest": abs(middle), "first": middle, "last": -middle}
+    first = words[prefer] if prefer in PREFERENCES else by_column(right, prefer)
     from_middle = abs(middle - Fraction(asked.lo + asked.hi, 2))
     times = other["max_time"], other["min_time"]
     return (first, -pair.probability, from_middle, *times, other["id"], number)
+
+
+def by_column(right: Row, prefer: str) -> tuple[int, Any]:
+    """Where a right event stands by a column of its own: values, then NaN, then null."""
+    value = right[prefer.lstrip("+-")]
+    if value is None:
+        return 2, 0
+    if value != value:
+        return 1, 0
+    return 0, -value if prefer.startswith("-") else value
 
 
 def best_partners(asked: Asked, prefer: str, k: int) -> list[tuple[int, int, int]]:
@@ -90,6 +101,16 @@ def mutual_pairs(asked: Asked, prefer: str) -> list[tuple[int, int]]:
         ) and pair == min(of_right, key=lambda each: place(asked, each, prefer, "left")):
             chosen.append((pair.left, pair.right))
     return chosen
+
+
+def unambiguous_pairs(asked: Asked) -> list[tuple[int, int]]:
+    """Left and right rows of the pairs of which neither event is in another."""
+    found = pairs(asked)
+    return [
+        (one.left, one.right)
+        for one in found
+        if not any((each.left == one.left) != (each.right == one.right) for each in found)
+    ]
 
 
 def optimum(asked: Asked, prefer: str) -> tuple[Any, ...]:

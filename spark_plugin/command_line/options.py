@@ -160,9 +160,9 @@ Where = Annotated[
 How = Annotated[
     str,
     result(
-        metavar="inner|left|semi|anti",
-        help="Pairs; pairs and left events without a partner; left events that have a partner;"
-        " left events that have none.",
+        metavar="inner|left|right|full|semi|anti",
+        help="Pairs; pairs and left events without a partner; right ones; both; left events that have a"
+        " partner; left events that have none.",
     ),
 ]
 Emit = Annotated[

@@ -114,6 +114,28 @@ def decoded(frame: DataFrame, columns: Sequence[OutputColumn]) -> DataFrame:
     return frame.selectExpr(*(column.decoded() for column in columns))
 
 
+def with_rights(pairs: DataFrame, rights: DataFrame, keys: int, measures: int) -> DataFrame:
+    """Pairs, and right events without a partner, which have nulls in all other columns.
+
+    Parameters
+    ----------
+    pairs : DataFrame
+        Keys, left columns, right ones, those of pairs.
+    rights : DataFrame
+        Keys and right columns.
+    keys, measures : int
+        How many columns of `pairs` are keys, and are of pairs.
+    """
+    own = [frames.quoted(name) for name in rights.columns]
+    nothing = ["NULL"] * (len(pairs.columns) - measures - len(own))
+    placed = [*own[:keys], *nothing, *own[keys:], *["NULL"] * measures]
+    # By place: of whole numbers Spark takes the wider type, which a null has not.
+    named = zip(placed, pairs.columns, strict=True)
+    return pairs.unionAll(
+        rights.selectExpr(*(f"{value} AS {frames.quoted(n)}" for value, n in named))
+    )
+
+
 class ResultColumns:
     """The output columns of a join of DataFrames: their names, types, and how they cross the wire.
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, Observation
@@ -11,11 +13,12 @@ from coincide.results import JoinCounters
 from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.evidence import FrameEvidence
-from spark_plugin.dataframes.output_columns import ResultColumns
+from spark_plugin.dataframes.output_columns import ResultColumns, with_rights
 from spark_plugin.dataframes.stage import Counted, counted_by_tasks, observed_numbers
 from spark_plugin.ways.join_sides import (
     check_one_stream,
     check_payload,
+    check_static,
     event_frames,
     settled,
     with_filter,
@@ -61,6 +64,8 @@ class Correlation:
         What the rows lack that match nothing.
     accidental : AccidentalPairs or None
         What was counted by shifts.
+    alone : Correlation or None
+        What hands out right events without a partner, in `dataframe`, too.
     """
 
     dataframe: DataFrame
@@ -73,6 +78,7 @@ class Correlation:
     shipment: Shipment | None = None
     matchless: str = "time or key"
     accidental: AccidentalPairs | None = None
+    alone: Correlation | None = None
 
     @property
     def way(self) -> str:
@@ -159,8 +165,18 @@ class Correlation:
 
         `dataframe` can be computed no longer.
         """
-        if self.shipment is not None:
-            self.shipment.close()
+        for shipment in (self.shipment, self.alone and self.alone.shipment):
+            if shipment is not None:
+                shipment.close()
+
+    @contextmanager
+    def closed_on_failure(self) -> Iterator[None]:
+        """Let go of what was broadcast, if what is planned besides fails."""
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
 
 
 def plan_correlation(
@@ -185,8 +201,18 @@ def plan_correlation(
     if arguments.is_one_stream:
         check_one_stream(left, arguments.options.way, "right", "partners")
     sources = left, left if right is None else right
+    if arguments.keeps_right:
+        check_static(sources, arguments.how)
     arguments = settled(arguments, *sources)
-    return planned_pairs(event_frames(sources, arguments), arguments, observe)
+    planned = planned_pairs(event_frames(sources, arguments), arguments, observe)
+    alone = arguments.alone
+    if alone is None:
+        return planned
+    with planned.closed_on_failure():
+        rights = planned_pairs(event_frames((sources[1], sources[0]), alone), alone, False)
+    measures = int(arguments.probability)
+    frame = with_rights(planned.dataframe, rights.dataframe, len(arguments.keys), measures)
+    return replace(planned, dataframe=frame, alone=rights)
 
 
 def planned_pairs(

@@ -20,6 +20,7 @@ from spark_plugin.dataframes.timestamps import spark_clocks, with_timestamps
 from spark_plugin.worker.arrow.schemas import check_foldable, check_keys, check_present_keys
 from spark_plugin.worker.emission.spec import AnySpec
 from spark_plugin.worker.pair_arguments import PairArguments
+from spark_plugin.worker.preferring import check_preferred
 from spark_plugin.worker.where.pair_filter import PairFilter, Where
 
 Arguments = TypeVar("Arguments", bound=PairArguments)
@@ -50,6 +51,20 @@ def check_one_stream(events: DataFrame, way: str, other: str, partners: str) -> 
         raise ConditionError(
             f"events are a streaming DataFrame, and of one stream a micro-batch lacks the {partners} that"
             " come later: give them as one side, with static ones on the other side"
+        )
+
+
+def check_static(sources: tuple[DataFrame, DataFrame], how: str) -> None:
+    """Refuse streaming sides, of which a micro-batch does not know who stays without a partner.
+
+    Raises
+    ------
+    ConditionError
+    """
+    if any(source.isStreaming for source in sources):
+        raise ConditionError(
+            f"how={how!r} needs all rows of both sides at once, and one is streaming: give the stream as"
+            " left with how='left', or join static DataFrames"
         )
 
 
@@ -116,13 +131,21 @@ def check_payload(sides: tuple[EventFrame, EventFrame]) -> None:
 
 
 def with_filter(spec: Spec, sides: tuple[EventFrame, EventFrame], where: object) -> Spec:
-    """What is computed, with the condition on pairs, if there is one."""
-    if not isinstance(where, Where):
-        return spec
+    """What is computed, with the condition on pairs, if there is one.
+
+    Raises
+    ------
+    SchemaError
+        If a column that is looked at cannot serve, also that by which partners are preferred.
+    """
     own, others = (
         [_arrow_kind(field_of(side.source, side.called, name)) for name in side.tested]
         for side in sides
     )
+    if spec.partners.preferred is not None:
+        check_preferred(sides[1].called, sides[1].tested[-1], others.pop())
+    if not isinstance(where, Where):
+        return spec
     return spec.but(where=PairFilter(where, (own, others)))
 
 

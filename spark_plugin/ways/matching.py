@@ -51,7 +51,7 @@ def plan_way(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> tuple[Lo
     ------
     ConditionError, DataError
     """
-    if spec.matching == "mutual":
+    if spec.compares_tasks:
         check_told_apart(
             spec,
             [side.times for side in sides],
@@ -120,7 +120,7 @@ def check_told_apart(
     keys: Sequence[Sequence[str]],
     payload: Sequence[Sequence[str]],
 ) -> None:
-    """Refuse mutual choice among events that their times, keys and columns cannot tell apart.
+    """Refuse a matching of events that their times, keys and columns cannot tell apart.
 
     Parameters
     ----------
@@ -134,22 +134,24 @@ def check_told_apart(
     """
     if spec.case_fold:
         raise ConditionError(
-            "matching='mutual' on Spark knows events again by their keys as they are written, and case_fold"
-            " makes several one: make a column of the keys in lower case, and join by it"
+            f"matching={spec.matching!r} on Spark knows events again by their keys as they are written, and"
+            " case_fold makes several one: make a column of the keys in lower case, and join by it"
         )
     needed = [_telling_apart(columns) for columns in times]
     if spec.where is not None:
         tested = spec.where.where.left, spec.where.where.right
         for own, names, kinds in zip(needed, tested, spec.where.kinds, strict=True):
-            _refuse_nested(names, kinds)
+            _refuse_nested(spec, names, kinds)
             own += names
+    if spec.partners.preferred is not None:
+        needed[1].append(spec.partners.preferred.column)
     for called, own, *told in zip(spec.prefixes, needed, keys, payload, strict=True):
         known = {*told[0], *told[1]}
         lacking = [name for name in own if name not in known]
         if lacking:
             raise ConditionError(
-                f"matching='mutual' on Spark knows events again by what is handed out, and {lacking[0]!r}"
-                f" tells them apart besides: add it to {called}_columns"
+                f"matching={spec.matching!r} on Spark knows events again by what is handed out, and"
+                f" {lacking[0]!r} tells them apart besides: add it to {called}_columns"
             )
 
 
@@ -160,12 +162,12 @@ def _telling_apart(columns: TimestampColumns) -> list[str]:
     return [columns.template] if isinstance(columns, HistogramColumns) else []
 
 
-def _refuse_nested(names: Sequence[str], kinds: Sequence[pa.DataType]) -> None:
+def _refuse_nested(spec: AnySpec, names: Sequence[str], kinds: Sequence[pa.DataType]) -> None:
     for name, kind in zip(names, kinds, strict=True):
         if pa.types.is_nested(kind):
             raise ConditionError(
-                f"matching='mutual' on Spark cannot tell events apart by {name!r}, which is {kind} and"
-                " looked at by where: make a plain column of what is compared"
+                f"matching={spec.matching!r} on Spark cannot tell events apart by {name!r}, which is {kind}"
+                " and looked at by where: make a plain column of what is compared"
             )
 
 

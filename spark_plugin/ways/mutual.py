@@ -30,11 +30,12 @@ class Counts(NamedTuple):
 def chosen_pairs(
     found: DataFrame, columns: Sequence[OutputColumn], counts: Counts, spec: AnySpec
 ) -> DataFrame:
-    """The pairs of a join by mutual choice, in wire types, with all columns that tasks yield.
+    """The pairs that are chosen of a join, in wire types, with all columns that tasks yield.
 
     Whatever the way, a task that finds a pair yields it where one of the two is the best that the other
-    has met in that task, so that the best of all are among what tasks yield. Events that are alike in
-    their times, keys and columns are one here, as they are to the order.
+    has met in that task, so that the best of all are among what tasks yield; of unambiguous pairs, where
+    it is one of the first two that the other has met, so that who has several has several here. Events
+    that are alike in their times, keys and columns are one here, as they are to the order.
 
     Parameters
     ----------
@@ -51,8 +52,10 @@ def chosen_pairs(
     alike = [_alike(columns[:keys], own, side) for own, side in zip(payload, SIDES, strict=True)]
     orders = [_order(own, side, spec) for own, side in zip(payload, SIDES, strict=True)]
     # The right events first, so that what comes of twins needs no exchange of its own.
-    ranked = found.selectExpr("*", _rank(_RANKS[0], alike[1], orders[0]))
-    ranked = ranked.selectExpr("*", _rank(_RANKS[1], alike[0], orders[1]))
+    ranked = found
+    for name, events, order in zip(_RANKS, reversed(alike), orders, strict=False):
+        place = _rank(events, order) if spec.matching == "mutual" else _count(events)
+        ranked = ranked.selectExpr("*", f"{place} AS {name}")
     pairs = ranked.where(f"{_RANKS[0]} = 1 AND {_RANKS[1]} = 1")
     return pairs.selectExpr("*", _numbered(_RANKS[2], alike[0])).where(f"{_RANKS[2]} = 1")
 
@@ -122,9 +125,14 @@ def _numbered(name: str, alike: Sequence[str]) -> str:
     return f"row_number() OVER (PARTITION BY {', '.join(alike)} ORDER BY 1) AS {name}"
 
 
-def _rank(name: str, events: Sequence[str], order: Sequence[str]) -> str:
+def _rank(events: Sequence[str], order: Sequence[str]) -> str:
     """SQL of the place of a pair among those of an event; pairs of twins share one."""
-    return f"rank() OVER (PARTITION BY {', '.join(events)} ORDER BY {', '.join(order)}) AS {name}"
+    return f"rank() OVER (PARTITION BY {', '.join(events)} ORDER BY {', '.join(order)})"
+
+
+def _count(events: Sequence[str]) -> str:
+    """SQL of how many pairs an event has, with its twins."""
+    return f"count(1) OVER (PARTITION BY {', '.join(events)})"
 
 
 def _alike(keys: Sequence[OutputColumn], payload: Sequence[OutputColumn], side: str) -> list[str]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import ClassVar
 
 from coincide.condition import TimingCondition
 from coincide.errors import ConditionError, SchemaError, found_instead
-from coincide.options import Backend, CorrelateOptions, Emit, How
+from coincide.options import Backend, CorrelateOptions, Emit, How, Way
 from coincide.partners import LARGEST_GROUP, Matching, Partners, Prefer
 from coincide.sides import SIDES
-from coincide.units import Tick
+from coincide.units import Duration, Tick
 from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of
 from spark_plugin.worker.backends.choice import check_backend
 from spark_plugin.worker.column_names import Names
@@ -20,9 +21,16 @@ from spark_plugin.worker.pair_arguments import OneStreamError, PairArguments
 from spark_plugin.worker.shifts import Shifts
 from spark_plugin.worker.timestamps.columns import TimestampColumns
 from spark_plugin.worker.timestamps.names import GivenTimes, TimestampNames, timestamp_names
+from spark_plugin.worker.where.pair_columns import PairColumns
 from spark_plugin.worker.where.pair_filter import GivenWhere, Where
 
 TIMES = ("min_time", "max_time")
+_OF_LEFT: dict[str, How] = {"right": "inner", "full": "left"}
+"""What is asked of left events where right ones without a partner are handed out, too."""
+_OTHER_WAY: dict[str, Way] = {
+    "broadcast-left": "broadcast-right",
+    "broadcast-right": "broadcast-left",
+}
 
 
 @dataclass(frozen=True)
@@ -71,13 +79,17 @@ class JoinArguments(PairArguments):
         check_backend(self.backend)
         if self.is_one_stream:
             self._take_from_left()
-        given = self.options.left_longest, self.options.right_longest
-        for side, names, longest in zip(SIDES, self.times, given, strict=True):
+        for side, names, longest in zip(self.prefixes, self.times, self._longest, strict=True):
             if longest is not None:
                 names.check_longest(f"{side}_longest")
 
     def _take_from_left(self) -> None:
         """Of one stream it is said once what its times are."""
+        if self.keeps_right:
+            raise OneStreamError(
+                f"how={self.how!r} is of two sides, and in one stream every event is a left one: use"
+                " how='left', or give the events a second time as right"
+            )
         if self.matching is not None:
             raise OneStreamError(
                 "matching is of two sides, and in one stream an event may be left of one and right of"
@@ -95,6 +107,29 @@ class JoinArguments(PairArguments):
                 " second time as right"
             )
         object.__setattr__(self, "right_time", self.left_time)
+
+    @property
+    def keeps_right(self) -> bool:
+        """Whether right events without a partner are handed out."""
+        return self.how in _OF_LEFT
+
+    @property
+    def alone(self) -> RightAlone | None:
+        """What hands out right events without a partner, where they are asked for.
+
+        Where it is `settled`, so is this.
+        """
+        if not self.keeps_right:
+            return None
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        options = replace(self.options, way=_OTHER_WAY.get(self.options.way, self.options.way))
+        where = self.where.mirrored() if isinstance(self.where, Where) else self.where
+        return RightAlone(
+            **given | {
+                "how": "anti", "emit": "pairs", "probability": False, "shifts": None,
+                "options": options, "where": where,
+            }
+        )  # fmt: skip
 
     @property
     def partners(self) -> Partners:
@@ -135,25 +170,73 @@ class JoinArguments(PairArguments):
         ConditionError
             If one is negative.
         """
-        given = self.options.left_longest, self.options.right_longest
+        given = self._longest
         if self.is_one_stream:
             given = given[:1] * 2
         left, right = (None if length is None else tick.count(length) for length in given)
-        for side, length in zip(SIDES, (left, right), strict=True):
+        for side, length in zip(self.prefixes, (left, right), strict=True):
             if length is not None and length < 0:
                 raise ConditionError(
                     f"{side}_longest is a length and cannot be negative; found {length} ticks"
                 )
         return left, right
 
+    @property
+    def _longest(self) -> tuple[Duration | None, Duration | None]:
+        return self.options.left_longest, self.options.right_longest
+
     def spec(self, times: Sequence[TimestampColumns], threads: int, batch_pairs: int) -> JoinSpec:
         """What is computed, in ticks; the numbers are for what the options leave open."""
         left, right = times
         tick = left.scales[0].tick
         emit = self.emit if self.matching is None else "pairs"
+        how = _OF_LEFT.get(self.how, self.how)
         return JoinSpec(
-            self.condition.window(tick), self.how, emit, self.probability, self.backend,
+            self.condition.window(tick), how, emit, self.probability, self.backend,
             self.options.classes, self.options.threads or threads,
             self.options.batch_pairs or batch_pairs, (left.model, right.model), self.is_one_stream,
             case_fold=self.case_fold, partners=self.partners,
         )  # fmt: skip
+
+
+class RightAlone(JoinArguments):
+    """The right events of a join that have no partner: an anti join in which they are the left ones.
+
+    Its first side is called right, in messages and in what it hands out, and so are its arguments.
+    """
+
+    prefixes: ClassVar[tuple[str, str]] = (SIDES[1], SIDES[0])
+
+    @property
+    def hands_out_either_key(self) -> bool:
+        """As of `PairArguments`."""
+        return True
+
+    @property
+    def pair_columns(self) -> PairColumns:
+        """As of `PairArguments`."""
+        return PairColumns(self.prefixes)
+
+    @property
+    def times(self) -> tuple[TimestampNames, TimestampNames]:
+        """As of `JoinArguments`, right ones first, and so is all that follows."""
+        left, right = super().times
+        return right, left
+
+    @property
+    def keys(self) -> list[str]:  # noqa: D102
+        return super().right_keys
+
+    @property
+    def right_keys(self) -> list[str]:  # noqa: D102
+        return super().keys
+
+    @property
+    def _longest(self) -> tuple[Duration | None, Duration | None]:
+        left, right = super()._longest
+        return right, left
+
+    def spec(self, times: Sequence[TimestampColumns], threads: int, batch_pairs: int) -> JoinSpec:
+        """As of `JoinArguments`, with the window seen from the right side."""
+        spec = super().spec(times, threads, batch_pairs)
+        return spec.but(window=spec.window.mirrored())

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import pyarrow as pa
 
 from coincide.options import Invalid
+from coincide.results import JoinCounters
 from coincide.units import Tick
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.schemas import (
@@ -22,16 +23,16 @@ from spark_plugin.worker.arrow.schemas import (
     type_of,
     with_like_keys,
 )
-from spark_plugin.worker.arrow.sides import Side
+from spark_plugin.worker.arrow.sides import Side, like_width
 from spark_plugin.worker.arrow.tables import read_side
 from spark_plugin.worker.arrow.time_columns import TimeColumn
 from spark_plugin.worker.arrow.wide_columns import decoded
 from spark_plugin.worker.backends.devices import load_task_backend
 from spark_plugin.worker.emission import emission_of
-from spark_plugin.worker.emission.emission import Emission
 from spark_plugin.worker.emission.spec import JoinSpec, output_schema
 from spark_plugin.worker.one_stream import ROW_NUMBERS
 from spark_plugin.worker.pair_arguments import PairArguments
+from spark_plugin.worker.preferring import check_preferred
 from spark_plugin.worker.reports.accidental import AccidentalPairs
 from spark_plugin.worker.reports.emptiness import NoPairs, evidence_of, explain_emptiness
 from spark_plugin.worker.reports.key_overlap import KeyOverlap, key_overlap
@@ -68,6 +69,7 @@ class TableJoin:
         schemas = with_like_keys([table.schema for table in given], *keys)
         self._tables = [as_schema(*each) for each in zip(given, schemas, keys, strict=False)]
         self._plan = plan_tables(schemas[0], schemas[-1], arguments, self.plan_kind)
+        self._alone = plan_alone(schemas[0], schemas[-1], arguments, self._plan)
         self._sides, self._matchless = arguments.sides, arguments.matchless
         self._shifts = ShiftPlan.of(arguments.shifts, self._plan.spec, self._plan.tick)
         self.schema = self._plan.schema
@@ -85,6 +87,8 @@ class TableJoin:
         left, right, counts = self._read()
         emission = plan.join(left, right)
         yield from emission
+        if self._alone is not None:
+            yield from self._alone.join(right, left)
         accidental = plan.accidental(self._shifts, left, right)
         seconds = time.perf_counter() - started
         counters = emission.counters
@@ -103,6 +107,16 @@ class TableJoin:
             self._plan.read(side, table) for side, table in enumerate(self._tables)
         )
         return left, right, (own, others)
+
+
+class Joined(Protocol):
+    """The output batches of a join, and what it looked at once they were taken."""
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]: ...
+
+    @property
+    def counters(self) -> JoinCounters:
+        """What the join looked at and found."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +202,7 @@ class TablePlan:
         names = [name for part in parts for name in part]
         return read_side(table, self.times[side], self.by[side], names, self.invalid)
 
-    def join(self, left: Side, right: Side) -> Emission:
+    def join(self, left: Side, right: Side) -> Joined:
         """The output batches of a join of these events."""
         return emission_of(
             left, right, self.spec, self.schema, load_task_backend(self.spec.backend)
@@ -229,6 +243,66 @@ def as_schema(table: pa.Table, schema: pa.Schema, names: list[str]) -> pa.Table:
 TableJoin.plan_kind = TablePlan
 
 
+@dataclass(frozen=True)
+class AlonePlan(TablePlan):
+    """A join that hands out right events without a partner: here they are left, and it is an anti join.
+
+    Parameters
+    ----------
+    of_pairs : pa.Schema
+        Of what is handed out: keys, left columns, right ones, those of pairs.
+    measures : int
+        How many columns are of pairs.
+    """
+
+    of_pairs: pa.Schema = field(default_factory=lambda: pa.schema([]))
+    measures: int = 0
+
+    def join(self, left: Side, right: Side) -> Joined:
+        """Their rows, in the columns of pairs."""
+        return _AmongPairs(super().join(left, right), self)
+
+    @property
+    def bare(self) -> TablePlan:
+        """The same whose rows have no more than their own columns."""
+        given = {each.name: getattr(self, each.name) for each in fields(TablePlan)}
+        return TablePlan(**given)
+
+
+@dataclass(frozen=True)
+class _AmongPairs:
+    """Batches of keys and right columns, with nulls in the place of all that a pair has besides."""
+
+    joined: Joined
+    plan: AlonePlan
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        schema, keys = self.plan.of_pairs, len(self.plan.by[0])
+        last = len(schema) - self.plan.measures
+        first = last - len(self.plan.payload[0])
+        for batch in self.joined:
+            own = batch.columns
+            nothing = [pa.nulls(batch.num_rows, kind) for kind in schema.types]
+            columns = [*own[:keys], *nothing[keys:first], *own[keys:], *nothing[last:]]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    @property
+    def counters(self) -> JoinCounters:
+        return self.joined.counters
+
+
+def plan_alone(
+    left: pa.Schema, right: pa.Schema, arguments: PairArguments, plan: TablePlan
+) -> AlonePlan | None:
+    """What hands out right events without a partner beside those of a plan; None if nothing does."""
+    alone = arguments.alone
+    if alone is None:
+        return None
+    found = plan_tables(right, left, alone, AlonePlan)
+    assert isinstance(found, AlonePlan)
+    return replace(found, of_pairs=plan.schema, measures=len(plan.spec.measures))
+
+
 def plan_tables(
     left: pa.Schema, right: pa.Schema, arguments: PairArguments, kind: type[TablePlan] = TablePlan
 ) -> TablePlan:
@@ -246,8 +320,11 @@ def plan_tables(
     _check_key_types(schemas, arguments)
     times = arguments.resolved_times(_clocks(schemas, arguments))
     spec: Any = arguments.spec(times, len(os.sched_getaffinity(0)), _BATCH_PAIRS)
+    own, others = _kinds_tested(schemas, arguments)
+    if arguments.partners.preferred is not None:
+        check_preferred(arguments.sides[1], arguments.tested[1][-1], others.pop())
     if isinstance(arguments.where, Where):
-        spec = spec.but(where=PairFilter(arguments.where, _kinds_tested(schemas, arguments)))
+        spec = spec.but(where=PairFilter(arguments.where, (own, others)))
     return kind(
         keys, payload, times, arguments.options.invalid, spec,
         output_schema(spec, *_fields(schemas, arguments, payload)),
@@ -291,7 +368,13 @@ def _fields(
     payload: tuple[list[str], list[str]],
 ) -> list[list[pa.Field]]:
     sides, prefixes = arguments.sides, arguments.prefixes
-    keys = [pa.field(name, type_of(schemas[0], sides[0], name)) for name in arguments.keys]
+    by = zip(arguments.keys, arguments.right_keys, strict=True)
+    keys = []
+    for names_of_key in by:
+        each = zip(schemas, sides, names_of_key, strict=True)
+        kinds = [type_of(*one) for one in each]
+        kind = like_width(*kinds) if arguments.hands_out_either_key else kinds[0]
+        keys.append(pa.field(names_of_key[0], kind))
     columns = [
         [pa.field(f"{prefix}_{name}", type_of(schema, side, name)) for name in names]
         for schema, side, prefix, names in zip(schemas, sides, prefixes, payload, strict=True)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 import pyarrow as pa
 
 from coincide.errors import ConditionError
 from coincide.options import CorrelateOptions, Emit, How, check_choice
+from coincide.partners import Partners
 from coincide.sides import SIDES
 from coincide.units import Tick
 from spark_plugin.worker.arrow.time_columns import TimeColumn
@@ -57,7 +58,7 @@ class PairArguments(ABC):
         ------
         ConditionError
         """
-        check_choice("how", self.how, ("inner", "left", "semi", "anti"))
+        check_choice("how", self.how, get_args(How))
         check_choice("emit", self.emit, ("pairs", "lists", "counts", "best"))
         key_pairs(self.by)
         if self.case_fold and not self.keys:
@@ -72,6 +73,11 @@ class PairArguments(ABC):
                 "of one stream both sides have the same keys: name each once in by, or give the events a"
                 f" second time as {'right' if self.prefixes == SIDES else f'{self.prefixes[1]}s'}"
             )
+
+    @property
+    @abstractmethod
+    def partners(self) -> Partners:
+        """Which partners of an event are handed out."""
 
     @property
     @abstractmethod
@@ -188,9 +194,20 @@ class PairArguments(ABC):
 
     @property
     def tested(self) -> tuple[list[str], list[str]]:
-        """The columns that `where` needs, left and right, once `settled`."""
-        where = self.where
-        return (list(where.left), list(where.right)) if isinstance(where, Where) else ([], [])
+        """The columns that `where` needs, left and right, once `settled`; then that of `prefer`."""
+        where, preferred = self.where, self.partners.preferred
+        left, right = (where.left, where.right) if isinstance(where, Where) else ((), ())
+        return [*left], [*right, *([] if preferred is None else [preferred.column])]
+
+    @property
+    def alone(self) -> PairArguments | None:
+        """What hands out right events without a partner beside pairs; None if nothing does."""
+        return None
+
+    @property
+    def hands_out_either_key(self) -> bool:
+        """Whether keys of right events are in the output, too, in the columns of left ones."""
+        return self.how in ("right", "full")
 
     @property
     def is_open(self) -> bool:

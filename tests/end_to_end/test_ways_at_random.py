@@ -37,6 +37,9 @@ def drawn_events(random: np.random.Generator, key: str, kind: pa.DataType) -> pa
             "max_time": pa.array(low + random.choice([0, 0, 7, 40], n)),
             key: pa.array(random.integers(0, 3, n), kind, mask=random.random(n) < 0.05),
             "name": pa.array(names[random.integers(0, 4, n)], pa.string()),
+            "size": pa.array(random.integers(0, 4, n))
+            .cast(pa.decimal128(21, 0))
+            .cast(pa.decimal128(9, 2)),
             "x": pa.array(random.normal(size=n).round(1), mask=random.random(n) < 0.1),
         }
     )
@@ -69,16 +72,19 @@ def drawn_words(random: np.random.Generator, right_key: str, is_one: bool) -> di
         words["where"] = str(
             random.choice(["left_x <= right_x", "left_id <> right_id OR left_x IS NULL"])
         )
-    shape = int(random.integers(0, 6))
+    shape = int(random.integers(0, 8))
     if shape == 0 and not is_one and not words.get("case_fold"):
-        words["matching"] = "mutual"
+        words["matching"] = str(random.choice(["mutual", "unambiguous"]))
     elif shape in (1, 2):
-        prefer = str(random.choice(["probability", "nearest", "first", "last"]))
+        words_and_columns = ["probability", "nearest", "first", "last", "x", "-x", "+size", "-id"]
+        prefer = str(random.choice(words_and_columns))
         words |= {"emit": "best", "prefer": prefer, "k": int(random.integers(1, 4))}
     elif shape == 3:
         words |= {"emit": "counts", "how": "left", "probability": False}
     elif shape == 4:
         words |= {"how": str(random.choice(["semi", "anti"])), "probability": False}
+    elif shape >= 6 and not is_one:
+        words["how"] = str(random.choice(["right", "full"]))
     if "emit" not in words and "how" not in words and random.random() < 0.3:
         words["how"] = "left"
     return words
@@ -166,6 +172,8 @@ def test_every_way(
         assert rows_of(found) == rows_of(expected), (name, words)
     if not is_one:
         # Whose pairs would be shuffled.
-        is_looked_at = small == "left" and words.get("how") == "left" and "emit" not in words
+        how, is_pairs = words.get("how"), "emit" not in words
+        is_looked_at = small == "left" and how in ("left", "full") and is_pairs
         assert is_looked_at or any(plans), words
-        assert len(cells) == (words["confidence"] >= 0.5), words
+        joins = 1 + (words.get("how") in ("right", "full"))
+        assert len(cells) == joins * (words["confidence"] >= 0.5), words

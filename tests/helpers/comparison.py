@@ -29,7 +29,8 @@ SHAPES = [
     *((how, emit, False) for how in ("inner", "left") for emit in reference.EMITS),
     *((how, emit, True) for how in ("inner", "left") for emit in ("pairs", "lists", "best")),
     *((how, "pairs", False) for how in ("semi", "anti")),
-]
+    ("right", "pairs", False), ("right", "pairs", True), ("full", "pairs", True),
+]  # fmt: skip
 """Every (how, emit, probability) that has a meaning."""
 
 
@@ -87,7 +88,7 @@ def assert_answer(
     """Compare output rows, in any order, with the reference's."""
     expected = reference.correlate(*case[:5], how, emit, case.by, probability, admits)
     columns = [*case.by, "left_id"]
-    if how in ("inner", "left"):
+    if how not in ("semi", "anti"):
         columns += ["matches"] if emit == "counts" else ["right_id"]
         columns += ["probability"] if probability else []
     assert all(list(row) == columns for row in found)

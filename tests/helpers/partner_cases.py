@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import Any
 
@@ -15,10 +16,14 @@ from cpu_fallback.reference.partners import (
     mutual_pairs,
     optimum,
     pairs,
+    unambiguous_pairs,
     value,
 )
 
 LENGTHS = (0, 2, 4, 8)
+LOUDNESS = st.sampled_from([-1.5, -0.0, 0.0, 2.5, math.inf, -math.inf, math.nan, None])
+COLUMNS = ("loud", "-loud", "+loud")
+"""By which partners are preferred."""
 
 
 @st.composite
@@ -27,12 +32,15 @@ def partner_cases(draw: Any, most: int = 8) -> Asked:
 
     def side() -> list[dict[str, Any]]:
         times = st.none() | st.integers(-12, 12) | st.integers(-12, 12) | st.integers(-3, 3)
-        ends = st.tuples(times, st.sampled_from(LENGTHS), st.integers(0, 3), keys)
+        ends = st.tuples(times, st.sampled_from(LENGTHS), st.integers(0, 3), keys, LOUDNESS)
         drawn = draw(st.lists(ends, max_size=most))
         return [
-            {"min_time": None if t is None else t - n, "max_time": t, "id": i, "key": key}
-            for t, n, i, key in drawn
-        ]
+            {
+                "min_time": None if t is None else t - n, "max_time": t, "id": i, "key": key,
+                "loud": loud,
+            }
+            for t, n, i, key, loud in drawn
+        ]  # fmt: skip
 
     by = draw(st.sampled_from([(), ("key",)]))
     keys = st.sampled_from([1, 1, 2, None]) if by else st.just(1)
@@ -51,6 +59,7 @@ def tables_of(asked: Asked) -> tuple[pa.Table, pa.Table]:
     left, right = (
         pa.table({
             **{name: pa.array([row[name] for row in rows], pa.int64()) for name in names},
+            "loud": pa.array([row["loud"] for row in rows], pa.float64()),
             "row": pa.array(range(len(rows)), pa.int64()),
         })
         for rows in asked[:2]
@@ -81,6 +90,13 @@ def check_best(found: pa.Table, asked: Asked, prefer: str, k: int, how: str) -> 
 def check_mutual(found: pa.Table, asked: Asked, prefer: str) -> None:
     expected = [(asked.left[i]["id"], asked.right[j]["id"]) for i, j in mutual_pairs(asked, prefer)]
     assert Counter(_ids(found)) == Counter(expected)
+
+
+def check_unambiguous(found: pa.Table, asked: Asked) -> None:
+    chosen = unambiguous_pairs(asked)
+    expected = [(asked.left[i]["id"], asked.right[j]["id"]) for i, j in chosen]
+    pairs = zip(found["left_id"].to_pylist(), found["right_id"].to_pylist(), strict=True)
+    assert Counter(pairs) == Counter(expected)
 
 
 def check_optimal(found: pa.Table, asked: Asked, prefer: str) -> None:

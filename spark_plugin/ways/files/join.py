@@ -16,6 +16,7 @@ from pyspark.sql import types as T
 
 from coincide import errors
 from coincide.errors import CoincideError, DataError
+from coincide.options import CorrelateOptions
 from coincide.sides import LEFT, RIGHT
 from coincide.warnings import DroppedRowsWarning
 from spark_plugin.cluster.accelerator import is_accelerated
@@ -27,6 +28,7 @@ from spark_plugin.dataframes.output_columns import (
     metrics_name,
     output_columns,
     wire_schema,
+    with_rights,
 )
 from spark_plugin.dataframes.stage import counted_by_tasks, observed
 from spark_plugin.dataframes.stage_resources import gpu_profile
@@ -46,6 +48,7 @@ from spark_plugin.worker.files.column_names import AS_IN_FILES, ColumnNames
 from spark_plugin.worker.files.credentials import NOT_FOR_SPARK, holds_settings, shown
 from spark_plugin.worker.files.finding import Given, find_files, words_of
 from spark_plugin.worker.files.outputs import Output
+from spark_plugin.worker.join import AlonePlan
 from spark_plugin.worker.reports.metrics import JoinTally
 from spark_plugin.worker.reports.reports import JoinReport, JoinSummary, tell
 from spark_plugin.worker.reports.warn import warn
@@ -164,20 +167,33 @@ def plan_direct(
     join = plan_files(
         left, right, arguments, parallelism=tasks, compares_slices=compares_slices, names=names
     )
-    if join.tables.spec.matching == "mutual":
+    if join.tables.spec.compares_tasks:
         tables = join.tables
         check_told_apart(tables.spec, tables.times, tables.by, tables.payload)
     check_workers(spark)
-    options = arguments.options
+    join = _for_workers(join, arguments.options)
+    return (
+        join
+        if join.alone is None
+        else replace(join, alone=_for_workers(join.alone, arguments.options))
+    )
+
+
+def _for_workers(join: DirectJoin, options: CorrelateOptions) -> DirectJoin:
     spec = join.tables.spec.but(
         threads=options.threads or 1, batch_pairs=options.batch_pairs or BATCH_PAIRS
     )
-    return replace(join, tables=replace(join.tables, spec=spec))
+    return join.with_tables(replace(join.tables, spec=spec))
 
 
 def direct_frame(spark: SparkSession, join: DirectJoin, report: JoinReport | None) -> DataFrame:
     """The matches of a planned join, computed when they are asked for."""
-    tables = join.tables
+    tables, alone = join.tables, join.alone
+    if alone is not None:
+        assert isinstance(alone.tables, AlonePlan)
+        pairs = direct_frame(spark, replace(join, alone=None), report)
+        rights = direct_frame(spark, alone.with_tables(alone.tables.bare), None)
+        return with_rights(pairs, rights, len(tables.by[0]), len(tables.spec.measures))
     observed_by = _observation(spark, join, report)
     by, left, right = (
         tuple(
@@ -191,8 +207,7 @@ def direct_frame(spark: SparkSession, join: DirectJoin, report: JoinReport | Non
         )
     )
     spec = tables.spec
-    is_mutual = spec.matching == "mutual"
-    if is_mutual:
+    if spec.compares_tasks:
         join = replace(join, tables=replace(tables, spec=spec.with_merits()))
     columns = output_columns(join.tables.spec, by, left, right)
     names = tuple(column.name for column in columns)
@@ -205,7 +220,7 @@ def direct_frame(spark: SparkSession, join: DirectJoin, report: JoinReport | Non
     found = _numbers(spark, join).mapInArrow(task, schema, profile=profile)
     if metrics is not None and observed_by is not None:
         found = observed(found, metrics, observed_by, task.counted)
-    if is_mutual:
+    if spec.compares_tasks:
         counts = Counts(len(by), len(left), len(right))
         found = chosen_pairs(found, columns, counts, spec)
         columns = output_columns(spec, by, left, right)
@@ -257,6 +272,11 @@ def written_slices(
     DataError
         What a slice tells of its data.
     """
+    if join.alone is not None:
+        pairs = written_slices(spark, replace(join, alone=None), filesystem, folder)
+        rights = written_slices(spark, join.alone, filesystem, folder)
+        # The rows of both sides are counted where pairs are found.
+        return [*pairs, *(replace(report, tally=JoinTally()) for report in rights)]
     task = FileTask(join, filesystem, folder)
     kind = T.StructType([T.StructField("report", T.StringType())])
     profile = gpu_profile(spark, join.tables.spec.backend)

@@ -11,7 +11,12 @@ import pyarrow as pa
 
 from spark_plugin.ways.files.planning import plan_files
 from spark_plugin.ways.files.second_look import direct_summary
-from spark_plugin.ways.files.worker.slice_join import SliceRows, join_slice, read_slice
+from spark_plugin.ways.files.worker.slice_join import (
+    DirectJoin,
+    SliceRows,
+    join_slice,
+    read_slice,
+)
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.files.finding import Given
 from spark_plugin.worker.reports.metrics import JoinTally
@@ -54,20 +59,22 @@ class LocalFilesJoin:
         """Run the join. `summary` stands when the last batch was taken."""
         started = time.perf_counter()
         tally = JoinTally()
-        for rows in self._slices():
-            emission = join_slice(self._join, rows)
+        for join, rows in self._slices():
+            emission = join_slice(join, rows)
             yield from emission
-            tally += JoinTally(*rows.counts, emission.counters)
+            if join is self._join:
+                tally += JoinTally(*rows.counts, emission.counters)
         seconds = time.perf_counter() - started
         self.summary = replace(direct_summary(self._join, tally), seconds=seconds)
 
-    def _slices(self) -> Iterator[SliceRows]:
-        count = len(self.plan.slices)
+    def _slices(self) -> Iterator[tuple[DirectJoin, SliceRows]]:
+        joins = [join for join in (self._join, self._join.alone) if join is not None]
+        slices = [(join, number) for join in joins for number in range(join.count)]
         with ThreadPoolExecutor(1) as pool:
-            coming = pool.submit(read_slice, self._join, 0, True)
-            for number in range(count):
+            coming = pool.submit(read_slice, *slices[0], True)
+            for number, (join, _) in enumerate(slices, 1):
                 rows = coming.result()
-                if number + 1 < count:
-                    coming = pool.submit(read_slice, self._join, number + 1, True)
-                self._say(number + 1, count)
-                yield rows
+                if number < len(slices):
+                    coming = pool.submit(read_slice, *slices[number], True)
+                self._say(number, len(slices))
+                yield join, rows

@@ -30,7 +30,7 @@ from spark_plugin.worker.arrow.schemas import holds_codes, plain_schema, with_li
 from spark_plugin.worker.files.column_names import AS_IN_FILES, ColumnNames
 from spark_plugin.worker.files.finding import Given, ParquetFiles, find_files
 from spark_plugin.worker.files.old_types import holds_dates
-from spark_plugin.worker.join import TablePlan, plan_tables
+from spark_plugin.worker.join import TablePlan, plan_alone, plan_tables
 
 TIMES_WITH_STATISTICS = (
     'spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")'
@@ -65,7 +65,7 @@ def plan_files(
     parallelism : int
         Tasks that run at once.
     compares_slices : bool
-        Whether what slices find is compared, as mutual pairs need.
+        Whether what slices find is compared, as a matching needs.
     names : (ColumnNames, ColumnNames)
         Of columns that the arguments call otherwise than the files do, which are settled then.
 
@@ -82,8 +82,8 @@ def plan_files(
     """
     if arguments.shifts is not None:
         raise NotDirect("shifts are counted by a broadcast or an exchange, or of tables in memory")
-    shape = arguments.matching, arguments.how
-    if arguments.matching is not None and not (compares_slices and shape == ("mutual", "inner")):
+    can_compare = arguments.matching != "optimal" and arguments.how == "inner" and compares_slices
+    if arguments.matching is not None and not can_compare:
         raise NotDirect(
             f"slices of files do not know each other's pairs, which matching={arguments.matching!r}"
             " compares: a broadcast or an exchange does it, or a join of tables in memory"
@@ -103,15 +103,20 @@ def plan_files(
     own = [read[0].schema for read in footers]
     schemas = with_like_keys(own, arguments.keys, arguments.right_keys)
     tables = plan_tables(schemas[0], schemas[1], arguments)
+    beside = plan_alone(schemas[0], schemas[1], arguments, tables)
     groups = [_row_groups(files[i], footers[i], tables, i) for i in (0, 1)]
     options = arguments.options
     options = replace(options, slice_rows=_rows_of_slice(footers, options))
-    plan = _ordered_plan(files[1], groups, tables, parallelism, options)
     planned = [
         PlannedFiles(side, schema, FileStamps.of([footer.stamp for footer in read]))
         for side, schema, read in zip(files, schemas, footers, strict=True)
     ]
-    return DirectJoin(tables, (planned[0], planned[1]), plan)
+    plan = _ordered_plan(files[1], groups, tables, parallelism, options)
+    join = DirectJoin(tables, (planned[0], planned[1]), plan)
+    if beside is None:
+        return join
+    plan = _ordered_plan(files[0], groups[::-1], beside, parallelism, options)
+    return replace(join, alone=DirectJoin(beside, (planned[1], planned[0]), plan))
 
 
 def settled(arguments: JoinArguments, left: Given, right: Given | None) -> JoinArguments:

@@ -31,7 +31,7 @@ from spark_plugin.worker.inputs.blocks import as_written
 from spark_plugin.worker.inputs.csv_keys import with_text_keys
 from spark_plugin.worker.inputs.source import Source
 from spark_plugin.worker.inputs.unknown_types import Types, types_of_unknown
-from spark_plugin.worker.join import plan_tables
+from spark_plugin.worker.join import plan_alone, plan_tables
 from spark_plugin.worker.keys import key_pairs
 
 _MOST_TIMES = 1 << 20
@@ -78,8 +78,17 @@ def plan_scans(sources: Sequence[Source], arguments: JoinArguments) -> ScannedJo
     )
     sides = [_typed(one.files, schema) for one, schema in zip(found, schemas, strict=True)]
     plan = ScanPlan(np.empty(0, np.int64), (_any_time(sides[0]), _any_time(sides[1])))
-    join = ScannedJoin(plan_tables(schemas[0], schemas[1], arguments), (sides[0], sides[1]), plan)
+    planned = plan_tables(schemas[0], schemas[1], arguments)
     slices = _slices(looked, arguments.options)
+    join = _cut(ScannedJoin(planned, (sides[0], sides[1]), plan), slices)
+    beside = plan_alone(schemas[0], schemas[1], arguments, planned)
+    if beside is None:
+        return join
+    alone = ScannedJoin(beside, (sides[1], sides[0]), ScanPlan(plan.cuts, plan.spans[::-1]))
+    return replace(join, alone=_cut(alone, slices))
+
+
+def _cut(join: ScannedJoin, slices: int) -> ScannedJoin:
     return join if slices == 1 else replace(join, plan=_planned(join, slices))
 
 

@@ -142,18 +142,23 @@ class CoincideReader(DataSourceReader):
         self._join, self._schema = join, schema
 
     def partitions(self) -> list[InputPartition]:
-        """The slices."""
-        return [InputPartition(number) for number in range(self._join.count)]
+        """The slices, those of right events without a partner last."""
+        alone = self._join.alone
+        count = self._join.count + (0 if alone is None else alone.count)
+        return [InputPartition(number) for number in range(count)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Join one slice."""
         wanted = arrow_schema(self._schema)
-        tables = self._join.tables
+        join, number = self._join, partition.value
+        if number >= join.count:
+            assert join.alone is not None
+            join, number = join.alone, number - join.count
         # No list may be longer than what Spark takes: it is refused in our words, not by the cast.
-        narrow = [field.with_type(narrow_type(field.type)) for field in tables.schema]
-        tables = replace(tables, schema=pa.schema(narrow))
+        narrow = [field.with_type(narrow_type(field.type)) for field in join.tables.schema]
+        tables = replace(join.tables, schema=pa.schema(narrow))
         try:
-            rows = self._join.read(partition.value)
+            rows = join.read(number)
             for batch in tables.join(rows.left, rows.right):
                 yield _in_spark(batch, wanted)
         except CoincideError as error:
@@ -212,8 +217,14 @@ def _planned(options: dict[str, str]) -> Sliced:
             "coincide: invalid rows are left out when the data source is read, which counts none; to learn"
             " how many, join by correlate_files with report=JoinReport(), or by coincide join"
         )
-    spec = replace(join.tables.spec, threads=arguments.options.threads or 1)
-    return join.with_tables(replace(join.tables, spec=spec))
+    threads = arguments.options.threads or 1
+    if join.alone is not None:
+        join = replace(join, alone=_with_threads(join.alone, threads))
+    return _with_threads(join, threads)
+
+
+def _with_threads(join: Sliced, threads: int) -> Sliced:
+    return join.with_tables(replace(join.tables, spec=replace(join.tables.spec, threads=threads)))
 
 
 def _check_options(given: dict[str, str]) -> None:

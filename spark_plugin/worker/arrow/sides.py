@@ -202,9 +202,20 @@ def _of_like_width(left: pa.Array, right: pa.Array) -> list[pa.Array]:
     kinds = left.type, right.type
     if kinds[0] == kinds[1] or not all(map(pa.types.is_integer, kinds)):
         return [left, right]
-    # Nothing else holds both negative numbers and those from 2**63 on.
-    common = pa.decimal128(20, 0) if any(map(pa.types.is_uint64, kinds)) else pa.int64()
+    common = like_width(*kinds)
     return [left.cast(common), right.cast(common)]
+
+
+def like_width(left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    """The type that holds values of two, of integers of any width; else the left one."""
+    if left == right or not (pa.types.is_integer(left) and pa.types.is_integer(right)):
+        return left
+    # Nothing else holds both negative numbers and those from 2**63 on.
+    return (
+        pa.decimal128(20, 0)
+        if pa.types.is_uint64(left) or pa.types.is_uint64(right)
+        else pa.int64()
+    )
 
 
 def _wide_decimals(values: pa.Array) -> pa.Array:

@@ -81,6 +81,11 @@ class CausalityArguments(PairArguments):
     def __post_init__(self) -> None:
         check_condition(self.condition)
         self.check_pairs()
+        if self.how in ("right", "full"):
+            raise ConditionError(
+                f"how={self.how!r} is of correlate; causality takes how='left' for causes without an"
+                " effect. Effects without a cause are those whose ids are in no pair"
+            )
         check_emission(self.how, self.emit, self.probability)
         self.partners.check_emission(self.how, self.emit)
         check_backend(self.backend)

@@ -23,7 +23,7 @@ from spark_plugin.worker.causality.order import CausalOrder
 from spark_plugin.worker.emission.chosen import Chosen
 from spark_plugin.worker.emission.emission import Emission, MakeBatch, arrow_int64
 from spark_plugin.worker.emission.lists import Lists
-from spark_plugin.worker.emission.matched import LocalBests, Mutual, times_of
+from spark_plugin.worker.emission.matched import LocalBests, LocalFew, Mutual, Unambiguous, times_of
 from spark_plugin.worker.emission.optimal import Optimal
 from spark_plugin.worker.emission.pairs import Pairs
 from spark_plugin.worker.emission.rows import Counts, LeftRows
@@ -171,6 +171,14 @@ class _CausalLocalBests(_Causal, LocalBests):
     pass
 
 
+class _CausalUnambiguous(_Causal, Unambiguous):
+    pass
+
+
+class _CausalLocalFew(_Causal, LocalFew):
+    pass
+
+
 class _CausalOptimal(_Causal, Optimal):
     pass
 
@@ -206,6 +214,8 @@ def _shape_of(spec: Any) -> type[_Causal]:
         return _CausalRows
     if spec.matching == "mutual":
         return _CausalLocalBests if spec.merits else _CausalMutual
+    if spec.matching == "unambiguous":
+        return _CausalLocalFew if spec.merits else _CausalUnambiguous
     if spec.matching == "optimal":
         return _CausalOptimal
     if spec.emit == "best" and not spec.partners.is_most_probable:

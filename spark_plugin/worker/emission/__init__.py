@@ -12,7 +12,7 @@ from spark_plugin.worker.emission.best import Best
 from spark_plugin.worker.emission.chosen import Chosen
 from spark_plugin.worker.emission.emission import Emission
 from spark_plugin.worker.emission.lists import Lists
-from spark_plugin.worker.emission.matched import LocalBests, Mutual
+from spark_plugin.worker.emission.matched import LocalBests, LocalFew, Mutual, Unambiguous
 from spark_plugin.worker.emission.optimal import Optimal
 from spark_plugin.worker.emission.pairs import Pairs
 from spark_plugin.worker.emission.rows import Counts, LeftRows
@@ -41,6 +41,8 @@ def _shape_of(spec: JoinSpec) -> type[Emission]:
         return LeftRows
     if spec.partners.matching == "mutual":
         return LocalBests if spec.merits else Mutual
+    if spec.partners.matching == "unambiguous":
+        return LocalFew if spec.merits else Unambiguous
     if spec.partners.matching == "optimal":
         return Optimal
     if spec.emit == "best" and not spec.partners.is_most_probable:

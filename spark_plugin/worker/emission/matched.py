@@ -25,7 +25,7 @@ class Matched(Emission):
     """Rows of pairs that are known only when all pairs were looked at."""
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        self._order.prepared(LEFT, RIGHT)  # before threads share it
+        self._prepare()  # before threads share it
         matched = np.zeros(len(self._left), bool)
         matched[self._found[LEFT]] = True
         yield from super().__iter__()
@@ -35,6 +35,9 @@ class Matched(Emission):
         for start in range(0, alone.size, self._spec.batch_pairs):
             run = alone[start : start + self._spec.batch_pairs]
             yield from (make() for make in self._without_partner(run))
+
+    def _prepare(self) -> None:
+        self._order.prepared(LEFT, RIGHT)
 
     @property
     @abstractmethod
@@ -111,6 +114,58 @@ class Mutual(Matched):
         return taken(rows, self._order.best(rows, of)[0])
 
 
+class Few(Matched):
+    """Pairs of which it is known whether their events have others."""
+
+    def _prepare(self) -> None:
+        """No partner is better than another."""
+
+    def _few_pairs(self) -> Rows:
+        """All pairs of events that have one, and of all others two at least, of either side."""
+        number = np.empty(len(self._right), np.int64)
+        seen = np.zeros(len(self._right), np.int8)
+        parts = []
+        runs = list(self.join.chunks(self._batch_pairs))
+        found = in_order(lambda run: [self._pairs_of(*run)], runs, self._spec.threads)
+        for (start, stop), rows in zip(runs, found, strict=True):
+            offsets, counts = self.join.offsets[start:stop], self.join.counts[start:stop]
+            places = np.arange(rows[LEFT].size) - np.repeat(offsets - offsets[:1], counts)
+            kept = places < 2
+            left_over = np.flatnonzero(seen[rows[RIGHT]] < 2)
+            for _ in range(2):
+                events = rows[RIGHT][left_over]
+                # Of several pairs of an event the last one that is written is the first one.
+                number[events[::-1]] = left_over[::-1]
+                is_first = (number[events] == left_over) & (seen[events] < 2)
+                kept[left_over[is_first]] = True
+                seen[events[is_first]] += 1
+                left_over = left_over[~is_first]
+            parts.append(taken(rows, kept))
+        return joined(parts)
+
+
+class Unambiguous(Few):
+    """Pairs of which neither event has another partner."""
+
+    @cached_property
+    def _found(self) -> Rows:
+        return self._alone(self._of_single_lefts)
+
+    @cached_property
+    def _few(self) -> Rows:
+        return self._few_pairs()
+
+    @property
+    def _of_single_lefts(self) -> Rows:
+        """The pairs of left events that have one."""
+        left_rows = self._few[LEFT]
+        return taken(self._few, np.bincount(left_rows, minlength=1)[left_rows] == 1)
+
+    def _alone(self, rows: Rows) -> Rows:
+        """Those whose right event has no other."""
+        return taken(rows, np.bincount(self._few[RIGHT], minlength=1)[rows[RIGHT]] == 1)
+
+
 class LocalBests(Mutual):
     """What a task knows of mutual pairs: the best partners that it has seen, and by what they are.
 
@@ -134,6 +189,14 @@ class LocalBests(Mutual):
             sortable(order.from_middle(rows)),
         ]
         return measured + times_of((self._left, self._right), rows)
+
+
+class LocalFew(Few, LocalBests):
+    """What a task knows of unambiguous pairs: enough to tell who has one partner, and who has more."""
+
+    @cached_property
+    def _found(self) -> Rows:
+        return self._few_pairs()
 
 
 def times_of(sides: tuple[Side, Side], rows: Rows) -> list[np.ndarray]:

@@ -14,6 +14,7 @@ from spark_plugin.worker.arrow.sides import Side, tie_ranks
 from spark_plugin.worker.emission.spec import JoinSpec
 from spark_plugin.worker.numbering import numbers_in_runs
 from spark_plugin.worker.partial_results import sortable
+from spark_plugin.worker.preferring import preference
 
 Rows = tuple[np.ndarray, np.ndarray]
 """Left and right rows of pairs: int64 arrays, shape (pairs,)."""
@@ -55,6 +56,8 @@ class PairOrder:
         its latest, as both have the least delay.
         """
         prefer = self._spec.partners.prefer
+        if self._spec.partners.preferred is not None:
+            return self._of_column[rows[RIGHT]]
         if prefer == "probability":
             # Floats that are not negative are ordered as their bits are.
             return -self._merits(rows).view(np.int64)
@@ -113,6 +116,13 @@ class PairOrder:
     @cached_property
     def _right_ranks(self) -> np.ndarray:
         return tie_ranks(self._sides[RIGHT])
+
+    @cached_property
+    def _of_column(self) -> np.ndarray:
+        """Of right rows: the preferred column, which comes after those of a condition on pairs."""
+        preferred = self._spec.partners.preferred
+        assert preferred is not None
+        return preference(self._sides[RIGHT].tested[-1], preferred)
 
     def _merits(self, rows: Rows) -> np.ndarray:
         """As of `coincide.timestamps.protocol.Rule`, of pairs that qualify."""

@@ -120,6 +120,11 @@ class AnySpec(ABC):
         """How events are matched one to one, if they are."""
         return self.partners.matching
 
+    @property
+    def compares_tasks(self) -> bool:
+        """Whether pairs are chosen by what several tasks tell of their events."""
+        return self.matching in ("mutual", "unambiguous")
+
     @abstractmethod
     def with_merits(self) -> Self:
         """The same with columns of a pair that tell by what the best partner was chosen."""
@@ -267,6 +272,12 @@ def check_emission(how: str, emit: str, probability: bool) -> None:
     ------
     ConditionError
     """
+    if how in ("right", "full") and emit != "pairs":
+        raise ConditionError(
+            f"how={how!r} gives right events without a partner beside pairs, and emit={emit!r} a row for"
+            " each left event: leave out one, or swap the sides and mirror the window, for a row for each"
+            " right event"
+        )
     if how in ("semi", "anti") and emit != "pairs":
         raise ConditionError(f"how={how!r} gives one row per left event; leave out emit={emit!r}")
     if probability and (how in ("semi", "anti") or emit == "counts"):

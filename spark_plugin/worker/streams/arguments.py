@@ -41,6 +41,11 @@ class StreamArguments:
                 "matching='optimal' weighs events against each other that hang together by any number of"
                 " pairs, in a stream without end: use matching='mutual', or correlate_tables"
             )
+        if self.join.keeps_right:
+            raise ConditionError(
+                f"how={self.join.how!r} is of tables that are whole: in streams swap the sides and mirror"
+                " the window, with how='left' or how='anti'"
+            )
         delays = (
             (self.left_delay,) if self.right_delay is None else (self.left_delay, self.right_delay)
         )

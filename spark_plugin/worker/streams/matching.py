@@ -8,8 +8,9 @@ all partners of both must be at hand.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,7 @@ import pyarrow as pa
 from coincide.results import JoinCounters
 from coincide.sides import LEFT, RIGHT
 from spark_plugin.worker.backends.devices import load_task_backend
-from spark_plugin.worker.emission.matched import Mutual, taken
+from spark_plugin.worker.emission.matched import Matched, Mutual, Unambiguous, taken
 from spark_plugin.worker.emission.order import Rows
 from spark_plugin.worker.join import TablePlan
 from spark_plugin.worker.streams.blocks import sized
@@ -116,19 +117,20 @@ def decided(
     times = lefts.side.max_time
     now = now[LEFT] & (times >= left[0]) & (times <= left[1]), now[RIGHT]
     spec = sized(plan, horizon, lefts, rights).spec
-    emission = DecidedMutual(
+    decide = DecidedMutual if spec.matching == "mutual" else DecidedUnambiguous
+    emission = decide(
         lefts.side, rights.side, spec, plan.schema, load_task_backend(spec.backend)
     ).of(before, now)
     return pa.Table.from_batches(emission, plan.schema), emission.counters
 
 
-class DecidedMutual(Mutual):
-    """Of mutual pairs, and of left events that are in none, those that a call decides about."""
+class Decided(Matched):
+    """Of pairs, and of left events that are in none, those that a call decides about."""
 
     _before: Masks
     _now: Masks
 
-    def of(self, before: Masks, now: Masks) -> DecidedMutual:
+    def of(self, before: Masks, now: Masks) -> Self:
         """Itself, once it is said which events were settled before the call, and which are now."""
         self._before, self._now = before, now
         return self
@@ -141,14 +143,24 @@ class DecidedMutual(Mutual):
         pairs = int(join.counts[is_new[join.left_order]].sum())
         return JoinCounters(found.candidates, found.probed, pairs)
 
+    @property
+    @abstractmethod
+    def _chosen(self) -> Rows:
+        """The pairs, if nothing comes any more."""
+
+    @property
+    @abstractmethod
+    def _deciding(self) -> Rows:
+        """The pair of each left event whose partner, once settled, decides about it."""
+
     @cached_property
     def _found(self) -> Rows:
-        pairs = self._mutual(*self._best_pairs)
+        pairs = self._chosen
         return taken(pairs, self._are_told[pairs[LEFT]])
 
     @cached_property
     def _are_told(self) -> np.ndarray:
-        left_rows, right_rows = self._best_pairs[0]
+        left_rows, right_rows = self._deciding
 
         def stand(settled: Masks) -> np.ndarray:
             has_standing = np.ones(len(self._left), bool)
@@ -157,9 +169,33 @@ class DecidedMutual(Mutual):
 
         return stand(self._now) & ~stand(self._before)
 
+
+class DecidedMutual(Decided, Mutual):
+    """Of mutual pairs: the best partner of a left event decides about it."""
+
+    @property
+    def _chosen(self) -> Rows:
+        return self._mutual(*self._best_pairs)
+
+    @property
+    def _deciding(self) -> Rows:
+        return self._best_pairs[LEFT]
+
     @cached_property
     def _best_pairs(self) -> tuple[Rows, Rows]:
         return self._bests()
+
+
+class DecidedUnambiguous(Decided, Unambiguous):
+    """Of unambiguous pairs: the only partner of a left event decides about it."""
+
+    @property
+    def _chosen(self) -> Rows:
+        return self._alone(self._of_single_lefts)
+
+    @property
+    def _deciding(self) -> Rows:
+        return self._of_single_lefts
 
 
 def _span(part: Part) -> Span | None:

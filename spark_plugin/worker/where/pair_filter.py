@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -49,6 +49,13 @@ class Where:
         own, other = self.pair.prefixes
         of_left, of_right = (f"{own}_{n}" for n in self.left), (f"{other}_{n}" for n in self.right)
         return [*of_left, *of_right, *self.measures]
+
+    def mirrored(self) -> Where:
+        """The same of a join whose sides are swapped."""
+        prefixes = self.pair.prefixes[1], self.pair.prefixes[0]
+        return replace(
+            self, left=self.right, right=self.left, pair=replace(self.pair, prefixes=prefixes)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +105,8 @@ class PairFilter:
             Gives the columns of pairs of their own, if the condition needs any.
         """
         sides = [
-            list(map(in_kind, side.tested, kinds))
+            # A column by which partners are preferred may come after those of the condition.
+            list(map(in_kind, side.tested[: len(kinds)], kinds))
             for side, kinds in zip((left, right), self.kinds, strict=True)
         ]
 

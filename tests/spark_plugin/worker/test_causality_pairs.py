@@ -36,6 +36,7 @@ from cpu_fallback.reference.effects import (
     mutual_pairs,
     optimum,
     pairs,
+    unambiguous_pairs,
     value,
 )
 from spark_plugin.worker.causality.arguments import CausalityArguments
@@ -152,6 +153,8 @@ def check_matched(
     left_out = alone if how == "left" else set()
     rows = ids(found(matching="mutual", prefer=prefer, how=how))
     assert rows == sorted([*mutual, *((cause, -1) for cause in left_out)])
+    alone_in_pairs = ids(found(matching="unambiguous"))
+    assert alone_in_pairs == sorted(unambiguous_pairs(possible))
     if prefer not in ("probability", "nearest") or len(possible) > 12:
         return
     matched = ids(found(matching="optimal", prefer=prefer))
@@ -281,7 +284,7 @@ def test_without_places_there_is_no_distance() -> None:
         ({"case_fold": True, "by": "id"}, SchemaError, "case_fold is of texts, and the keys are int64"),
         ({"cause_columns": ["*", "id"]}, ConditionError, "cause_columns is '\\*', all columns, or names"),
         ({"prefer": "distance", "emit": "best"}, ConditionError, "prefer='distance' needs places"),
-        ({"prefer": "least", "emit": "best"}, ConditionError, "nearest, first, last, distance; found"),
+        ({"prefer": "distanse", "emit": "best"}, ConditionError, "nearest, first, last, distance, or a"),
         ({"k": 2}, ConditionError, "k=2 says which partners are handed out"),
         ({"matching": "optimal", "prefer": "first"}, ConditionError, "use matching='mutual'"),
         ({"matching": "mutual", "emit": "lists"}, ConditionError, "leave out emit='lists'"),

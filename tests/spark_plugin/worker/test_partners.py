@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import math
 from collections import Counter
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,7 @@ from hypothesis import strategies as st
 from coincide import (
     ConditionError,
     DataError,
+    SchemaError,
     TimingCondition,
     correlate_tables,
     histograms,
@@ -21,15 +25,18 @@ from coincide import (
 )
 from cpu_fallback.reference.partners import PREFERENCES, Asked
 from tests.helpers.partner_cases import (
+    COLUMNS,
     answer,
     check_best,
     check_mutual,
     check_optimal,
+    check_unambiguous,
     partner_cases,
 )
 
+MATCHINGS = st.sampled_from(["mutual", "optimal", "unambiguous"])
 DRAWN = (
-    partner_cases(), st.sampled_from(PREFERENCES), st.integers(1, 4),
+    partner_cases(), st.sampled_from((*PREFERENCES, *COLUMNS)), st.integers(1, 4),
     st.sampled_from(["inner", "left"]), st.sampled_from([None, 1, 3, 7]),
 )  # fmt: skip
 
@@ -54,11 +61,17 @@ def test_the_reference_prefers_the_same_at_length(
 
 
 @settings(max_examples=100)
-@given(partner_cases(), st.sampled_from(PREFERENCES), st.sampled_from([None, 1, 3, 7]))
+@given(partner_cases(), st.sampled_from((*PREFERENCES, "-loud")), st.sampled_from([None, 1, 3, 7]))
 def test_the_reference_finds_the_same_mutual_pairs(
     asked: Asked, prefer: str, batch: int | None
 ) -> None:
     check_mutual(answer(asked, batch, matching="mutual", prefer=prefer), asked, prefer)
+
+
+@settings(max_examples=150)
+@given(partner_cases(), st.sampled_from([None, 1, 3, 7]))
+def test_the_reference_finds_the_same_unambiguous_pairs(asked: Asked, batch: int | None) -> None:
+    check_unambiguous(answer(asked, batch, matching="unambiguous"), asked)
 
 
 @settings(max_examples=60)
@@ -69,7 +82,7 @@ def test_no_assignment_is_better(asked: Asked, prefer: str, batch: int | None) -
 
 
 @settings(max_examples=60)
-@given(partner_cases(), st.sampled_from(["mutual", "optimal"]), st.sampled_from([None, 2]))
+@given(partner_cases(), MATCHINGS, st.sampled_from([None, 2]))
 def test_left_events_that_are_in_no_pair(asked: Asked, matching: str, batch: int | None) -> None:
     found = answer(asked, batch, matching=matching)
     everyone = answer(asked, batch, matching=matching, how="left")
@@ -158,7 +171,7 @@ def test_a_group_that_is_too_large_is_named() -> None:
 
 def test_nothing_is_matched_of_nothing() -> None:
     left, right = bursts(5, 1), bursts(0, 2)
-    for matching in ("mutual", "optimal"):
+    for matching in ("mutual", "optimal", "unambiguous"):
         found = correlate_tables(left, right, CONDITION, matching=matching, probability=True)
         assert found.num_rows == 0
         assert found.column_names == ["left_id", "right_id", "probability"]
@@ -167,7 +180,7 @@ def test_nothing_is_matched_of_nothing() -> None:
 @pytest.mark.parametrize(
     ("given", "cure"),
     [
-        ({"prefer": "closest"}, "prefer must be one of probability, nearest, first, last"),
+        ({"prefer": "nearst"}, "prefer must be one of probability, nearest, first, last"),
         ({"prefer": "first"}, "add emit='best'"),
         ({"prefer": "first", "emit": "lists"}, "add emit='best'"),
         ({"k": 2}, "add emit='best'"),
@@ -176,6 +189,14 @@ def test_nothing_is_matched_of_nothing() -> None:
         ({"k": None, "emit": "best"}, "k must be an int of at least 1"),
         ({"k": 2, "matching": "mutual"}, "leave out k=2"),
         ({"matching": "best"}, "matching must be one of mutual, optimal"),
+        ({"k": 2, "matching": "unambiguous"}, "leave out k=2"),
+        ({"prefer": "-id", "matching": "unambiguous"}, "leave out prefer='-id'"),
+        ({"prefer": "-id", "matching": "optimal"}, "use matching='mutual'"),
+        ({"prefer": "-", "emit": "best"}, "found '-'"),
+        ({"prefer": "lastt", "emit": "best"}, "if a column is called so, write '+lastt'"),
+        ({"how": "right", "matching": "mutual"}, "or swap the sides and mirror the window"),
+        ({"how": "right", "emit": "counts"}, "swap the sides and mirror the window"),
+        ({"how": "full", "emit": "best"}, "leave out one, or swap the sides"),
         ({"matching": "mutual", "how": "anti"}, "leave out how='anti'"),
         ({"matching": "mutual", "emit": "counts"}, "leave out emit='counts'"),
         ({"matching": "optimal", "prefer": "last"}, "use matching='mutual'"),
@@ -189,3 +210,40 @@ def test_errors_name_the_cure(given: dict[str, Any], cure: str) -> None:
         correlate_tables(bursts(2, 1), bursts(2, 2), CONDITION, **given)
     assert cure in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+KINDS = {
+    "int8": pa.array([3, -2, None, 3], pa.int8()),
+    "uint64": pa.array([2**63 + 5, 0, None, 2**63 + 5], pa.uint64()),
+    "int64": pa.array([2**63 - 1, -(2**63), None, 2**63 - 1]),
+    "float16": pa.array(np.array([1.5, -1.5, np.nan, 1.5], np.float16)),
+    "float32": pa.array([math.inf, -math.inf, math.nan, math.inf], pa.float32()),
+    "decimal": pa.array([Decimal("0.50"), Decimal("-12.25"), None, Decimal("0.50")]),
+    "bool": pa.array([True, False, None, True]),
+    "date": pa.array([dt.date(2024, 2, 1), dt.date(1960, 1, 1), None, dt.date(2024, 2, 1)]),
+    "time": pa.array([dt.time(9), dt.time(8), None, dt.time(9)], pa.time32("s")),
+    "timestamp": pa.array([5, -5, None, 5], pa.timestamp("ns", "UTC")),
+    "duration": pa.array([5, -5, None, 5], pa.duration("ms")),
+    "dictionary": pa.array([5, -5, None, 5]).dictionary_encode(),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_column_of_any_kind_says_who_is_best(kind: str) -> None:
+    """The largest, of two the one nearest to the middle of the window; missing ones are last."""
+    left = pa.table({"id": [1], "t": [0]})
+    right = pa.table({"id": [7, 8, 9, 10], "t": [1, 2, 3, 4], "last": KINDS[kind]})
+    times = {"left_time": "t", "right_time": "t", "within": (0, 8), "confidence": 1.0}
+    for prefer, order in (("-last", [10, 7, 8, 9]), ("+last", [8, 10, 7, 9])):
+        found = correlate_tables(left, right, prefer=prefer, emit="best", k=4, **times)
+        assert found["right_id"].to_pylist() == order
+        assert found["rank"].to_pylist() == [1, 2, 3, 4]
+
+
+def test_a_column_that_has_no_order_is_refused() -> None:
+    for values in (["a"], [b"a"], [[1]], [Decimal(10) ** 30]):
+        right = bursts(1, 2).append_column("loud", pa.array(values))
+        with pytest.raises(SchemaError, match=r"right.loud is .* numbers or times; cast it"):
+            correlate_tables(bursts(1, 1), right, CONDITION, emit="best", prefer="-loud")
+    with pytest.raises(SchemaError, match="right has no column 'louder'"):
+        correlate_tables(bursts(1, 1), bursts(1, 2), CONDITION, emit="best", prefer="louder")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -14,8 +14,7 @@ from spark_plugin.ways.files.plan import DirectPlan, DirectSlice, Parts, needed_
 from spark_plugin.ways.files.worker.reading import PlannedFiles
 from spark_plugin.worker.arrow.counts import SideCounts
 from spark_plugin.worker.arrow.sides import Side, concatenated
-from spark_plugin.worker.emission.emission import Emission
-from spark_plugin.worker.join import TablePlan
+from spark_plugin.worker.join import Joined, TablePlan
 
 _FEW_BEYOND = 0.9
 """Rows out of reach are left out where less than this share is in reach."""
@@ -29,9 +28,12 @@ class Sliced(ABC):
     ----------
     tables : TablePlan
         What is computed.
+    alone : Sliced or None
+        What hands out right events without a partner besides.
     """
 
     tables: TablePlan
+    alone: Self | None = field(default=None, kw_only=True)
 
     @property
     @abstractmethod
@@ -116,7 +118,7 @@ def read_slice(join: DirectJoin, number: int, threads: bool = False) -> SliceRow
     return SliceRows(left, right, (left_counts, right_counts))
 
 
-def join_slice(join: DirectJoin, rows: SliceRows) -> Emission:
+def join_slice(join: DirectJoin, rows: SliceRows) -> Joined:
     """The output of a slice."""
     return join.tables.join(rows.left, rows.right)
 
