@@ -136,17 +136,19 @@ def draw_asking(case: Case) -> Asking:
 def _draw_shape(chance: Chance, is_one: bool) -> dict[str, Any]:
     """The shape of the result, and which partners are handed out."""
     if not is_one and chance.happens(30):
-        matching = chance.choice(("mutual", "optimal"))
-        prefers = ("probability", "nearest") if matching == "optimal" else _PREFERENCES
-        return {"matching": matching, "prefer": chance.choice(prefers), "probability": True}
-    how, emit, probability = chance.choice(SHAPES)
+        matching = chance.choice(("mutual", "optimal", "unambiguous"))
+        prefers = {"optimal": ("probability", "nearest"), "unambiguous": ("probability",)}
+        prefer = chance.choice(prefers.get(matching, _PREFERENCES))
+        return {"matching": matching, "prefer": prefer, "probability": True}
+    of_one = [shape for shape in SHAPES if shape[0] not in ("right", "full")]
+    how, emit, probability = chance.choice(of_one if is_one else SHAPES)
     found: dict[str, Any] = {"how": how, "emit": emit, "probability": probability}
     if emit == "best" and how in ("inner", "left"):
         found |= {"prefer": chance.choice(_PREFERENCES), "k": chance.choice((1, 1, 2, 5))}
     return found
 
 
-_PREFERENCES = ("probability", "nearest", "first", "last")
+_PREFERENCES = ("probability", "nearest", "first", "last", "amount", "-amount")
 
 
 @dataclass(frozen=True)

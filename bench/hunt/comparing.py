@@ -117,8 +117,21 @@ class _Comparison:
             self._oracle.sides[0].events, self._oracle.partners, strict=True
         ):
             is_wanted = not partners if self._job.how == "anti" else bool(partners)
-            if is_wanted or self._job.how == "left":
+            if is_wanted or self._job.how in ("left", "full"):
                 yield event, partners
+
+    def _rights_alone(self) -> Iterable[Event]:
+        """Right events without a partner that the answer must tell of."""
+        if self._job.how not in ("right", "full"):
+            return
+        taken = {id(other) for partners in self._oracle.partners for _, other in partners}
+        for event in self._oracle.sides[1].events:
+            if id(event) not in taken:
+                yield event
+
+    def _nobody(self, right: Event) -> Values:
+        """The head of a row without a left event."""
+        return plain((*right.row.keys, None, *[None] * self._job.handed_out[0]))
 
     def _head(self, event: Event) -> Values:
         extra = (event.row.extra,) if self._job.handed_out[0] else ()
@@ -160,6 +173,10 @@ class _Comparison:
                 pair = (*head, *self._partner(other))
                 wanted[pair] += 1
                 exact[pair] = p
+        for other in self._rights_alone():
+            alone = (*self._nobody(other), *self._partner(other))
+            wanted[alone] += 1
+            exact[alone] = None
         split = [self._split(row) for row in rows]
         found = [((*head, *plain(partner)), p) for head, partner, p in split]
         return differing(Counter(pair for pair, _ in found), wanted) or self._probabilities(

@@ -20,6 +20,7 @@ SHAPES = [
       for p in (False, True)),
     *((how, "counts", False) for how in ("inner", "left")),
     *((how, "pairs", False) for how in ("semi", "anti")),
+    *((how, "pairs", p) for how in ("right", "full") for p in (False, True)),
 ]  # fmt: skip
 """Every (how, emit, probability) that has a meaning."""
 

@@ -230,9 +230,10 @@ EffectColumns = Annotated[list[str] | None, s.columns_of("EFFECTS")]
 Prefer = Annotated[
     str,
     result(
-        metavar="probability|nearest|first|last|distance",
+        metavar="probability|nearest|first|last|distance|COLUMN|-COLUMN",
         help="With --emit best or --matching, which effect is the best one: the most probable, the one"
-        " whose midpoint is nearest, the earliest, the latest, or the nearest in space.",
+        " whose midpoint is nearest, the earliest, the latest, or the nearest in space; or that with the"
+        " least value of a column of EFFECTS, or, as [cyan]-snr[/cyan], the greatest.",
     ),
 ]
 MostEffects = Annotated[int, s.partners_of("cause", "effects")]

@@ -176,18 +176,20 @@ Emit = Annotated[
 Prefer = Annotated[
     str,
     result(
-        metavar="probability|nearest|first|last",
+        metavar="probability|nearest|first|last|COLUMN|-COLUMN",
         help="With --emit best or --matching, which partner is the best one: the most probable, the one"
-        " whose midpoint is nearest, the earliest or the latest.",
+        " whose midpoint is nearest, the earliest or the latest; or that with the least value of a column"
+        " of RIGHT, or, as [cyan]-snr[/cyan], the greatest.",
     ),
 ]
 Partners = Annotated[int, s.partners_of("left event", "partners")]
 Matching = Annotated[
     str | None,
     result(
-        metavar="mutual|optimal",
+        metavar="mutual|optimal|unambiguous",
         help="Pairs one to one: of which each is the other's best; or those that are most probable"
-        " together, with --prefer nearest the most pairs with the least distances.",
+        " together, with --prefer nearest the most pairs with the least distances; or those of which"
+        " neither has another.",
     ),
 ]
 LargestGroup = Annotated[

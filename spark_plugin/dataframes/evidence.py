@@ -14,9 +14,10 @@ from spark_plugin.dataframes.columns import quoted
 from spark_plugin.dataframes.events import EventFrame
 from spark_plugin.dataframes.statistics import SideStatistics, measure
 from spark_plugin.worker.arrow.sides import Side
-from spark_plugin.worker.emission.spec import AnySpec
+from spark_plugin.worker.emission.spec import AnySpec, JoinSpec
 from spark_plugin.worker.reports.emptiness import Evidence, NoPairs, explain_emptiness
 from spark_plugin.worker.reports.key_overlap import KeyOverlap, key_overlap
+from spark_plugin.worker.reports.nearest import Instants, NearestMiss, nearest_miss
 from spark_plugin.worker.timestamps.models import INTERVALS
 
 _log = logging.getLogger("coincide")
@@ -64,7 +65,21 @@ class FrameEvidence:
             Evidence(side.times.scales[0], s.matchable, s.shortest, s.first, s.last)
             for side, s in zip(self.sides, statistics, strict=True)
         )
-        return explain_emptiness(left, right, self.spec, keys)
+        return explain_emptiness(left, right, self.spec, keys, self._nearest(statistics))
+
+    def _nearest(self, statistics: tuple[SideStatistics, SideStatistics]) -> NearestMiss | None:
+        """The pair that is nearest to the window, of exact times of two streams that were looked at."""
+        spec, is_exact = self.spec, not any(side.longest for side in statistics)
+        if (
+            not isinstance(spec, JoinSpec)
+            or spec.has_histograms
+            or spec.is_one_stream
+            or not is_exact
+        ):
+            return None
+        left, right = (Instants(side.hashes, side.midpoints // 2) for side in statistics)
+        is_all = all(side.midpoints.size == side.matchable for side in statistics)
+        return nearest_miss(left, right, spec.window, is_all=is_all)
 
     def _shares_no_key(self, statistics: tuple[SideStatistics, SideStatistics]) -> bool:
         """Whether the sample holds all events, and no key of one side is on the other."""

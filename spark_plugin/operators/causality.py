@@ -214,17 +214,19 @@ def causality_tables(
         events, handed out or not, delta, named as in the result, and ``distance``:
         ``"distance <= 10 * cause_magnitude"`` in a subset of SQL, or an expression of pyarrow.compute.
         Pairs of which it is null or false are none: they are not counted, and nobody's best effect.
-    prefer : {"probability", "nearest", "first", "last", "distance"}
+    prefer : {"probability", "nearest", "first", "last", "distance"} or str
         With ``emit="best"`` or `matching`, which effect is the best one: the most probable, the one whose
         midpoint is nearest to that of its cause, the earliest or latest by its midpoint, or the nearest in
-        space. Equals are told apart as ``emit="best"`` has it.
+        space; or that with the least value of a column of `effects`, ``"snr"``, or with the greatest,
+        ``"-snr"``, as of `coincide.correlate`. Equals are told apart as ``emit="best"`` has it.
     k : int
         With ``emit="best"``, how many effects of each cause at most; of more than one a row has its
         ``rank``, from 1 for the best.
-    matching : {"mutual", "optimal"}, optional
+    matching : {"mutual", "optimal", "unambiguous"}, optional
         Pairs one to one: those in which each event is the best one of the other; or the assignment of the
         greatest sum of probabilities, with ``prefer="nearest"`` of the most pairs and then the least sum of
-        differences of midpoints. ``how="left"`` adds the causes that are in none.
+        differences of midpoints; or those of which neither event has another. ``how="left"`` adds the
+        causes that are in none.
     largest_group : int
         Most events, of both sides, that an optimal assignment may have to look at together.
 

@@ -94,9 +94,10 @@ def correlate(
         Columns to hand out, as ``left_<name>`` and ``right_<name>``; ``"*"`` is all but keys.
         `right_columns` have no meaning, and need not exist, with ``how="semi"``, ``how="anti"`` and
         ``emit="counts"``, which hand out nothing of a partner.
-    how : {"inner", "left", "semi", "anti"}
-        ``left`` keeps left events without a partner, ``semi`` and ``anti`` give one row per left event
-        that has, or lacks, a partner.
+    how : {"inner", "left", "right", "full", "semi", "anti"}
+        ``left`` keeps left events without a partner, ``right`` right ones, ``full`` both; ``semi`` and
+        ``anti`` give one row per left event that has, or lacks, a partner. With ``right`` and ``full``
+        both sides are computed once more.
     emit : {"pairs", "lists", "counts", "best"}
         One row a pair; or one row per left event with arrays (in no particular order), with the number
         of its ``matches``, or with its most probable partner. With ``how="inner"`` events without a
@@ -117,17 +118,20 @@ def correlate(
         handed out or not: ``"left_amount = right_amount"`` in a subset of SQL, or
         ``pc.field("left_amount") == pc.field("right_amount")``. Pairs of which it is null or false are
         none: they are not counted, and nobody's best partner.
-    prefer : {"probability", "nearest", "first", "last"}
+    prefer : {"probability", "nearest", "first", "last"} or str
         With ``emit="best"`` or `matching`, which partner is the best one: the most probable, the one whose
-        midpoint is nearest to that of the event, or the earliest or latest by its midpoint. Equals are told
+        midpoint is nearest to that of the event, or the earliest or latest by its midpoint; or that with
+        the least value of a column of `right`, ``"snr"``, or with the greatest, ``"-snr"``. Missing values
+        are last, before them NaN; ``"+last"`` is a column of such a name. Equals are told
         apart by probability and then as docs/meaning.md has it.
     k : int
         With ``emit="best"``, how many partners of each left event at most; of more than one a row has its
         ``rank``, from 1 for the best.
-    matching : {"mutual", "optimal"}, optional
+    matching : {"mutual", "optimal", "unambiguous"}, optional
         Pairs one to one: those in which each event is the best partner of the other; or the assignment of
         the greatest sum of probabilities, with ``prefer="nearest"`` of the most pairs and then the least
-        sum of distances. ``how="left"`` adds the left events that are in none.
+        sum of distances; or those of which neither event has another partner.
+        ``how="left"`` adds the left events that are in none.
     largest_group : int
         Most events, of both sides, that an optimal assignment may have to look at together.
 

@@ -82,7 +82,7 @@ def correlate_tables(
         `right_columns` have no meaning, and need not exist, with ``how="semi"``, ``how="anti"`` and
         ``emit="counts"``, which hand out nothing of a partner.
     how, emit
-        As of `coincide.correlate`.
+        As of `coincide.correlate`; with ``how="left"`` rows come in the order of left.
     probability : bool
         Add the satisfaction probability (float64), a column or an array.
     backend : {"auto", "cpu", "gpu"}

@@ -202,7 +202,8 @@ def stream_tables(
         As of `coincide.correlate`.
     prefer, k, matching
         As of `coincide.correlate`. A pair of ``matching="mutual"`` is given out when no event may come that
-        could be a better partner of either. There is no ``"optimal"`` here.
+        could be a better partner of either, one of ``"unambiguous"`` when none may come that could be one.
+        There is no ``"optimal"`` here.
 
     Returns
     -------

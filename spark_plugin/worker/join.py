@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import islice
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 import pyarrow as pa
 
@@ -36,6 +36,7 @@ from spark_plugin.worker.preferring import check_preferred
 from spark_plugin.worker.reports.accidental import AccidentalPairs
 from spark_plugin.worker.reports.emptiness import NoPairs, evidence_of, explain_emptiness
 from spark_plugin.worker.reports.key_overlap import KeyOverlap, key_overlap
+from spark_plugin.worker.reports.nearest import NearestMiss, instants_of, nearest_miss
 from spark_plugin.worker.reports.reports import JoinSummary
 from spark_plugin.worker.shifted_sides import check_shifted, without_payload
 from spark_plugin.worker.shifts import ShiftPlan
@@ -70,6 +71,7 @@ class TableJoin:
         self._tables = [as_schema(*each) for each in zip(given, schemas, keys, strict=False)]
         self._plan = plan_tables(schemas[0], schemas[-1], arguments, self.plan_kind)
         self._alone = plan_alone(schemas[0], schemas[-1], arguments, self._plan)
+        self._plan = self._plan.in_order
         self._sides, self._matchless = arguments.sides, arguments.matchless
         self._shifts = ShiftPlan.of(arguments.shifts, self._plan.spec, self._plan.tick)
         self.schema = self._plan.schema
@@ -148,6 +150,13 @@ class TablePlan:
     tested: tuple[list[str], list[str]] = ([], [])
 
     @property
+    def in_order(self) -> Self:
+        """The same whose rows come in the order of left ones, if these all are handed out."""
+        if self.spec.how != "left":
+            return self
+        return replace(self, spec=self.spec.but(in_order=True))
+
+    @property
     def tick(self) -> Tick:
         """In what times are counted."""
         return self.times[0].scales[0].tick
@@ -159,7 +168,15 @@ class TablePlan:
             evidence_of(right, self.times[1].scales[0]),
             self.spec,
             None if self.spec.is_one_stream else self.key_overlap(left, right),
+            self.nearest(left, right),
         )
+
+    def nearest(self, left: Side, right: Side, is_all: bool = True) -> NearestMiss | None:
+        """The pair of these events that is nearest to the window, of exact times of two streams."""
+        if self.spec.is_one_stream:
+            return None
+        instants = instants_of(left, right, self.spec.case_fold)
+        return instants and nearest_miss(*instants, self.spec.window, is_all=is_all)
 
     def key_overlap(self, left: Side, right: Side, is_all: bool = True) -> KeyOverlap | None:
         """How many keys these events share."""

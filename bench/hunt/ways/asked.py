@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import groupby, pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -16,9 +16,22 @@ from bench.hunt.cases import RIGHT, Case, Verdict, Way
 from bench.hunt.comparing import HUGE_TOLERANCE, PROBABILITY_TOLERANCE, differing
 from bench.hunt.judging import judge_error
 from coincide import JoinReport, TimingCondition, correlate_tables, within
+from coincide import correlate as correlate_frames
 from cpu_fallback.reference.decision import decision_is_clear, satisfaction_probability
 from cpu_fallback.reference.join import BEST_TOLERANCE, correlate
-from cpu_fallback.reference.partners import Asked, Pair, mutual_pairs, optimum, pairs, place, value
+from cpu_fallback.reference.partners import (
+    Asked,
+    Pair,
+    mutual_pairs,
+    optimum,
+    pairs,
+    place,
+    unambiguous_pairs,
+    value,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _LARGE = 2**40
 """Ticks."""
@@ -39,13 +52,17 @@ class _Judge:
         sides = asking.left, asking.right
         return Asked(*sides, *asking.window, self.confidence, admits=asking.admits)
 
+    @property
+    def condition(self) -> TimingCondition:
+        asking = self.asking
+        return TimingCondition(within(asking.lo, asking.hi, closed=asking.closed), self.confidence)
+
     def answer(self) -> tuple[pa.Table, Any]:
         asking, report = self.asking, JoinReport()
-        window = within(asking.lo, asking.hi, closed=asking.closed)
         shifts = {"shifts": asking.shifts} if asking.shifts else {}
         table = correlate_tables(
-            *asking.tables, TimingCondition(window, self.confidence), report=report,
-            left_columns="id", right_columns="id", **shifts, **asking.given,
+            *asking.tables, self.condition, report=report, left_columns="id", right_columns="id",
+            **shifts, **asking.given,
         )  # fmt: skip
         return table, report.summary()
 
@@ -67,7 +84,7 @@ class _Judge:
 
     def _probabilities(self, rows: list[dict[str, Any]]) -> str | None:
         for row in rows:
-            if row["right_id"] is None:
+            if row["left_id"] is None or row["right_id"] is None:
                 continue
             exact = self.probability(row["left_id"], row["right_id"])
             longest = max(self._lengths(row["left_id"], row["right_id"]))
@@ -151,7 +168,10 @@ class _Judge:
         given, asked = self.asking.given, self.asked
         if given["matching"] == "optimal":
             return self._optimal([found[pair] for pair in chosen], len(found))
-        if given["prefer"] == "probability" and self._is_ambiguous(list(found.values())):
+        if given["matching"] == "unambiguous":
+            wanted = unambiguous_pairs(asked)
+            return differing(Counter(chosen), Counter(wanted)) or self._probabilities(rows)
+        if not is_told_apart(given["prefer"]) and self._is_ambiguous(list(found.values())):
             return self._probabilities(rows)
         wanted = mutual_pairs(asked, given["prefer"])
         return differing(Counter(chosen), Counter(wanted)) or self._probabilities(rows)
@@ -199,10 +219,44 @@ class _Judge:
         )
 
 
+def is_told_apart(prefer: str) -> bool:
+    """Whether what is preferred is a whole number of its own for either event of a pair."""
+    return prefer in ("nearest", "first", "last")
+
+
 def _plain(row: dict[str, Any]) -> tuple[Any, ...]:
     """Identities, a multiset of them, or a number; probabilities are looked at elsewhere."""
     names = [name for name in ("left_id", "right_id", "matches") if name in row]
     return tuple(tuple(sorted(row[n])) if isinstance(row[n], list) else row[n] for n in names)
+
+
+def judge_on_spark(spark: SparkSession, case: Case, way: str) -> Verdict:
+    """The same of DataFrames by a way; what is of one process alone is left out."""
+    asking = draw_asking(case)
+    judge = _Judge(asking, case.data.confidence)
+    first, last = asking.window
+    left, right = asking.tables
+    if right is None or first > last or not judge.is_clear:
+        return Verdict(
+            "closed", "rows of one stream have no order, or a probability is no clear one"
+        )
+    given = asking.given
+    has_matching = "matching" in given
+    if has_matching and (given["case_fold"] or given["matching"] == "optimal"):
+        return Verdict("closed", "such a matching is of one process")
+    # A matching knows events again by what is handed out.
+    columns = ["id", "amount"] if has_matching else "id"
+    frames = [spark.createDataFrame(table) for table in (left, right)]
+    options = replace(given["options"], way=way)
+    try:
+        found = correlate_frames(
+            *frames, judge.condition, left_columns=columns, right_columns=columns,
+            **given | {"options": options},
+        ).toArrow()  # fmt: skip
+    except Exception as error:
+        return judge_error(error, set())
+    wrong = judge.wrong(found.to_pylist())
+    return Verdict("wrong", f"{way}: {wrong}; asked {given}") if wrong else RIGHT
 
 
 def _judge(case: Case, folder: Path) -> Verdict:

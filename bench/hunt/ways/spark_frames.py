@@ -21,6 +21,7 @@ from bench.hunt.jobs import Job, arguments
 from bench.hunt.judging import errors_due, judge_error, judge_join
 from bench.hunt.oracle import Oracle
 from bench.hunt.sessions import Sessions
+from bench.hunt.ways.asked import judge_on_spark
 from bench.hunt.ways.changing import judge_either, moved
 from bench.hunt.ways.files import slicing
 from coincide import correlate
@@ -45,7 +46,19 @@ def frame_ways(sessions: Sessions) -> list[Way]:
     ]
     changing = partial(_judge_changing, sessions)
     any_way = partial(_options, "")
+    ways.append(
+        Way("asked of DataFrames", partial(_judge_asked, sessions), suits=_is_bare, weight=12)
+    )
     return [*ways, Way("changing DataFrames", changing, any_way, takes, weight=6)]
+
+
+def _is_bare(data: DataSet) -> bool:
+    return not data.has_histograms
+
+
+def _judge_asked(sessions: Sessions, case: Case, folder: Path) -> Verdict:
+    ways = ("auto", "collect", "exchange", "broadcast-left", "broadcast-right")
+    return judge_on_spark(sessions.of(case), case, case.chance("way").choice(ways))
 
 
 def takes(data: DataSet) -> bool:
@@ -121,6 +134,8 @@ def spread(frame: DataFrame, chance: Chance) -> DataFrame:
 
 def _judge_changing(sessions: Sessions, case: Case, folder: Path) -> Verdict:
     """Sources whose rows are others once the plan is made, or each time they are read."""
+    if case.job.how in ("right", "full"):
+        return Verdict("closed", "right events without a partner are read a second time")
     chance = case.chance("changing")
     later = moved(case.data, chance)
     turning = chance.happens(40)

@@ -50,7 +50,8 @@ def _no_pairs(join: DirectJoin, tally: JoinTally) -> NoPairs | None:
     keys = None
     if not join.tables.spec.is_one_stream:
         keys = join.tables.key_overlap(sides[0][0], sides[1][0], is_all)
-    return explain_emptiness(evidence[0], evidence[1], join.tables.spec, keys)
+    nearest = join.tables.nearest(sides[0][0], sides[1][0], is_all)
+    return explain_emptiness(evidence[0], evidence[1], join.tables.spec, keys, nearest)
 
 
 def _looked_at(join: DirectJoin, side: int) -> tuple[Side, Evidence]:

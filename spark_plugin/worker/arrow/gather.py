@@ -40,6 +40,13 @@ class Gather:
         taken = self.column.take(pa.array(rows))
         return taken if taken.type == self.kind else taken.cast(self.kind)
 
+    def or_null(self, rows: np.ndarray) -> pa.Array:
+        """The rows' values; null for what is below 0."""
+        nobody = rows < 0
+        if not nobody.any():
+            return self(rows)
+        return self.column.take(pa.array(rows, mask=nobody)).cast(self.kind)
+
     def list_of(self, rows: np.ndarray) -> pa.Array:
         """The rows' values, which are to be one list.
 

@@ -77,6 +77,7 @@ class CausalitySpec(AnySpec):
     partners: Partners = MOST_PROBABLE
     probability: bool = False
     delta_name: str = DELTA
+    in_order: bool = False
 
     prefixes: ClassVar[tuple[str, str]] = ("cause", "effect")
 

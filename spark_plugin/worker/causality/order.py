@@ -10,7 +10,8 @@ import numpy as np
 from cpu_fallback.causality import Merits
 from cpu_fallback.join.choosing import Keys
 from spark_plugin.worker.arrow.sides import Side
-from spark_plugin.worker.emission.order import PairOrder, Rows
+from spark_plugin.worker.emission.emission import Rows
+from spark_plugin.worker.emission.order import PairOrder
 from spark_plugin.worker.partial_results import sortable
 
 

@@ -149,9 +149,12 @@ class _CausalBest(_Causal):
         best = self._merits.best(offsets, own, others, self._ranks)
         chosen = best[best >= 0]
         pairs = own[chosen], others[chosen]
-        yield from self._matched(*pairs, self._measured(*pairs))
-        if self._spec.how == "left":
-            yield from self._without_partner(start + np.flatnonzero(best < 0))
+        found = np.flatnonzero(best >= 0)
+        lonely = np.flatnonzero(best < 0) if self._spec.how == "left" else found[:0]
+        yield from self._beside_lonely(
+            pairs, self._measured(*pairs), join.left_order[start + lonely],
+            np.concatenate([found, lonely]),
+        )  # fmt: skip
 
     @cached_property
     def _ranks(self) -> np.ndarray:

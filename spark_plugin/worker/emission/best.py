@@ -41,9 +41,11 @@ class Best(Emission):
         self._best_counters.append(counters)
         found = np.flatnonzero(best >= 0)
         pairs = join.left_order[start + found], join.right_order[best[found]]
-        yield from self._matched(*pairs, self._measured(*pairs))
-        if spec.how == "left":
-            yield from self._without_partner(start + np.flatnonzero(best < 0))
+        lonely = np.flatnonzero(best < 0) if spec.how == "left" else found[:0]
+        yield from self._beside_lonely(
+            pairs, self._measured(*pairs), join.left_order[start + lonely],
+            np.concatenate([found, lonely]),
+        )  # fmt: skip
 
     @cached_property
     def _ranks(self) -> np.ndarray:

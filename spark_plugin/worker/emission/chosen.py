@@ -37,9 +37,12 @@ class Chosen(Emission):
         best, ranks = self._order.best(rows, RIGHT, k)
         rows = rows[0][best], rows[1][best]
         ranked = [ranks] if "rank" in spec.measures else []
-        yield from self._matched(*rows, self._measured(*rows) + ranked)
-        if spec.how == "left":
-            yield from self._without_partner(start + np.flatnonzero(join.counts[start:stop] == 0))
+        order = join.left_order[start:stop]
+        lonely = np.flatnonzero(join.counts[start:stop] == 0) if spec.how == "left" else few[:0]
+        measured = self._measured(*rows) + ranked
+        yield from self._beside_lonely(
+            rows, measured, order[lonely], np.concatenate([rows[0], order[lonely]])
+        )
 
     def _measured(self, left_rows: np.ndarray, right_rows: np.ndarray) -> list[np.ndarray]:
         measured = super()._measured(left_rows, right_rows)

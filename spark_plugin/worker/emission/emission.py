@@ -22,10 +22,13 @@ from spark_plugin.worker.arrow.row_sizes import cuts, total_bytes
 from spark_plugin.worker.arrow.sides import Side, grouped_events
 from spark_plugin.worker.backends.fallback import make_join
 from spark_plugin.worker.emission.filtered import FilteredJoin
+from spark_plugin.worker.emission.ordered import in_order_of_left
 from spark_plugin.worker.emission.pair_tests import pairs_sought
 from spark_plugin.worker.emission.spec import JoinSpec
 from spark_plugin.worker.in_order import in_order
 
+Rows = tuple[np.ndarray, np.ndarray]
+"""Left and right rows of pairs: int64 arrays, shape (pairs,)."""
 MakeBatch = Callable[[], pa.RecordBatch]
 _BATCHES_PER_THREAD = 4
 _SMALLEST_BATCH = 1 << 16
@@ -55,6 +58,8 @@ class Emission(ABC):
         self._left, self._right, self._spec, self.schema = left, right, spec, schema
         self._backend = backend
         self.join = self._make_join()
+        if spec.in_order:
+            self.join = in_order_of_left(self.join, spec.threads)
         own, others = (*left.keys, *left.payload), right.payload
         kinds = schema.types
         self._left_columns = [Gather(*each) for each in zip(own, kinds, strict=False)]
@@ -161,6 +166,33 @@ class Emission(ABC):
         kinds = self.schema.types[len(self._left_columns) :]
         yield from self._rows(positions, [pa.nulls(positions.size, kind) for kind in kinds])
 
+    def _beside_lonely(
+        self, rows: Rows, measured: list[np.ndarray], lonely: np.ndarray, order: np.ndarray
+    ) -> Iterator[MakeBatch]:
+        """One row per pair, and per left event without a partner.
+
+        Parameters
+        ----------
+        rows : (int64 array, int64 array)
+            Left and right rows of pairs.
+        measured : list of arrays
+            Of pairs.
+        lonely : int64 array
+            Left rows without a partner.
+        order : int64 array, shape (pairs + lonely,)
+            By what all of these are put in order, those that are equal as they are given.
+        """
+        if not lonely.size:
+            yield from self._matched(*rows, measured)
+            return
+        order = np.argsort(order, kind="stable")
+        left_rows = np.concatenate([rows[0], lonely])[order]
+        right_rows = np.concatenate([rows[1], np.full(lonely.size, -1)])[order]
+        nobody = [np.concatenate([m, np.zeros(lonely.size, m.dtype)])[order] for m in measured]
+        for part in self._cut(left_rows, right_rows):
+            others = [pa.array(each[part], mask=right_rows[part] < 0) for each in nobody]
+            yield partial(self._matched_batch, left_rows[part], right_rows[part], others)
+
     def _matched(
         self, left_rows: np.ndarray, right_rows: np.ndarray, measured: list[np.ndarray]
     ) -> Iterator[MakeBatch]:
@@ -172,7 +204,7 @@ class Emission(ABC):
     def _matched_batch(
         self, left_rows: np.ndarray, right_rows: np.ndarray, others: list[pa.Array]
     ) -> pa.RecordBatch:
-        return self._batch(left_rows, [c(right_rows) for c in self._right_columns] + others)
+        return self._batch(left_rows, [c.or_null(right_rows) for c in self._right_columns] + others)
 
     def _cut(self, *rows: np.ndarray) -> Iterator[slice]:
         """The rows of both sides, or of left alone, in batches of bounded size."""

@@ -12,8 +12,8 @@ import pyarrow as pa
 from coincide.sides import LEFT, RIGHT
 from cpu_fallback.join.choosing import least_of_each, least_of_targets
 from spark_plugin.worker.arrow.sides import Side
-from spark_plugin.worker.emission.emission import Emission, MakeBatch
-from spark_plugin.worker.emission.order import PairOrder, Rows
+from spark_plugin.worker.emission.emission import Emission, MakeBatch, Rows
+from spark_plugin.worker.emission.order import PairOrder
 from spark_plugin.worker.in_order import in_order
 from spark_plugin.worker.partial_results import sortable
 
@@ -26,15 +26,7 @@ class Matched(Emission):
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         self._prepare()  # before threads share it
-        matched = np.zeros(len(self._left), bool)
-        matched[self._found[LEFT]] = True
         yield from super().__iter__()
-        if self._spec.how != "left":
-            return
-        alone = np.flatnonzero((self._are_told & ~matched)[self.join.left_order])
-        for start in range(0, alone.size, self._spec.batch_pairs):
-            run = alone[start : start + self._spec.batch_pairs]
-            yield from (make() for make in self._without_partner(run))
 
     def _prepare(self) -> None:
         self._order.prepared(LEFT, RIGHT)
@@ -49,14 +41,31 @@ class Matched(Emission):
         """Left events, by row, that are in the output if they are in no pair: bool array."""
         return np.ones(len(self._left), bool)
 
+    @cached_property
+    def _handed_out(self) -> Rows:
+        """The pairs, and in the order of all left rows those that are in none, with -1 for a partner."""
+        left_rows, right_rows = self._found
+        if self._spec.how != "left":
+            return left_rows, right_rows
+        alone = self._are_told.copy()
+        alone[left_rows] = False
+        lonely = np.flatnonzero(alone)
+        left_rows = np.concatenate([left_rows, lonely])
+        right_rows = np.concatenate([right_rows, np.full(lonely.size, -1)])
+        order = np.argsort(left_rows, kind="stable")
+        return left_rows[order], right_rows[order]
+
     def _runs(self) -> Iterable[tuple[int, int]]:
-        """Runs of pairs."""
-        n, step = self._found[LEFT].size, self._spec.batch_pairs
+        """Runs of rows."""
+        n, step = self._handed_out[LEFT].size, self._spec.batch_pairs
         return ((start, min(start + step, n)) for start in range(0, n, step))
 
     def _parts(self, start: int, stop: int) -> Iterator[MakeBatch]:
-        left_rows, right_rows = (rows[start:stop] for rows in self._found)
-        yield from self._matched(left_rows, right_rows, self._measured(left_rows, right_rows))
+        left_rows, right_rows = (rows[start:stop] for rows in self._handed_out)
+        alone = right_rows < 0
+        pairs = left_rows[~alone], right_rows[~alone]
+        order = np.concatenate([np.flatnonzero(~alone), np.flatnonzero(alone)])
+        yield from self._beside_lonely(pairs, self._measured(*pairs), left_rows[alone], order)
 
     def _pairs_of(self, start: int, stop: int) -> Rows:
         """All pairs of a run of base positions."""

@@ -9,8 +9,8 @@ import numpy as np
 from coincide.errors import DataError
 from coincide.sides import LEFT, RIGHT
 from cpu_fallback.join.assigning import Groups, best_assignment, connected_groups
+from spark_plugin.worker.emission.emission import Rows
 from spark_plugin.worker.emission.matched import Matched, joined, taken
-from spark_plugin.worker.emission.order import Rows
 from spark_plugin.worker.in_order import in_order
 
 _EXACT = float(1 << 53)

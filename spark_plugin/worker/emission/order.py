@@ -11,13 +11,12 @@ from coincide.probability import distances_from_middle
 from coincide.sides import LEFT, RIGHT
 from cpu_fallback.join.choosing import EARLIEST, LATEST, NEAREST, Keys, ordered_delays
 from spark_plugin.worker.arrow.sides import Side, tie_ranks
+from spark_plugin.worker.emission.emission import Rows
 from spark_plugin.worker.emission.spec import JoinSpec
 from spark_plugin.worker.numbering import numbers_in_runs
 from spark_plugin.worker.partial_results import sortable
 from spark_plugin.worker.preferring import preference
 
-Rows = tuple[np.ndarray, np.ndarray]
-"""Left and right rows of pairs: int64 arrays, shape (pairs,)."""
 _MERITS = float(1 << 40)
 _DELAYS = {"nearest": NEAREST, "first": EARLIEST, "last": LATEST}
 

@@ -15,10 +15,19 @@ class Pairs(Emission):
     """One row a pair; with ``how="left"`` one for each left event without a partner as well."""
 
     def _parts(self, start: int, stop: int) -> Iterator[MakeBatch]:
+        if self._spec.how != "left":
+            yield from self._pairs(start, stop)
+            return
         counts = self.join.counts[start:stop]
+        lonely = np.flatnonzero(counts == 0)
+        if self._spec.in_order and lonely.size:
+            left_rows, right_rows, measured = self._found(start, stop)
+            order = np.concatenate([np.repeat(np.arange(stop - start), counts), lonely])
+            lonely = self.join.left_order[start + lonely]
+            yield from self._beside_lonely((left_rows, right_rows), measured, lonely, order)
+            return
         yield from self._pairs(start, stop)
-        if self._spec.how == "left":
-            yield from self._without_partner(start + np.flatnonzero(counts == 0))
+        yield from self._without_partner(start + lonely)
 
     def _pairs(self, start: int, stop: int) -> Iterator[MakeBatch]:
         join = self.join

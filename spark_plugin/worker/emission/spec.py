@@ -61,6 +61,9 @@ class AnySpec(ABC):
         """Of the timestamps of both sides."""
         return INTERVALS, INTERVALS
 
+    in_order: bool = False
+    """Whether rows come in the order of left rows."""
+
     @property
     def has_histograms(self) -> bool:
         """Whether timestamps of a side are histograms."""
@@ -195,6 +198,7 @@ class JoinSpec(AnySpec):
     where: PairFilter | None = None
     partners: Partners = MOST_PROBABLE
     merits: bool = False
+    in_order: bool = False
 
     @property
     def measures(self) -> dict[str, pa.DataType]:

@@ -22,6 +22,7 @@ from spark_plugin.worker.arrow.time_columns import TimeScale
 from spark_plugin.worker.arrow.time_words import length_words, time_words
 from spark_plugin.worker.emission.spec import AnySpec
 from spark_plugin.worker.reports.key_overlap import KeyOverlap
+from spark_plugin.worker.reports.nearest import NearestMiss
 from spark_plugin.worker.reports.reachable import highest_of_templates
 from spark_plugin.worker.timestamps.models import Bounds
 
@@ -102,6 +103,8 @@ class NoPairs:
     keys : KeyOverlap or None
     is_asked_for : bool
         Whether the join asks for events without a partner, as ``how="anti"``: no cause for a warning.
+    nearest_delta : int or None
+        Of exact times: T_right - T_left of the pair of equal keys that is nearest to the window, ticks.
     """
 
     reasons: tuple[str, ...]
@@ -111,6 +114,7 @@ class NoPairs:
     right_times: tuple[str, str] | None = None
     keys: KeyOverlap | None = None
     is_asked_for: bool = False
+    nearest_delta: int | None = None
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -124,7 +128,11 @@ class NoPairs:
 
 
 def explain_emptiness(
-    left: Evidence, right: Evidence, spec: AnySpec, keys: KeyOverlap | None
+    left: Evidence,
+    right: Evidence,
+    spec: AnySpec,
+    keys: KeyOverlap | None,
+    nearest: NearestMiss | None = None,
 ) -> NoPairs:
     """What speaks against any pair.
 
@@ -135,25 +143,32 @@ def explain_emptiness(
     spec : AnySpec
     keys : KeyOverlap or None
         None without keys, or if nobody has looked.
+    nearest : NearestMiss or None
+        Of exact times, where it is known.
     """
     window, how = spec.widest, spec.how
     without = [side.scale.column.side for side in (left, right) if not side.events]
     if without:
         reasons = tuple(f"{side} has no row that can match" for side in dict.fromkeys(without))
         return NoPairs(reasons, (), is_asked_for=how == "anti")
-    best, of_probability = highest(spec.pairs, left, right, window)
+    best, told_of_lengths = highest(spec.pairs, left, right, window)
     found = [
-        *of_probability,
+        *told_of_lengths,
         _of_times(left, right, window),
         *([(keys.is_all and not keys.shared, keys.describe())] if keys else []),
     ]
     reasons = tuple(text for is_reason, text in found if is_reason)
     hints = tuple(text for is_reason, text in found if not is_reason)
+    if nearest is not None and not reasons:
+        # Each pair of exact times has a probability of 1 or 0, which says nothing.
+        said = nearest.words(window, left.scale.tick, _called(left, right))
+        hints = (said, *hints[len(told_of_lengths) :])
     if getattr(spec, "where", None) is not None:
         hints += ("a pair must meet where= besides, which may leave out all that meet the window",)
     hints += tuple(_suspicions(left, right, window))
     times = left.words_of_times, right.words_of_times
-    return NoPairs(reasons, hints, best, *times, keys, how == "anti")
+    delta = None if nearest is None else nearest.delta
+    return NoPairs(reasons, hints, best, *times, keys, how == "anti", delta)
 
 
 _Words = list[tuple[bool, str]]

@@ -18,8 +18,8 @@ import pyarrow as pa
 from coincide.results import JoinCounters
 from coincide.sides import LEFT, RIGHT
 from spark_plugin.worker.backends.devices import load_task_backend
+from spark_plugin.worker.emission.emission import Rows
 from spark_plugin.worker.emission.matched import Matched, Mutual, Unambiguous, taken
-from spark_plugin.worker.emission.order import Rows
 from spark_plugin.worker.join import TablePlan
 from spark_plugin.worker.streams.blocks import sized
 from spark_plugin.worker.streams.horizon import Horizon
