@@ -67,11 +67,14 @@ def test_one_duration_before_the_inputs(work):
     assert rows(work.result()) == rows(work.expected(-4, 4))
 
 
-@pytest.mark.parametrize("how", ["inner", "left", "semi", "anti"])
+@pytest.mark.parametrize("how", ["inner", "left", "right", "full", "semi", "anti"])
 @pytest.mark.parametrize("emit", ["pairs", "lists", "counts", "best"])
 def test_how_and_emit(work, how, emit):
     if how in ("semi", "anti") and emit != "pairs":
         assert f"leave out --emit {emit}" in work.refused(*WINDOW, "--how", how, "--emit", emit)
+        return
+    if how in ("right", "full") and emit != "pairs":
+        assert f"--emit {emit}" in work.refused(*WINDOW, "--how", how, "--emit", emit)
         return
     assert work.join(*WINDOW, "--how", how, "--emit", emit)[0] == 0
     assert rows(work.result()) == rows(work.expected(how=how, emit=emit))
@@ -82,6 +85,9 @@ def test_how_and_emit(work, how, emit):
     [
         ("--emit best --prefer last --k 2", {"emit": "best", "prefer": "last", "k": 2}),
         ("--matching mutual --prefer first", {"matching": "mutual", "prefer": "first"}),
+        ("--emit best --prefer -id", {"emit": "best", "prefer": "-id"}),
+        ("--emit best --prefer=-id --k 2", {"emit": "best", "prefer": "-id", "k": 2}),
+        ("--matching unambiguous", {"matching": "unambiguous"}),
         ("--matching optimal --largest-group 9", {"matching": "optimal", "largest_group": 9}),
     ],
 )

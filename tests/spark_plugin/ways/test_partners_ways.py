@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,12 +36,12 @@ COLUMNS = {
     "by": "key", "left_columns": ["name", "id"], "right_columns": ["weight", "name", "id"],
 }  # fmt: skip
 BEST = [
-    ("exchange", "first", 1, "inner", False),
+    ("exchange", "weight", 1, "inner", False),
     ("dealt", "nearest", 3, "left", True),
     pytest.param("dealt", "last", 1, "inner", False, marks=pytest.mark.slow),
-    ("broadcast-left", "nearest", 3, "left", False),
+    ("broadcast-left", "-weight", 3, "left", False),
     pytest.param("broadcast-left", "first", 1, "inner", True, marks=pytest.mark.slow),
-    ("broadcast-right", "probability", 2, "inner", True),
+    ("broadcast-right", "-weight", 2, "inner", True),
     ("direct", "last", 2, "left", False),
 ]
 MUTUAL = [
@@ -136,6 +137,30 @@ def test_mutual_pairs_by_every_way(
     assert rows_of(found.toArrow()) == rows_of(expected)
     if way != "direct":
         assert planned.summary().counters.pairs > 100
+
+
+@pytest.mark.parametrize(
+    ("way", "how"), [("dealt", "left"), ("broadcast-left", "inner"), ("direct", "inner")]
+)
+def test_unambiguous_pairs_by_every_way(
+    spark: SparkSession,
+    small_slices: None,
+    few_partitions: None,
+    tmp_path: Path,
+    way: str,
+    how: str,
+) -> None:
+    given = {"matching": "unambiguous", "how": how, "probability": True}
+    narrow = TimingCondition(within(-2, 4), 0.05)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys.modules[__name__], "CONDITION", narrow)
+        if way == "direct":
+            found = joined_directly(spark, tmp_path, **given)
+        else:
+            found = joined(spark, way, **given).dataframe
+    expected = correlate_tables(*SIDES, narrow, **COLUMNS, **given)
+    assert expected["right_id"].null_count < expected.num_rows - 5
+    assert rows_of(found.toArrow()) == rows_of(expected)
 
 
 def test_the_optimal_assignment_does_not_depend_on_slices(
