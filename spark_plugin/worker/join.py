@@ -176,7 +176,7 @@ class TablePlan:
         if self.spec.is_one_stream:
             return None
         instants = instants_of(left, right, self.spec.case_fold)
-        return instants and nearest_miss(*instants, self.spec.window, is_all=is_all)
+        return instants and nearest_miss(*instants, self.spec.widest, is_all=is_all)
 
     def key_overlap(self, left: Side, right: Side, is_all: bool = True) -> KeyOverlap | None:
         """How many keys these events share."""
