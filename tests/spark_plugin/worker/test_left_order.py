@@ -38,7 +38,7 @@ ASKED: dict[str, dict[str, Any]] = {
 
 def events(n: int, seed: int, *, is_sorted: bool = False) -> pa.Table:
     rng = np.random.default_rng(seed)
-    low = rng.integers(0, 4 * n, n)
+    low = rng.integers(0, 12 * n, n)
     low = np.sort(low) if is_sorted else low
     high = low + rng.choice([0, 2, 5], n)
     key = pa.array(rng.choice(["a", "b", None], n, p=[0.5, 0.4, 0.1]).tolist(), pa.string())
