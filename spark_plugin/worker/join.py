@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from itertools import islice
 from typing import Any, ClassVar, Protocol, Self
 
@@ -266,24 +266,27 @@ class AlonePlan(TablePlan):
 
     Parameters
     ----------
-    of_pairs : pa.Schema
-        Of what is handed out: keys, left columns, right ones, those of pairs.
     measures : int
-        How many columns are of pairs.
+        How many columns of `schema`, which has those of pairs, are of pairs: the last ones.
     """
 
-    of_pairs: pa.Schema = field(default_factory=lambda: pa.schema([]))
     measures: int = 0
 
     def join(self, left: Side, right: Side) -> Joined:
         """Their rows, in the columns of pairs."""
-        return _AmongPairs(super().join(left, right), self)
+        return _AmongPairs(self.bare.join(left, right), self)
+
+    @property
+    def own(self) -> list[int]:
+        """Which columns of pairs they have: keys and right ones."""
+        last = len(self.schema) - self.measures
+        return [*range(len(self.by[0])), *range(last - len(self.payload[0]), last)]
 
     @property
     def bare(self) -> TablePlan:
         """The same whose rows have no more than their own columns."""
         given = {each.name: getattr(self, each.name) for each in fields(TablePlan)}
-        return TablePlan(**given)
+        return TablePlan(**given | {"schema": pa.schema([self.schema.field(i) for i in self.own])})
 
 
 @dataclass(frozen=True)
@@ -294,13 +297,11 @@ class _AmongPairs:
     plan: AlonePlan
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        schema, keys = self.plan.of_pairs, len(self.plan.by[0])
-        last = len(schema) - self.plan.measures
-        first = last - len(self.plan.payload[0])
+        schema, own = self.plan.schema, self.plan.own
         for batch in self.joined:
-            own = batch.columns
-            nothing = [pa.nulls(batch.num_rows, kind) for kind in schema.types]
-            columns = [*own[:keys], *nothing[keys:first], *own[keys:], *nothing[last:]]
+            columns = [pa.nulls(batch.num_rows, kind) for kind in schema.types]
+            for place, column in zip(own, batch.columns, strict=True):
+                columns[place] = column
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     @property
@@ -317,7 +318,7 @@ def plan_alone(
         return None
     found = plan_tables(right, left, alone, AlonePlan)
     assert isinstance(found, AlonePlan)
-    return replace(found, of_pairs=plan.schema, measures=len(plan.spec.measures))
+    return replace(found, schema=plan.schema, measures=len(plan.spec.measures))
 
 
 def plan_tables(
