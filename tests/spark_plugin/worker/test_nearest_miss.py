@@ -32,6 +32,7 @@ EVENTS = st.lists(st.tuples(st.integers(-40, 40), st.sampled_from(["a", "b", Non
 NANOSECONDS = pa.timestamp("ns")
 ASKED: dict[str, Any] = {
     "left_time": "t", "right_time": "t", "within": ("0us", "33us"), "confidence": 1.0,
+    "options": CorrelateOptions(tick="ns"),
 }  # fmt: skip
 NEAREST = "in the nearest pair right is 33.333 us after left; the window ends at 33 us"
 
@@ -115,7 +116,8 @@ def test_files_tell_it(tmp_path: Path) -> None:
 def test_spark_tells_it(spark: SparkSession) -> None:
     frames = [frame(spark, table) for table in sides(pa.int64())]
     report = JoinReport()
-    given = ASKED | {"within": (0, 33_000), "by": "key", "report": report}
+    exact = {"within": (0, 33_000), "by": "key", "options": CorrelateOptions()}
+    given = ASKED | exact | {"report": report}
     assert correlate(*frames, **given).count() == 0
     line = "in the nearest pair right is 33,333 ticks after left; the window ends at 33,000 ticks"
     assert report.summary().no_pairs.hints[0] == line
