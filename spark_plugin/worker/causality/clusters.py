@@ -164,8 +164,9 @@ def cluster_table(table: pa.Table, arguments: ClusterArguments) -> tuple[pa.Tabl
     else:
         sides = needed[: len(test.where.left)], needed[len(test.where.left) :]
         own, others = (replace(side, tested=columns) for columns in sides)
-        given = events, model, test, (own, others), delta_name(tick), options
-        labels, counters = _labels_where(*given)
+        labels, counters = _labels_where(
+            events, model, test, (own, others), delta_name(tick), options
+        )
     cluster = pa.array(labels, mask=labels < 0)
     answer = pa.table([*side.keys, *handed_out, cluster], names=names)
     seconds = time.perf_counter() - started
