@@ -12,6 +12,7 @@ import pytest
 
 from coincide import ConditionError, JoinReport, SchemaError, correlate_tables
 from spark_plugin.command_line import run
+from spark_plugin.worker.words import names
 
 ANY: dict[str, Any] = {"within": 10, "confidence": 1.0, "left_time": "t", "right_time": "t"}
 
@@ -153,6 +154,21 @@ def test_on_the_command_line(tmp_path: Path, capsys: Any, ending: str) -> None:
     keys[1] = "station="
     assert run(["join", *inputs, "-o", str(tmp_path / "none"), *options, *keys]) == 2
     assert "--by takes names, or LEFT=RIGHT" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "listed"),
+    [
+        ('a,q"q', ["a", 'q"q']),
+        ('q"q,a', ['q"q', "a"]),
+        ('"a"b,c"d', ['"a"b', 'c"d']),
+        ('a,"b', ["a", '"b']),
+        ('"a,b", c', ["a,b", "c"]),
+        ('"a""b"', ['a"b']),
+    ],
+)
+def test_quotes_within_names_hide_no_comma(text: str, listed: list[str]) -> None:
+    assert names("--by", [text]) == listed
 
 
 def test_names_with_signs_stand_in_quotes(tmp_path: Path, capsys: Any) -> None:
