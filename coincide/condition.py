@@ -39,6 +39,10 @@ class Window:
         """The window seen from the right side."""
         return Window(-self.hi, -self.lo, self.confidence)
 
+    def moved(self, ticks: int) -> Window:
+        """The window so many ticks later."""
+        return Window(self.lo + ticks, self.hi + ticks, self.confidence)
+
 
 @dataclass(frozen=True)
 class TimingCondition:

@@ -14,7 +14,7 @@ from bench.hunt.chance import Chance
 from bench.hunt.jobs import SHAPES
 from bench.hunt.oracle import Oracle
 from coincide import CorrelateOptions, around, resolution
-from cpu_fallback.reference.join import Row, earlier_first
+from cpu_fallback.reference.join import Row, others
 
 _MOST_ROWS = 16
 _LIMIT = 2**59
@@ -59,7 +59,7 @@ class Asking:
     given : dict
         Arguments of `correlate_tables`, but for the condition.
     admits : callable
-        Which pairs may meet: by keys, by `where`, in the order of one stream.
+        Which ordered pairs may meet: by keys, by `where`, and of one stream not an event with itself.
     lo, hi : int
         Ends of the window.
     closed : str
@@ -76,6 +76,11 @@ class Asking:
     hi: int
     closed: str
     shifts: list[int]
+
+    @property
+    def is_one(self) -> bool:
+        """Whether both sides are one stream."""
+        return self.tables[1] is None
 
     @property
     def window(self) -> tuple[int, int]:
@@ -114,29 +119,31 @@ def draw_asking(case: Case) -> Asking:
     if not is_one:
         given["right_time"] = clocks[1].given
     folds = given["case_fold"]
-    in_order = earlier_first(sides[0]) if is_one else lambda left, right: True
 
     def admits(left: Row, right: Row) -> bool:
         pairs = list(zip(_keys(left, keys, folds), _keys(right, keys, folds), strict=True))
         alike = all(a is not None and a == b for a, b in pairs)
-        return alike and in_order(left, right) and met(left, right)
+        return alike and met(left, right)
 
     lo, hi = (max(-_LIMIT, min(_LIMIT, end)) for end in (case.data.lo, case.data.hi))
     lengths = [max((r["max_time"] - r["min_time"] for r in s if r["max_time"] is not None), default=0)
                for s in sides]  # fmt: skip
-    least = hi - lo + sum(lengths) + 1
-    can_shift = not is_one and case.job.how == "inner" and least < _LIMIT
+    least = (2 * max(abs(lo), abs(hi)) if is_one else hi - lo) + 2 * sum(lengths) + 1
+    can_shift = not (is_one and given.get("emit", "pairs") == "pairs") and case.job.how == "inner"
+    can_shift &= least < _LIMIT
     shifts = [least, -least - 1] if can_shift and chance.happens(25) else []
     return Asking(
-        sides[0], sides[1], (tables[0], None if is_one else tables[1]), given, admits, lo, hi,
+        sides[0], sides[1], (tables[0], None if is_one else tables[1]), given,
+        others(admits) if is_one else admits, lo, hi,
         chance.choice(("both", "both", "left", "right", "neither")), shifts,
     )  # fmt: skip
 
 
 def _draw_shape(chance: Chance, is_one: bool) -> dict[str, Any]:
     """The shape of the result, and which partners are handed out."""
-    if not is_one and chance.happens(30):
-        matching = chance.choice(("mutual", "optimal", "unambiguous"))
+    if chance.happens(20 if is_one else 30):
+        matchings = ("mutual", "unambiguous") if is_one else ("mutual", "optimal", "unambiguous")
+        matching = chance.choice(matchings)
         prefers = {"optimal": ("probability", "nearest"), "unambiguous": ("probability",)}
         prefer = chance.choice(prefers.get(matching, _PREFERENCES))
         return {"matching": matching, "prefer": prefer, "probability": True}

@@ -89,7 +89,8 @@ class CausalityCondition:
         """
         limits = self.limits(tick)
         rule = pair_rule(limits, self.space, heights, self.confidence)
-        return CausalityModel(rule, limits.reach, limits.window, limits.deltas)
+        shape = limits.is_forward, limits.is_symmetric
+        return CausalityModel(rule, limits.reach, limits.window, limits.deltas, *shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,12 +108,16 @@ class CausalityModel:
         look for pairs.
     deltas : (int, int)
         The same, exactly.
+    is_forward, is_symmetric : bool
+        As of `Limits`.
     """
 
     rule: PairRule
     reach: float
     window: tuple[int, int]
     deltas: tuple[int, int]
+    is_forward: bool = False
+    is_symmetric: bool = False
 
 
 def _checked_confidence(given: object) -> float:

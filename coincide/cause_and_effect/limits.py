@@ -190,6 +190,18 @@ class Limits:
             for high, below in most
         )
 
+    @property
+    def is_forward(self) -> bool:
+        """Whether exact instants that meet them with the later as cause do so in the other order, too."""
+        first = max([self.lo, *(-front.shift for front in self.fronts if not front.is_ahead)])
+        last = min([self.hi, *(-front.shift for front in self.fronts if front.is_ahead)])
+        return first + last >= 0
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether a pair meets them as it does in the other order."""
+        return self.lo + self.hi == 0 and not self.fronts
+
     def _nearest_radius(self) -> float:
         return min([self.radius, *(math.sqrt(each.radius2) for each in self.ellipsoids)])
 

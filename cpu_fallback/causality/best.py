@@ -27,8 +27,6 @@ class Merits:
     effects : PlacedEvents or None
         None: the causes themselves.
     rule : PairRule or TemplateRule
-    is_one_stream : bool
-        Whether the earlier event of a pair is the cause, so that windows begin at 0 at the earliest.
     """
 
     def __init__(
@@ -36,9 +34,8 @@ class Merits:
         causes: PlacedEvents,
         effects: PlacedEvents | None,
         rule: PairRule | TemplateRule,
-        is_one_stream: bool = False,
     ) -> None:
-        self._rule, self._is_one_stream = rule, is_one_stream
+        self._rule = rule
         sides = causes, causes if effects is None else effects
         self._columns = [column for side in sides for column in _columns(side)]
 
@@ -62,14 +59,20 @@ class Merits:
             A pair's number; -1 of a cause that has none.
         """
         out = np.empty(offsets.size - 1, np.int64)
-        _best(self._rule, self._is_one_stream, *self._columns, offsets, own, others, ranks, out)
+        _best(self._rule, *self._columns, offsets, own, others, ranks, out)
         return out
 
     def of(self, own: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Probabilities, float64, and how far from the middle, uint64 half ticks, of pairs of rows."""
         probability, apart = np.empty(own.size), np.empty(own.size, np.uint64)
-        _all(self._rule, self._is_one_stream, *self._columns, own, others, probability, apart)
+        _all(self._rule, *self._columns, own, others, probability, apart)
         return probability, apart
+
+    def meet(self, own: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Which pairs of rows qualify: bool array."""
+        out = np.empty(own.size, np.bool_)
+        _meet(self._rule, *self._columns, own, others, out)
+        return out
 
 
 def _columns(side: PlacedEvents) -> Sequence[np.ndarray]:
@@ -78,7 +81,7 @@ def _columns(side: PlacedEvents) -> Sequence[np.ndarray]:
 
 
 @compiled
-def _merits(rule, one_stream, gap, dh, s, left, right):
+def _merits(rule, gap, dh, s, left, right):
     """Probability, half ticks from the middle of the pair's window, and the distance that is handed out."""
     distance2 = rule.distance2_of(gap, dh)
     distance = math.sqrt(distance2)
@@ -86,8 +89,6 @@ def _merits(rule, one_stream, gap, dh, s, left, right):
     probability, apart = rule.chance(gap, dh, s, left, right), rule.apart(s, left, right)
     if lo <= -UNBOUNDED and hi >= UNBOUNDED:
         return probability, np.uint64(0), distance
-    if one_stream:
-        lo = max(lo, 0)
     if lo <= -UNBOUNDED:
         lo = hi
     elif hi >= UNBOUNDED:
@@ -95,9 +96,9 @@ def _merits(rule, one_stream, gap, dh, s, left, right):
     return probability, distance_from_middle(apart, lo, hi), distance
 
 
-@compiled(allocates=True)
-def _merits_of(rule, one_stream, times, lengths, points, times2, lengths2, points2, i, j):
-    """`_merits` of the pair of rows i and j."""
+@compiled(forceinline=True)
+def _apart(points, points2, i, j):
+    """The squared gap of the places of a pair, and the difference of heights; 0 without places."""
     gap, dh = 0.0, 0.0
     if points.shape[0] > 0:
         dx, dy, dz = (
@@ -105,13 +106,30 @@ def _merits_of(rule, one_stream, times, lengths, points, times2, lengths2, point
         )  # fmt: skip
         gap = squared_gap(dx, dy, dz)
         dh = points2[H, j] - points[H, i] if points.shape[0] > H else 0.0
+    return gap, dh
+
+
+@compiled(allocates=True)
+def _meet(rule, times, lengths, points, times2, lengths2, points2, own, others, out):
+    """Whether each pair qualifies."""
+    for k in range(own.size):
+        i, j = own[k], others[k]
+        gap, dh = _apart(points, points2, i, j)
+        left, right = lengths[i] if lengths.size else 0, lengths2[j] if lengths2.size else 0
+        out[k] = rule.meets(gap, dh, times2[j] - times[i], left, right)
+
+
+@compiled(allocates=True)
+def _merits_of(rule, times, lengths, points, times2, lengths2, points2, i, j):
+    """`_merits` of the pair of rows i and j."""
+    gap, dh = _apart(points, points2, i, j)
     left, right = lengths[i] if lengths.size else 0, lengths2[j] if lengths2.size else 0
-    return _merits(rule, one_stream, gap, dh, times2[j] - times[i], left, right)
+    return _merits(rule, gap, dh, times2[j] - times[i], left, right)
 
 
 @compiled(allocates=True)
 def _best(
-    rule, one_stream, times, lengths, points, times2, lengths2, points2,
+    rule, times, lengths, points, times2, lengths2, points2,
     offsets, own, others, ranks, out,
 ):  # fmt: skip
     """The best of each cause; parameters as of `Merits.best`."""
@@ -121,7 +139,6 @@ def _best(
         for k in range(offsets[cause], offsets[cause + 1]):
             probability, apart, distance = _merits_of(
                 rule,
-                one_stream,
                 times,
                 lengths,
                 points,
@@ -148,11 +165,11 @@ def _best(
 
 @compiled(allocates=True)
 def _all(
-    rule, one_stream, times, lengths, points, times2, lengths2, points2,
+    rule, times, lengths, points, times2, lengths2, points2,
     own, others, probability, apart,
 ):  # fmt: skip
     """Probability and distance from the middle of each pair."""
     for k in range(own.size):
         probability[k], apart[k], _ = _merits_of(
-            rule, one_stream, times, lengths, points, times2, lengths2, points2, own[k], others[k]
+            rule, times, lengths, points, times2, lengths2, points2, own[k], others[k]
         )

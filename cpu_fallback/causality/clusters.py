@@ -43,7 +43,10 @@ def cluster_labels(
         Candidates that were looked at. ``probed`` and ``pairs`` leave out those whose events were known to
         be of one cluster.
     """
-    join = CausalityJoin(events, None, model, way=way, threads=threads)
+    is_exact = events.lengths is None and events.templates is None
+    # Else a pair may qualify in one of its orders only.
+    is_halved = model.is_symmetric or (is_exact and model.is_forward)
+    join = CausalityJoin(events, None if is_halved else events, model, way=way, threads=threads)
     sides, n = join.sides, len(events)
     parents = [np.arange(n) for _ in range(threads)]
     tallies = [np.zeros(3, np.int64) for _ in range(threads)]

@@ -171,6 +171,18 @@ def event_probabilities(
     return kernels.pair_probabilities(model.rule, *times, left_rows.size)
 
 
+def event_decisions(
+    left: Events,
+    left_rows: np.ndarray,
+    right: Events,
+    right_rows: np.ndarray,
+    model: PairModel,
+) -> np.ndarray:
+    """Which of given pairs qualify: bool array, shape (n,)."""
+    times = left.times.of(left_rows), right.times.of(right_rows)
+    return kernels.pair_decisions(model.rule, *times, left_rows.size)
+
+
 def event_merits(
     left: Events,
     left_rows: np.ndarray,

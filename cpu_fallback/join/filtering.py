@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from coincide.compiled import compiled
@@ -10,24 +12,49 @@ Both = tuple[np.ndarray, np.ndarray]
 """An array of the left side, or of left rows, and one of the right side."""
 
 
-def in_order_of_time(times: Both, ranks: Both, rows: Both, shift: int) -> np.ndarray:
-    """Which pairs of one stream have the earlier event left: by its time, then by its rank.
+SAME, EARLIER, LATER, UNSURE = range(4)
+"""Of a pair of one stream: an event with itself; left is the earlier; left is the later, and the other
+order qualifies, too; left is the later, and the other order is yet to be decided."""
+NEVER, NESTED, ALWAYS = range(3)
+"""When the other order is to be decided, of a pair whose left event is the later one: never, as it
+qualifies as well; only where its midpoint is the earlier one; always."""
+
+
+class Stamps(NamedTuple):
+    """Events of one side of a stream that is joined with itself: int64 arrays, shape (n,).
 
     Parameters
     ----------
-    times, ranks : (int64 array, int64 array)
-        Of all events of both sides.
+    max_time, lengths : int64 arrays
+        Ticks.
+    ranks : int64 array
+        Which event it is, on either side.
+    """
+
+    max_time: np.ndarray
+    lengths: np.ndarray
+    ranks: np.ndarray
+
+
+def order_of_pairs(left: Stamps, right: Stamps, rows: Both, doubt: int) -> np.ndarray:
+    """In what order the events of pairs of one stream are: by the later ends, the earlier ends, the ranks.
+
+    Parameters
+    ----------
+    left, right : Stamps
+        All events of both sides.
     rows : (int64 array, int64 array), shape (pairs,)
         Of the pairs.
-    shift : int
-        Ticks by which right times are moved.
+    doubt : int
+        `NEVER`, `NESTED` or `ALWAYS`.
 
     Returns
     -------
-    bool array, shape (pairs,)
+    uint8 array, shape (pairs,)
+        `SAME`, `EARLIER`, `LATER` or `UNSURE`.
     """
-    out = np.empty(rows[0].size, np.bool_)
-    _in_order_of_time(*times, *ranks, *rows, np.int64(shift), out)
+    out = np.empty(rows[0].size, np.uint8)
+    _order_of_pairs(left, right, rows[0], rows[1], np.int64(doubt), out)
     return out
 
 
@@ -80,12 +107,19 @@ def best_of_each(
 
 
 @compiled
-def _in_order_of_time(left, right, left_ranks, right_ranks, left_rows, right_rows, shift, out):
+def _order_of_pairs(left, right, left_rows, right_rows, doubt, out):
     for pair in range(out.size):
         own, other = left_rows[pair], right_rows[pair]
-        apart = right[other] + shift - left[own]
+        later = right.max_time[other] - left.max_time[own]
+        # Of equal later ends the longer timestamp begins earlier.
+        longer = left.lengths[own] - right.lengths[other]
+        ranked = right.ranks[other] - left.ranks[own]
         # Without a branch: which of two is earlier cannot be foreseen.
-        out[pair] = (apart > 0) | ((apart == 0) & (left_ranks[own] < right_ranks[other]))
+        is_earlier = (later > 0) | ((later == 0) & ((longer > 0) | ((longer == 0) & (ranked > 0))))
+        is_nested = 2 * later + longer > 0
+        is_unsure = (doubt == ALWAYS) | ((doubt == NESTED) & is_nested)
+        code = np.uint8(EARLIER) if is_earlier else np.uint8(LATER) + np.uint8(is_unsure)
+        out[pair] = np.uint8(SAME) if ranked == 0 else code
 
 
 @compiled

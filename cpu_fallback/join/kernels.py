@@ -182,6 +182,17 @@ def pair_probabilities(rule, left, right, n):
 
 
 @compiled(allocates=True)
+def pair_decisions(rule, left, right, n):
+    """Which of n pairs qualify: bool array, shape (n,). Arguments as `pair_probabilities`."""
+    out = np.empty(n, np.bool_)
+    for i in range(n):
+        l1, l2 = left.shape_at(i), right.shape_at(i)
+        s = difference(rule, left.key_at(i), l1, right.key_at(i), l2)
+        out[i] = rule.qualifies(s, l1, l2)
+    return out
+
+
+@compiled(allocates=True)
 def pair_merits(rule, left, right, n):
     """By what pairs that qualify are ranked. Arguments as `pair_probabilities`.
 

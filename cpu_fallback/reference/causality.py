@@ -110,12 +110,16 @@ def causality_in_one(
     predicates: Sequence[Predicate],
     distance2: Callable[[Place, Place], Number],
 ) -> list[tuple[int, int]]:
-    """As `causality`, of one stream: of two events the earlier is the cause, of equals the lower row."""
-    return [
-        (i, j)
-        for i, j in causality(events, events, predicates, distance2)
-        if (events[i][0], i) < (events[j][0], j)
-    ]
+    """As `causality`, of one stream: every event is a cause, and every other one may be its effect."""
+    return [(i, j) for i, j in causality(events, events, predicates, distance2) if i != j]
+
+
+def each_once(
+    pairs: Sequence[tuple[int, int]], order: Callable[[int], Any]
+) -> list[tuple[int, int]]:
+    """Pairs of one stream in one order: of both that of the earlier event, by an order of rows."""
+    known = set(pairs)
+    return [(i, j) for i, j in pairs if order(i) < order(j) or (j, i) not in known]
 
 
 def uncertain_causality(

@@ -52,13 +52,12 @@ def pairs(asked: Asked) -> list[Pair]:
     """All pairs.
 
     A window that is open at one end has no middle: nearest to the other end counts; in one that is open at
-    both all deltas are alike. Of one stream the cause is the earlier event by max_time, or the lower row,
-    and a window begins at 0 at the earliest.
+    both all deltas are alike. Of one stream every event is a cause, and every other one may be its effect.
     """
     found = []
     for i, j in uncertain_causality(*asked[:5]):
         (low, high, place), (first, last, where) = asked.causes[i], asked.effects[j]
-        if asked.is_one_stream and (high, i) >= (last, j):
+        if asked.is_one_stream and i == j:
             continue
         squared = plane_distance2(place, where)
         if not asked.admits(i, j, last - high, squared):
@@ -67,8 +66,6 @@ def pairs(asked: Asked) -> list[Pair]:
         p = satisfaction_probability(low, high, first, last, window[0], window[-1])
         lo = None if window[0] == asked.deltas[0] else window[0]
         hi = None if window[-1] == asked.deltas[-1] else window[-1]
-        if asked.is_one_stream and (lo, hi) != (None, None):
-            lo = 0 if lo is None else max(lo, 0)
         ends = [end for end in (lo, hi) if end is not None]
         between = Fraction(first + last - low - high, 2)
         apart = abs(between - Fraction(sum(ends), len(ends))) if ends else Fraction(0)

@@ -98,23 +98,69 @@ def correlate(
     return result
 
 
-def earlier_first(rows: Sequence[Row]) -> Callable[[Row, Row], bool]:
-    """Which pairs of one stream count: the one whose later end is earlier is left, then the lower row.
+def correlate_stream(
+    rows: Sequence[Row],
+    lo: int,
+    hi: int,
+    confidence: float,
+    how: str = "inner",
+    emit: str = "pairs",
+    by: Sequence[str] = (),
+    probability: bool = False,
+    admits: Callable[[Row, Row], bool] = lambda left, right: True,
+) -> list[ResultRow]:
+    """Join one stream with itself: left is every event, right every other one.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        The stream; rows are told apart by ``id``.
+    Parameters are those of `correlate`; rows are told apart by ``id``. With ``emit="pairs"`` each unordered
+    pair is given once, and ``how="left"`` gives the events of ``how="anti"`` besides.
+    """
+    is_other = others(admits)
+    if emit != "pairs" or how in ("semi", "anti"):
+        return correlate(
+            rows, rows, lo, hi, confidence, how, emit, by, probability, is_other
+        )  # fmt: skip
+    is_given = once(rows, lo, hi, confidence, by, admits)
+    found = correlate(rows, rows, lo, hi, confidence, "inner", emit, by, probability, is_given)
+    if how == "left":
+        none = {"right_id": None, **({"probability": None} if probability else {})}
+        alone = correlate(rows, rows, lo, hi, confidence, "anti", "pairs", by, False, is_other)
+        found += [{**row, **none} for row in alone]
+    return found
+
+
+def others(
+    admits: Callable[[Row, Row], bool] = lambda left, right: True,
+) -> Callable[[Row, Row], bool]:
+    """Which ordered pairs of one stream may be: those of two events."""
+    return lambda left, right: left["id"] != right["id"] and admits(left, right)
+
+
+def once(
+    rows: Sequence[Row],
+    lo: int,
+    hi: int,
+    confidence: float,
+    by: Sequence[str] = (),
+    admits: Callable[[Row, Row], bool] = lambda left, right: True,
+) -> Callable[[Row, Row], bool]:
+    """Which of two orders of a pair is given: the one that qualifies, of both that of the earlier event.
+
+    Earlier is the event whose timestamp ends earlier, then that whose begins earlier, then the lower row.
     """
     numbers = {row["id"]: number for number, row in enumerate(rows)}
 
-    def is_pair(left: Row, right: Row) -> bool:
-        if left["max_time"] is None or right["max_time"] is None:
-            return False
-        own, other = ((row["max_time"], numbers[row["id"]]) for row in (left, right))
-        return own < other
+    def order(row: Row) -> tuple[Any, ...]:
+        return row["max_time"], row["min_time"], numbers[row["id"]]
 
-    return is_pair
+    def is_given(left: Row, right: Row) -> bool:
+        if left["id"] == right["id"] or not admits(left, right) or not _comparable(left, right, by):
+            return False
+        if order(left) < order(right):
+            return True
+        has_other_order = admits(right, left) and _matches(right, [left], lo, hi, confidence, by)
+        return not has_other_order
+
+    return is_given
 
 
 def _check_options(

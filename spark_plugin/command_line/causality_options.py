@@ -16,8 +16,8 @@ Effects = Annotated[
     str | None,
     typer.Argument(
         metavar="[EFFECTS]",
-        help="The events that they may have caused. Left out: CAUSES are one stream, of whose events the"
-        " earlier may have caused the later.",
+        help="The events that they may have caused. Left out: CAUSES are one stream, of whose events each"
+        " may have caused every other one.",
     ),
 ]
 

@@ -14,7 +14,7 @@ JOIN_HELP = (
     " are called. A column of CSV is numbers where all of them print as they were written; else,"
     " as with 007 or 1e3, it is text, unless it is a time. On Spark, CSV and Arrow IPC pass through"
     " the memory of this process: make large ones Parquet. With one input its events are joined with"
-    " themselves: the earlier of two is left, each pair is found once."
+    " themselves: each with every other one, each pair once."
 )
 JOIN_EXAMPLES = (
     """

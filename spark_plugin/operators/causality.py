@@ -69,8 +69,8 @@ def causality(
         Events: time columns (timestamp, timestamp_ntz, integers or floats), coordinates, key columns,
         columns to hand out. In options and units causes are the left side.
     effects : DataFrame or None
-        None: `causes` are one stream. Of two of its events the earlier is the cause. Rows of a DataFrame
-        have no order: which of two simultaneous ones is the cause is left open, each pair is found once.
+        None: `causes` are one stream, of which every event is a cause, and every other one may be its
+        effect: as by `coincide.causality_tables`.
     condition : CausalityCondition
     cause_time, effect_time, cause_place, effect_place, by, case_fold, cause_columns, effect_columns
     how, emit, probability, backend, where, prefer, k, matching, largest_group
@@ -169,8 +169,9 @@ def causality_tables(
         Events: time columns (timestamps, integers or floats), coordinates, key columns, columns to
         hand out. In options and units causes are the left side.
     effects : as causes, or None
-        None: `causes` are one stream. Of two of its events the earlier is the cause, and of
-        simultaneous ones the one in the lower row.
+        None: `causes` are one stream, of which every event is a cause, and every other one may be its
+        effect. ``emit="pairs"`` gives each unordered pair once; if both orders meet the condition, the
+        earlier event is the cause.
     condition : CausalityCondition
     cause_time, effect_time : str, (str, str), Around or Histograms
         One column of exact instants, or the min and max column of interval timestamps; or as
@@ -208,7 +209,7 @@ def causality_tables(
         many pairs chance alone would make. Those that qualify then are counted; the summary of `report`,
         which is needed, has their mean, ``accidental_pairs``, and standard deviation,
         ``accidental_spread``. Each must be longer than the widest window of the condition, of one stream
-        than twice its end.
+        than twice its farther end.
     where : str or pyarrow.compute.Expression, optional
         What pairs must meet besides, over the columns ``cause_<name>`` and ``effect_<name>`` of both
         events, handed out or not, delta, named as in the result, and ``distance``:

@@ -35,8 +35,8 @@ def clusters(
 ) -> pa.Table:
     """Find which events of a table are connected by pairs that meet a condition, in this process.
 
-    Of two events the earlier is the cause, and of simultaneous ones the one in the lower row. Two
-    events are of one cluster where a chain of pairs leads from one to the other, in either direction.
+    Two events are a pair where they meet it in either order, and of one cluster where a chain of pairs
+    leads from one to the other.
 
     Parameters
     ----------

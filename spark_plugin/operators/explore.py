@@ -48,7 +48,7 @@ def explore_tables(
     ----------
     left, right : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
         As of `coincide.correlate_tables`; ids are not needed. Without `right` pairs are those of one
-        stream, each once, its earlier event left.
+        stream, each once, as by `coincide.correlate_tables`.
     within : (lo, hi), one duration for both, or what `coincide.within` and `coincide.mutual_deadline` make
         The window on T_right - T_left: durations.
     left_time, right_time, by, case_fold, where, backend, options

@@ -71,9 +71,9 @@ def correlate(
     left, right : DataFrame
         Events: time columns (timestamp, timestamp_ntz, integers or floats), key columns, columns to
         hand out. One side may be streaming, if the other one is broadcast and lengths are declared.
-        Without `right` the stream `left` is joined with itself: the earlier of two events, by the later
-        ends of their timestamps, is left, each pair is found once, and no event meets itself. Which of
-        two simultaneous ones is left is open: rows of a DataFrame have no order.
+        Without `right` the stream `left` is joined with itself: left is every event, right every other
+        one. ``emit="pairs"`` gives each unordered pair once; if both orders qualify, the event whose
+        timestamp ends earlier is left. All else looks at all other events.
     condition : TimingCondition
         The window on T_right - T_left and the confidence that it must reach.
     within, confidence

@@ -46,8 +46,8 @@ def correlate_files(
     left, right : str, path or sequence of them
         Files, folders (with all below) or globs; paths or URIs that PyArrow understands. Workers must
         see them under the same names. Without `right` the events of `left` are joined with themselves,
-        as by `coincide.correlate`; of simultaneous ones the one in the lower row is left, where files are
-        taken in the order of their names.
+        as by `coincide.correlate`; of events of one and the same timestamp the one in the lower row is
+        left, where files are taken in the order of their names.
     condition : TimingCondition
         The window on T_right - T_left and the confidence that it must reach.
     within, confidence

@@ -68,8 +68,8 @@ def correlate_tables(
     left, right : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
         Tables of pandas, Polars, DuckDB and others; a stream that can be read but once is read once.
         Events: time columns (timestamps, integers or floats), key columns, columns to hand out. Without
-        `right` the stream `left` is joined with itself, as by `coincide.correlate`; of simultaneous events
-        the one in the lower row is left.
+        `right` the stream `left` is joined with itself, as by `coincide.correlate`; of events of one and
+        the same timestamp the one in the lower row is left.
     condition : TimingCondition
     within, confidence
         In place of `condition`, as of `coincide.correlate`.

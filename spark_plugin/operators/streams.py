@@ -180,8 +180,8 @@ def stream_tables(
         ticks. An event arrives at the largest max_time that its side has seen, over all keys, and one
         that comes later than this is left out, counted, and kept for `StreamJoin.take_late`. Without
         `right_delay` there is one stream, which is joined with itself as by ``correlate_tables(events)``:
-        each unordered pair once, no event with itself, the earlier event left; of simultaneous ones
-        that which came first.
+        left is every event, right every other one, and pairs are given once. Of events of one and the
+        same timestamp the one that came first is left.
     left_time, right_time, by, case_fold, left_columns, right_columns
         As of `coincide.correlate_tables`.
     how, emit

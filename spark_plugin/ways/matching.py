@@ -65,11 +65,12 @@ def plan_way(sides: Sides, spec: AnySpec, options: CorrelateOptions) -> tuple[Lo
     collected = plan_collected(sides, spec, options)
     if collected is not None:
         return collected
-    if spec.matching != "optimal":
+    if spec.matching is None or spec.compares_tasks:
         return plan_ways(sides, spec, options)
     if options.way not in ("auto", "exchange"):
+        of = "one stream" if spec.is_one_stream else "'optimal'"
         raise ConditionError(
-            "matching='optimal' looks at all events together that hang together by their pairs, and these"
+            f"matching of {of} looks at all events together that hang together by their pairs, and these"
             f" meet by an exchange; leave out way={options.way!r}"
         )
     statistics, plan = plan_ways(sides, spec, replace(options, way="exchange"))

@@ -90,11 +90,6 @@ class JoinArguments(PairArguments):
                 f"how={self.how!r} is of two sides, and in one stream every event is a left one: use"
                 " how='left', or give the events a second time as right"
             )
-        if self.matching is not None:
-            raise OneStreamError(
-                "matching is of two sides, and in one stream an event may be left of one and right of"
-                " another: leave matching out, or give the events a second time as right"
-            )
         for name in ("right_unit", "right_longest"):
             if getattr(self.options, name) is not None:
                 raise OneStreamError(
@@ -195,7 +190,7 @@ class JoinArguments(PairArguments):
             self.condition.window(tick), how, emit, self.probability, self.backend,
             self.options.classes, self.options.threads or threads,
             self.options.batch_pairs or batch_pairs, (left.model, right.model), self.is_one_stream,
-            case_fold=self.case_fold, partners=self.partners,
+            self.pairs_once, case_fold=self.case_fold, partners=self.partners,
         )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""One stream that is joined with itself: which of two events is the earlier one."""
+"""One stream that is joined with itself: which event is which, and of two the order that is given."""
 
 from __future__ import annotations
 
@@ -7,34 +7,25 @@ from dataclasses import replace
 import numpy as np
 
 from coincide.condition import Window
-from spark_plugin.worker.arrow.sides import Side
+from cpu_fallback.join.filtering import ALWAYS, NESTED, NEVER, SAME, Stamps, order_of_pairs
+from spark_plugin.worker.arrow.sides import PairTest, Side
 
 ROW_NUMBERS = ("\0group", "\0row")
 """Columns that say which event of a stream a row is: of files, beside what is asked of them."""
 Ranks = tuple[np.ndarray, np.ndarray]
 
 
-def in_order_of_stream(left: Side, right: Side, shift: int) -> tuple[Side, Side]:
-    """Both sides of a join of one stream, with the ranks of their events.
+def numbered(left: Side, right: Side) -> tuple[Side, Side]:
+    """Both sides of a join of one stream, with ranks, which say which event is which.
 
-    Parameters
-    ----------
-    left, right : Side
-        Ranks that they have already stay. Without identities and ranks their rows are the same.
-    shift : int
-        Ticks by which right times are moved: of two events that are simultaneous then the one that was
-        earlier is left.
+    Ranks that they have already stay. Without identities and ranks their rows are the same.
     """
-    if left.ranks is not None and not shift:
+    if left.ranks is not None and right.ranks is not None:
         return left, right
-    if shift:
-        ranks = np.full(len(left), 1), np.full(len(right), 0 if shift > 0 else 2)
-    elif left.identity:
+    if left.identity:
         left, right, ranks = ranked_sides(left, right)
-    elif left.ranks is None or right.ranks is None:
-        ranks = np.arange(len(left)), np.arange(len(right))
     else:
-        return left, right
+        ranks = (np.arange(len(left)),) * 2
     return replace(left, ranks=ranks[0]), replace(right, ranks=ranks[1])
 
 
@@ -72,17 +63,14 @@ def ranked_sides(causes: Side, effects: Side) -> tuple[Side, Side, Ranks]:
     return causes, effects, (ranks[~is_effect], ranks[is_effect])
 
 
-def window_in_order(window: Window, left: Side, right: Side, shift: int) -> tuple[Window, bool]:
-    """The part of a window that holds all pairs whose earlier event is left.
+def window_once(window: Window, left: Side, right: Side) -> tuple[Window, bool]:
+    """The part of a window that holds all pairs as they are given once.
 
     Parameters
     ----------
     window : Window
-        On the delay of pairs before right times are moved.
     left, right : Side
         Of one stream, with ranks.
-    shift : int
-        Ticks by which right times are moved.
 
     Returns
     -------
@@ -93,14 +81,33 @@ def window_in_order(window: Window, left: Side, right: Side, shift: int) -> tupl
     """
     if not (_are_instants(left) and _are_instants(right)):
         return window, False
-    least = -shift
-    # Of simultaneous events once moved the one that was earlier is left: no rank decides.
-    if shift > 0 or (shift == 0 and window.lo <= 0 and not _has_ties(left, right)):
-        least += 1
-    lo = max(window.lo, least)
-    if lo > window.hi:
+    if window.lo > 0 or window.hi < 0:
+        return window, True
+    least = 0 if _has_ties(left, right) else 1
+    if not window.lo + window.hi >= 0 or least > window.hi:
         return window, False
-    return replace(window, lo=lo), shift != 0 or lo > 0
+    return replace(window, lo=least), least > 0
+
+
+def doubt_of_order(window: Window, has_histograms: bool) -> int:
+    """When it is to be decided whether a pair of which the right event is the earlier qualifies so, too."""
+    if window.lo + window.hi == 0:
+        return NEVER
+    return NESTED if window.lo + window.hi > 0 and not has_histograms else ALWAYS
+
+
+def stamps_of(side: Side) -> Stamps:
+    """The events of a side with ranks."""
+    assert side.ranks is not None
+    given = side.max_time, side.lengths, side.ranks
+    # A kernel is compiled for one kind of arrays: it takes less time to copy one of another kind.
+    return Stamps(*(np.require(each, requirements=("C", "W")) for each in given))
+
+
+def are_two(left: Side, right: Side) -> PairTest:
+    """Whether pairs are of two events."""
+    own, others = stamps_of(left), stamps_of(right)
+    return lambda *rows: order_of_pairs(own, others, rows, NEVER) != SAME
 
 
 def _are_instants(side: Side) -> bool:

@@ -120,6 +120,12 @@ class PairArguments(ABC):
         return (EVENT, EVENT) if self.is_one_stream else self.prefixes
 
     @property
+    def pairs_once(self) -> bool:
+        """Whether of one stream each pair is given in one order only."""
+        is_of_pairs = self.emit == "pairs" and self.how not in ("semi", "anti")
+        return self.is_one_stream and is_of_pairs and self.partners.matching is None
+
+    @property
     def pair_columns(self) -> PairColumns:
         """What `where` may be on."""
         return SIDES_ALONE
@@ -240,6 +246,8 @@ class PairArguments(ABC):
         where = self.where
         if where is not None and not isinstance(where, Where):
             where = where_of(where, left, right, self.pair_columns_of(left, right))
+            if where is not None and self.pairs_once:
+                where = where.of_either_order
         changes = dict(zip(self._names_of_columns, found, strict=True))
         return replace(self, **changes, where=where)  # type: ignore[type-var]
 

@@ -115,7 +115,7 @@ class ShiftPlan:
                 )
 
     def warn_of_short(self, spec: AnySpec, longest: tuple[int, int]) -> None:
-        """Warn of shifts by which pairs of the answer may still qualify; refuse what meets itself.
+        """Warn of shifts by which pairs of the answer may still qualify.
 
         Of a confidence above 1/2 there are none: the probabilities of two windows that have nothing in
         common add up to no more than 1.
@@ -126,16 +126,9 @@ class ShiftPlan:
             Of the join.
         longest : (int, int)
             Longest timestamp of each side, ticks.
-
-        Raises
-        ------
-        ConditionError
-            Of one stream, if an event that is moved may qualify as a partner of itself.
         """
         if spec.widest.confidence > 0.5 or not any(longest):
             return
-        if spec.is_one_stream:
-            self._check_apart(spec.widest.hi + sum(longest))
         enough = _least_shift(spec) + sum(longest) * (2 if spec.is_one_stream else 1)
         sizes = [abs(self.tick.count(each)) for each in self.given]
         short = [str(g) for g, size in zip(self.given, sizes, strict=True) if size <= enough]
@@ -147,15 +140,6 @@ class ShiftPlan:
                 ShortShiftsWarning,
             )
 
-    def _check_apart(self, least: int) -> None:
-        for words in self.given:
-            if abs(self.tick.count(words)) <= least:
-                raise ConditionError(
-                    f"the shift {words!r} is not longer than the end of the window and two of the"
-                    f" longest timestamps, {length_words(least, self.tick)}, so that at this confidence"
-                    " events of one stream might be counted with themselves. Use a longer one"
-                )
-
 
 def _is_bounded(spec: AnySpec) -> bool:
     window = spec.widest
@@ -165,8 +149,10 @@ def _is_bounded(spec: AnySpec) -> bool:
 def _least_shift(spec: AnySpec) -> int:
     """By a shift that is not longer, a pair of the answer may qualify with all its probability."""
     window = spec.widest
-    # Of one stream an event must not meet itself either, nor its own cause.
-    return max(window.width, 2 * window.hi) if spec.is_one_stream else window.width
+    if not spec.is_one_stream:
+        return window.width
+    # Nor must a pair of the answer in its other order.
+    return max(window.width, 2 * max(window.hi, -window.lo))
 
 
 def _check_shift(words: Duration, size: int, spec: AnySpec, tick: Tick) -> None:
@@ -176,7 +162,7 @@ def _check_shift(words: Duration, size: int, spec: AnySpec, tick: Tick) -> None:
         )
     least, window = _least_shift(spec), spec.widest
     if abs(size) <= least:
-        limit = "twice the end of the window," if least > window.width else "the window, of"
+        limit = "twice the farther end of the window," if least > window.width else "the window, of"
         raise ConditionError(
             f"the shift {words!r} is not longer than {limit} {length_words(least, tick)}, so that pairs of"
             " the answer would count as accidental. Use a longer one"

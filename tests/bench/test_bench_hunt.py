@@ -55,8 +55,7 @@ def test_a_case_depends_on_its_number_alone():
 def test_what_is_asked_is_judged_by_the_reference(monkeypatch: pytest.MonkeyPatch):
     cases = [draw_case(1, number, asked.WAYS, Profile()) for number in range(80)]
     assert {judged(case).kind for case in cases} <= {"right", "refused", "closed"}
-    earliest = asking.earlier_first
-    monkeypatch.setattr(asking, "earlier_first", lambda rows: earliest(rows[::-1]))
+    monkeypatch.setattr(asking, "others", lambda admits: admits)
     monkeypatch.setattr(asked, "place", lambda *given: (-given[1].right,))
     verdicts = [judged(case) for case in cases]
     assert "wrong" in {verdict.kind for verdict in verdicts}

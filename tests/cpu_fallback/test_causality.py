@@ -90,9 +90,27 @@ def test_every_way_finds_what_the_reference_finds_at_length(case: Case) -> None:
 @given(plane_cases())
 def test_a_stream_with_itself(case: Case) -> None:
     model, events = model_of(case), sides_of(case)[0]
-    expected = reference.causality_in_one(case.causes, case.exact, reference.plane_distance2)
+    expected = in_order_of_time(case)
     for way in WAYS:
         check_join(CausalityJoin(events, None, model, way=way), expected, 3)
+
+
+def in_order_of_time(case: Case) -> Pairs:
+    """Pairs of a case's causes of which the earlier is the cause, or of equals the lower row."""
+    times = [event[0] for event in case.causes]
+    pairs = reference.causality_in_one(case.causes, case.exact, reference.plane_distance2)
+    return [(i, j) for i, j in pairs if (times[i], i) < (times[j], j)]
+
+
+@settings(max_examples=30)
+@given(plane_cases())
+def test_a_condition_that_is_forward_leaves_no_pair_to_the_other_order(case: Case) -> None:
+    pairs = reference.causality_in_one(case.causes, case.exact, reference.plane_distance2)
+    in_order, model = set(in_order_of_time(case)), model_of(case)
+    if model.is_forward:
+        assert all(pair in in_order or pair[::-1] in in_order for pair in pairs)
+    if model.is_symmetric:
+        assert {(j, i) for i, j in pairs} == set(pairs)
 
 
 @settings(max_examples=40)
@@ -100,7 +118,7 @@ def test_a_stream_with_itself(case: Case) -> None:
 def test_parts_of_a_stream(case: Case, parts: list[int]) -> None:
     """Each cause in one part, each effect in all: the pairs of the whole, by the events' ranks."""
     model, events = model_of(case), sides_of(case)[0]
-    expected = reference.causality_in_one(case.causes, case.exact, reference.plane_distance2)
+    expected = in_order_of_time(case)
     effects = replace(events, ranks=np.arange(len(events)))
     for way in WAYS:
         found: Pairs = []

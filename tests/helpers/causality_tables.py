@@ -56,7 +56,8 @@ def reference_pairs(
     """Ids of all pairs that meet the predicates, exactly; of one stream without `effects`."""
     own = _events(causes, place, key)
     if effects is None:
-        rows = reference.causality_in_one(own, predicates, reference.plane_distance2)
+        ordered = reference.causality_in_one(own, predicates, reference.plane_distance2)
+        rows = reference.each_once(ordered, lambda row: (own[row][0], row))
         others = causes
     else:
         others = effects

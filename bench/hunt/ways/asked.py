@@ -18,7 +18,7 @@ from bench.hunt.judging import judge_error
 from coincide import JoinReport, TimingCondition, correlate_tables, within
 from coincide import correlate as correlate_frames
 from cpu_fallback.reference.decision import decision_is_clear, satisfaction_probability
-from cpu_fallback.reference.join import BEST_TOLERANCE, correlate
+from cpu_fallback.reference.join import BEST_TOLERANCE, correlate, correlate_stream
 from cpu_fallback.reference.partners import (
     Asked,
     Pair,
@@ -74,11 +74,14 @@ class _Judge:
         if given["emit"] == "best":
             return self._best(rows)
         asked = self.asked
-        wanted = correlate(
-            *asked[:5], how=given["how"], emit=given["emit"], probability=given["probability"],
-            admits=asked.admits,
+        sides = (asked.left,) if self.asking.is_one else (asked.left, asked.right)
+        joined = correlate_stream if self.asking.is_one else correlate
+        wanted = joined(
+            *sides, *asked[2:5], how=given["how"], emit=given["emit"],
+            probability=given["probability"], admits=asked.admits,
         )  # fmt: skip
-        return differing(Counter(map(_plain, rows)), Counter(map(_plain, wanted))) or (
+        plain = self._plain
+        return differing(Counter(map(plain, rows)), Counter(map(plain, wanted))) or (
             self._probabilities(rows) if given["probability"] and given["emit"] == "pairs" else None
         )
 
@@ -168,13 +171,45 @@ class _Judge:
         given, asked = self.asking.given, self.asked
         if given["matching"] == "optimal":
             return self._optimal([found[pair] for pair in chosen], len(found))
-        if given["matching"] == "unambiguous":
-            wanted = unambiguous_pairs(asked)
-            return differing(Counter(chosen), Counter(wanted)) or self._probabilities(rows)
-        if not is_told_apart(given["prefer"]) and self._is_ambiguous(list(found.values())):
+        if self.asking.is_one:  # whose orders may have one probability
+            found = {(min(pair), max(pair)): each for pair, each in found.items()}
+        is_mutual = given["matching"] == "mutual"
+        if (
+            is_mutual
+            and not is_told_apart(given["prefer"])
+            and self._is_ambiguous(list(found.values()))
+        ):
             return self._probabilities(rows)
-        wanted = mutual_pairs(asked, given["prefer"])
-        return differing(Counter(chosen), Counter(wanted)) or self._probabilities(rows)
+        wanted = mutual_pairs(asked, given["prefer"]) if is_mutual else unambiguous_pairs(asked)
+        if self.asking.is_one:
+            known = set(wanted)
+            wanted = [(i, j) for i, j in wanted if self._ends(i, j) or (j, i) not in known]
+        return differing(Counter(map(self._twins, chosen)), Counter(map(self._twins, wanted))) or (
+            self._probabilities(rows)
+        )
+
+    def _ends(self, left: int, right: int) -> bool:
+        """Whether the left event of a pair of one stream is the earlier."""
+        own, other = (
+            (row["max_time"], row["min_time"], row["id"])
+            for row in (self.asking.left[left], self.asking.right[right])
+        )
+        return bool(own < other)
+
+    def _twins(self, pair: tuple[Any, ...]) -> tuple[Any, ...]:
+        """A pair, of one stream without who is left of two events of one timestamp, which may be either."""
+        if self.asking.is_one and len(pair) == 2 and None not in pair:
+            rows = self.asking.left[pair[0]], self.asking.right[pair[1]]
+            if len({(row["max_time"], row["min_time"]) for row in rows}) == 1:
+                return tuple(sorted(pair))
+        return pair
+
+    def _plain(self, row: dict[str, Any]) -> tuple[Any, ...]:
+        """Identities, a multiset of them, or a number; probabilities are looked at elsewhere."""
+        if self.asking.given["emit"] == "pairs" and "right_id" in row:
+            return self._twins((row["left_id"], row["right_id"]))
+        names = [name for name in ("left_id", "right_id", "matches") if name in row]
+        return tuple(tuple(sorted(row[n])) if isinstance(row[n], list) else row[n] for n in names)
 
     def _is_ambiguous(self, found: list[Pair]) -> bool:
         """Whether floats may put pairs into another order than their probabilities."""
@@ -224,33 +259,28 @@ def is_told_apart(prefer: str) -> bool:
     return prefer in ("nearest", "first", "last")
 
 
-def _plain(row: dict[str, Any]) -> tuple[Any, ...]:
-    """Identities, a multiset of them, or a number; probabilities are looked at elsewhere."""
-    names = [name for name in ("left_id", "right_id", "matches") if name in row]
-    return tuple(tuple(sorted(row[n])) if isinstance(row[n], list) else row[n] for n in names)
-
-
 def judge_on_spark(spark: SparkSession, case: Case, way: str) -> Verdict:
     """The same of DataFrames by a way; what is of one process alone is left out."""
     asking = draw_asking(case)
     judge = _Judge(asking, case.data.confidence)
     first, last = asking.window
-    left, right = asking.tables
-    if right is None or first > last or not judge.is_clear:
-        return Verdict(
-            "closed", "rows of one stream have no order, or a probability is no clear one"
-        )
+    if first > last or not judge.is_clear:
+        return Verdict("closed", "a probability is no clear one")
+    if asking.is_one and way.startswith("broadcast"):
+        way = "exchange"
     given = asking.given
-    has_matching = "matching" in given
-    if has_matching and (given["case_fold"] or given["matching"] == "optimal"):
+    is_of_two = "matching" in given and not asking.is_one
+    if is_of_two and (given["case_fold"] or given["matching"] == "optimal"):
         return Verdict("closed", "such a matching is of one process")
     # A matching knows events again by what is handed out.
-    columns = ["id", "amount"] if has_matching else "id"
-    frames = [spark.createDataFrame(table) for table in (left, right)]
+    columns = ["id", "amount"] if is_of_two else "id"
+    frames = [None if table is None else spark.createDataFrame(table) for table in asking.tables]
     options = replace(given["options"], way=way)
+    if asking.is_one and "matching" in given and way == "collect":
+        options = replace(options, way="auto")
     try:
         found = correlate_frames(
-            *frames, judge.condition, left_columns=columns, right_columns=columns,
+            frames[0], frames[1], judge.condition, left_columns=columns, right_columns=columns,
             **given | {"options": options},
         ).toArrow()  # fmt: skip
     except Exception as error:
@@ -283,4 +313,11 @@ def _judge(case: Case, folder: Path) -> Verdict:
     return Verdict("wrong", f"{wrong}; asked {asking.given}") if wrong else RIGHT
 
 
-WAYS = [Way("asked", _judge, suits=lambda data: not data.has_histograms, weight=24)]
+WAYS = [
+    Way(
+        "asked",
+        _judge,
+        suits=lambda data: not data.has_histograms,
+        weight=24,
+    )
+]

@@ -53,14 +53,14 @@ def choose_layout(
     ----------
     causes : PlacedEvents
     effects : PlacedEvents or None
-        None: the causes themselves.
+        None: the causes themselves, each pair in the order of time.
     model : CausalityModel
     way : {"place", "grid", "time"} or None
         None: chosen from the data.
     run : callable
         Calls functions, perhaps at once, and gives their results.
     """
-    sides = (causes,) if effects is None else (causes, effects)
+    sides = (causes,) if effects is None or effects is causes else (causes, effects)
     self_join = effects is None or causes.ranks is not None
     placed = all(side.points is not None for side in sides)
     if placed and not model.rule.is_temporal and way in (None, "place"):

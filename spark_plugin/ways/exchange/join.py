@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from coincide.options import CorrelateOptions
 from spark_plugin.dataframes import columns as frames
@@ -70,6 +71,8 @@ def _sliced(
 ) -> DataFrame:
     shapes = plan.reach.left, plan.reach.right
     adds_up = plan.deals_right and needs_adding_up(spec)
+    if adds_up and spec.pairs_once:
+        return _with_alone(sides, spec, result, plan, options, stage), None
     layout = result.layout.with_hashes() if adds_up else result.layout
     salts = _salts(sides, spec, result.layout, plan)
     events = ExchangedSides(
@@ -87,6 +90,27 @@ def _sliced(
         first_labels=partition_labels(plan.count)[plan.first_parts],
     )  # fmt: skip
     return dealt.combined(stage.run(rows, task, schema))
+
+
+def _with_alone(
+    sides: tuple[EventFrame, EventFrame],
+    spec: AnySpec,
+    result: ResultColumns,
+    plan: SlicePlan | CellPlan,
+    options: CorrelateOptions,
+    stage: Stage,
+) -> DataFrame:
+    """The pairs of one stream, each once, and by a join of their own the events that have no other."""
+    pairs, _ = exchange_join(sides, spec.but(how="inner"), result, plan, options, stage)
+    left, right = (replace(side, observation=None) for side in sides)
+    bare, alone = (left, replace(right, payload=[])), spec.but(how="anti", pairs_once=False)
+    own, silent = ResultColumns(bare, alone), replace(stage, metrics=None, observation=None)
+    events, _ = exchange_join(bare, alone, own, plan, options, silent)
+    nulls = [
+        F.lit(None).cast(column.wire_kind).alias(column.name)
+        for column in result.columns[len(own.columns) :]
+    ]
+    return pairs.unionAll(events.select(*map(frames.quoted, own.names), *nulls))
 
 
 def _crossing(events: ExchangedSides, options: CorrelateOptions) -> tuple[DataFrame, SliceWire]:

@@ -83,7 +83,7 @@ def plan_files(
     if arguments.shifts is not None:
         raise NotDirect("shifts are counted by a broadcast or an exchange, or of tables in memory")
     can_compare = arguments.matching != "optimal" and arguments.how == "inner" and compares_slices
-    if arguments.matching is not None and not can_compare:
+    if arguments.matching is not None and (arguments.is_one_stream or not can_compare):
         raise NotDirect(
             f"slices of files do not know each other's pairs, which matching={arguments.matching!r}"
             " compares: a broadcast or an exchange does it, or a join of tables in memory"

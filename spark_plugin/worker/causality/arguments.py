@@ -114,11 +114,6 @@ class CausalityArguments(PairArguments):
 
     def _take_from_causes(self) -> None:
         """Of one stream times and places are said once."""
-        if self.matching is not None:
-            raise ConditionError(
-                "matching is of two sides, and in one stream an event may be a cause and an effect: leave"
-                " matching out, or give the events a second time as effects"
-            )
         for name, default in (("time", "time"), ("place", None)):
             given, own = getattr(self, f"effect_{name}"), getattr(self, f"cause_{name}")
             if given != default and _listed(given) != _listed(own):
@@ -190,7 +185,7 @@ class CausalityArguments(PairArguments):
         return CausalitySpec(
             self.condition.model(tick, heights=coordinates == 3), self.condition.space, coordinates,
             self.how, "pairs" if self.matching else self.emit, self.options.threads or threads,
-            self.options.batch_pairs or batch_pairs, self.is_one_stream,
+            self.options.batch_pairs or batch_pairs, self.is_one_stream, self.pairs_once,
             "cpu" if has_histograms else self.backend, models=(own, others),
             case_fold=self.case_fold, partners=self.partners, probability=self.probability,
             delta_name=delta_name(tick),

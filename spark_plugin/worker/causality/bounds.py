@@ -24,8 +24,6 @@ class CausalBounds:
     ----------
     lo, hi : int
         Least and most delta of exact instants, ticks.
-    is_one_stream : bool
-        Whether no effect is before its cause.
     shift : int
         Ticks by which effects are moved before any of this holds.
     model : CausalityModel or None
@@ -36,7 +34,6 @@ class CausalBounds:
 
     lo: int
     hi: int
-    is_one_stream: bool = False
     shift: int = 0
     model: CausalityModel | None = None
     tables: tuple[TemplateTable | None, TemplateTable | None] = (None, None)
@@ -53,9 +50,6 @@ class CausalBounds:
         causes, effects = (around_keys(*each) for each in zip(self.tables, sides, strict=True))
         before, after = np.add.outer(causes[0], effects[1]), np.add.outer(causes[1], effects[0])
         first, last = 2 * self.lo - before, 2 * self.hi + after
-        if self.is_one_stream:
-            # The later end of the effect is not before that of the cause.
-            first = np.maximum(first, -before)
         first, last = first - 2 * self.shift, last - 2 * self.shift
         if base_side != LEFT:
             first, last = -last.T, -first.T

@@ -197,14 +197,14 @@ def _labels_where(
     """Clusters by those pairs alone that pass a test: each is looked at, run by run."""
     package = import_module("cpu_fallback.causality")
     threads = options.threads or len(os.sched_getaffinity(0))
-    join = stamped(package.CausalityJoin(events, None, model, threads=threads), *sides)
+    join = stamped(package.CausalityJoin(events, events, model, threads=threads), *sides)
     passes = test.between(*sides, lambda *rows: measured_by_name(join, delta, *rows))
     pairs = 0
 
     def run(start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
         nonlocal pairs
         rows = join.pairs(start, stop, join.left_order, join.right_order)
-        passing = passes(*rows)
+        passing = passes(*rows) & (rows[0] != rows[1])
         pairs += int(passing.sum())
         return rows[0][passing], rows[1][passing]
 

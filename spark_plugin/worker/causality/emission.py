@@ -17,13 +17,13 @@ from coincide.options import Emit, How
 from coincide.partners import MOST_PROBABLE, Partners
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.causality.bounds import CausalBounds
-from spark_plugin.worker.causality.events import moved_sides, placed_events
+from spark_plugin.worker.causality.events import moved_effects, placed_events
 from spark_plugin.worker.causality.measures import DELTA
 from spark_plugin.worker.causality.shapes import causal_emission
 from spark_plugin.worker.emission import task_emission
 from spark_plugin.worker.emission.emission import Emission
 from spark_plugin.worker.emission.spec import MERITS_OF_BOTH, AnySpec
-from spark_plugin.worker.one_stream import ranked_sides
+from spark_plugin.worker.one_stream import numbered
 from spark_plugin.worker.timestamps.models import INTERVALS, SideModel
 from spark_plugin.worker.where.pair_filter import PairFilter
 
@@ -38,8 +38,8 @@ class CausalitySpec(AnySpec):
     space : Space
     coordinates : int
         Of an event. If there are any pairs have a distance.
-    is_one_stream : bool
-        Whether causes and effects are of one stream.
+    is_one_stream, pairs_once : bool
+        As of `spark_plugin.worker.emission.spec.JoinSpec`.
     shift : int
         Ticks by which effects are moved, where accidental pairs are counted.
     merits : bool
@@ -68,6 +68,7 @@ class CausalitySpec(AnySpec):
     threads: int = 1
     batch_pairs: int = 1_000_000
     is_one_stream: bool = False
+    pairs_once: bool = False
     backend: str = "auto"
     shift: int = 0
     merits: bool = False
@@ -110,9 +111,7 @@ class CausalitySpec(AnySpec):
     def pairs(self) -> CausalBounds:
         """The condition on the timestamps of both sides."""
         own, others = (model.table for model in self.models)
-        return CausalBounds(
-            *self.model.window, self.is_one_stream, self.shift, self.model, (own, others)
-        )
+        return CausalBounds(*self.model.window, self.shift, self.model, (own, others))
 
     def with_merits(self) -> CausalitySpec:  # noqa: D102
         return self.but(merits=True)
@@ -126,10 +125,9 @@ class CausalitySpec(AnySpec):
 
 @task_emission.register
 def _(spec: CausalitySpec, left: Side, right: Side, schema: pa.Schema) -> Emission:
-    ranks = None
-    if spec.is_one_stream and not spec.shift:
-        left, right, ranks = ranked_sides(left, right)
-    events = placed_events(left, right, spec.space, ranks, case_fold=spec.case_fold)
+    if spec.is_one_stream:
+        left, right = numbered(left, right)
+    own, others = placed_events(left, right, spec.space, case_fold=spec.case_fold)
     if spec.shift:
-        events = moved_sides(*events, spec.shift, spec.is_one_stream)
-    return causal_emission(left, right, events, spec, schema)
+        right, others = moved_effects(right, others, spec.shift)
+    return causal_emission(left, right, (own, others), spec, schema)

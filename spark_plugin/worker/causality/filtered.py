@@ -17,12 +17,19 @@ class FilteredCausality(FilteredPairs):
     ----------
     join : CausalityJoin
         Of either backend.
-    test, batch_pairs, threads
+    test, batch_pairs, threads, itself
         As of `FilteredPairs`.
     """
 
-    def __init__(self, join: Any, test: PairTest, batch_pairs: int, threads: int) -> None:
-        super().__init__(join, test, batch_pairs, threads)
+    def __init__(
+        self,
+        join: Any,
+        test: PairTest,
+        batch_pairs: int,
+        threads: int,
+        itself: np.ndarray | None = None,
+    ) -> None:
+        super().__init__(join, test, batch_pairs, threads, itself)
         self.measured = join.measured
 
     def measured_pairs(

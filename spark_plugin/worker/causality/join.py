@@ -15,7 +15,7 @@ from spark_plugin.worker.arrow.tables import read_side
 from spark_plugin.worker.causality.arguments import CausalityArguments
 from spark_plugin.worker.causality.emission import CausalitySpec
 from spark_plugin.worker.causality.emptiness import explain_no_effects
-from spark_plugin.worker.causality.events import moved_sides, placed_events, placed_stream
+from spark_plugin.worker.causality.events import moved_effects, placed_events, placed_stream
 from spark_plugin.worker.causality.places import (
     PlacedColumns,
     check_coordinate_types,
@@ -55,8 +55,9 @@ class CausalPlan(TablePlan):
         own, others = events[0], events[0] if events[1] is None else events[1]
         for spec in shifts.specs:
             assert isinstance(spec, CausalitySpec)
-            moved = moved_sides(own, others, spec.shift, spec.is_one_stream)
-            counts.append(causal_emission(*bare, moved, spec, pa.schema([])).counters.pairs)
+            effects, moved = moved_effects(bare[1], others, spec.shift)
+            found = causal_emission(bare[0], effects, (own, moved), spec, pa.schema([]))
+            counts.append(found.counters.pairs)
         return shifts.counted(counts)
 
     def no_pairs(self, left: Side, right: Side) -> NoPairs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
 from typing import Any
@@ -10,10 +11,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from coincide.cause_and_effect.condition import CausalityModel
 from coincide.cause_and_effect.points import PlacedEvents
 from coincide.cause_and_effect.template_rule import deciding_rule
 from coincide.options import Emit
 from cpu_fallback.causality import Merits
+from cpu_fallback.join.filtering import ALWAYS, NESTED, NEVER
 from spark_plugin.worker.arrow.sides import Side, tie_ranks
 from spark_plugin.worker.backends.devices import load_task_backend
 from spark_plugin.worker.backends.fallback import resilient
@@ -25,8 +28,10 @@ from spark_plugin.worker.emission.emission import Emission, MakeBatch, arrow_int
 from spark_plugin.worker.emission.lists import Lists
 from spark_plugin.worker.emission.matched import LocalBests, LocalFew, Mutual, Unambiguous, times_of
 from spark_plugin.worker.emission.optimal import Optimal
+from spark_plugin.worker.emission.pair_tests import OneStream, pair_test
 from spark_plugin.worker.emission.pairs import Pairs
 from spark_plugin.worker.emission.rows import Counts, LeftRows
+from spark_plugin.worker.one_stream import numbered
 from spark_plugin.worker.partial_results import sortable
 
 
@@ -49,16 +54,55 @@ class _Causal(Emission):
 
     def _joined_by(self, package: str) -> Any:
         spec: Any = self._spec
-        join = import_module(f"{package}.causality").CausalityJoin(
-            *self._placed_events, spec.model, threads=spec.threads, empty=arrow_int64
-        )
+        make = import_module(f"{package}.causality").CausalityJoin
+        given: dict[str, Any] = {"threads": spec.threads, "empty": arrow_int64}
+        own, others = self._placed_events
+        if self._is_halved:
+            return stamped(make(*self._halved, spec.model, **given), self._left, self._right)
+        join = make(own, own if others is None else others, spec.model, **given)
         join = stamped(join, self._left, self._right)
-        if spec.where is None:
-            return join
-        test = spec.where.between(
-            self._left, self._right, lambda *rows: measured_by_name(join, spec.delta_name, *rows)
+        stream = None
+        if spec.is_one_stream:
+            doubt = doubt_of_condition(spec.model, own)
+            stream = OneStream(doubt, self._meet_swapped, self._meet_themselves)
+        measures = (
+            lambda *rows: measured_by_name(join, spec.delta_name, *rows),
+            lambda *rows: swapped_by_name(join, spec.delta_name, *rows),
         )
-        return FilteredCausality(join, test, spec.batch_pairs, spec.threads)
+        test, itself = pair_test(self._left, self._right, spec, stream, measures)
+        if test is None:
+            return join
+        return FilteredCausality(join, test, spec.batch_pairs, spec.threads, itself)
+
+    @property
+    def _is_halved(self) -> bool:
+        """Whether pairs of one stream are looked for in the order in which they are given."""
+        spec: Any = self._spec
+        is_exact = all(each is None or each.lengths is None for each in self._placed_events)
+        return spec.pairs_once and spec.where is None and is_exact and spec.model.is_forward
+
+    @property
+    def _halved(self) -> tuple[PlacedEvents, PlacedEvents | None]:
+        own, others = self._placed_events
+        if others is None:
+            return own, None
+        ranks = self._left.ranks, self._right.ranks
+        return replace(own, ranks=ranks[0]), replace(others, ranks=ranks[1])
+
+    def _meet_swapped(self, right_rows: np.ndarray, left_rows: np.ndarray) -> np.ndarray:
+        """Which pairs of one stream qualify whose effect is taken to be the cause."""
+        own, others = self._placed_events
+        rule = deciding_rule(self._spec.model, own, others)
+        return Merits(own if others is None else others, own, rule).meet(right_rows, left_rows)
+
+    def _meet_themselves(self) -> np.ndarray:
+        """Which causes of one stream qualify with themselves: bool array, shape (causes,)."""
+        spec: Any = self._spec
+        own, _ = self._placed_events
+        found, rows = np.zeros(len(own), bool), np.flatnonzero(own.codes >= 0)
+        moved = replace(own, times=own.times + spec.shift)
+        found[rows] = Merits(own, moved, deciding_rule(spec.model, own, own)).meet(rows, rows)
+        return found
 
     @property
     def _measures(self) -> bool:
@@ -88,7 +132,7 @@ class _Causal(Emission):
     def _merits(self) -> Merits:
         spec: Any = self._spec
         rule = deciding_rule(spec.model, *self._placed_events)
-        return Merits(*self._placed_events, rule, spec.is_one_stream)
+        return Merits(*self._placed_events, rule)
 
     @cached_property
     def _order(self) -> CausalOrder:
@@ -104,6 +148,9 @@ class _Causal(Emission):
 
 class _CausalPairs(_Causal, Pairs):
     """Delta and distance come from where the pair is found, which has its events at hand."""
+
+    def _of_others(self, spec: Any) -> Emission:
+        return _CausalCounts(self._left, self._right, self._placed_events, spec, pa.schema([]))
 
     @property
     def _direct(self) -> bool:
@@ -201,6 +248,21 @@ def measured_by_name(
     return dict(zip((delta, "distance"), join.measured(left_rows, right_rows), strict=True))
 
 
+def swapped_by_name(
+    join: Any, delta: str, right_rows: np.ndarray, left_rows: np.ndarray
+) -> dict[str, np.ndarray]:
+    """The same of pairs of one stream whose effect is taken to be the cause."""
+    found = measured_by_name(join, delta, left_rows, right_rows)
+    return {**found, delta: -found[delta]}
+
+
+def doubt_of_condition(model: CausalityModel, events: PlacedEvents) -> int:
+    """As `doubt_of_order`, of a causality join."""
+    if model.is_symmetric:
+        return NEVER
+    return NESTED if model.is_forward and events.templates is None else ALWAYS
+
+
 def causal_emission(
     causes: Side,
     effects: Side,
@@ -209,6 +271,8 @@ def causal_emission(
     schema: pa.Schema,
 ) -> Emission:
     """The output batches of a causality join of two sides, which to the join are `events`."""
+    if spec.is_one_stream:
+        causes, effects = numbered(causes, effects)
     return _shape_of(spec)(causes, effects, events, spec, schema)
 
 

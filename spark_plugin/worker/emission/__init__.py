@@ -17,7 +17,7 @@ from spark_plugin.worker.emission.optimal import Optimal
 from spark_plugin.worker.emission.pairs import Pairs
 from spark_plugin.worker.emission.rows import Counts, LeftRows
 from spark_plugin.worker.emission.spec import AnySpec, JoinSpec
-from spark_plugin.worker.one_stream import in_order_of_stream
+from spark_plugin.worker.emission.stream_sides import of_stream
 
 _SHAPES: dict[Emit, type[Emission]] = {
     "pairs": Pairs,
@@ -31,9 +31,7 @@ def emission_of(
     left: Side, right: Side, spec: JoinSpec, schema: pa.Schema, backend: ModuleType
 ) -> Emission:
     """The output batches of one join of two sides; parameters as of `Emission`."""
-    if spec.is_one_stream:
-        left, right = in_order_of_stream(left, right, spec.shift)
-    return _shape_of(spec)(left, right, spec, schema, backend)
+    return _shape_of(spec)(*of_stream(left, right, spec), schema, backend)
 
 
 def _shape_of(spec: JoinSpec) -> type[Emission]:

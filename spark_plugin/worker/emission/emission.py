@@ -15,7 +15,7 @@ import pyarrow as pa
 from coincide.errors import MemoryBudgetError
 from coincide.results import JoinCounters
 from coincide.timestamps import IntervalPairs
-from cpu_fallback import event_merits
+from cpu_fallback import event_decisions, event_merits, event_probabilities
 from spark_plugin.worker.arrow import row_sizes
 from spark_plugin.worker.arrow.gather import Gather
 from spark_plugin.worker.arrow.row_sizes import cuts, total_bytes
@@ -23,9 +23,10 @@ from spark_plugin.worker.arrow.sides import Side, grouped_events
 from spark_plugin.worker.backends.fallback import make_join
 from spark_plugin.worker.emission.filtered import FilteredJoin
 from spark_plugin.worker.emission.ordered import in_order_of_left
-from spark_plugin.worker.emission.pair_tests import pairs_sought
+from spark_plugin.worker.emission.pair_tests import OneStream, pair_test
 from spark_plugin.worker.emission.spec import JoinSpec
 from spark_plugin.worker.in_order import in_order
+from spark_plugin.worker.one_stream import doubt_of_order, window_once
 
 Rows = tuple[np.ndarray, np.ndarray]
 """Left and right rows of pairs: int64 arrays, shape (pairs,)."""
@@ -83,8 +84,10 @@ class Emission(ABC):
     def _make_join(self) -> Any:
         spec = self._spec
         events = grouped_events(self._left, self._right, case_fold=spec.case_fold)
-        window, test = pairs_sought(spec, self._left, self._right)
         self._model, *self._events = spec.pairs.for_events(*events)
+        window, is_enough = spec.window, False
+        if spec.pairs_once and spec.where is None:
+            window, is_enough = window_once(window, self._left, self._right)
         if window != spec.window:
             self._model = IntervalPairs(spec.window, sought=window)
         join = make_join(
@@ -95,9 +98,39 @@ class Emission(ABC):
             threads=spec.threads,
             empty=arrow_int64,
         )
+        stream = None
+        if spec.is_one_stream and not is_enough:
+            doubt = doubt_of_order(spec.window, spec.has_histograms)
+            stream = OneStream(doubt, self._decides_swapped, self._meet_themselves)
+        test, itself = pair_test(self._left, self._right, spec, stream)
         if test is None:
             return join
-        return FilteredJoin(join, test, self._merits_of, spec.batch_pairs, spec.threads)
+        bounds = spec.batch_pairs, spec.threads
+        return FilteredJoin(join, test, *bounds, itself, merits=self._merits_of)
+
+    def _meet_themselves(self) -> np.ndarray:
+        """Which left events of one stream qualify with themselves: bool array, shape (n_left,)."""
+        side, found = self._left, np.zeros(len(self._left), bool)
+        rows = np.arange(len(side)) if side.matchable is None else np.flatnonzero(side.matchable)
+        own, moved = (
+            side.model.events(side.max_time[rows] + shift, side.shapes[rows], None, 1)
+            for shift in (0, self._spec.shift)
+        )
+        same = np.arange(rows.size)
+        found[rows] = event_decisions(own, same, moved, same, self._model)
+        return found
+
+    def _probabilities_swapped(self, right_rows: np.ndarray, left_rows: np.ndarray) -> np.ndarray:
+        """Satisfaction probabilities of pairs of one stream whose right event is taken to be left."""
+        left, right = self._events
+        found: np.ndarray = event_probabilities(right, right_rows, left, left_rows, self._model)
+        return found
+
+    def _decides_swapped(self, right_rows: np.ndarray, left_rows: np.ndarray) -> np.ndarray:
+        """Which pairs of one stream qualify whose right event is taken to be left."""
+        left, right = self._events
+        found: np.ndarray = event_decisions(right, right_rows, left, left_rows, self._model)
+        return found
 
     def _merits_of(
         self, left_rows: np.ndarray, right_rows: np.ndarray

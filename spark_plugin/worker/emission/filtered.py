@@ -36,10 +36,20 @@ class FilteredPairs(CountedJoin):
     batch_pairs : int
         Pairs of the join to look at in one go.
     threads : int
+    itself : bool array, shape (n_left,), or None
+        Of one stream, where only pairs of an event with itself fail: which events have one, by row. Nothing
+        is looked at then to count the others.
     """
 
-    def __init__(self, join: Any, test: PairTest, batch_pairs: int, threads: int) -> None:
-        self._join, self._test = join, test
+    def __init__(
+        self,
+        join: Any,
+        test: PairTest,
+        batch_pairs: int,
+        threads: int,
+        itself: np.ndarray | None = None,
+    ) -> None:
+        self._join, self._test, self._itself = join, test, itself
         self._batch_pairs, self._threads = batch_pairs, threads
         # First pair of each run that was counted, and their end; whether each pair passed.
         self._passed: tuple[np.ndarray, list[np.ndarray]] | None = None
@@ -64,6 +74,9 @@ class FilteredPairs(CountedJoin):
 
     @cached_property
     def _counted(self) -> tuple[np.ndarray, np.ndarray]:
+        if self._itself is not None:
+            counts = self._join.counts - self._itself[self.left_order]
+            return counts, np.array([0, 0, counts.sum()])
         counts = np.zeros(self.left_order.size, np.int64)
         keeps_bits = int(self._join.offsets[-1]) <= _MOST_BITS
 
@@ -131,15 +144,22 @@ class FilteredJoin(FilteredPairs):
 
     Parameters
     ----------
-    join, test, batch_pairs, threads
+    join, test, batch_pairs, threads, itself
         As of `FilteredPairs`.
     merits : PairMerits
     """
 
     def __init__(
-        self, join: Any, test: PairTest, merits: PairMerits, batch_pairs: int, threads: int
+        self,
+        join: Any,
+        test: PairTest,
+        batch_pairs: int,
+        threads: int,
+        itself: np.ndarray | None = None,
+        *,
+        merits: PairMerits,
     ) -> None:
-        super().__init__(join, test, batch_pairs, threads)
+        super().__init__(join, test, batch_pairs, threads, itself)
         self._merits = merits
 
     def best(

@@ -11,10 +11,12 @@ import pyarrow as pa
 
 from coincide.sides import LEFT, RIGHT
 from cpu_fallback.join.choosing import least_of_each, least_of_targets
+from cpu_fallback.join.filtering import EARLIER, NEVER, order_of_pairs
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.emission.emission import Emission, MakeBatch, Rows
 from spark_plugin.worker.emission.order import PairOrder
 from spark_plugin.worker.in_order import in_order
+from spark_plugin.worker.one_stream import stamps_of
 from spark_plugin.worker.partial_results import sortable
 
 _FEW = 1 << 20
@@ -43,12 +45,17 @@ class Matched(Emission):
 
     @cached_property
     def _handed_out(self) -> Rows:
-        """The pairs, and in the order of all left rows those that are in none, with -1 for a partner."""
+        """The pairs, and in the order of all left rows those that are in none, with -1 for a partner.
+
+        Of one stream each pair is there in one order.
+        """
         left_rows, right_rows = self._found
+        if self._spec.is_one_stream:
+            left_rows, right_rows = once(self._left, self._right, self._found)
         if self._spec.how != "left":
             return left_rows, right_rows
         alone = self._are_told.copy()
-        alone[left_rows] = False
+        alone[self._found[LEFT]] = False
         lonely = np.flatnonzero(alone)
         left_rows = np.concatenate([left_rows, lonely])
         right_rows = np.concatenate([right_rows, np.full(lonely.size, -1)])
@@ -206,6 +213,15 @@ class LocalFew(Few, LocalBests):
     @cached_property
     def _found(self) -> Rows:
         return self._few_pairs()
+
+
+def once(left: Side, right: Side, rows: Rows) -> Rows:
+    """Pairs of one stream, without those of which the order that is given is there as well."""
+    stamps = stamps_of(left), stamps_of(right)
+    own, others = (each.ranks[of] for each, of in zip(stamps, rows, strict=True))
+    size = 1 + max(own.max(initial=0), others.max(initial=0))
+    has_other_order = np.isin(others * size + own, own * size + others)
+    return taken(rows, ~has_other_order | (order_of_pairs(*stamps, rows, NEVER) == EARLIER))
 
 
 def times_of(sides: tuple[Side, Side], rows: Rows) -> list[np.ndarray]:

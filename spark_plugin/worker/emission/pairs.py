@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from spark_plugin.worker.emission.emission import Emission, MakeBatch
+from spark_plugin.worker.emission.rows import Counts
 
 
 class Pairs(Emission):
     """One row a pair; with ``how="left"`` one for each left event without a partner as well."""
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        if self._spec.how == "left" and self._spec.pairs_once:
+            _ = self._are_alone  # before threads share it
+        yield from super().__iter__()
+
+    @cached_property
+    def _are_alone(self) -> np.ndarray:
+        """Which events of one stream have no other one, by row: bool array."""
+        join = self._of_others(self._spec.but(emit="counts", pairs_once=False)).join
+        alone = np.empty(len(self._left), bool)
+        alone[join.left_order] = join.counts == 0
+        return alone
+
+    def _of_others(self, spec: Any) -> Emission:
+        """How many others events of one stream have."""
+        return Counts(self._left, self._right, spec, pa.schema([]), self._backend)
 
     def _parts(self, start: int, stop: int) -> Iterator[MakeBatch]:
         if self._spec.how != "left":
@@ -20,6 +39,8 @@ class Pairs(Emission):
             return
         counts = self.join.counts[start:stop]
         lonely = np.flatnonzero(counts == 0)
+        if self._spec.pairs_once:
+            lonely = lonely[self._are_alone[self.join.left_order[start + lonely]]]
         if self._spec.in_order and lonely.size:
             left_rows, right_rows, measured = self._found(start, stop)
             order = np.concatenate([np.repeat(np.arange(stop - start), counts), lonely])

@@ -89,6 +89,11 @@ class AnySpec(ABC):
         return False
 
     @property
+    def pairs_once(self) -> bool:
+        """Whether of one stream each pair counts in one order only: that of `emit="pairs"`."""
+        return False
+
+    @property
     def case_fold(self) -> bool:
         """Whether keys that are texts are equal if they are so in lower case."""
         return False
@@ -126,7 +131,7 @@ class AnySpec(ABC):
     @property
     def compares_tasks(self) -> bool:
         """Whether pairs are chosen by what several tasks tell of their events."""
-        return self.matching in ("mutual", "unambiguous")
+        return self.matching in ("mutual", "unambiguous") and not self.is_one_stream
 
     @abstractmethod
     def with_merits(self) -> Self:
@@ -169,7 +174,9 @@ class JoinSpec(AnySpec):
     Parameters
     ----------
     is_one_stream : bool
-        Whether both sides are of one stream: then the earlier of two events is left.
+        Whether both sides are of one stream: then no event meets itself.
+    pairs_once : bool
+        Whether of one stream each pair counts in one order only.
     shift : int
         Ticks by which right times are taken to be moved when two events of one stream are put in order,
         where accidental pairs are counted. The window has moved already.
@@ -193,6 +200,7 @@ class JoinSpec(AnySpec):
     batch_pairs: int = 1_000_000
     models: tuple[SideModel, SideModel] = (INTERVALS, INTERVALS)
     is_one_stream: bool = False
+    pairs_once: bool = False
     shift: int = 0
     case_fold: bool = False
     where: PairFilter | None = None
@@ -226,9 +234,8 @@ class JoinSpec(AnySpec):
 
     def moved(self, ticks: int) -> JoinSpec:
         """As of `AnySpec`: the window moves instead, the other way."""
-        window = Window(self.window.lo - ticks, self.window.hi - ticks, self.window.confidence)
         return self.but(
-            window=window, how="inner", emit="counts", probability=False, shift=ticks,
+            window=self.window.moved(-ticks), how="inner", emit="counts", probability=False, shift=ticks,
             partners=MOST_PROBABLE,
         )  # fmt: skip
 

@@ -14,9 +14,9 @@ from coincide.condition import Window
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.emission.emission import Emission, MakeBatch
 from spark_plugin.worker.emission.spec import JoinSpec
+from spark_plugin.worker.emission.stream_sides import of_stream
 from spark_plugin.worker.exploration.arguments import LEAST_CONFIDENCE
 from spark_plugin.worker.in_order import in_order
-from spark_plugin.worker.one_stream import in_order_of_stream
 
 _SEED = 1
 
@@ -48,9 +48,8 @@ class Candidates(Emission):
     """
 
     def __init__(self, left: Side, right: Side, spec: JoinSpec, backend: ModuleType) -> None:
-        if spec.is_one_stream:
-            left, right = in_order_of_stream(left, right, spec.shift)
-        super().__init__(left, right, at_confidence(spec, LEAST_CONFIDENCE), pa.schema([]), backend)
+        spec = at_confidence(spec, LEAST_CONFIDENCE)
+        super().__init__(*of_stream(left, right, spec), pa.schema([]), backend)
 
     @property
     def number(self) -> int:
@@ -90,7 +89,14 @@ class Candidates(Emission):
     def _pairs(self, start: int, stop: int) -> Pairs:
         join = self.join
         left, right = join.pairs(start, stop, join.left_order, join.right_order)
-        return Pairs(left, right, self._probabilities(left, right))
+        probability = self._probabilities(left, right)
+        if self._spec.pairs_once:
+            # A pair is there from the confidence on that either order reaches.
+            of_other_order = self._probabilities_swapped(right, left)
+            if (where := self._spec.where) is not None:
+                of_other_order *= where.between(self._right, self._left)(right, left)
+            probability = np.maximum(probability, of_other_order)
+        return Pairs(left, right, probability)
 
     def _parts(self, start: int, stop: int) -> Iterator[MakeBatch]:
         return iter(())  # nothing is handed out

@@ -65,9 +65,8 @@ def _ways(
         return emission_of(own, other, each, pa.schema([]), backend).join
 
     if spec.is_one_stream:
-        return [
-            (EVENT, lambda ct: _of_one_stream(join_of(left, right, spec, ct), spec.batch_pairs))
-        ]
+        others = spec.but(pairs_once=False)
+        return [(EVENT, lambda ct: join_of(left, right, others, ct).counts)]
     if spec.where is not None:
         # The condition knows which side is left.
         return [
@@ -78,15 +77,6 @@ def _ways(
         (SIDES[0], lambda ct: join_of(left, right, spec, ct).counts),
         (SIDES[1], lambda ct: join_of(right, left, mirrored(spec), ct).counts),
     ]
-
-
-def _of_one_stream(join: Any, batch_pairs: int) -> np.ndarray:
-    """Partners of each event, earlier and later ones: int64 array, shape (n,)."""
-    found = np.empty_like(join.counts)
-    found[join.left_order] = join.counts
-    of_later = np.empty_like(found)
-    of_later[join.right_order] = _of_right(join, batch_pairs)
-    return found + of_later
 
 
 def _of_right(join: Any, batch_pairs: int) -> np.ndarray:

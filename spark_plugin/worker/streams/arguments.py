@@ -46,6 +46,11 @@ class StreamArguments:
                 f"how={self.join.how!r} is of tables that are whole: in streams swap the sides and mirror"
                 " the window, with how='left' or how='anti'"
             )
+        if self.join.matching is not None and self.join.is_one_stream:
+            raise ConditionError(
+                "right_delay is missing, or else matching is of one stream, in which better partners of"
+                " both events may come: leave matching out, or use correlate_tables"
+            )
         delays = (
             (self.left_delay,) if self.right_delay is None else (self.left_delay, self.right_delay)
         )

@@ -44,8 +44,15 @@ def horizon_of(plan: TablePlan) -> Horizon:
         found = Horizon(*map(int, plan.spec.pairs.reach(LEFT, left, right)))
     else:
         found = _of_intervals(window, shapes[0][1], shapes[1][1])
-    # Of one stream the event with the earlier max_time is left.
-    return found._replace(first=max(0, found.first)) if plan.spec.is_one_stream else found
+    spec, is_exact = plan.spec, all(shape == (0, 0) for shape in shapes)
+    if not spec.pairs_once or spec.how != "inner" or spec.where is not None:
+        return found
+    if window.lo + window.hi == 0 or (
+        is_exact and not spec.has_histograms and window.lo + window.hi > 0
+    ):
+        # Pairs are given with the event of the earlier max_time left, as that order qualifies if one does.
+        return found._replace(first=max(0, found.first))
+    return found
 
 
 def _shapes(columns: TimestampColumns, window: Window) -> tuple[int, int]:

@@ -22,6 +22,11 @@ Measure: TypeAlias = Callable[[np.ndarray, np.ndarray], dict[str, np.ndarray]]
 """From left and right rows of pairs to their columns of their own, by name."""
 
 
+def no_measures(left_rows: np.ndarray, right_rows: np.ndarray) -> dict[str, np.ndarray]:
+    """Of pairs that have no columns of their own."""
+    return {}
+
+
 @dataclass(frozen=True, eq=False)
 class Where:
     """A condition on pairs, and the columns that it needs.
@@ -42,6 +47,12 @@ class Where:
     right: tuple[str, ...]
     pair: PairColumns = SIDES_ALONE
     measures: tuple[str, ...] = ()
+
+    @property
+    def of_either_order(self) -> Where:
+        """The same of one stream, whose events have on both sides what is needed of either."""
+        both = tuple(dict.fromkeys([*self.left, *self.right]))
+        return replace(self, left=both, right=both)
 
     @property
     def names(self) -> list[str]:
@@ -95,7 +106,7 @@ class PairFilter:
         measures = dict(self.where.pair.measures)
         return [*self.kinds[0], *self.kinds[1], *(measures[name] for name in self.where.measures)]
 
-    def between(self, left: Side, right: Side, measure: Measure = lambda *_: {}) -> PairTest:
+    def between(self, left: Side, right: Side, measure: Measure = no_measures) -> PairTest:
         """The test of pairs of two sides. Null counts as no.
 
         Parameters

@@ -21,12 +21,13 @@ from coincide import (
     within,
 )
 from coincide.condition import Window
-from cpu_fallback.reference import join as reference
+from cpu_fallback.reference.join import others
+from cpu_fallback.reference.partners import Asked, mutual_pairs
 from spark_plugin.ways.files.local import LocalFilesJoin
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.emission import filtered
-from spark_plugin.worker.one_stream import in_order_of_stream, window_in_order
+from spark_plugin.worker.one_stream import numbered, window_once
 from spark_plugin.worker.timestamps.models import INTERVALS
 from tests.helpers.comparison import SHAPES, assert_answer, condition_of, ticks_of
 from tests.helpers.direct_layouts import write_layout
@@ -60,8 +61,7 @@ def test_all_shapes_are_the_references(seed: int, cases: int) -> None:
             probability=probability, report=report,
             options=CorrelateOptions(threads=1 + number % 2, batch_pairs=1 + number % 7),
         )  # fmt: skip
-        admits = reference.earlier_first(case.left)
-        assert_answer(found.to_pylist(), case, how, emit, probability, admits=admits)
+        assert_answer(found.to_pylist(), case, how, emit, probability, is_one_stream=True)
         summary = report.summary()
         assert summary.left is not None
         assert (summary.left.rows, summary.right) == (len(case.left), None)
@@ -81,11 +81,16 @@ def test_histograms_are_filtered_as_pairs_are(emit: Any) -> None:
     ).to_pylist()  # fmt: skip
     buckets = histograms_of(table, templates)
     ends = [(max(hi for _, hi, _ in each), min(lo for lo, _, _ in each)) for each in buckets]
-    expected = {
+    ordered = {
         (a, b): probability
         for (a, b), probability in pairs_by_definition((table, buckets), (table, buckets), window).items()
-        if (ends[a][0], a) < (ends[b][0], b)
+        if a != b
     }  # fmt: skip
+    expected = {
+        (a, b): probability
+        for (a, b), probability in ordered.items()
+        if emit == "best" or (b, a) not in ordered or (*ends[a], a) < (*ends[b], b)
+    }
     assert len(expected) > 100
     if emit == "best":
 
@@ -119,40 +124,35 @@ def test_exact_instants_are_looked_for_where_they_are_in_order(is_apart: bool) -
             ticks_of(case.left, case.by), condition=condition_of(case), by=case.by, how=how, emit=emit,
             probability=probability,
         )  # fmt: skip
-        admits = reference.earlier_first(case.left)
-        assert_answer(found.to_pylist(), case, how, emit, probability, admits=admits)
+        assert_answer(found.to_pylist(), case, how, emit, probability, is_one_stream=True)
         pairs += found.num_rows
     assert pairs > 200
 
 
-@pytest.mark.parametrize(
-    ("lo", "shift"), [(-40, 0), (0, 0), (5, 0), (-40, 70), (0, -70), (-90, 50)]
-)
+@pytest.mark.parametrize("ends", [(-40, 60), (0, 60), (5, 60), (-60, -5), (-40, 0), (-60, 20)])
 @pytest.mark.parametrize("is_apart", [False, True])
-def test_the_window_of_exact_instants(lo: int, shift: int, is_apart: bool) -> None:
-    """Narrowed it holds all pairs that are in order, and no others if it says so."""
+def test_the_window_of_exact_instants(ends: tuple[int, int], is_apart: bool) -> None:
+    """Narrowed it holds all pairs as they are given, and no others if it says so."""
     random = np.random.default_rng(2)
     times = random.choice(400, 120, replace=not is_apart)
     own = Side(times, np.zeros_like(times), INTERVALS, random.random(120) < 0.9, [], [])
-    left, right = in_order_of_stream(own, replace(own), shift)
-    window = Window(lo - shift, 60 - shift, 0.5)
-    narrow, is_enough = window_in_order(window, left, right, shift)
-    assert (narrow.hi, narrow.confidence) == (window.hi, 0.5)
-    assert left.ranks is not None
-    assert right.ranks is not None
+    left, right = numbered(own, replace(own))
+    lo, hi = ends
+    narrow, is_enough = window_once(Window(lo, hi, 0.5), left, right)
     assert own.matchable is not None
+    rows = np.arange(120)
     delay = times[None, :] - times[:, None]
-    moved = delay + shift
-    is_ordered = (moved > 0) | ((moved == 0) & (left.ranks[:, None] < right.ranks[None, :]))
-    is_ordered &= own.matchable[:, None] & own.matchable[None, :]
-    is_ordered &= (delay >= window.lo) & (delay <= window.hi)
+    in_window = (delay >= lo) & (delay <= hi)
+    is_given = in_window & ~((delay <= 0) & in_window.T)
+    is_given |= in_window & (delay == 0) & (rows[:, None] < rows[None, :])
     is_found = (delay >= narrow.lo) & (delay <= narrow.hi)
-    is_found &= own.matchable[:, None] & own.matchable[None, :]
-    assert is_ordered.sum() > 100
-    assert not (is_ordered & ~is_found).any()
-    assert is_enough == (is_apart or shift != 0 or lo > 0)
+    for each in (is_given, is_found):
+        each &= own.matchable[:, None] & own.matchable[None, :]
+    assert is_given.sum() > (0 if hi == 0 and is_apart else 100)
+    assert not (is_given & ~is_found).any()
+    assert is_enough == (lo > 0 or hi < 0 or (is_apart and lo + hi >= 0))
     if is_enough:
-        assert (is_found == is_ordered).all()
+        assert (is_found == is_given).all()
 
 
 def test_parts_of_a_stream_have_ties_where_events_differ() -> None:
@@ -168,11 +168,8 @@ def test_parts_of_a_stream_have_ties_where_events_differ() -> None:
         (part([7, 3, 4], [2, 0, 4]), False),
         (part([7], [3]), False),
     ):
-        sides = in_order_of_stream(part([3, 4, 7], [0, 1, 2]), right, 0)
-        assert window_in_order(window, *sides, 0) == (
-            Window(1 if is_enough else 0, 5, 0.5),
-            is_enough,
-        )
+        sides = numbered(part([3, 4, 7], [0, 1, 2]), right)
+        assert window_once(window, *sides) == (Window(1 if is_enough else 0, 5, 0.5), is_enough)
 
 
 def test_files_are_as_tables(tmp_path: Path) -> None:
@@ -187,8 +184,7 @@ def test_files_are_as_tables(tmp_path: Path) -> None:
         )  # fmt: skip
         job = LocalFilesJoin(layout, None, arguments)
         found = pa.Table.from_batches(job.batches(), job.schema).to_pylist()
-        admits = reference.earlier_first(case.left)
-        assert_answer(found, case, how, emit, probability, admits=admits)
+        assert_answer(found, case, how, emit, probability, is_one_stream=True)
         assert job.summary is not None
         assert job.summary.right is None
         assert job.summary.left is not None
@@ -206,26 +202,139 @@ def test_a_stream_by_hand() -> None:
     lonely = correlate_tables(
         table, condition=TimingCondition(mutual_deadline(6), 1.0), left_time="t", how="anti"
     )
-    # Neither has a later partner: an event is left for those that come after it.
-    assert lonely["left_id"].to_pylist() == ["c", "d"]
+    assert lonely["left_id"].to_pylist() == ["d"]
     after = correlate_tables(table, within=within(0, 30, closed="right"), confidence=1.0,
                              left_time="t", emit="counts", how="left")  # fmt: skip
     assert after["matches"].to_pylist() == [3, 1, 1, 0]
 
 
+def test_detections_with_no_other() -> None:
+    """Of the same tag, within an hour to both sides; and the first read of each burst."""
+    minutes = {"id": ["a", "b", "c", "d"], "tag": ["A", "A", "A", "B"], "at": [0, 10, 300, 300]}
+    given: dict[str, Any] = {"by": "tag", "left_time": "at", "confidence": 1.0}
+    table = pa.table(minutes)
+    alone = correlate_tables(table, within=(-60, 60), how="anti", **given)
+    assert alone["left_id"].to_pylist() == ["c", "d"]
+    assert correlate_tables(table, within=60, how="semi", **given)["left_id"].to_pylist() == [
+        "a",
+        "b",
+    ]
+    assert correlate_tables(table, within=60, how="left", **given).drop("tag").to_pylist() == [
+        {"left_id": "a", "right_id": "b"},
+        {"left_id": "c", "right_id": None},
+        {"left_id": "d", "right_id": None},
+    ]
+    first = correlate_tables(table, within=(-60, -1), how="anti", **given)
+    assert first["left_id"].to_pylist() == ["a", "c", "d"]
+    before = correlate_tables(table, within=(-60, -1), **given).drop("tag")
+    assert before.to_pylist() == [{"left_id": "b", "right_id": "a"}]
+
+
+@pytest.mark.parametrize("rows", [[0, 30], [30, 0]])
+def test_the_order_of_rows_does_not_matter_where_timestamps_end_together(rows: list[int]) -> None:
+    table = pa.table({"id": rows, "min_time": rows, "max_time": [60, 60]})
+    found = correlate_tables(table, within=(0, 30), confidence=0.4)
+    assert found.to_pylist() == [{"left_id": 0, "right_id": 30}]
+
+
+def test_duplicates_meet_each_other_and_nothing_meets_itself() -> None:
+    table = pa.table({"id": ["a", "b", "b"], "min_time": [0, 0, 0], "max_time": [4, 4, 4]})
+    given: dict[str, Any] = {"within": (-4, 8), "confidence": 0.9}
+    assert correlate_tables(table, **given).num_rows == 3
+    counts = correlate_tables(table, emit="counts", **given)
+    assert counts["matches"].to_pylist() == [2, 2, 2]
+    best = correlate_tables(table, emit="best", **given).to_pylist()
+    assert {(row["left_id"], row["right_id"]) for row in best} == {("a", "b"), ("b", "a")}
+    single = table.slice(0, 1)
+    assert correlate_tables(single, how="anti", **given)["left_id"].to_pylist() == ["a"]
+
+
+@pytest.mark.parametrize(
+    "where", [None, "left_kind <> right_kind", "left_kind = 1 AND right_kind = 2"]
+)
+@pytest.mark.parametrize("ends", [(-20, 20), (-5, 30), (0, 30), (-30, 10), (-30, -1)])
+@pytest.mark.parametrize("longest", [0, 25])
+def test_shuffled_rows_have_the_same_pairs(
+    where: str | None, ends: tuple[int, int], longest: int
+) -> None:
+    """Unordered pairs and the partners of each event; a pair is there if either order is."""
+    random = np.random.default_rng(3)
+    latest, lengths = random.integers(0, 400, 60), random.integers(0, longest + 1, 60)
+    table = pa.table(
+        {"id": np.arange(60), "min_time": latest - lengths, "max_time": latest,
+         "kind": random.integers(1, 3, 60)}
+    )  # fmt: skip
+    given: dict[str, Any] = {"within": ends, "confidence": 0.4, "where": where}
+
+    def answers(rows: pa.Table) -> tuple[set[frozenset[int]], set[tuple[int, int]], set[int]]:
+        pairs = correlate_tables(rows, **given).to_pylist()
+        lists = correlate_tables(rows, emit="lists", **given).to_pylist()
+        ordered = {(row["left_id"], other) for row in lists for other in row["right_id"]}
+        unordered = [frozenset(row.values()) for row in pairs]
+        assert len(set(unordered)) == len(unordered)
+        assert {frozenset(pair) for pair in ordered} == set(unordered)
+        assert {(row["left_id"], row["right_id"]) for row in pairs} <= ordered
+        alone = correlate_tables(rows, how="anti", **given)["left_id"].to_pylist()
+        assert set(alone) == set(range(60)) - {left for left, _ in ordered}
+        left = correlate_tables(rows, how="left", **given).to_pylist()
+        assert {row["left_id"] for row in left if row["right_id"] is None} == set(alone)
+        assert len(left) == len(pairs) + len(alone)
+        return set(unordered), ordered, set(alone)
+
+    expected = answers(table)
+    assert len(expected[0]) > 10
+    for _ in range(3):
+        assert answers(table.take(random.permutation(60))) == expected
+
+
+@pytest.mark.parametrize("prefer", ["probability", "nearest", "first"])
+@pytest.mark.parametrize("ends", [(-20, 20), (0, 30)])
+def test_mutual_pairs_are_of_two_events_each_once(prefer: Any, ends: tuple[int, int]) -> None:
+    random = np.random.default_rng(6)
+    latest = np.sort(random.permutation(900)[:80])
+    table = pa.table({"id": np.arange(80), "min_time": latest - 3, "max_time": latest})
+    given: dict[str, Any] = {"within": ends, "confidence": 0.4, "prefer": prefer}
+    best = correlate_tables(table, emit="best", **given).to_pylist()
+    of_left = {row["left_id"]: row["right_id"] for row in best}
+    rows = [{"min_time": int(t) - 3, "max_time": int(t), "id": i} for i, t in enumerate(latest)]
+    asked = Asked(rows, rows, *ends, 0.4, admits=others())
+    wanted = {frozenset(pair) for pair in mutual_pairs(asked, prefer)}
+    found = correlate_tables(table, matching="mutual", **given).to_pylist()
+    assert len(found) == len(wanted) > 10
+    assert {frozenset(row.values()) for row in found} == wanted
+    assert prefer == "first" or all(row["left_id"] < row["right_id"] for row in found)
+    if prefer == "nearest" and ends == (-20, 20):
+        assert wanted == {frozenset(p) for p in of_left.items() if of_left.get(p[1]) == p[0]}
+        events = [event for pair in wanted for event in pair]
+        assert len(set(events)) == len(events)
+    every = correlate_tables(table, matching="mutual", how="left", **given).to_pylist()
+    lefts = {pair[0] for pair in mutual_pairs(asked, prefer)}
+    alone = {row["left_id"] for row in every if row["right_id"] is None}
+    assert alone == set(range(80)) - lefts
+    assert len(every) == len(found) + len(alone)
+
+
+def test_an_assignment_within_one_stream() -> None:
+    table = pa.table({"id": [0, 1, 2], "min_time": [0, 4, 9], "max_time": [0, 4, 9]})
+    found = correlate_tables(
+        table, within=(1, 6), confidence=1.0, matching="optimal", prefer="nearest", how="left"
+    )
+    assert found.to_pylist() == [
+        {"left_id": 0, "right_id": 1},
+        {"left_id": 1, "right_id": 2},
+        {"left_id": 2, "right_id": None},
+    ]
+
+
 def test_an_event_is_no_accidental_partner_of_itself() -> None:
-    """Moved by 190, an event of length 100 may still follow itself within 0 to 10."""
+    """Moved by 190, an event of length 100 would follow itself within 0 to 10."""
     events = pa.table({"id": [0, 1], "min_time": [0, 5000], "max_time": [100, 5100]})
-    asked = {"condition": TimingCondition(within(0, 10), 0.001), "report": JoinReport()}
-    with pytest.raises(ConditionError, match="might be counted with themselves"):
-        correlate_tables(events, shifts=[190], **asked)
-    with pytest.raises(ConditionError, match="not longer than the end of the window and two"):
-        correlate_tables(events, shifts=[-210], **asked)
-    report = JoinReport()
-    with pytest.warns(CoincideWarning):
-        correlate_tables(events, shifts=[211, -211], **{**asked, "report": report})
-    accidental = report.summary().accidental_pairs
-    assert accidental == 0
+    for emit in ("pairs", "counts"):
+        asked = {"condition": TimingCondition(within(0, 10), 0.001), "emit": emit}
+        report = JoinReport()
+        with pytest.warns(CoincideWarning):
+            correlate_tables(events, shifts=[190, 211, -190], report=report, **asked)
+        assert report.summary().accidental_pairs == 0
 
 
 def test_accidental_pairs() -> None:
@@ -243,8 +352,8 @@ def test_accidental_pairs() -> None:
     for shift in shifts:
         moved = apart + shift
         is_pair = (moved >= 0) & (moved <= 40)
-        # Simultaneous once moved: the one that was earlier is left.
-        is_pair &= (moved > 0) | (shift < 0)
+        # Simultaneous once moved: the lower row is left.
+        is_pair &= (moved > 0) | (np.arange(400)[:, None] < np.arange(400)[None, :])
         expected.append(int(is_pair.sum()))
     found = report.summary().accidental
     assert found is not None

@@ -138,16 +138,16 @@ def moved_pairs(
     shift: int,
     is_one_stream: bool,
 ) -> int:
-    """Pairs of causes and moved effects; of one stream of any two events, the cause not after the other.
-
-    Those that are simultaneous then count where the one in the cause's place was the earlier.
-    """
+    """Pairs of causes and moved effects; of one stream of any two events, in the order that is given."""
     moved = [(None if t is None else t + shift, place, key) for t, place, key in effects]
     pairs = reference.causality(causes, moved, predicates, reference.plane_distance2)
     if not is_one_stream:
         return len(pairs)
+    swapped = {
+        (i, j) for j, i in reference.causality(moved, causes, predicates, reference.plane_distance2)
+    }
     return sum(
-        moved[j][0] > causes[i][0] or (moved[j][0] == causes[i][0] and shift < 0) for i, j in pairs
+        i != j and ((causes[i][0], i) < (moved[j][0], j) or (i, j) not in swapped) for i, j in pairs
     )
 
 
@@ -179,7 +179,7 @@ def check_causality(case: Case, beyond: list[int], is_one_stream: bool) -> None:
         lo, hi = condition.limits(Tick()).window
     except ConditionError:
         return
-    least = max(hi - lo, 2 * hi) if is_one_stream else hi - lo
+    least = max(hi - lo, 2 * max(hi, -lo)) if is_one_stream else hi - lo
     shifts = [sign * (least + each) for each in beyond for sign in (1, -1)]
     effects = case.causes if is_one_stream else case.effects
     places = [e[1] for e in (*case.causes, *case.effects) if e[1] is not None]
@@ -293,7 +293,7 @@ def test_shifts_need_a_report_and_bounds_on_time() -> None:
 def test_of_one_stream_no_event_meets_itself_or_its_cause() -> None:
     events = pa.table({"id": [1, 2], "time": [0, 10]})
     arguments: Any = {"report": JoinReport(), "shifts": [-21, 20]}
-    words = "the shift 20 is not longer than twice the end of the window, 20 ticks, so that"
+    words = "the shift 20 is not longer than twice the farther end of the window, 20 ticks, so that"
     with pytest.raises(ConditionError, match=words):
         causality_tables(events, None, ALONE, **arguments)
     arguments["shifts"] = [-21, 21]
@@ -356,13 +356,11 @@ def test_no_shifts_in_an_array() -> None:
 
 def test_of_one_stream_the_larger_limit_is_told() -> None:
     events = pa.table({"id": [1, 2], "time": [0, 1]})
-    condition = CausalityCondition([Temporal(-100, 1)])
-    with pytest.raises(ConditionError, match="not longer than the window, of 101 ticks"):
-        causality_tables(events, None, condition, shifts=[50], report=JoinReport())
-    with pytest.raises(ConditionError, match="twice the end of the window, 20 ticks"):
-        causality_tables(
-            events, None, CausalityCondition([Temporal(0, 10)]), shifts=[15], report=JoinReport()
-        )
+    for ends, shift, least in (((-100, 1), 150, 200), ((0, 10), 15, 20)):
+        words = f"twice the farther end of the window, {least} ticks"
+        condition = CausalityCondition([Temporal(*ends)])
+        with pytest.raises(ConditionError, match=words):
+            causality_tables(events, None, condition, shifts=[shift], report=JoinReport())
 
 
 def test_a_shift_twice_in_a_set() -> None:

@@ -325,7 +325,7 @@ def test_histograms_of_one_stream() -> None:
         found = [stream.push(table.slice(i, 23)) for i in range(0, 400, 23)]
         want = correlate_tables(table, **asked)
         assert in_order(all_of([*found, stream.flush()])) == in_order(want)
-        assert want.num_rows > 10
+        assert want.num_rows > (10 if how == "inner" else 0)
 
 
 def one(**more: Any) -> StreamJoin:
@@ -348,7 +348,7 @@ def test_what_is_refused_of_one_stream() -> None:
     with pytest.raises(ConditionError, match=r"right_schema is of a second stream"):
         one(right_schema=at("", []).schema)
     with pytest.raises(
-        ConditionError, match=r"right_delay is missing, or else matching is of two sides"
+        ConditionError, match=r"right_delay is missing, or else matching is of one stream"
     ):
         one(matching="mutual")
     with pytest.raises(ConditionError, match=r"right_delay is missing, or else of one stream both"):

@@ -108,10 +108,15 @@ def test_of_one_stream_and_of_histograms() -> None:
     expected = every.filter(pc.field("left_device") != pc.field("right_device"))
     assert found.equals(expected)
     assert 0 < found.num_rows < every.num_rows
-    counted = correlate_tables(
-        table, where="left_device <> right_device", emit="counts", **{**given, "left_columns": "id"}
-    )
-    assert sum(counted["matches"].to_pylist()) == found.num_rows
+    alone = {**given, "left_columns": "id", "where": "left_device <> right_device"}
+    counted = correlate_tables(table, emit="counts", **alone)
+    lists = correlate_tables(table, emit="lists", **{**alone, "right_columns": "id"})
+    ordered = {(row["left_id"], each) for row in lists.to_pylist() for each in row["right_id"]}
+    assert sum(counted["matches"].to_pylist()) == len(ordered) > found.num_rows
+    assert {frozenset(pair) for pair in ordered} == {
+        frozenset(pair)
+        for pair in zip(*(found[f"{n}_id"].to_pylist() for n in ("left", "right")), strict=True)
+    }
 
 
 def test_columns_that_are_not_handed_out() -> None:
