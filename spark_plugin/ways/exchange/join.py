@@ -71,7 +71,7 @@ def _sliced(
 ) -> DataFrame:
     shapes = plan.reach.left, plan.reach.right
     adds_up = plan.deals_right and needs_adding_up(spec)
-    if adds_up and spec.pairs_once:
+    if adds_up and spec.pairs_once and spec.emit == "pairs":
         return _with_alone(sides, spec, result, plan, options, stage), None
     layout = result.layout.with_hashes() if adds_up else result.layout
     salts = _salts(sides, spec, result.layout, plan)

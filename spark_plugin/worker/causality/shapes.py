@@ -91,8 +91,9 @@ class _Causal(Emission):
 
     def _meet_swapped(self, right_rows: np.ndarray, left_rows: np.ndarray) -> np.ndarray:
         """Which pairs of one stream qualify whose effect is taken to be the cause."""
+        spec: Any = self._spec
         own, others = self._placed_events
-        rule = deciding_rule(self._spec.model, own, others)
+        rule = deciding_rule(spec.model, own, others)
         return Merits(own if others is None else others, own, rule).meet(right_rows, left_rows)
 
     def _meet_themselves(self) -> np.ndarray:

@@ -70,7 +70,7 @@ def pair_test(
     itself = stream.itself()
     if left.ranks is not right.ranks:
         # Of a slice whose right events are dealt to several tasks.
-        itself &= np.isin(left.ranks, right.ranks)
+        itself &= np.isin(*(stamps_of(side).ranks for side in (left, right)))
     if not itself.any():
         return where, None
     test = are_two(left, right)
