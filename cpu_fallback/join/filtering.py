@@ -36,7 +36,9 @@ class Stamps(NamedTuple):
     ranks: np.ndarray
 
 
-def order_of_pairs(left: Stamps, right: Stamps, rows: Both, doubt: int) -> np.ndarray:
+def order_of_pairs(
+    left: Stamps, right: Stamps, rows: Both, doubt: int, shift: int = 0
+) -> np.ndarray:
     """In what order the events of pairs of one stream are: by the later ends, the earlier ends, the ranks.
 
     Parameters
@@ -47,6 +49,8 @@ def order_of_pairs(left: Stamps, right: Stamps, rows: Both, doubt: int) -> np.nd
         Of the pairs.
     doubt : int
         `NEVER`, `NESTED` or `ALWAYS`.
+    shift : int
+        Ticks by which right times have been moved: then, of equal timestamps, what was earlier is so.
 
     Returns
     -------
@@ -54,7 +58,7 @@ def order_of_pairs(left: Stamps, right: Stamps, rows: Both, doubt: int) -> np.nd
         `SAME`, `EARLIER`, `LATER` or `UNSURE`.
     """
     out = np.empty(rows[0].size, np.uint8)
-    _order_of_pairs(left, right, rows[0], rows[1], np.int64(doubt), out)
+    _order_of_pairs(left, right, rows[0], rows[1], np.int64(doubt), np.int64(shift), out)
     return out
 
 
@@ -107,15 +111,16 @@ def best_of_each(
 
 
 @compiled
-def _order_of_pairs(left, right, left_rows, right_rows, doubt, out):
+def _order_of_pairs(left, right, left_rows, right_rows, doubt, shift, out):
     for pair in range(out.size):
         own, other = left_rows[pair], right_rows[pair]
         later = right.max_time[other] - left.max_time[own]
         # Of equal later ends the longer timestamp begins earlier.
         longer = left.lengths[own] - right.lengths[other]
         ranked = right.ranks[other] - left.ranks[own]
+        tied = -shift if shift else ranked
         # Without a branch: which of two is earlier cannot be foreseen.
-        is_earlier = (later > 0) | ((later == 0) & ((longer > 0) | ((longer == 0) & (ranked > 0))))
+        is_earlier = (later > 0) | ((later == 0) & ((longer > 0) | ((longer == 0) & (tied > 0))))
         is_nested = 2 * later + longer > 0
         is_unsure = (doubt == ALWAYS) | ((doubt == NESTED) & is_nested)
         code = np.uint8(EARLIER) if is_earlier else np.uint8(LATER) + np.uint8(is_unsure)

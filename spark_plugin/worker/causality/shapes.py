@@ -64,7 +64,7 @@ class _Causal(Emission):
         stream = None
         if spec.is_one_stream:
             doubt = doubt_of_condition(spec.model, own)
-            stream = OneStream(doubt, self._meet_swapped, self._meet_themselves)
+            stream = OneStream(doubt, self._meet_swapped, self._meet_themselves, spec.shift)
         measures = (
             lambda *rows: measured_by_name(join, spec.delta_name, *rows),
             lambda *rows: swapped_by_name(join, spec.delta_name, *rows),
@@ -86,7 +86,9 @@ class _Causal(Emission):
         own, others = self._placed_events
         if others is None:
             return own, None
-        ranks = self._left.ranks, self._right.ranks
+        ranks, shift = (self._left.ranks, self._right.ranks), self._spec.shift
+        if shift:  # of equal times what was earlier is the cause
+            ranks = np.full(len(own), 1), np.full(len(others), 0 if shift > 0 else 2)
         return replace(own, ranks=ranks[0]), replace(others, ranks=ranks[1])
 
     def _meet_swapped(self, right_rows: np.ndarray, left_rows: np.ndarray) -> np.ndarray:

@@ -101,7 +101,7 @@ class Emission(ABC):
         stream = None
         if spec.is_one_stream and not is_enough:
             doubt = doubt_of_order(spec.window, spec.has_histograms)
-            stream = OneStream(doubt, self._decides_swapped, self._meet_themselves)
+            stream = OneStream(doubt, self._decides_swapped, self._meet_themselves, spec.shift)
         test, itself = pair_test(self._left, self._right, spec, stream)
         if test is None:
             return join

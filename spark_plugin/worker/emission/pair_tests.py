@@ -27,11 +27,14 @@ class OneStream:
         condition on their times, and places.
     itself : callable
         Gives the left events that meet it with themselves: bool array, by row.
+    shift : int
+        Ticks by which right times have been moved.
     """
 
     doubt: int
     decides: PairTest
     itself: Callable[[], np.ndarray]
+    shift: int = 0
 
 
 def pair_test(
@@ -97,7 +100,7 @@ def given_once(
     stamps = stamps_of(left), stamps_of(right)
 
     def test(own: np.ndarray, others: np.ndarray) -> np.ndarray:
-        order = order_of_pairs(*stamps, (own, others), stream.doubt)
+        order = order_of_pairs(*stamps, (own, others), stream.doubt, stream.shift)
         passing: np.ndarray = order == EARLIER
         if where is None:
             later = np.flatnonzero(order == UNSURE)

@@ -146,8 +146,11 @@ def moved_pairs(
     swapped = {
         (i, j) for j, i in reference.causality(moved, causes, predicates, reference.plane_distance2)
     }
+    apart = {(i, j): moved[j][0] - causes[i][0] for i, j in pairs if i != j}
+    # Simultaneous once moved: the one that was earlier is the cause.
     return sum(
-        i != j and ((causes[i][0], i) < (moved[j][0], j) or (i, j) not in swapped) for i, j in pairs
+        delta > 0 or (delta == 0 and shift < 0) or pair not in swapped
+        for pair, delta in apart.items()
     )
 
 
