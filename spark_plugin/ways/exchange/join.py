@@ -72,7 +72,7 @@ def _sliced(
     shapes = plan.reach.left, plan.reach.right
     adds_up = plan.deals_right and needs_adding_up(spec)
     if adds_up and spec.pairs_once and spec.emit == "pairs":
-        return _with_alone(sides, spec, result, plan, options, stage), None
+        return _with_alone(sides, spec, result, plan, options, stage)
     layout = result.layout.with_hashes() if adds_up else result.layout
     salts = _salts(sides, spec, result.layout, plan)
     events = ExchangedSides(
@@ -101,11 +101,11 @@ def _with_alone(
     stage: Stage,
 ) -> DataFrame:
     """The pairs of one stream, each once, and by a join of their own the events that have no other."""
-    pairs, _ = exchange_join(sides, spec.but(how="inner"), result, plan, options, stage)
+    pairs = _sliced(sides, spec.but(how="inner"), result, plan, options, stage)
     left, right = (replace(side, observation=None) for side in sides)
     bare, alone = (left, replace(right, payload=[])), spec.but(how="anti", pairs_once=False)
     own, silent = ResultColumns(bare, alone), replace(stage, metrics=None, observation=None)
-    events, _ = exchange_join(bare, alone, own, plan, options, silent)
+    events = _sliced(bare, alone, own, plan, options, silent)
     nulls = [
         F.lit(None).cast(column.wire_kind).alias(column.name)
         for column in result.columns[len(own.columns) :]
