@@ -74,7 +74,8 @@ def _settings(chance: Chance, schema: pa.Schema, old_times: bool) -> dict[str, A
         "use_dictionary": chance.happens(50),
         "data_page_version": chance.choice(("1.0", "2.0")),
         "compression": chance.choice(("snappy", "none", "zstd")),
-        "store_schema": chance.happens(75),
+        # Without Arrow's schema a duration is read as a plain number.
+        "store_schema": chance.happens(75) or any(map(pa.types.is_duration, schema.types)),
     }
 
 
