@@ -91,16 +91,24 @@ def plan_by_lengths(
     failure: MemoryBudgetError | None = None
     for each, apart in _reaches(right, left, reach, spec):
         try:
-            plan = replace(planned(each), apart=apart)
+            found = replace(planned(each), apart=apart)
         except MemoryBudgetError as error:
             failure = error
             continue
+        if apart is not None and plan is not None and not _pays(found, plan):
+            break
+        plan = found
         if plan.replication <= _FEW_COPIES and plan.cuts.size:
             break
     if plan is None:
         assert failure is not None
         raise failure
     return plan
+
+
+def _pays(apart: SlicePlan, plan: SlicePlan) -> bool:
+    """Whether left events are planned apart, for which both sides are read once more."""
+    return apart.count > plan.count or plan.replication > _FEW_COPIES
 
 
 def _reaches(

@@ -102,6 +102,12 @@ def test_many_rows_of_which_few_are_long(rows: int) -> None:
     assert plan.apart is not None
 
 
+def test_what_is_one_slice_anyway_is_read_once() -> None:
+    plan, _ = planned(side(1, 10), side(2, 10), LONG_ARE_RARE, slices=1)
+    assert plan.count == 1
+    assert plan.apart is None
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_each_pair_is_in_one_slice(seed: int) -> None:
     """Of windows wide and narrow, and lengths of all sizes, or left events apart."""
