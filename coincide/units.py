@@ -53,8 +53,17 @@ or ``"1h30m"``; a timedelta is as long as it is."""
 class TypedInt(int):
     """A whole number that was typed as text, where a unit may have been forgotten."""
 
+    typed: str
+
+    def __new__(cls, text: str | int) -> TypedInt:  # noqa: D102
+        made = super().__new__(cls, text)
+        made.typed = str(int(made))
+        return made
+
     def __neg__(self) -> TypedInt:
-        return TypedInt(-int(self))
+        made = TypedInt(-int(self))
+        made.typed = self.typed  # of a deadline for both ends the user has typed one
+        return made
 
 
 @dataclass(frozen=True)
@@ -93,9 +102,10 @@ class Tick:
         """
         duration = plain(duration)
         if self.is_of_columns and duration and isinstance(duration, TypedInt):
+            typed = duration.typed
             raise ConditionError(
-                f"the duration {brief(duration)} has no unit, and the times are timestamps or durations."
-                f" Write it as {duration}s, or another unit; {duration}{self.unit} is what ticks would be"
+                f"the duration {typed} has no unit, and the times are timestamps or durations. Write it as"
+                f" {typed}s, or another unit; {typed}{self.unit} is what ticks would be"
             )
         ticks = self._count_text(duration) if isinstance(duration, str) else duration
         if abs(ticks) >= TIME_LIMIT:

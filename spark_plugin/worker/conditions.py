@@ -33,7 +33,11 @@ def condition_of(
         If it is given both ways, or not whole.
     """
     can_be_alone = are_exact(times)
-    if isinstance(condition, Within) and window is None and (confidence or can_be_alone):
+    if (
+        isinstance(condition, Within)
+        and window is None
+        and (confidence is not None or can_be_alone)
+    ):
         condition, window = None, condition
     if condition is not None:
         if window is None and confidence is None:

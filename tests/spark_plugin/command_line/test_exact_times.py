@@ -43,6 +43,8 @@ def test_intervals_need_a_confidence(work: Workplace) -> None:
     assert "--confidence" in work.refused("--within", "0", "3", "--left-time", "t,t2")
     with pytest.raises(ConditionError, match="confidence is missing"):
         coincide.correlate_tables(table, table, within=(0, 3), left_time="t")
+    with pytest.raises(ConditionError, match="must lie in"):
+        coincide.correlate_tables(table, table, within(0, 3), confidence=0)
 
 
 @pytest.mark.parametrize("kind", ["timestamp", "date", "duration"])
@@ -50,7 +52,7 @@ def test_a_bare_number_beside_timestamps_is_refused(work: Workplace, kind: str) 
     """In Python an int counts ticks; a 0 is a 0 everywhere."""
     table = stamped(work, kind)
     assert "Write it as 3s" in work.refused("--within", "0", "3", *AT)
-    assert "Write it as -3s" in work.refused("--mutual-deadline", "3", *AT)
+    assert "Write it as 3s" in work.refused("--mutual-deadline", "3", *AT)
     more = ("--confidence", "0.5", "--left-around", "5")
     assert "Write it as 5s" in work.refused("--within", "0", "3s", *AT, *more)
     assert work.join("--within", "0", "10d", *AT)[0] == 0
