@@ -68,18 +68,14 @@ class FrameEvidence:
         return explain_emptiness(left, right, self.spec, keys, self._nearest(statistics))
 
     def _nearest(self, statistics: tuple[SideStatistics, SideStatistics]) -> NearestMiss | None:
-        """The pair that is nearest to the window, of exact times of two streams that were looked at."""
+        """The pair that is nearest to the window, of exact times that were looked at."""
         spec, is_exact = self.spec, not any(side.longest for side in statistics)
-        if (
-            not isinstance(spec, JoinSpec)
-            or spec.has_histograms
-            or spec.is_one_stream
-            or not is_exact
-        ):
+        if not isinstance(spec, JoinSpec) or spec.has_histograms or not is_exact:
             return None
         left, right = (Instants(side.hashes, side.midpoints // 2) for side in statistics)
         is_all = all(side.midpoints.size == side.matchable for side in statistics)
-        return nearest_miss(left, right, spec.window, is_all=is_all)
+        others = None if spec.is_one_stream else right
+        return nearest_miss(left, others, spec.window, is_all=is_all)
 
     def _shares_no_key(self, statistics: tuple[SideStatistics, SideStatistics]) -> bool:
         """Whether the sample holds all events, and no key of one side is on the other."""

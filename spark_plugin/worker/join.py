@@ -172,11 +172,12 @@ class TablePlan:
         )
 
     def nearest(self, left: Side, right: Side, is_all: bool = True) -> NearestMiss | None:
-        """The pair of these events that is nearest to the window, of exact times of two streams."""
-        if self.spec.is_one_stream:
-            return None
+        """The pair of these events that is nearest to the window, of exact times."""
         instants = instants_of(left, right, self.spec.case_fold)
-        return instants and nearest_miss(*instants, self.spec.widest, is_all=is_all)
+        if instants is None:
+            return None
+        others = None if self.spec.is_one_stream else instants[1]
+        return nearest_miss(instants[0], others, self.spec.widest, is_all=is_all)
 
     def key_overlap(self, left: Side, right: Side, is_all: bool = True) -> KeyOverlap | None:
         """How many keys these events share."""

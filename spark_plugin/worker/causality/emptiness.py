@@ -22,7 +22,7 @@ from coincide.units import Tick
 from spark_plugin.worker.arrow.time_words import length_words
 from spark_plugin.worker.causality.bounds import CausalBounds
 from spark_plugin.worker.causality.emission import CausalitySpec
-from spark_plugin.worker.causality.nearest import NearMiss, nearest_delta, nearest_in_space
+from spark_plugin.worker.causality.nearest import NearMiss, nearest_in_space, nearest_miss_in_time
 from spark_plugin.worker.reports.emptiness import (
     Evidence,
     NoPairs,
@@ -118,7 +118,7 @@ def _of_deltas(
     if rule.is_temporal:
         yield f"no pair {'is likely enough to have' if is_uncertain else 'has'} a delta of {ends}"
         if not is_uncertain:
-            yield from _of_nearest(nearest_delta(*events, lo, hi), spec, tick)
+            yield from _of_nearest(nearest_miss_in_time(*events, lo, hi), spec, tick)
         return
     if is_uncertain:  # Counting would take the probability of every pair of such times.
         return
@@ -131,7 +131,7 @@ def _of_deltas(
     count = int(join.counts.sum())
     if not count:
         yield f"no pair has a delta of {ends}, which is what the condition allows at any distance"
-        yield from _of_nearest(nearest_delta(*events, lo, hi), spec, tick)
+        yield from _of_nearest(nearest_miss_in_time(*events, lo, hi), spec, tick)
     else:
         yield (
             f"{count:,} {'pairs have' if count > 1 else 'pair has'} a delta of {ends}, which is what the"

@@ -152,6 +152,10 @@ def explain_emptiness(
         reasons = tuple(f"{side} has no row that can match" for side in dict.fromkeys(without))
         return NoPairs(reasons, (), is_asked_for=how == "anti")
     best, told_of_lengths = highest(spec.pairs, left, right, window)
+    lengths = left.shortest, right.shortest, left.typical or 0, right.typical or 0
+    if not (spec.has_histograms or any(lengths)):
+        # Each pair of exact times has a probability of 1 or 0, which says nothing.
+        told_of_lengths = [each for each in told_of_lengths if each[0]]
     found = [
         *told_of_lengths,
         _of_times(left, right, window),
@@ -160,9 +164,7 @@ def explain_emptiness(
     reasons = tuple(text for is_reason, text in found if is_reason)
     hints = tuple(text for is_reason, text in found if not is_reason)
     if nearest is not None and not reasons:
-        # Each pair of exact times has a probability of 1 or 0, which says nothing.
-        said = nearest.words(window, left.scale.tick, _called(left, right))
-        hints = (said, *hints[len(told_of_lengths) :])
+        hints = (nearest.words(window, left.scale.tick, _called(left, right)), *hints)
     if getattr(spec, "where", None) is not None:
         hints += ("a pair must meet where= besides, which may leave out all that meet the window",)
     hints += tuple(_suspicions(left, right, window))

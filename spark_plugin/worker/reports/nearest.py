@@ -43,7 +43,7 @@ class NearestMiss(NamedTuple):
 
     def words(self, window: Window, tick: Tick, called: tuple[str, str]) -> str:
         """What is said of it."""
-        left, right = called
+        left, right = called if called[0] != called[1] else ("the other", "one event")
         late = self.delta > window.hi
         end = (
             f"ends at {_signed(window.hi, tick)}"
@@ -75,25 +75,49 @@ def instants_of(left: Side, right: Side, case_fold: bool) -> tuple[Instants, Ins
 
 
 def nearest_miss(
-    left: Instants, right: Instants, window: Window, *, is_all: bool = True
+    left: Instants, right: Instants | None, window: Window, *, is_all: bool = True
 ) -> NearestMiss | None:
-    """The pair nearest to a window that no pair should meet; None if one does, or there is no pair."""
+    """As `nearest_delta`; None also if that is in the window."""
+    delta = nearest_delta(left, right, window.lo, window.hi)
+    is_miss = delta is not None and not window.lo <= delta <= window.hi
+    return NearestMiss(delta, is_all) if is_miss and delta is not None else None
+
+
+def nearest_delta(left: Instants, right: Instants | None, lo: int, hi: int) -> int | None:
+    """T_right - T_left, ticks, of the pair of equal keys that is nearest to a window that none meets.
+
+    Parameters
+    ----------
+    left : Instants
+    right : Instants or None
+        None: the same stream, of which no event is paired with itself.
+    lo, hi : int
+        The window.
+
+    Returns
+    -------
+    int or None
+        None of no pair.
+    """
+    others = left if right is None else right
     n = left.times.size
-    keys = np.concatenate([left.keys, right.keys])
-    times = np.concatenate([left.times + window.lo, right.times])
-    is_right = np.arange(keys.size) >= n
-    order = np.lexsort((is_right, times, keys))
-    keys, times, is_right = keys[order], times[order], is_right[order]
-    here = np.arange(keys.size)
-    after = np.minimum.accumulate(np.where(is_right, here, keys.size)[::-1])[::-1]
-    before = np.maximum.accumulate(np.where(is_right, here, -1))
+    keys = np.concatenate([left.keys, others.keys])
+    times = np.concatenate([left.times + lo, others.times])
+    order = np.lexsort((np.arange(keys.size) >= n, times, keys))
+    keys, times, is_right = keys[order], times[order], order >= n
+    rights, lefts = np.flatnonzero(is_right), np.flatnonzero(~is_right)
+    following = np.cumsum(is_right)[lefts]
     deltas = []
-    for near in (after, before):
-        own = np.flatnonzero(~is_right & (near >= 0) & (near < keys.size))
-        own = own[keys[near[own]] == keys[own]]
-        deltas.append(times[near[own]] - times[own] + window.lo)
+    # Of one stream the event itself may be beside it: the one behind that is then the next.
+    for step in (0, -1) if right is not None else (0, 1, -1, -2):
+        places = following + step
+        own = lefts[(places >= 0) & (places < rights.size)]
+        near = rights[places[(places >= 0) & (places < rights.size)]]
+        is_pair = keys[near] == keys[own]
+        if right is None:
+            is_pair &= order[near] - n != order[own]
+        deltas.append(times[near[is_pair]] - times[own[is_pair]] + lo)
     found = np.concatenate(deltas)
-    missed = np.maximum(found - window.hi, window.lo - found)
-    if not found.size or missed.min() <= 0:
+    if not found.size:
         return None
-    return NearestMiss(int(found[missed.argmin()]), is_all)
+    return int(found[np.maximum(found - hi, lo - found).argmin()])

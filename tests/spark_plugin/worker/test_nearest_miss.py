@@ -60,6 +60,25 @@ def test_no_pair_is_nearer(
         assert missed[found.delta] == min(missed.values())
 
 
+@given(EVENTS, st.integers(-20, 20), st.integers(0, 9))
+def test_no_pair_of_one_stream_is_nearer(
+    rows: list[tuple[int, str | None]], lo: int, width: int
+) -> None:
+    events = list(enumerate(rows))
+    deltas = [
+        b - a for i, (a, k) in events for j, (b, o) in events if i != j and k == o is not None
+    ]
+    missed = {delta: max(delta - lo - width, lo - delta) for delta in deltas}
+    instants = instants_of(side_of(rows), side_of(rows), False)
+    assert instants is not None
+    found = nearest_miss(instants[0], None, Window(lo, lo + width, 1.0))
+    if not missed or min(missed.values()) <= 0:
+        assert found is None
+    else:
+        assert found is not None
+        assert missed[found.delta] == min(missed.values())
+
+
 def sides(kind: pa.DataType = NANOSECONDS) -> tuple[pa.Table, pa.Table]:
     """Of equal keys 33.333 µs apart at least; of others 5 µs."""
     left, right = (
@@ -82,6 +101,21 @@ def test_tables_tell_the_nearest_miss() -> None:
     mirrored = {**ASKED, "within": ("-33us", "-1us"), "by": "key"}
     with pytest.warns(NoPairsWarning, match="33.333 us before left; the window begins at -33 us"):
         correlate_tables(right, left, **mirrored)
+
+
+def test_one_stream_tells_it() -> None:
+    times = pa.table({"t": pa.array([0, 33_333, 90_000], NANOSECONDS), "id": range(3)})
+    told = "in the nearest pair one event is 33.333 us after the other; the window ends at 33 us"
+    with pytest.warns(NoPairsWarning, match=told):
+        correlate_tables(times, **ASKED | {"within": ("1us", "33us"), "right_time": "t"})
+
+
+def test_exact_times_out_of_reach_are_told_no_probability() -> None:
+    left, right = sides()
+    far = right.set_column(0, "t", pa.array([10**9] * 3, NANOSECONDS))
+    with pytest.warns(NoPairsWarning, match="all right times are .* too late") as warned:
+        correlate_tables(left, far, **ASKED)
+    assert "probability" not in str(warned[0].message)
 
 
 def test_uncertain_times_have_a_probability_instead() -> None:
