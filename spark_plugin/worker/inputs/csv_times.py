@@ -19,7 +19,11 @@ _MOST_PLACES = 18
 _WIDE = 38
 _NOT_FINITE = r"(?i)^[-+]?(nan|inf|infinity)$"
 _OUT_OF_RANGE = "1e19"
-"""Stands for what is not finite, as decimals have none such."""
+"""Stands for what is not finite, or larger, as decimals have none such."""
+_NEAR_ZERO = 1e-19
+"""What is less is no tick, and may have more places than a decimal."""
+_TOO_MANY_PLACES = (r"(\.\d{18})\d*([eE])", r"(\.\d{37})\d+$")
+"""Of numbers with an exponent and without one: digits that no decimal holds."""
 
 
 class WrittenTimes:
@@ -76,11 +80,21 @@ def as_numbers(texts: Texts, kind: pa.DataType, decimal: str = ".") -> Texts:
     texts = _plain(texts, decimal)
     if not pa.types.is_decimal(kind):
         return texts.cast(kind)
-    texts = pc.replace_substring_regex(texts, _NOT_FINITE, _OUT_OF_RANGE)
+    texts = _held_by_decimals(texts)
     if _places(texts) <= kind.scale:
         return texts.cast(kind)
     wide = texts.cast(pa.decimal256(2 * _WIDE, _WIDE))
     return pc.round(wide, kind.scale).cast(kind)
+
+
+def _held_by_decimals(texts: Texts) -> Texts:
+    """Texts of numbers, without what is too large, too near to zero or too long for a decimal."""
+    sizes = pc.abs(pc.replace_substring_regex(texts, _NOT_FINITE, _OUT_OF_RANGE).cast(pa.float64()))
+    texts = pc.if_else(pc.greater_equal(sizes, float(_OUT_OF_RANGE)), _OUT_OF_RANGE, texts)
+    texts = pc.if_else(pc.less(sizes, _NEAR_ZERO), "0", texts)
+    with_exponent, without = _TOO_MANY_PLACES
+    texts = pc.replace_substring_regex(texts, with_exponent, r"\1\2")
+    return pc.replace_substring_regex(texts, without, r"\1")
 
 
 def read_as_texts(schema: pa.Schema, names: Collection[str]) -> pa.Schema:

@@ -103,6 +103,27 @@ def test_no_digit_of_csv_is_lost(tmp_path: Path) -> None:
     assert found["left_t"].to_pylist()[:2] == [Decimal(text) for text in texts[:2]]
 
 
+@pytest.mark.parametrize("far", ["1e300", "-1.7976931348623157e308", "9" * 41])
+def test_what_is_too_large_for_decimals_is_left_out(far: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(f"id,t\n0,1700000000.30512345678\n1,{far}\n")
+    options = CorrelateOptions(unit="s", invalid="drop")
+    ids = {"left_columns": "id", "right_columns": "id", "options": options}
+    found = correlate_tables(tmp_path / "a.csv", tmp_path / "a.csv", within=(0, 0), **AT, **ids)
+    assert found.to_pylist() == [{"left_id": 0, "right_id": 0}]
+
+
+@pytest.mark.parametrize(
+    ("text", "ticks"),
+    [("0.0000000015" + "4" * 40, 2), ("1e-300", 0), ("3." + "3" * 30 + "e-9", 3), ("5e-324", 0)],
+)
+def test_more_places_than_decimals_hold_are_rounded(text: str, ticks: int, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(f"id,t\n0,17.30512345678901234\n1,{text}\n")
+    right = pa.table({"id": range(5), "t": range(2, 7)})
+    options = CorrelateOptions(left_unit="s", right_unit="ns")
+    found = correlate_tables(tmp_path / "a.csv", right, within=(2, 2), **AT, options=options)
+    assert found.to_pylist() == [{"left_id": 1, "right_id": ticks}]
+
+
 def test_what_is_no_number_is_found_among_decimals(tmp_path: Path) -> None:
     path = written(tmp_path / "a.csv", ["1700000000.123456789", "2.5", "x"])
     with pytest.raises(DataError, match=r"a\.csv, line 4.*'x'"):
