@@ -32,6 +32,8 @@ SHAPES = [
     ("right", "pairs", False), ("right", "pairs", True), ("full", "pairs", True),
 ]  # fmt: skip
 """Every (how, emit, probability) that has a meaning."""
+OF_ONE_STREAM = [shape for shape in SHAPES if shape[0] not in ("right", "full")]
+"""And those of one stream with itself."""
 
 
 def probability_is_right(found: float, exact: Fraction, tolerance: float) -> bool:

@@ -29,7 +29,7 @@ from spark_plugin.worker.arrow.sides import Side
 from spark_plugin.worker.emission import filtered
 from spark_plugin.worker.one_stream import numbered, window_once
 from spark_plugin.worker.timestamps.models import INTERVALS
-from tests.helpers.comparison import SHAPES, assert_answer, condition_of, ticks_of
+from tests.helpers.comparison import OF_ONE_STREAM, assert_answer, condition_of, ticks_of
 from tests.helpers.direct_layouts import write_layout
 from tests.helpers.histogram_tables import (
     by_device,
@@ -54,7 +54,7 @@ def test_all_shapes_are_the_references(seed: int, cases: int) -> None:
     pairs = 0
     for number, drawn in enumerate(random_cases(seed, cases, max_size=12)):
         case = one_stream(drawn)
-        how, emit, probability = SHAPES[number % len(SHAPES)]
+        how, emit, probability = OF_ONE_STREAM[number % len(OF_ONE_STREAM)]
         report = JoinReport()
         found = correlate_tables(
             ticks_of(case.left, case.by), condition=condition_of(case), by=case.by, how=how, emit=emit,
@@ -119,7 +119,7 @@ def test_exact_instants_are_looked_for_where_they_are_in_order(is_apart: bool) -
     pairs = 0
     for number, drawn in enumerate(random_cases(7, 150, max_size=12)):
         case = instants(drawn, is_apart=is_apart)
-        how, emit, probability = SHAPES[number % len(SHAPES)]
+        how, emit, probability = OF_ONE_STREAM[number % len(OF_ONE_STREAM)]
         found = correlate_tables(
             ticks_of(case.left, case.by), condition=condition_of(case), by=case.by, how=how, emit=emit,
             probability=probability,
@@ -177,7 +177,7 @@ def test_files_are_as_tables(tmp_path: Path) -> None:
     for number, case in enumerate(map(one_stream, random_cases(8, 40, max_size=40))):
         table = ticks_of(case.left, case.by)
         layout = write_layout(tmp_path / str(number), table, random, order="given")
-        how, emit, probability = SHAPES[number % len(SHAPES)]
+        how, emit, probability = OF_ONE_STREAM[number % len(OF_ONE_STREAM)]
         arguments = JoinArguments(
             condition_of(case), by=case.by, how=how, emit=emit, probability=probability,
             options=CorrelateOptions(slices=1 + number % 4, max_replication=1e9), is_one_stream=True,
