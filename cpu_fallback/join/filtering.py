@@ -87,6 +87,27 @@ def kept(values: np.ndarray, passing: np.ndarray, out: np.ndarray) -> None:
     _kept(values, passing, out)
 
 
+def runs_taken(
+    values: np.ndarray, places: np.ndarray, firsts: np.ndarray, counts: np.ndarray
+) -> np.ndarray:
+    """Values at the places of some runs, one run after the other.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+    places : int64 array
+    firsts, counts : int64 arrays, shape (runs,)
+        Where each run begins among the places, and how many it has.
+
+    Returns
+    -------
+    array, shape (counts.sum(),)
+    """
+    out = np.empty(int(counts.sum()), values.dtype)
+    _runs_taken(values, places, firsts, counts, out)
+    return out
+
+
 def best_of_each(
     left: np.ndarray, right: np.ndarray, merits: tuple[np.ndarray, np.ndarray], ranks: np.ndarray
 ) -> np.ndarray:
@@ -145,6 +166,15 @@ def _kept(values, passing, out):
         # Written in any case, and again if it does not pass.
         out[place] = values[pair]
         place += passing[pair]
+
+
+@compiled
+def _runs_taken(values, places, firsts, counts, out):
+    at = 0
+    for run in range(firsts.size):
+        for place in range(firsts[run], firsts[run] + counts[run]):
+            out[at] = values[places[place]]
+            at += 1
 
 
 @compiled

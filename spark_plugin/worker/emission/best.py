@@ -44,7 +44,7 @@ class Best(Emission):
         lonely = np.flatnonzero(best < 0) if spec.how == "left" else found[:0]
         yield from self._beside_lonely(
             pairs, self._measured(*pairs), join.left_order[start + lonely],
-            np.concatenate([found, lonely]),
+            np.searchsorted(found, lonely),
         )  # fmt: skip
 
     @cached_property

@@ -41,7 +41,7 @@ class Chosen(Emission):
         lonely = np.flatnonzero(join.counts[start:stop] == 0) if spec.how == "left" else few[:0]
         measured = self._measured(*rows) + ranked
         yield from self._beside_lonely(
-            rows, measured, order[lonely], np.concatenate([rows[0], order[lonely]])
+            rows, measured, order[lonely], np.searchsorted(rows[0], order[lonely])
         )
 
     def _measured(self, left_rows: np.ndarray, right_rows: np.ndarray) -> list[np.ndarray]:

@@ -200,7 +200,7 @@ class Emission(ABC):
         yield from self._rows(positions, [pa.nulls(positions.size, kind) for kind in kinds])
 
     def _beside_lonely(
-        self, rows: Rows, measured: list[np.ndarray], lonely: np.ndarray, order: np.ndarray
+        self, rows: Rows, measured: list[np.ndarray], lonely: np.ndarray, at: np.ndarray
     ) -> Iterator[MakeBatch]:
         """One row per pair, and per left event without a partner.
 
@@ -212,18 +212,16 @@ class Emission(ABC):
             Of pairs.
         lonely : int64 array
             Left rows without a partner.
-        order : int64 array, shape (pairs + lonely,)
-            By what all of these are put in order, those that are equal as they are given.
+        at : int64 array, ascending
+            How many pairs come before each of these.
         """
-        if not lonely.size:
-            yield from self._matched(*rows, measured)
-            return
-        order = np.argsort(order, kind="stable")
-        left_rows = np.concatenate([rows[0], lonely])[order]
-        right_rows = np.concatenate([rows[1], np.full(lonely.size, -1)])[order]
-        nobody = [np.concatenate([m, np.zeros(lonely.size, m.dtype)])[order] for m in measured]
+        if lonely.size:
+            rows = np.insert(rows[0], at, lonely), np.insert(rows[1], at, -1)
+            measured = [np.insert(each, at, 0) for each in measured]
+        left_rows, right_rows = rows
         for part in self._cut(left_rows, right_rows):
-            others = [pa.array(each[part], mask=right_rows[part] < 0) for each in nobody]
+            nobody = right_rows[part] < 0 if lonely.size else None
+            others = [pa.array(each[part], mask=nobody) for each in measured]
             yield partial(self._matched_batch, left_rows[part], right_rows[part], others)
 
     def _matched(

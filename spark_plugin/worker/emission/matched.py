@@ -71,8 +71,8 @@ class Matched(Emission):
         left_rows, right_rows = (rows[start:stop] for rows in self._handed_out)
         alone = right_rows < 0
         pairs = left_rows[~alone], right_rows[~alone]
-        order = np.concatenate([np.flatnonzero(~alone), np.flatnonzero(alone)])
-        yield from self._beside_lonely(pairs, self._measured(*pairs), left_rows[alone], order)
+        at = np.flatnonzero(alone) - np.arange(int(alone.sum()))
+        yield from self._beside_lonely(pairs, self._measured(*pairs), left_rows[alone], at)
 
     def _pairs_of(self, start: int, stop: int) -> Rows:
         """All pairs of a run of base positions."""

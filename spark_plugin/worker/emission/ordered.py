@@ -10,8 +10,11 @@ import numpy as np
 
 from coincide.counted import CountedJoin
 from coincide.results import JoinCounters
+from cpu_fallback.join.filtering import runs_taken
 from spark_plugin.worker.in_order import in_order
 
+_PAIRS = 1 << 18
+"""That are looked up in one go."""
 _RUN = 1 << 14
 """Left events whose best partners are sought in one go."""
 
@@ -65,12 +68,8 @@ class OrderedJoin(CountedJoin):
         return left, self.partners(start, stop, right_values)
 
     def partners(self, start: int, stop: int, right_values: np.ndarray) -> np.ndarray:  # noqa: D102
-        counts = self.counts[start:stop]
-        ends = np.cumsum(counts)
-        shift = self._join.offsets[self._place[start:stop]] - (ends - counts)
-        taken = np.arange(int(ends[-1]) if ends.size else 0) + np.repeat(shift, counts)
-        values: np.ndarray = right_values[self._targets[taken]]
-        return values
+        firsts, counts = self._join.offsets[self._place[start:stop]], self.counts[start:stop]
+        return runs_taken(right_values, self._targets, firsts, counts)
 
     def measured_pairs(
         self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
@@ -91,8 +90,13 @@ class OrderedJoin(CountedJoin):
         """Target position of each pair, in the order of the join."""
         with self._lock:
             if self._found is None:
-                everyone = 0, self.left_order.size
-                self._found = self._join.partners(*everyone, np.arange(self.right_order.size))
+                join, positions = self._join, np.arange(self.right_order.size)
+                found = np.empty(int(join.offsets[-1]), np.int64)
+                runs = list(join.chunks(_PAIRS))
+                parts = in_order(lambda run: [join.partners(*run, positions)], runs, self._threads)
+                for (start, stop), part in zip(runs, parts, strict=True):
+                    found[join.offsets[start] : join.offsets[stop]] = part
+                self._found = found
             return self._found
 
     def _best_of_all(self, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray, JoinCounters]:

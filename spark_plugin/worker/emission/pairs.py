@@ -43,9 +43,9 @@ class Pairs(Emission):
             lonely = lonely[self._are_alone[self.join.left_order[start + lonely]]]
         if self._spec.in_order and lonely.size:
             left_rows, right_rows, measured = self._found(start, stop)
-            order = np.concatenate([np.repeat(np.arange(stop - start), counts), lonely])
+            at = self.join.offsets[start + lonely] - self.join.offsets[start]
             lonely = self.join.left_order[start + lonely]
-            yield from self._beside_lonely((left_rows, right_rows), measured, lonely, order)
+            yield from self._beside_lonely((left_rows, right_rows), measured, lonely, at)
             return
         yield from self._pairs(start, stop)
         yield from self._without_partner(start + lonely)
