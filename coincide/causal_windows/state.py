@@ -132,8 +132,8 @@ class WindowTerms(NamedTuple):
     longest : int
         The most delta of a pair, exactly.
     own : bool
-        Whether every tuple may be cause and effect: then the earlier of two is the cause, and of
-        simultaneous ones the one that arrived first.
+        Whether every tuple may be cause and effect: then, if both orders of a pair qualify, the earlier is
+        the cause, and of simultaneous ones the one that arrived first.
     policy : int
     size : int
         Tuples in the window.

@@ -33,10 +33,10 @@ class Tuple(NamedTuple):
 class Settings(NamedTuple):
     """What is asked.
 
-    `size`: tuples in the window. `own`: the earlier of two is the cause, of simultaneous ones the one
-    that arrived first. `hi`: the largest delta of a pair, of `longest_delta`. `max_stay`: of FCFO, by the
-    clock; None: `size` arrivals. `home`: where the window is. `side`: of the cells of "expected". The
-    others: how it learns.
+    `size`: tuples in the window. `own`: if both orders of a pair qualify, the earlier is the cause, of
+    simultaneous ones the one that arrived first. `hi`: the largest delta of a pair, of `longest_delta`.
+    `max_stay`: of FCFO, by the clock; None: `size` arrivals. `home`: where the window is. `side`: of the
+    cells of "expected". The others: how it learns.
     """
 
     size: int
@@ -146,10 +146,12 @@ class _Window:
 
     def _is_pair(self, a: int, b: int) -> bool:
         cause, effect = self._tuples[a], self._tuples[b]
-        if not (cause.is_cause and effect.is_effect):
+        if not (cause.is_cause and effect.is_effect and self._meets(cause, effect)):
             return False
-        if self._settings.own and (cause.time, a) > (effect.time, b):
-            return False
+        is_back = self._settings.own and (cause.time, a) > (effect.time, b)
+        return not (is_back and self._meets(effect, cause))
+
+    def _meets(self, cause: Tuple, effect: Tuple) -> bool:
         squared = self._distance2(cause.place, effect.place)
         return all(each(effect.time - cause.time, squared) for each in self._predicates)
 

@@ -161,8 +161,7 @@ def _join(window, terms, slot, out, pairs):
         if wanted == CAUSE and role & EFFECT:
             pairs = _meet(window, terms, slot, time - terms.hi, time - terms.lo, wanted, out, pairs)
         elif wanted == EFFECT and role & CAUSE:
-            first = max(time + terms.lo, time + 1) if terms.own else time + terms.lo
-            pairs = _meet(window, terms, slot, first, time + terms.hi, wanted, out, pairs)
+            pairs = _meet(window, terms, slot, time + terms.lo, time + terms.hi, wanted, out, pairs)
     return pairs
 
 
@@ -186,6 +185,12 @@ def _meet(window, terms, slot, first, last, wanted, out, pairs):
         gap = squared_gap(sites[X, at] - x, sites[Y, at] - y, sites[Z, at] - z)
         if not accepts(rule, gap, points[H, other] - h, delta):
             continue
+        if (
+            terms.own
+            and delta <= 0
+            and _is_told_swapped(rule, gap, points[H, other] - h, delta, wanted)
+        ):
+            continue
         if slots[FOLLOWS, other]:
             note_match(window, other, learns, now)
         if slots[LIVES, other]:
@@ -197,6 +202,12 @@ def _meet(window, terms, slot, first, last, wanted, out, pairs):
             out.distances[pairs] = distance_between(rule.curvature, gap, points[H, other] - h)
             pairs += 1
     return pairs
+
+
+@inner
+def _is_told_swapped(rule, gap, dh, delta, wanted):
+    """Whether a pair of one stream whose effect came first, or at once, is told in the other order."""
+    return wanted == EFFECT if delta == 0 else accepts(rule, gap, dh, -delta)
 
 
 @inner

@@ -102,11 +102,12 @@ class WindowArguments:
         """What kernels take."""
         options, (lo, hi) = self.options, model.window
         own = self.role is None
+        lo = max(lo, 0) if own and model.is_forward else lo
         with told_of_windows():
             stay = options.window if options.max_stay is None else tick.count(options.max_stay)
         policy = POLICIES.index(options.policy)
         return WindowTerms(
-            model.rule, max(lo, 0) if own else lo, hi, model.deltas[1], own, policy, options.window, stay,
+            model.rule, lo, hi, model.deltas[1], own, policy, options.window, stay,
             options.max_stay is None, self._side(model), self._home(), options.following,
         )  # fmt: skip
 

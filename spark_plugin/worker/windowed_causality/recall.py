@@ -36,13 +36,28 @@ def exact_pairs(
     join_of = import_module("cpu_fallback.causality").CausalityJoin
     if own:
         rows = [np.arange(arriving.times.size)] * 2
-        join = join_of(_events(arriving, rows[0]), None, model, threads=threads)
+        events = _events(arriving, rows[0])
+        join = join_of(events, None if model.is_forward else events, model, threads=threads)
     else:
         rows = [np.flatnonzero(arriving.roles == role) for role in (CAUSE, EFFECT)]
         join = join_of(*(_events(arriving, each) for each in rows), model, threads=threads)
     own_rows, others = rows[0][join.left_order], rows[1][join.right_order]
     found = join.pairs(0, own_rows.size, own_rows, others)
+    if own and not model.is_forward:
+        return _once(found[0], found[1], arriving.times)
     return found[0], found[1]
+
+
+def _once(
+    causes: np.ndarray, effects: np.ndarray, times: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of one stream without those that are told in the other order, or of one tuple."""
+    is_back = np.where(
+        times[causes] == times[effects], causes > effects, times[causes] > times[effects]
+    )
+    is_told = np.isin(effects * times.size + causes, causes * times.size + effects)
+    kept = (causes != effects) & ~(is_back & is_told)
+    return causes[kept], effects[kept]
 
 
 def recalls(

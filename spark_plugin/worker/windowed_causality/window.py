@@ -53,8 +53,9 @@ class WindowedCausality:
         Column of the times of arrival, which must not go back, of the same kind as valid times. ``"fcfo"``
         counts `max_stay` by it, and ``"expected"`` ages; without it the latest valid time is the clock.
     role : str, optional
-        Column of the words cause and effect; a null matches nothing. None: every tuple may be both, of two
-        the earlier is the cause, and of simultaneous ones the one that arrived first.
+        Column of the words cause and effect; a null matches nothing. None: every tuple may be both. If
+        both orders of a pair qualify, the earlier is the cause, and of simultaneous ones the one that
+        arrived first.
     home : sequence of float
         Where the window is: ``"fcfo"`` and ``"fhcfo"`` let the nearest tuples go.
     columns : str or sequence of str

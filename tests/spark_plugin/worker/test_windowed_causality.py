@@ -158,6 +158,20 @@ def test_a_window_of_everything_finds_everything():
     assert found.sort_by(by).equals(exact.sort_by(by).cast(found.schema))
 
 
+@pytest.mark.parametrize(("lo", "hi"), [(-300_000, 100_000), (-400_000, -1), (-100_000, 300_000)])
+def test_a_pair_is_found_if_either_order_qualifies(lo: int, hi: int) -> None:
+    """Of one stream, as `causality_tables` has it; if both orders do, the earlier is the cause."""
+    stream = sensor_stream(6, each=20)
+    condition = CausalityCondition([Temporal(lo, hi), Spatial(0.3)])
+    expected = causality_tables(stream, None, condition, cause_place=("x", "y"))
+    given = {"place": ("x", "y"), "arrival": "arrival", "home": HOME}
+    for policy in ("fifo", "expected"):
+        found = window_of(policy, stream.num_rows, condition=condition).push(stream)
+        assert sorted(found.to_pylist(), key=str) == sorted(expected.to_pylist(), key=str)
+    recall = window_recall(stream, condition, windows=[stream.num_rows], **given).to_pylist()[0]
+    assert (recall["pairs"], recall["exact"]) == (expected.num_rows, expected.num_rows)
+
+
 def test_roles():
     stream = sensor_stream(3, each=30)
     words = np.where(np.arange(stream.num_rows) % 3 == 0, "cause", "effect")
