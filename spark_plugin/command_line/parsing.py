@@ -80,6 +80,8 @@ def _two(name: str, called: str, words: list[str], by_name: dict[str, Any]) -> t
         return found[0], found[1]
     if not found or name != "--within":
         instead = repr(found[0]) if found else "none"
+        if name == "--within":
+            raise _problem(f"{name} takes one duration or two (found {instead}). Write one")
         raise _problem(f"{name} takes two values, {called} (found {instead}). Write both")
     from spark_plugin.worker.words import both_ends
 

@@ -93,7 +93,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "timestamps and numbers": (
         lambda: joined(with_times(), LEFT, SECONDS, **EXACT),
-        "Say with left_unit='us' what numbers count, and make such of left.t: in a file by",
+        r"Say in which zone the clocks of left\.t ran: .* and say with right_unit='s' what a number",
     ),
     "min above max": (
         lambda: joined(left_time=("max_time", "min_time")),
@@ -101,7 +101,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "three time columns": (lambda: joined(left_time=("a", "b", "c")), r"a \(min, max\) pair of"),
     "emit misspelt": (lambda: joined(emit="pair"), "must be one of pairs, lists, counts, best"),
-    "an outer join": (lambda: joined(how="outer"), "must be one of inner, left, semi, anti"),
+    "an outer join": (lambda: joined(how="outer"), "must be one of inner, left, right, full, semi, anti"),
     "an unknown backend": (lambda: joined(backend="cuda"), "must be one of auto, cpu, gpu"),
     "probabilities of counts": (
         lambda: joined(emit="counts", probability=True),

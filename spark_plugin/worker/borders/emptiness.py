@@ -80,6 +80,8 @@ def _of_values(seen: Seen, queries: Queries, arguments: BorderArguments) -> Iter
     held = int(around.all(axis=1).sum())
     if held:
         yield f"all readings are within {held:,} of the ranges all along"
+    elif (gaps <= 0).any(axis=0).all() and not arguments.options.pass_through:
+        yield "with pass_through=True (--pass-through) a move over a whole range counts, too"
 
 
 def _touches(seen: Seen, queries: Queries, query: int, k: int) -> bool:
