@@ -18,6 +18,11 @@ def result_time(given: T.DataType) -> T.DataType:
     return given if isinstance(given, own) else T.LongType()
 
 
+def computed_time(given: T.DataType) -> T.DataType:
+    """As `result_time`, of times that no row has: beside dates, timestamps, as they are no midnights."""
+    return T.TimestampNTZType() if isinstance(given, T.DateType) else result_time(given)
+
+
 def wire_schema(kinds: Sequence[T.DataType]) -> T.StructType:
     """Of what a task hands over, for columns of these types."""
     return T.StructType([T.StructField(f"out{i}", wire_type(kind)) for i, kind in enumerate(kinds)])

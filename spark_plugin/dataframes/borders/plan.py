@@ -14,7 +14,7 @@ from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.dataframes.borders.queries import CollectedQueries
 from spark_plugin.dataframes.borders.readings import ReadingFrame
 from spark_plugin.dataframes.output_columns import check_told_apart
-from spark_plugin.dataframes.results import handed_out, wire_schema
+from spark_plugin.dataframes.results import computed_time, handed_out, result_time, wire_schema
 from spark_plugin.dataframes.stage import CountedStage
 from spark_plugin.worker.borders.arguments import READINGS, BorderArguments
 from spark_plugin.worker.borders.emptiness import why_none
@@ -97,7 +97,7 @@ def plan_crossings(
     check_told_apart(arguments.made)
     check_workers(readings.sparkSession)
     stage = CrossingStage.of(readings.sparkSession, queries, given.columns, observe)
-    kinds = given.stream_kind, given.result_time
+    kinds = given.stream_kind, given.time_kind
     return replace(stage.plan(given.wire_rows(), CrossingTask, kinds), readings=given)
 
 
@@ -159,14 +159,15 @@ class CrossingStage:
             What the task is fed with.
         new_task : callable
         kinds : (DataType, DataType)
-            Of streams and of times, as they are handed out.
+            Of streams and of times, as readings have them.
         why : str
             How readings are found, where it is not by an exchange.
         """
         made = self.columns.arguments.made
         stream, time = kinds
         streams = [stream for _ in self.columns.arguments.streams]
-        times = [time] * self.columns.arguments.made_times
+        own = result_time(time)
+        times = [own, own, computed_time(time)][: self.columns.arguments.made_times]
         types = [self.queries.kind, *streams, T.LongType(), *times]
         schema = wire_schema(types)
         shipped = self.queries.shipped(self.spark)

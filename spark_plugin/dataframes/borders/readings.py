@@ -18,7 +18,6 @@ from spark_plugin.dataframes.columns import NOT_FINITE, check_microseconds, lite
 from spark_plugin.dataframes.examples import example
 from spark_plugin.dataframes.float_ticks import with_ticks
 from spark_plugin.dataframes.named_fields import field_of
-from spark_plugin.dataframes.results import result_time
 from spark_plugin.dataframes.timestamps import in_range
 from spark_plugin.worker.borders.arguments import READINGS, BorderArguments
 from spark_plugin.worker.borders.emptiness import Seen
@@ -76,9 +75,9 @@ class ReadingFrame:
         return cls(source, columns, streams[0].dataType if streams else T.LongType())
 
     @property
-    def result_time(self) -> T.DataType:
-        """The type in which times are handed out."""
-        return result_time(field_of(self.source, READINGS, self.columns.arguments.time).dataType)
+    def time_kind(self) -> T.DataType:
+        """The type of the times of readings."""
+        return field_of(self.source, READINGS, self.columns.arguments.time).dataType
 
     def wire_rows(self) -> DataFrame:
         """Readings on the wire, exchanged by stream.

@@ -18,7 +18,7 @@ from spark_plugin.dataframes.columns import NOT_FINITE, check_microseconds, lite
 from spark_plugin.dataframes.examples import example
 from spark_plugin.dataframes.float_ticks import with_ticks
 from spark_plugin.dataframes.named_fields import field_of
-from spark_plugin.dataframes.results import result_time
+from spark_plugin.dataframes.results import computed_time, result_time
 from spark_plugin.dataframes.timestamps import in_range
 from spark_plugin.worker.transitions.arguments import SIDE, TransitionArguments
 from spark_plugin.worker.transitions.columns import EventColumns
@@ -78,8 +78,8 @@ class CrossingFrame:
         """Types of the result's columns, a transition as it crosses."""
         arguments = self.columns.arguments
         ids = [self.fields[name].dataType for name in arguments.ids]
-        times = [result_time(self.fields[name].dataType) for name in arguments.clocks]
-        return [*ids, T.LongType(), *times, *times]
+        times = [self.fields[name].dataType for name in arguments.clocks]
+        return [*ids, T.LongType(), *map(result_time, times), *map(computed_time, times)]
 
     def end(self, until: Any) -> int | None:
         """The end of the data, ticks; None if there are no events. Runs a job unless it is given.

@@ -12,7 +12,6 @@ from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.dataframes.borders.plan import BorderPlan, CrossingStage
 from spark_plugin.dataframes.columns import check_microseconds
 from spark_plugin.dataframes.output_columns import check_told_apart
-from spark_plugin.dataframes.results import result_time
 from spark_plugin.ways.choice import parallelism
 from spark_plugin.ways.files.bounds import Stored
 from spark_plugin.ways.files.columns import check_present
@@ -79,13 +78,13 @@ def plan_file_crossings(
     schema = planned.files.schema
     stage = CrossingStage.of(spark, queries, planned.columns, observe)
     count = len(planned.parts)
-    kinds = [
+    stream, time = (
         spark_type(name, schema.field(name).type) for name in (arguments.streams[0], arguments.time)
-    ]
+    )
     return stage.plan(
         spark.range(0, count, 1, count),
         lambda columns, *rest: PartTask(StreamFiles(planned.files, planned.parts, columns), *rest),
-        (kinds[0], result_time(kinds[1])),
+        (stream, time),
         why=planned.parts.describe(),
     )
 

@@ -124,6 +124,11 @@ def result_time(kind: pa.DataType, tick: Tick) -> pa.DataType:
     return pa.timestamp(tick.unit, kind.tz) if pa.types.is_timestamp(kind) else pa.int64()
 
 
+def computed_time(kind: pa.DataType, tick: Tick) -> pa.DataType:
+    """As `result_time`, of times that no row has: beside dates, timestamps, as they are no midnights."""
+    return result_time(pa.timestamp(tick.unit) if pa.types.is_date(kind) else kind, tick)
+
+
 def as_times(ticks: pa.Array, kind: pa.DataType, tick: Tick) -> pa.Array:
     """Ticks as times of a `result_time`."""
     return (

@@ -384,7 +384,7 @@ class BorderMonitor:
         """Of the result."""
         assert self._columns is not None
         assert self._ids is not None
-        times = [self._columns.time_kind] * self.arguments.made_times
+        times = self._columns.time_kinds[: self.arguments.made_times]
         streams = [self._columns.stream_kind for _ in self.arguments.streams]
         kinds = [self._ids.kind, *streams, pa.string(), *times]
         return pa.schema(list(zip(self.arguments.made, kinds, strict=True)))
@@ -422,6 +422,7 @@ class BorderMonitor:
         streams = Gather(readings.streams, readings.streams.type)
         words = pa.array(EVENTS)
         schema, tick = self.schema, self._columns.tick  # type: ignore[union-attr]
+        own_times = schema.types[-self.arguments.made_times :]
         for part in found:
             entered = int((part.events == IN).sum())
             self._told = replace(
@@ -437,7 +438,10 @@ class BorderMonitor:
                     self._ids.of(part.queries),
                     *(streams(part.rows) for _ in self.arguments.streams),
                     events.dictionary_decode(),
-                    *(as_times(pa.array(each), schema.types[-1], tick) for each in times),
+                    *(
+                        as_times(pa.array(t), f, tick)
+                        for t, f in zip(times, own_times, strict=True)
+                    ),
                 ],
                 schema=schema,
             )

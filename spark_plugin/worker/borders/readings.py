@@ -15,6 +15,7 @@ from spark_plugin.worker.arrow.schemas import (
     arrow_time_column,
     can_be_key,
     column_of,
+    computed_time,
     result_time,
     type_of,
 )
@@ -48,14 +49,16 @@ class ReadingColumns:
     arguments : BorderArguments
     scale : TimeScale
         Of the time column.
-    stream_kind, time_kind : pa.DataType
-        As they are handed out.
+    stream_kind : pa.DataType
+        As it is handed out.
+    time_kinds : (DataType, DataType, DataType)
+        Of the two times of a crossing, and of its instant, as they are handed out.
     """
 
     arguments: BorderArguments
     scale: TimeScale
     stream_kind: pa.DataType
-    time_kind: pa.DataType
+    time_kinds: tuple[pa.DataType, pa.DataType, pa.DataType]
 
     @classmethod
     def of(cls, schema: pa.Schema, arguments: BorderArguments) -> ReadingColumns:
@@ -81,7 +84,8 @@ class ReadingColumns:
         tick = tick_of(column, arguments)
         check_numbers(READINGS, list(arguments.values), schema)
         scale = scale_of(column, tick, arguments.time_options)
-        return cls(arguments, scale, stream, result_time(kind, tick))
+        own = result_time(kind, tick)
+        return cls(arguments, scale, stream, (own, own, computed_time(kind, tick)))
 
     @property
     def tick(self) -> Tick:

@@ -13,6 +13,7 @@ from coincide.units import Tick
 from spark_plugin.worker.arrow.schemas import (
     arrow_time_column,
     can_be_key,
+    computed_time,
     result_time,
     type_of,
 )
@@ -65,7 +66,8 @@ class EventColumns:
             ]
         )
         tick = times.scales[0].tick
-        made = [*ids, pa.string(), *(2 * [result_time(kind, tick) for kind in clocks])]
+        own = [result_time(kind, tick) for kind in clocks]
+        made = [*ids, pa.string(), *own, *(computed_time(kind, tick) for kind in clocks)]
         result = pa.schema(list(zip(arguments.result_columns, made, strict=True)))
         return cls(arguments, times, arguments.rule(tick), result)
 

@@ -13,6 +13,8 @@ from pyspark.sql import SparkSession
 
 import coincide
 from coincide import CorrelateOptions, SchemaError, TimingCondition, correlate_tables, within
+from spark_plugin.ways.files.borders import plan_file_crossings
+from spark_plugin.worker.borders.arguments import BorderArguments
 from tests.helpers.spark_cases import frame
 
 DAYS = [19675, 19676, 19678, 19690, None]
@@ -84,9 +86,54 @@ def test_crossings_and_transitions_of_dates_or_durations(kind: str) -> None:
         crossed.schema.get_field_index("min_time"), "min_time", crossed["max_time"]
     )
     moved = coincide.transition_tables(exact, within="3" + step[1:])
-    assert moved.schema.field("min_time").type == time.type
+    assert moved.schema.field("first_min_time").type == time.type
     assert moved["transition"].to_pylist() == ["I>O", "O>!I"]
-    assert moved[moved.column_names[-1]][0] == time[2]
+    assert moved["max_time"].cast(time.type)[0] == time[2]
+
+
+NOON = dt.datetime(2024, 1, 1, 12)
+DATES = pa.array([dt.date(2024, 1, 1), dt.date(2024, 1, 2)])
+EVENTS = pa.table({"query_id": [1, 1], "stream_id": [1, 1], "event": ["I", "O"], "t": DATES})
+READINGS = pa.table({"time": DATES, "value": [1.0, 5.0], "stream_id": [1, 1]})
+RANGE = pa.table({"query_id": [1], "lower": [3.0], "upper": [8.0]})
+BETWEEN = coincide.BorderOptions(interpolate=True)
+
+
+@pytest.mark.parametrize("kind", [pa.date32(), pa.date64()])
+def test_times_computed_between_dates_are_timestamps(kind: pa.DataType) -> None:
+    """And the times of rows stay dates."""
+    events = EVENTS.set_column(3, "t", DATES.cast(kind))
+    moved = coincide.transition_tables(events, time="t", within="12h")
+    assert moved["min_time"][0].as_py() == moved["max_time"][0].as_py() == NOON
+    assert moved["first_min_time"].type == moved["first_max_time"].type == kind
+    monitor = coincide.TransitionMonitor(time="t", within="12h")
+    assert monitor.push(events).equals(moved)
+
+    readings = READINGS.set_column(0, "time", DATES.cast(kind))
+    found = coincide.border_crossing_tables(readings, RANGE, options=BETWEEN)
+    assert found["crossing_time"].to_pylist() == [NOON]
+    assert found["min_time"].type == found["max_time"].type == kind
+    assert coincide.BorderMonitor(RANGE, options=BETWEEN).push(readings).equals(found)
+
+
+@pytest.mark.spark
+def test_times_computed_between_dates_are_timestamps_on_spark(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    events, readings = frame(spark, EVENTS), frame(spark, READINGS)
+    moved = coincide.transitions(events, time="t", within="12h")
+    expected = coincide.transition_tables(EVENTS, time="t", within="12h")
+    assert rows(moved.toArrow()) == rows(expected)
+    assert [kind for _, kind in moved.dtypes[-4:]] == [*2 * ["date"], *2 * ["timestamp_ntz"]]
+
+    path = str(tmp_path / "readings.parquet")
+    pq.write_table(READINGS, path)
+    of_files = plan_file_crossings(spark, path, RANGE, BorderArguments(options=BETWEEN))
+    crossed = coincide.border_crossings(readings, RANGE, options=BETWEEN)
+    expected = coincide.border_crossing_tables(READINGS, RANGE, options=BETWEEN)
+    for found in (crossed, of_files.dataframe):
+        assert rows(found.toArrow()) == rows(expected)
+        assert [kind for _, kind in found.dtypes[-3:]] == ["date", "date", "timestamp_ntz"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
