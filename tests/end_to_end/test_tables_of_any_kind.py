@@ -141,5 +141,115 @@ def test_a_change_of_types_names_the_columns_and_both_types() -> None:
         other = table.set_column(at, name, pa.array([1] * table.num_rows))
         with pytest.raises(SchemaError, match=words):
             pushed(make, table, other)
+    changed = READINGS
+    for name in ("time", "value"):
+        at = changed.column_names.index(name)
+        changed = changed.set_column(at, name, pa.array([1, 2, 3]))
+    with pytest.raises(SchemaError, match="first push: time is int64 and was double; cast them$"):
+        pushed(lambda: c.BorderMonitor(QUERIES, **BORDERS), READINGS, changed)
     unknown = [{**readings[-1], "time": 9.5, "value": None}]
     assert pushed(lambda: c.BorderMonitor(QUERIES, **BORDERS), readings, [], unknown).num_rows == 0
+
+
+CAUSAL = c.CausalityCondition((c.Temporal("0s", "3s"),))
+WINDOW = c.WindowOptions(8, unit="s")
+MONITORS: dict[str, tuple[Callable[[], Any], pa.Table, str]] = {
+    "borders": (lambda: c.BorderMonitor(QUERIES, **BORDERS), READINGS, "time"),
+    "late borders": (lambda: c.BorderMonitor(QUERIES, delay="1s", **BORDERS), READINGS, "time"),
+    "transitions": (
+        lambda: c.TransitionMonitor(within="5s", confidence=0.9, options=SECONDS),
+        pa.table(
+            {
+                "query_id": [1, 1], "stream_id": ["a", "a"], "event": ["I", "O"],
+                "min_time": [0.5, 9.5], "max_time": [0.5, 9.5],
+            }
+        ),
+        "max_time",
+    ),
+    "window": (
+        lambda: c.WindowedCausality(CAUSAL, time="t", columns="id", options=WINDOW), EVENTS, "t"
+    ),
+    "stream": (
+        lambda: c.stream_tables(
+            c.TimingCondition(c.mutual_deadline("2s"), 1.0), left_delay=0, left_time="t",
+            left_columns="id", right_columns="id", options=SECONDS,
+        ),
+        EVENTS, "t",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MONITORS)
+def test_a_push_of_no_dicts_is_nothing_at_any_time(name: str) -> None:
+    make, table, _ = MONITORS[name]
+    monitor, other = make(), make()
+    assert monitor.push([]).num_rows == 0
+    found, expected = monitor.push(table.to_pylist()), other.push(table)
+    assert found.equals(expected)
+    again = monitor.push([])
+    assert not again.num_rows
+    assert again.schema.equals(expected.schema)
+    assert monitor.flush().equals(other.flush())
+    assert monitor.summary() == other.summary()
+
+
+@pytest.mark.parametrize("name", MONITORS)
+def test_whole_numbers_of_dicts_are_floats_after_floats(name: str) -> None:
+    make, table, time = MONITORS[name]
+    fine = table.slice(0, 1)
+    times = [each for each in ("t", "time", "min_time", "max_time") if each in table.column_names]
+    later = [{**table.to_pylist()[1], **dict.fromkeys(times, 20)}]
+    whole = pa.Table.from_pylist(later)
+    strict = pa.Table.from_pylist(later, fine.schema)
+    monitor, other = make(), make()
+    for one, rows in ((monitor, [fine.to_pylist(), later]), (other, [fine, strict])):
+        parts = [one.push(each) for each in rows]
+        assert parts[1].schema.equals(parts[0].schema)
+    assert monitor.summary() == other.summary()
+    with pytest.raises(SchemaError, match=f"{time} is int64 and was double"):
+        pushed(make, fine, whole)
+    back = [{**later[0], **dict.fromkeys(times, 21.5)}]
+    with pytest.raises(SchemaError, match=f"{time} is double and was int64.* give floats from the"):
+        pushed(make, later, back)
+
+
+def test_one_list_of_whole_numbers_and_floats_is_of_floats() -> None:
+    rows = [{"id": 1, "t": 1}, {"id": 2, "t": 2.5}]
+    floats = pa.table({"id": [1, 2], "t": [1.0, 2.5]})
+    assert c.correlate_tables(rows, rows, **NEAR).equals(c.correlate_tables(floats, floats, **NEAR))
+
+
+def test_an_empty_list_has_no_columns() -> None:
+    rows = EVENTS.to_pylist()
+    for ask in (
+        lambda: c.correlate_tables([], rows, **NEAR),
+        lambda: c.correlate_tables(rows, [], **NEAR),
+        lambda: c.transition_tables([], within=20, confidence=0.9),
+        lambda: c.border_crossing_tables([], QUERIES, **BORDERS),
+        lambda: c.border_crossing_tables(READINGS, [], **BORDERS),
+        lambda: c.clusters([], CAUSAL, time="t", options=SECONDS),
+    ):
+        with pytest.raises(SchemaError, match="an empty list has no columns and no types; give a"):
+            ask()
+
+
+def test_no_queries_are_added_by_an_empty_list() -> None:
+    monitor = c.BorderMonitor(QUERIES, **BORDERS)
+    monitor.add([])
+    assert monitor.summary().queries == QUERIES.num_rows
+
+
+def test_two_streams_take_an_empty_poll_first() -> None:
+    stream = c.stream_tables(
+        c.TimingCondition(c.mutual_deadline("2s"), 1.0), left_delay=0, right_delay=0, left_time="t",
+        right_time="t", options=SECONDS,
+    )  # fmt: skip
+    rows = EVENTS.to_pylist()
+    found = [
+        stream.push(*each)
+        for each in (("left", []), ("left", rows), ("right", []), ("right", rows))
+    ]
+    assert [each.num_columns > 0 for each in found] == [False, False, False, True]
+    stream.flush()
+    with pytest.raises(DataError, match="has been flushed"):
+        stream.push("left", [])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import pyarrow as pa
 
 from coincide.errors import SchemaError
-from spark_plugin.worker.arrow.schemas import check_name
+from spark_plugin.worker.arrow.schemas import can_be_width, check_name
 from spark_plugin.worker.arrow.wide_columns import decoded
 
 if TYPE_CHECKING:
@@ -34,7 +34,11 @@ def offers_arrow(given: object) -> bool:
 
 
 def arrow_table(
-    side: str, given: Any, names: Sequence[str], numbers: Sequence[str] = ()
+    side: str,
+    given: Any,
+    names: Sequence[str],
+    numbers: Sequence[str] = (),
+    first: pa.Schema | None = None,
 ) -> pa.Table:
     """A table of whatever offers Arrow's C stream, or C array; a stream is read to its end.
 
@@ -47,18 +51,21 @@ def arrow_table(
         The columns that are needed: a frame may have others that Arrow has no type for.
     numbers : sequence of str
         Those of them that are times or other numbers, however CSV writes them.
+    first : pa.Schema or None
+        Of an earlier push: the numbers of dicts, whose types are inferred, become these where none is lost.
 
     Raises
     ------
     SchemaError
-        If Arrow cannot take a column over, or a needed one is missing in files or stands twice.
+        If Arrow cannot take a column over, or a needed one is missing in files or stands twice; if a list
+        is empty.
     DataError
         If files cannot be read.
     """
     if _names_files(given):
         table = _input_of(side, given, numbers).table(list(dict.fromkeys(names)))
     elif _is_rows(given):
-        table = _of_rows(side, given, names)
+        table = _of_rows(side, given, first)
     elif isinstance(given, pa.Table):
         table = given
     else:
@@ -93,12 +100,35 @@ def _input_of(side: str, given: Given, numbers: Sequence[str] = ()) -> ArrowInpu
     return ArrowInput(source_of(", ".join(words), find_files(side, words)), times=tuple(numbers))
 
 
-def _of_rows(side: str, rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> pa.Table:
-    """A row for each dict, of all their columns; of no dict the needed ones, empty."""
-    if not rows:
-        return pa.table({name: pa.nulls(0) for name in dict.fromkeys(names)})
+def is_nothing(given: object) -> bool:
+    """Whether it is a list of no rows, as an empty poll gives: it tells of no columns."""
+    return isinstance(given, (list, tuple)) and not given
+
+
+def _of_rows(side: str, rows: Sequence[Mapping[str, Any]], first: pa.Schema | None) -> pa.Table:
+    """A row for each dict, of all their columns."""
+    if is_nothing(rows):
+        raise SchemaError(
+            f"{side}: an empty list has no columns and no types; give a table with a schema, such as"
+            " schema.empty_table() of a pyarrow.Schema"
+        )
     own = dict.fromkeys(name for row in rows for name in row)
-    return _converted(side, {name: [row.get(name) for row in rows] for name in own})
+    table = _converted(side, {name: [row.get(name) for row in rows] for name in own})
+    for i, field in enumerate(table.schema):
+        if first is not None and field.name in first.names:
+            column = _as_number(table.column(i), first.field(field.name).type)
+            table = table.set_column(i, field.name, column)
+    return table
+
+
+def _as_number(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Numbers as another type of numbers; as they are if one would be lost."""
+    if column.type == kind or not (can_be_width(column.type) and can_be_width(kind)):
+        return column
+    try:
+        return column.cast(kind)
+    except pa.ArrowInvalid:
+        return column
 
 
 def own_names(given: object) -> list[str]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 
-from coincide.errors import SchemaError
+from coincide.errors import CoincideError, SchemaError
 from coincide.units import NANOSECONDS_PER_UNIT, Tick
 from spark_plugin.worker.arrow.time_columns import (
     TimeColumn,
@@ -251,16 +251,43 @@ def with_first_types(table: pa.Table, first: pa.Schema | None) -> pa.Table:
     return table
 
 
-def other_types(side: str, first: pa.Schema | None, found: pa.Schema) -> str:
-    """The message for a push whose columns are of other types than in the first one."""
+def other_types(
+    side: str, first: pa.Schema | None, found: pa.Schema, fits: Callable[[pa.Schema], bool]
+) -> str:
+    """The message for a push whose columns are of other types than in the first one.
+
+    Parameters
+    ----------
+    side : str
+    first, found : pa.Schema
+    fits : callable
+        Whether columns of such types could be taken: those that could are not named.
+    """
     assert first is not None
-    other = [
-        f"{old.name} is {found.field(old.name).type} and was {old.type}"
-        for old in first
-        if plain_type(old.type) != plain_type(found.field(old.name).type)
+    kinds = [(old, found.field(old.name).type) for old in first]
+    other = [(old, new) for old, new in kinds if plain_type(old.type) != plain_type(new)]
+    hinder = [
+        (old, new) for old, new in other if not _fits(with_types(first, {old.name: new}), fits)
     ]
+    told = hinder or other
+    words = "; ".join(f"{old.name} is {new} and was {old.type}" for old, new in told)
+    cure = of_dicts([(old.type, new) for old, new in told])
+    return f"{side}: columns are of other types than in the first push: {words}; cast them{cure}"
+
+
+def _fits(schema: pa.Schema, fits: Callable[[pa.Schema], bool]) -> bool:
+    try:
+        return fits(schema)
+    except CoincideError:
+        return False
+
+
+def of_dicts(changes: Sequence[tuple[pa.DataType, pa.DataType]]) -> str:
+    """What to do with dicts whose whole numbers come first and floats later; of pairs of types."""
+    if not any(pa.types.is_integer(old) and pa.types.is_floating(new) for old, new in changes):
+        return ""
     return (
-        f"{side}: columns are of other types than in the first push: {'; '.join(other)}; cast them"
+        ", or in a list of dicts give floats from the first push on, or push tables of one schema"
     )
 
 

@@ -33,6 +33,11 @@ INVALID_REASONS = {
 }
 """Why a row is invalid, in the order in which it is asked, with the words for it."""
 
+_CSV_OPTIONS = {
+    "left": "--left-csv", "right": "--right-csv", "cause": "--causes-csv", "effect": "--effects-csv",
+}  # fmt: skip
+"""Of sides that have one of their own."""
+
 
 @dataclass(frozen=True)
 class TimeColumn:
@@ -230,8 +235,17 @@ def _remedy_for_clocks(clocks: Sequence[TimeColumn]) -> str:
     return (
         f"Say in which zone the clocks of {_listed(clocks)} ran: in Spark by"
         f" CAST({clocks[0].name} AS TIMESTAMP), which takes the session's, of CSV by"
-        f" --csv-type {clocks[0].name}=timestamp@Europe/Rome, or in a file by {command}"
+        f" {_typing(clocks)}, or in a file by {command}"
     )
+
+
+def _typing(clocks: Sequence[TimeColumn]) -> str:
+    """The option that makes instants of clocks, of their side alone: the other may have such names too."""
+    option = _CSV_OPTIONS.get(clocks[0].side)
+    types = [f"{clock.name}=timestamp@Europe/Rome" for clock in clocks]
+    if option is None:
+        return " ".join(f"--csv-type {each}" for each in types)
+    return f"{option} '{' '.join(f'type={each}' for each in types)}'"
 
 
 def _alike(columns: Sequence[TimeColumn]) -> list[TimeColumn]:

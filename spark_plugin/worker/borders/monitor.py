@@ -17,7 +17,7 @@ from coincide.borders.stream_table import Taken
 from coincide.errors import ConditionError, DataError, SchemaError
 from coincide.plurals import several
 from coincide.units import Duration, size_of
-from spark_plugin.worker.arrow.frames import arrow_table
+from spark_plugin.worker.arrow.frames import arrow_table, is_nothing
 from spark_plugin.worker.arrow.gather import Gather
 from spark_plugin.worker.arrow.ids import Ids
 from spark_plugin.worker.arrow.schemas import as_times, other_types, with_first_types
@@ -109,7 +109,7 @@ class BorderMonitor:
         Parameters
         ----------
         queries : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
-            As the first ones, with other ids than all live ones.
+            As the first ones, with other ids than all live ones. An empty list adds nothing.
 
         Raises
         ------
@@ -119,6 +119,8 @@ class BorderMonitor:
             If a query makes no sense, or its id is that of a live one; with hysteresis also if more
             than 2³¹ were added in all. None is added then.
         """
+        if self._ids is not None and is_nothing(queries):
+            return
         found = read_queries(query_table(queries, self.arguments), self.arguments)
         ids = QueryIds(found.ids.type) if self._ids is None else self._ids
         if ids.kind != found.ids.type:
@@ -189,12 +191,14 @@ class BorderMonitor:
         Parameters
         ----------
         readings : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
-            The first table, which may be empty, says of which types the columns are.
+            The first table, which may be empty, says of which types the columns are. An empty list is
+            nothing, and says nothing.
 
         Returns
         -------
         pa.Table
-            As of `coincide.border_crossing_tables`, in order of `max_time`.
+            As of `coincide.border_crossing_tables`, in order of `max_time`; without columns while their
+            types are not known.
 
         Raises
         ------
@@ -210,12 +214,19 @@ class BorderMonitor:
         LateRowsWarning
             Of readings that came too late, and where most of them are of a time again.
         """
+        if is_nothing(readings):
+            return pa.table({}) if self._columns is None else self.schema.empty_table()
         names = self.arguments.columns
-        table = arrow_table(READINGS, readings, names, self.arguments.numbers)
+        table = arrow_table(READINGS, readings, names, self.arguments.numbers, self._first)
         table = with_first_types(table, self._first)
         columns = ReadingColumns.of(table.schema, self.arguments)
         if self._columns not in (None, columns):
-            raise SchemaError(other_types(READINGS, self._first, table.schema))
+            raise SchemaError(
+                other_types(
+                    READINGS, self._first, table.schema,
+                    lambda schema: ReadingColumns.of(schema, self.arguments) == self._columns,
+                )
+            )  # fmt: skip
         readings, before = read_readings(table, columns), replace(self._monitor.taken)
         self._first = self._first or pa.schema([table.schema.field(name) for name in names])
         if self._delay is not None:

@@ -38,6 +38,8 @@ class _File(Protocol):
     @property
     def rules(self) -> CsvRules: ...
     @property
+    def times(self) -> tuple[str, ...]: ...
+    @property
     def fixed(self) -> tuple[str, ...]: ...
     def names(self) -> list[str]: ...
 
@@ -123,8 +125,14 @@ def _cure(file: _File, name: str, kind: str, why: str) -> str:
     is_text = f", or --csv-type {name}=text if the column is text"
     return (
         f"{shown} is no {_kind(kind)}; mend it, or say --csv-null {text!r} if it stands for nothing"
-        f"{'' if name in file.fixed else is_text}"
+        f"{dropping(file, name)}{'' if name in file.fixed else is_text}"
     )
+
+
+def dropping(file: _File, name: str) -> str:
+    """That rows of bad times can be left out, where that was not said."""
+    can = name in file.times and not file.rules.drops
+    return ", or leave such rows out with --invalid drop" if can else ""
 
 
 def is_too_long(error: DataError) -> bool:

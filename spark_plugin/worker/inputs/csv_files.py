@@ -14,7 +14,7 @@ import pyarrow.csv as csv
 from coincide.errors import DataError
 from spark_plugin.worker.arrow.schemas import with_types
 from spark_plugin.worker.inputs.csv_clocks import as_instants, as_shown
-from spark_plugin.worker.inputs.csv_errors import is_too_long, line_of, located, time_cure
+from spark_plugin.worker.inputs.csv_errors import dropping, is_too_long, line_of, located, time_cure
 from spark_plugin.worker.inputs.csv_numbers import BLANKS
 from spark_plugin.worker.inputs.csv_opening import with_a_line
 from spark_plugin.worker.inputs.csv_rules import CsvRules
@@ -337,7 +337,8 @@ class CsvFile:
                 f" {text[:_SHOWN]!r} has a comma before its fraction; make it a point, such as by {_POINTS}"
             )
         what = (
-            "time; write ISO 8601, such as 2024-05-01T08:00:00Z, or numbers and --unit"
+            "time; say how times are written by --time-format, such as '%d/%m/%Y %H:%M:%S', write ISO 8601,"
+            " such as 2024-05-01T08:00:00Z, or numbers and --unit"
             if is_time
             else "number; name a column of numbers"
         )
@@ -345,6 +346,7 @@ class CsvFile:
         raise DataError(
             f"{self.side}: {self.path}, line {line_of(self, row):,}, column {name!r}: {shown} is no {what};"
             f" say --csv-null {shown} if it stands for nothing"
+            f"{dropping(self, name)}"
         )
 
     def _first(self, name: str) -> tuple[int, str]:

@@ -10,7 +10,7 @@ from coincide.errors import ConditionError, DataError, SchemaError
 from coincide.sides import SIDES
 from spark_plugin.worker.arguments import JoinArguments
 from spark_plugin.worker.arrow.frames import needed_among
-from spark_plugin.worker.arrow.schemas import check_name, plain_type, type_of
+from spark_plugin.worker.arrow.schemas import check_name, of_dicts, plain_type, type_of
 from spark_plugin.worker.arrow.tables import read_side
 from spark_plugin.worker.arrow.time_columns import resolve_tick, scale_of
 from spark_plugin.worker.arrow.wide_columns import decoded
@@ -64,7 +64,7 @@ def _as_type(side: str, field: pa.Field, column: pa.ChunkedArray) -> pa.ChunkedA
     if found != field.type and not _is_alike(found, field.type):
         raise SchemaError(
             f"{side}.{field.name} is {found} and was {field.type} in the first table; cast it, or make a"
-            " new stream"
+            f" new stream{of_dicts([(field.type, found)])}"
         )
     try:
         return decoded(column, field.type)

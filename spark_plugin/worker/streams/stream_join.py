@@ -9,7 +9,13 @@ import pyarrow as pa
 
 from coincide.errors import ConditionError, DataError, SchemaError
 from coincide.sides import LEFT, RIGHT, SIDES, side_index
-from spark_plugin.worker.arrow.frames import TABLES, arrow_table, needed_names, offers_arrow
+from spark_plugin.worker.arrow.frames import (
+    TABLES,
+    arrow_table,
+    is_nothing,
+    needed_names,
+    offers_arrow,
+)
 from spark_plugin.worker.arrow.schemas import with_like_keys
 from spark_plugin.worker.arrow.wide_columns import narrowed
 from spark_plugin.worker.join import plan_tables
@@ -76,7 +82,8 @@ class StreamJoin:
         events : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
             In order of arrival. The first table of a side, which may be empty, says of which types its
             columns are. Until that is known of both sides, by a table or by ``left_schema`` and
-            ``right_schema``, events are kept, and what is given out has no columns.
+            ``right_schema``, events are kept, and what is given out has no columns. An empty list is
+            nothing, and says nothing.
 
         Returns
         -------
@@ -106,12 +113,16 @@ class StreamJoin:
             )
         number = self._number(side)
         words = self._sides[number]
+        if is_nothing(events):
+            with self._lock:
+                self._check_open()
+                return pa.table({}) if self._running is None else self.schema.empty_table()
         if not offers_arrow(events):
             raise SchemaError(f"{words} events must be {TABLES}; found {type(events).__name__}")
         join, names = self._arguments.join, self._columns[number]
         if self._running is None and join.is_open:
             names = needed_names(events, names, join.words_of_needed)
-        table = arrow_table(words, events, names, join.numbers[number])
+        table = arrow_table(words, events, names, join.numbers[number], self._schemas[number])
         with self._lock:
             self._check_open()
             return self._take(number, table)

@@ -13,7 +13,7 @@ from coincide.options import CorrelateOptions
 from coincide.region_transitions.ordering import time_order
 from coincide.region_transitions.watches import Repeated
 from coincide.units import Duration
-from spark_plugin.worker.arrow.frames import TABLES, arrow_table, offers_arrow
+from spark_plugin.worker.arrow.frames import TABLES, arrow_table, is_nothing, offers_arrow
 from spark_plugin.worker.arrow.schemas import other_types, with_first_types
 from spark_plugin.worker.arrow.time_words import time_words
 from spark_plugin.worker.reports.lateness import warn_of_late
@@ -79,12 +79,12 @@ class TransitionMonitor:
         events : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
             Those of one query and stream in order of the midpoints of their timestamps, also across
             pushes. None that begins before the time that `advance` was given. The first table, which
-            may be empty, says of which types the columns are.
+            may be empty, says of which types the columns are. An empty list is nothing, and says nothing.
 
         Returns
         -------
         pa.Table
-            As of `coincide.transition_tables`.
+            As of `coincide.transition_tables`; without columns while their types are not known.
 
         Raises
         ------
@@ -103,6 +103,8 @@ class TransitionMonitor:
         ToldTwiceWarning
             Once, if events are told as crossed and as stayed.
         """
+        if is_nothing(events):
+            return pa.table({}) if self._columns is None else self._columns.schema.empty_table()
         before = self._counts
         found = self._take(events, in_order=True)
         self._warn(before)
@@ -170,11 +172,16 @@ class TransitionMonitor:
                 " Polars LazyFrame, .toArrow() of a Spark DataFrame"
             )
         names = self._arguments.columns
-        table = arrow_table(SIDE, events, names, self._arguments.clocks)
+        table = arrow_table(SIDE, events, names, self._arguments.clocks, self._first)
         table = with_first_types(table, self._first)
         columns = EventColumns.of(table.schema, self._arguments)
         if self._columns not in (None, columns):
-            raise SchemaError(other_types(SIDE, self._first, table.schema))
+            raise SchemaError(
+                other_types(
+                    SIDE, self._first, table.schema,
+                    lambda schema: EventColumns.of(schema, self._arguments) == self._columns,
+                )
+            )  # fmt: skip
         reading = read_events(table, columns, self._clock)
         batch, self._behind = reading.batch, reading.behind
         watches = OpenWatches(columns) if self._watches is None else self._watches

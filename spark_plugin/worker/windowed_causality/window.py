@@ -18,7 +18,7 @@ from coincide.cause_and_effect.points import no_points
 from coincide.errors import SchemaError
 from coincide.units import Tick
 from spark_plugin.worker.arrow.counts import SideCounts
-from spark_plugin.worker.arrow.frames import TABLES, arrow_table, offers_arrow
+from spark_plugin.worker.arrow.frames import TABLES, arrow_table, is_nothing, offers_arrow
 from spark_plugin.worker.arrow.schemas import other_types, with_first_types
 from spark_plugin.worker.arrow.wide_columns import one_array
 from spark_plugin.worker.causality.arguments import Place
@@ -105,7 +105,8 @@ class WindowedCausality:
         Parameters
         ----------
         events : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
-            The first table, which may be empty, says of which types the columns are.
+            The first table, which may be empty, says of which types the columns are. An empty list is
+            nothing, and says nothing.
 
         Returns
         -------
@@ -125,9 +126,11 @@ class WindowedCausality:
         -----
         DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning
         """
+        if is_nothing(events):
+            return pa.table({}) if self._columns is None else self._schema.empty_table()
         if self._columns is None:
             warn_of_names(self._arguments.condition, [self._arguments.coordinates])
-        found, arriving = self._taken(read_table(events, self._arguments))
+        found, arriving = self._taken(read_table(events, self._arguments, self._first))
         assert self._columns is not None
         tell(arriving.counts, arriving.backwards, self._columns.tick, arriving.behind)
         return found
@@ -140,7 +143,12 @@ class WindowedCausality:
         table = with_first_types(table, self._first)
         columns = WindowColumns(table.schema, self._arguments)
         if self._columns not in (None, columns):
-            raise SchemaError(other_types(f"{EVENT}s", self._first, table.schema))
+            raise SchemaError(
+                other_types(
+                    f"{EVENT}s", self._first, table.schema,
+                    lambda schema: WindowColumns(schema, self._arguments) == self._columns,
+                )
+            )  # fmt: skip
         check_output_names(output_names(self._arguments, columns.tick))
         arriving = columns.read(table, self._clock)
         if self._columns is None:
@@ -234,11 +242,11 @@ def output_kinds(payload: Sequence[pa.DataType]) -> list[pa.DataType]:
     return [*payload, *payload, pa.int64(), pa.float64()]
 
 
-def read_table(given: Any, arguments: WindowArguments) -> pa.Table:
+def read_table(given: Any, arguments: WindowArguments, first: pa.Schema | None = None) -> pa.Table:
     """The table of what was given, of the columns that are needed."""
     if not offers_arrow(given):
         raise SchemaError(f"{EVENT}s must be {TABLES}; found {type(given).__name__}")
     places = names_of_coordinates(arguments.coordinates)
     names = [arguments.time, *places, *arguments.other_columns, *arguments.payload]
     clocks = [name for name in (arguments.time, arguments.arrival) if name is not None]
-    return arrow_table(EVENT, given, list(dict.fromkeys(names)), [*clocks, *places])
+    return arrow_table(EVENT, given, list(dict.fromkeys(names)), [*clocks, *places], first)

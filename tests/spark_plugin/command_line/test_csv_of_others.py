@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ def test_a_time_that_is_none_is_blamed_or_left_out(
     assert joined(tmp_path, text) == 2
     said = capsys.readouterr().err
     assert f"line {line}, column 't': {word!r} is no" in said
+    assert "leave such rows out with --invalid drop" in said
     assert joined(tmp_path, text, "--invalid", "drop") == 0
     assert json.loads(capsys.readouterr().out)["lines_left_out"] == {"left": 1}
     assert pairs(tmp_path) == [(1, 1), (1, 2), (2, 1), (2, 2), (3, 3)]
@@ -191,3 +193,21 @@ def test_two_dialects_of_causality(tmp_path: Path, capsys: Any) -> None:
     capsys.readouterr()
     assert run([*words, "--causes-csv", "delimiter=;", "--effects-csv", "delimiter=tab"]) == 2
     assert "--effects-csv means nothing" in capsys.readouterr().err
+
+
+def test_what_the_messages_of_times_say_to_write_works(tmp_path: Path, capsys: Any) -> None:
+    seconds = "id,t\n1,1714543200\n"
+    for left, right, side in ((ISO, seconds, "left"), (seconds, ISO, "right")):
+        assert joined(tmp_path, left, right=right) == 2
+        said = capsys.readouterr().err
+        option = f"--{side}-csv 'type=t=timestamp@Europe/Rome'"
+        assert option in " ".join(said.replace("\u2502", "").split())
+        unit = "--left-unit" if side == "right" else "--right-unit"
+        words = [*shlex.split(option), unit, "s"]
+        assert joined(tmp_path, left, *words, right=right) == 0
+        capsys.readouterr()
+    american = "id,t\n1,05/01/2024 08:00:00 AM\n"
+    assert joined(tmp_path, american) == 2
+    assert "--time-format" in capsys.readouterr().err
+    words = ["--left-csv", "time-format='%m/%d/%Y %I:%M:%S %p'"]
+    assert joined(tmp_path, american, *words) == 0
