@@ -145,7 +145,7 @@ def test_a_change_of_types_names_the_columns_and_both_types() -> None:
     for name in ("time", "value"):
         at = changed.column_names.index(name)
         changed = changed.set_column(at, name, pa.array([1, 2, 3]))
-    with pytest.raises(SchemaError, match="first push: time is int64 and was double; cast them$"):
+    with pytest.raises(SchemaError, match=r"first push: time is int64 and was double; cast them$"):
         pushed(lambda: c.BorderMonitor(QUERIES, **BORDERS), READINGS, changed)
     unknown = [{**readings[-1], "time": 9.5, "value": None}]
     assert pushed(lambda: c.BorderMonitor(QUERIES, **BORDERS), readings, [], unknown).num_rows == 0

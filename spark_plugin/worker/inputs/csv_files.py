@@ -337,8 +337,8 @@ class CsvFile:
                 f" {text[:_SHOWN]!r} has a comma before its fraction; make it a point, such as by {_POINTS}"
             )
         what = (
-            "time; say how times are written by --time-format, such as '%d/%m/%Y %H:%M:%S', write ISO 8601,"
-            " such as 2024-05-01T08:00:00Z, or numbers and --unit"
+            "time; write ISO 8601, such as 2024-05-01T08:00:00Z, or numbers and --unit, or say how times"
+            " are written by --time-format, such as '%d/%m/%Y %H:%M:%S'"
             if is_time
             else "number; name a column of numbers"
         )
