@@ -104,7 +104,11 @@ def draw_asking(case: Case) -> Asking:
         [f"of{i}" if renamed else f"key{i}" for i in range(keys)],
     ]
     tables = [_table(*each) for each in zip(sides, clocks, names, strict=True)]
-    where, met = chance.choice(WHERES) if chance.happens(50) else (None, lambda left, right: True)
+    shape = _draw_shape(chance, is_one)
+    # Which takes no condition that holds in one order of a pair alone.
+    is_alike = is_one and "matching" in shape
+    any_pair: tuple[str | None, Any] = (None, lambda left, right: True)
+    where, met = chance.choice(WHERES) if chance.happens(50) and not is_alike else any_pair
     given = {
         "by": list(zip(*names, strict=True)),
         "case_fold": bool(keys) and folds,
@@ -114,7 +118,7 @@ def draw_asking(case: Case) -> Asking:
             threads=chance.choice((1, 2)), batch_pairs=chance.choice((None, 1, 7, 50)),
             classes=chance.choice((None, 1, 3)),
         ),
-        **_draw_shape(chance, is_one),
+        **shape,
     }  # fmt: skip
     if not is_one:
         given["right_time"] = clocks[1].given
@@ -126,6 +130,8 @@ def draw_asking(case: Case) -> Asking:
         return alike and met(left, right)
 
     lo, hi = (max(-_LIMIT, min(_LIMIT, end)) for end in (case.data.lo, case.data.hi))
+    if is_alike:
+        lo, hi = -max(abs(lo), abs(hi)), max(abs(lo), abs(hi))
     lengths = [max((r["max_time"] - r["min_time"] for r in s if r["max_time"] is not None), default=0)
                for s in sides]  # fmt: skip
     least = (2 * max(abs(lo), abs(hi)) if is_one else hi - lo) + 2 * sum(lengths) + 1
@@ -135,7 +141,8 @@ def draw_asking(case: Case) -> Asking:
     return Asking(
         sides[0], sides[1], (tables[0], None if is_one else tables[1]), given,
         others(admits) if is_one else admits, lo, hi,
-        chance.choice(("both", "both", "left", "right", "neither")), shifts,
+        chance.choice(("both", "neither") if is_alike else ("both", "both", "left", "right", "neither")),
+        shifts,
     )  # fmt: skip
 
 
@@ -145,7 +152,8 @@ def _draw_shape(chance: Chance, is_one: bool) -> dict[str, Any]:
         matchings = ("mutual", "unambiguous") if is_one else ("mutual", "optimal", "unambiguous")
         matching = chance.choice(matchings)
         prefers = {"optimal": ("probability", "nearest"), "unambiguous": ("probability",)}
-        prefer = chance.choice(prefers.get(matching, _PREFERENCES))
+        any_of = prefers["optimal"] if is_one else _PREFERENCES
+        prefer = chance.choice(prefers.get(matching, any_of))
         return {"matching": matching, "prefer": prefer, "probability": True}
     of_one = [shape for shape in SHAPES if shape[0] not in ("right", "full")]
     how, emit, probability = chance.choice(of_one if is_one else SHAPES)

@@ -181,13 +181,20 @@ class JoinArguments(PairArguments):
         return self.options.left_longest, self.options.right_longest
 
     def spec(self, times: Sequence[TimestampColumns], threads: int, batch_pairs: int) -> JoinSpec:
-        """What is computed, in ticks; the numbers are for what the options leave open."""
+        """What is computed, in ticks; the numbers are for what the options leave open.
+
+        Raises
+        ------
+        ConditionError
+            As `check_symmetric`.
+        """
         left, right = times
-        tick = left.scales[0].tick
+        window = self.condition.window(left.scales[0].tick)
+        self.check_symmetric(window.lo + window.hi == 0)
         emit = self.emit if self.matching is None else "pairs"
         how = _OF_LEFT.get(self.how, self.how)
         return JoinSpec(
-            self.condition.window(tick), how, emit, self.probability, self.backend,
+            window, how, emit, self.probability, self.backend,
             self.options.classes, self.options.threads or threads,
             self.options.batch_pairs or batch_pairs, (left.model, right.model), self.is_one_stream,
             self.pairs_once, case_fold=self.case_fold, partners=self.partners,

@@ -28,6 +28,9 @@ EVENT = "event"
 """What messages call the rows of one stream."""
 
 
+_ALIKE_IN_BOTH_ORDERS = ("probability", "nearest", "distance")
+
+
 class OneStreamError(ConditionError):
     """What is asked is of two streams, and there is one."""
 
@@ -72,6 +75,40 @@ class PairArguments(ABC):
             raise OneStreamError(
                 "of one stream both sides have the same keys: name each once in by, or give the events a"
                 f" second time as {'right' if self.prefixes == SIDES else f'{self.prefixes[1]}s'}"
+            )
+        if self.is_one_stream and self.partners.matching is not None:
+            self._check_matching()
+
+    def _check_matching(self) -> None:
+        """Of one stream: what both orders of a pair have alike leaves each event in one pair at most."""
+        if self.partners.matching == "optimal":
+            raise OneStreamError(
+                "matching='optimal' assigns right events to left ones, and every event of one stream is"
+                " both (found no second stream). Use matching='mutual' or 'unambiguous'"
+            )
+        if self.where is not None:
+            raise OneStreamError(
+                "matching of one stream takes no where, which may hold in one order of a pair alone (found"
+                " both). Leave out where, or name in by what both events of a pair have alike"
+            )
+        if self.partners.prefer not in _ALIKE_IN_BOTH_ORDERS:
+            alike = " or ".join(map(repr, _ALIKE_IN_BOTH_ORDERS))
+            raise OneStreamError(
+                f"matching of one stream takes prefer={alike}, which"
+                f" both events of a pair see alike (found {self.partners.prefer!r}). Choose one of these"
+            )
+
+    def check_symmetric(self, is_symmetric: bool) -> None:
+        """Refuse a matching of one stream if a pair may qualify in one of its orders alone.
+
+        Raises
+        ------
+        ConditionError
+        """
+        if self.is_one_stream and self.partners.matching is not None and not is_symmetric:
+            raise OneStreamError(
+                "matching of one stream needs a condition that reaches as far before as after (found one"
+                " that does not). Give one duration, such as within='5s', or leave out matching"
             )
 
     @property

@@ -22,13 +22,15 @@ from bench.hunt.oracle import Oracle
 from bench.hunt.running import draw_case, judged, shrunk
 from bench.hunt.templates import Templates
 from bench.hunt.times import Profile
-from bench.hunt.ways import asked, changing, command, files, streams, tables
+from bench.hunt.ways import asked, causes, changing, command, files, streams, tables
 from spark_plugin.ways.files import planning
 from spark_plugin.ways.files.row_groups import Spans
 from spark_plugin.worker.emission.emission import Emission
 
 INT64, FLOAT64 = TIME_TYPES["integer"][0], TIME_TYPES["float"][0]
-WAYS = [*tables.WAYS, *files.WAYS, *command.WAYS, *streams.WAYS, *changing.WAYS, *asked.WAYS]
+WAYS = [
+    *tables.WAYS, *files.WAYS, *command.WAYS, *streams.WAYS, *changing.WAYS, *asked.WAYS, *causes.WAYS,
+]  # fmt: skip
 
 
 def data_of(left: list[Row], right: list[Row], **changes: object) -> DataSet:

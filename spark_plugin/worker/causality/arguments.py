@@ -177,13 +177,15 @@ class CausalityArguments(PairArguments):
         Raises
         ------
         ConditionError
-            As `CausalityCondition.model`.
+            As `CausalityCondition.model`, and `check_symmetric`.
         """
         coordinates, tick = len(self.places[0]), times[0].scales[0].tick
         own, others = (side.model for side in times)
         has_histograms = own.table is not None or others.table is not None
+        model = self.condition.model(tick, heights=coordinates == 3)
+        self.check_symmetric(model.is_symmetric)
         return CausalitySpec(
-            self.condition.model(tick, heights=coordinates == 3), self.condition.space, coordinates,
+            model, self.condition.space, coordinates,
             self.how, "pairs" if self.matching else self.emit, self.options.threads or threads,
             self.options.batch_pairs or batch_pairs, self.is_one_stream, self.pairs_once,
             "cpu" if has_histograms else self.backend, models=(own, others),

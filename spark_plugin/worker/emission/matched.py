@@ -82,7 +82,16 @@ class Matched(Emission):
 
     @cached_property
     def _order(self) -> PairOrder:
-        return PairOrder(self._left, self._right, self._spec, self._probabilities)
+        of_pairs = self._alike if self._spec.is_one_stream else self._probabilities
+        return PairOrder(self._left, self._right, self._spec, of_pairs)
+
+    def _alike(self, left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
+        """Probabilities of pairs of one stream, of the same bits in both orders: float64 array."""
+        stamps, rows = (stamps_of(self._left), stamps_of(self._right)), (left_rows, right_rows)
+        later = order_of_pairs(*stamps, rows, NEVER) != EARLIER
+        found = self._probabilities(left_rows, right_rows)
+        found[later] = self._probabilities_swapped(right_rows[later], left_rows[later])
+        return found
 
 
 class Mutual(Matched):

@@ -15,7 +15,7 @@ _ARGUMENT = re.compile(
     rf"(?:options=(?:Border|Correlate)Options\()?\b({'|'.join(_NAMES)})=(?:'(\w+)'|(\d+(?:\.\d+)?|True)\b)(\))?"
 )
 _OPTIONS = re.compile(r"options=CorrelateOptions\((.*?)\)")
-_OF_INPUTS = re.compile(r"--(csv-[a-z]+|(?:left|right)-csv|format|unit|tick)\b")
+_OF_INPUTS = re.compile(r"--(csv-[a-z]+|(?:left|right)-csv|format|invalid|unit|tick)\b")
 
 
 # Words that are no others: names of options with more than one part, but not in quotes, after a dot, or of

@@ -171,7 +171,7 @@ def test_names_that_need_quotes(spark: SparkSession) -> None:
             {"time": pa.array(np.arange(4), pa.timestamp("us"))},
             {"options": BorderOptions(unit="ns")},
             coincide.ConditionError,
-            "counted in us, and ns are asked for",
+            "counted in us, not in ns, as asked",
         ),
     ],
 )

@@ -28,7 +28,6 @@ from tests.helpers.spark_cases import frame
 pytestmark = pytest.mark.spark
 
 WINDOW: dict[str, Any] = {"within": (-20, 60), "confidence": 0.6}
-CONDITION = TimingCondition(within(-20, 60), 0.6)
 
 
 def stream(seed: int, size: int = 300) -> pa.Table:
@@ -63,7 +62,11 @@ CASES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"how": "left", "where": "left_name <= right_name"}, DEALT),
     ({"how": "left", "where": "left_name < right_name"}, {"slices": 6}),
     ({"how": "anti"}, DEALT),
-    ({"matching": "mutual", "prefer": "nearest", "how": "left"}, {"slices": 6}),
+    (
+        {"matching": "mutual", "prefer": "nearest", "how": "left", "within": (-40, 40)},
+        {"slices": 6},
+    ),
+    ({"matching": "unambiguous", "within": (-10, 10)}, {"slices": 6}),
 ]
 
 
@@ -72,9 +75,11 @@ def test_dataframes(
     spark: SparkSession, small_slices: None, shape: Any, options: dict[str, Any]
 ) -> None:
     table, report, told = stream(1), JoinReport(), JoinReport()
-    expected = correlate_tables(table, by="key", report=told, **WINDOW, **shape)
+    asked = {name: given for name, given in shape.items() if name != "within"}
+    condition = TimingCondition(within(*shape.get("within", WINDOW["within"])), 0.6)
+    expected = correlate_tables(table, by="key", report=told, condition=condition, **asked)
     planned = plan_correlation(
-        frame(spark, table).repartition(3), None, CONDITION, is_one_stream=True, by="key", **shape,
+        frame(spark, table).repartition(3), None, condition, is_one_stream=True, by="key", **asked,
         options=CorrelateOptions(**options), observe=True,
     )  # fmt: skip
     assert planned.plan.count > 5
@@ -83,7 +88,7 @@ def test_dataframes(
     planned.tell(report)
     found = planned.dataframe.toArrow()
     assert in_order(found) == in_order(expected)
-    assert found.num_rows > (5 if shape.get("how") == "anti" else 50)
+    assert found.num_rows > (5 if shape.get("how") == "anti" or "matching" in shape else 50)
     summary, wanted = report.summary(), told.summary()
     assert (summary.left, summary.right) == (wanted.left, None)
     assert summary.counters is not None

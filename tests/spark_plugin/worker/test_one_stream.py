@@ -11,11 +11,14 @@ import pyarrow as pa
 import pytest
 
 from coincide import (
+    CausalityCondition,
     CoincideWarning,
     ConditionError,
     CorrelateOptions,
     JoinReport,
+    Temporal,
     TimingCondition,
+    causality_tables,
     correlate_tables,
     mutual_deadline,
     within,
@@ -287,43 +290,80 @@ def test_shuffled_rows_have_the_same_pairs(
         assert answers(table.take(random.permutation(60))) == expected
 
 
-@pytest.mark.parametrize("prefer", ["probability", "nearest", "first"])
-@pytest.mark.parametrize("ends", [(-20, 20), (0, 30)])
-def test_mutual_pairs_are_of_two_events_each_once(prefer: Any, ends: tuple[int, int]) -> None:
+@pytest.mark.parametrize("prefer", ["probability", "nearest"])
+def test_mutual_pairs_are_of_two_events_each_once(prefer: Any) -> None:
     random = np.random.default_rng(6)
     latest = np.sort(random.permutation(900)[:80])
     table = pa.table({"id": np.arange(80), "min_time": latest - 3, "max_time": latest})
-    given: dict[str, Any] = {"within": ends, "confidence": 0.4, "prefer": prefer}
+    given: dict[str, Any] = {"within": 20, "confidence": 0.4, "prefer": prefer}
     best = correlate_tables(table, emit="best", **given).to_pylist()
     of_left = {row["left_id"]: row["right_id"] for row in best}
     rows = [{"min_time": int(t) - 3, "max_time": int(t), "id": i} for i, t in enumerate(latest)]
-    asked = Asked(rows, rows, *ends, 0.4, admits=others())
+    asked = Asked(rows, rows, -20, 20, 0.4, admits=others())
     wanted = {frozenset(pair) for pair in mutual_pairs(asked, prefer)}
     found = correlate_tables(table, matching="mutual", **given).to_pylist()
     assert len(found) == len(wanted) > 10
     assert {frozenset(row.values()) for row in found} == wanted
-    assert prefer == "first" or all(row["left_id"] < row["right_id"] for row in found)
-    if prefer == "nearest" and ends == (-20, 20):
+    assert all(row["left_id"] < row["right_id"] for row in found)
+    if prefer == "nearest":
         assert wanted == {frozenset(p) for p in of_left.items() if of_left.get(p[1]) == p[0]}
-        events = [event for pair in wanted for event in pair]
-        assert len(set(events)) == len(events)
     every = correlate_tables(table, matching="mutual", how="left", **given).to_pylist()
-    lefts = {pair[0] for pair in mutual_pairs(asked, prefer)}
     alone = {row["left_id"] for row in every if row["right_id"] is None}
-    assert alone == set(range(80)) - lefts
+    assert alone == set(range(80)) - {event for pair in wanted for event in pair}
     assert len(every) == len(found) + len(alone)
 
 
-def test_an_assignment_within_one_stream() -> None:
-    table = pa.table({"id": [0, 1, 2], "min_time": [0, 4, 9], "max_time": [0, 4, 9]})
-    found = correlate_tables(
-        table, within=(1, 6), confidence=1.0, matching="optimal", prefer="nearest", how="left"
-    )
-    assert found.to_pylist() == [
-        {"left_id": 0, "right_id": 1},
-        {"left_id": 1, "right_id": 2},
-        {"left_id": 2, "right_id": None},
-    ]
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    "shape", [("mutual", "probability"), ("mutual", "nearest"), ("unambiguous",)]
+)
+def test_a_matching_has_each_event_once(seed: int, shape: tuple[str, ...]) -> None:
+    random = np.random.default_rng(seed)
+    begins = random.integers(0, 60, 30)
+    ends = begins + random.integers(0, 6, 30) * (seed % 3 > 0)
+    table = pa.table({"id": np.arange(30), "min_time": begins, "max_time": ends})
+    given: dict[str, Any] = dict(zip(("matching", "prefer"), shape, strict=False))
+    given |= {"within": 4, "confidence": 0.5}
+    pairs = correlate_tables(table, **given).to_pylist()
+    events = [event for row in pairs for event in row.values()]
+    assert len(set(events)) == len(events)
+    every = correlate_tables(table, how="left", **given)
+    assert every.num_rows == 30 - len(pairs)
+
+
+def test_floats_that_differ_by_order_decide_no_matching() -> None:
+    """P of a and b is 2/3, of which the float is another one in the other order."""
+    table = pa.table({"id": ["a", "b", "c"], "min_time": [6, 10, 11], "max_time": [9, 10, 14]})
+    found = correlate_tables(table, within=3, confidence=0.5, matching="mutual")
+    assert found.to_pylist() == [{"left_id": "a", "right_id": "b"}]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"matching": "optimal"}, "Use matching='mutual' or 'unambiguous'"),
+        ({"matching": "mutual", "where": "left_id < right_id"}, "takes no where"),
+        (
+            {"matching": "mutual", "prefer": "first"},
+            r"prefer='probability' or .* \(found 'first'\)",
+        ),
+        ({"matching": "mutual", "within": (0, 5)}, "as far before as after"),
+        (
+            {"matching": "unambiguous", "within": within(-5, 5, closed="left")},
+            "as far before as after",
+        ),
+    ],
+)
+def test_what_could_put_an_event_into_two_pairs_is_refused(given: Any, said: str) -> None:
+    table = pa.table({"id": [0, 1], "min_time": [0, 1], "max_time": [0, 1]})
+    with pytest.raises(ConditionError, match=said):
+        correlate_tables(table, **{"within": 5, "confidence": 0.5} | given)
+    if "within" in given:
+        temporal = CausalityCondition([Temporal(0, 5)])
+        with pytest.raises(ConditionError, match=said):
+            causality_tables(
+                table.rename_columns(["id", "time", "t"]), None, temporal, matching="mutual"
+            )
 
 
 def test_an_event_is_no_accidental_partner_of_itself() -> None:
