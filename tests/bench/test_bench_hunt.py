@@ -152,7 +152,9 @@ def test_a_quick_hunt_reports(tmp_path: Path):
     run(tmp_path, "--cases", "8", "--seed", "5")
     result = json.loads((tmp_path / "hunt-quick.json").read_text(encoding="utf-8"))
     assert result["settings"]["cases"] == 8
-    assert {check["name"] for check in result["checks"]} == {way.name for way in WAYS}
+    assert {check["name"] for check in result["checks"]} == {
+        way.name for way in [*WAYS, *causes.WAYS]
+    }
 
 
 @pytest.mark.slow
@@ -183,8 +185,8 @@ def test_a_bound_that_is_too_narrow_is_found(monkeypatch):
     """Row groups that seem to end a little earlier than they do."""
     right = planning.row_groups
 
-    def narrow(read, scales):
-        groups = right(read, scales)
+    def narrow(*given, **longest):
+        groups = right(*given, **longest)
         return replace(groups, spans=Spans(groups.spans.first, groups.spans.last - 3))
 
     monkeypatch.setattr(planning, "row_groups", narrow)

@@ -81,7 +81,8 @@ def collected_rows(wanted: Wanted, most: tuple[int, int] | None) -> pa.Table | N
         frame = frame.selectExpr(*map(quoted, wanted.names))
     texts = {name: width for name, width in wanted.widths.items() if isinstance(width, str)}
     if most is not None and wanted.is_computed:
-        frame = frame.limit(most[1] + 1)
+        # Spark leaves out a limit that it knows to be kept, and with it the one partition.
+        frame = frame.limit(most[1] + 1).coalesce(1)
     if most is not None:
         frame = frame.where(f"{_ROW_OF_PARTITION} <= {most[1]}L")
     if most is None or not texts:

@@ -79,6 +79,7 @@ def may_be(small: str, how: str, emit: str) -> bool:
         ("inner", "lists"),
         ("left", "pairs"),
         ("left", "lists"),
+        ("full", "pairs"),
     )
 
 
@@ -301,7 +302,9 @@ class Chosen(Exception):
     """Ends planning: what would have run."""
 
 
-def chosen(monkeypatch: pytest.MonkeyPatch, left: DataFrame, right: DataFrame, **more: Any) -> str:
+def chosen(
+    monkeypatch: pytest.MonkeyPatch, left: DataFrame, right: DataFrame, ct: float = 0.5, **more: Any
+) -> str:
     """The side that would be collected, with its bounds, or "look"."""
 
     def collected(side: EventFrame, _spec: Any, most: tuple[int, int]) -> None:
@@ -313,7 +316,7 @@ def chosen(monkeypatch: pytest.MonkeyPatch, left: DataFrame, right: DataFrame, *
     monkeypatch.setattr(unseen, "collected_side", collected)
     monkeypatch.setattr(matching, "plan_ways", looked)
     with pytest.raises(Chosen) as found:
-        correlate(left, right, CONDITION, **more)
+        correlate(left, right, TimingCondition(CONDITION.predicate, ct), **more)
     return str(found.value)
 
 
@@ -363,13 +366,15 @@ def joined(spark: SparkSession) -> DataFrame:
     return frame(spark, SMALL).join(others, F.col("id") == F.col("other"), "inner")
 
 
-def test_a_join_that_may_have_few_rows_is_looked_at(
+def test_a_join_that_may_have_few_rows_is_computed_once(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """It is no reason to collect left; a look comes first where that alone tells how far pairs reach."""
     left, right = frame(spark, LARGE), joined(spark)
     sizes = [estimates.estimated_bytes(event_frame(each)) for each in (left, right)]
     assert sizes[1] > 4 * sizes[0]  # type: ignore[operator]
-    assert chosen(monkeypatch, left, right) == "look"
+    assert chosen(monkeypatch, left, right) == f"right up to {DEFAULT}, 262144 rows"
+    assert chosen(monkeypatch, left, right, ct=0.4) == "look"
 
 
 def test_a_cache_is_seen_though_its_dataframe_was_used_before(spark: SparkSession) -> None:
