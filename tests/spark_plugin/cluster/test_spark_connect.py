@@ -240,7 +240,7 @@ WORKS = (
 REFUSALS = {
     "a_side_as_asked": ["ConditionError", "it travels with the plan, of which the server takes"],
     "gpus_of_the_scheduler": ["BackendError", "which master 'local[2]' cannot"],
-    "too_many_queries": ["ConditionError", "the table of queries takes 4,80"],
+    "too_many_queries": ["ConditionError", "the table of queries takes 5,000,"],
     "invalid_rows": ["DataError", "left: min above max in min_time and max_time in 1 row"],
 }
 
