@@ -8,7 +8,7 @@ from pathlib import Path
 from bench.experiment import Bench, CheckFailedError
 from bench.experiments.gpu import EXPERIMENT
 from bench.report import Report, short
-from coincide.errors import BackendError
+from coincide.model.errors import BackendError
 
 
 def run_gpu() -> None:

@@ -17,9 +17,9 @@ import numpy as np
 
 from bench.borders import BorderLoad, Ranges
 from bench.machine import ROOT
-from coincide.borders.monitor import Monitor
-from coincide.borders.options import BorderOptions
-from cpu_fallback.borders.search import BorderSearch
+from coincide.model.borders.monitor import Monitor
+from coincide.model.borders.options import BorderOptions
+from cpu_fallback.borders import BorderSearch
 
 _RETURNS_WHAT_IS_FREED = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
 

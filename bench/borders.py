@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coincide.borders.crossings import IN, Found
-from coincide.borders.index import BorderIndex
-from coincide.borders.moves import EITHER, FIRST, FROM_OUTSIDE, MOVE, PEAKS, WALK
-from cpu_fallback.borders.search import BorderSearch
+from coincide.model.borders.crossings import IN, Found
+from coincide.model.borders.index import BorderIndex
+from coincide.model.borders.moves import EITHER, FIRST, FROM_OUTSIDE, MOVE, PEAKS, WALK
+from cpu_fallback.borders import BorderSearch
 
 DOMAIN = 10**9
 PROCESSINGS = {"auto": EITHER, "traversal": WALK, "three-sided": PEAKS}

@@ -18,7 +18,7 @@ from bench.documentation import write_report
 from bench.experiment import Bench, CheckFailedError, Experiment
 from bench.machine import ROOT
 from bench.report import Report
-from coincide.errors import BackendError
+from coincide.model.errors import BackendError
 
 RESULTS = Path(__file__).parent / "results"
 PAGE = ROOT / "docs" / "benchmarks.md"

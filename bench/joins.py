@@ -12,7 +12,7 @@ from coincide import CorrelateOptions, TimingCondition, mutual_deadline
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from coincide.options import Emit, Way
+    from coincide.model.options import Emit, Way
 
 
 def timing_condition(condition: Condition) -> TimingCondition:

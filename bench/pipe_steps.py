@@ -21,7 +21,7 @@ from bench.timing import Timing
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from spark_plugin.worker.reports.reports import JoinSummary
+    from coincide.engine.reports.reports import JoinSummary
 
 READ, MOVE_IN, CORRELATE = "read", "move in", "correlate"
 STEPS = (READ, MOVE_IN, CORRELATE, "move out", "write")

@@ -15,7 +15,7 @@ from bench.experiment import Bench
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from coincide.options import Emit
+    from coincide.model.options import Emit
 
 SETTINGS = {
     "spark.driver.memory": "4g",

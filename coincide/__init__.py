@@ -10,134 +10,139 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     __version__: str
-    from coincide.borders.options import BorderOptions
-    from coincide.causal_windows.options import WindowOptions
-    from coincide.cause_and_effect.condition import CausalityCondition
-    from coincide.cause_and_effect.predicates import (
+    from coincide.engine.borders.monitor import BorderMonitor
+    from coincide.engine.borders.reports import BorderReport, BorderSummary
+    from coincide.engine.borders.tables import border_crossing_tables, inside_tables
+    from coincide.engine.causality.clusters import clusters
+    from coincide.engine.causality.tables import causality_tables
+    from coincide.engine.events.delays import templates_from_delays
+    from coincide.engine.events.given_times import (
+        Around,
+        Histograms,
+        around,
+        histograms,
+        instants,
+        intervals,
+        resolution,
+    )
+    from coincide.engine.events.template_frames import template_rows
+    from coincide.engine.exploration.exploring import Exploration
+    from coincide.engine.exploration.tables import explore_tables
+    from coincide.engine.join.tables import correlate_tables
+    from coincide.engine.reports.reports import AccidentalPairs, JoinReport, JoinSummary
+    from coincide.engine.streams.correlators import stream_correlator, stream_tables
+    from coincide.engine.streams.running import StreamSummary
+    from coincide.engine.streams.stream_join import StreamJoin
+    from coincide.engine.transitions.monitor import TransitionMonitor
+    from coincide.engine.transitions.reports import TransitionReport, TransitionSummary
+    from coincide.engine.transitions.tables import transition_tables
+    from coincide.engine.windowed_causality.recall import window_recall
+    from coincide.engine.windowed_causality.reports import WindowReport, WindowSummary
+    from coincide.engine.windowed_causality.window import WindowedCausality
+    from coincide.model.borders.options import BorderOptions
+    from coincide.model.causality.condition import (
+        CausalityCondition,
         Ellipsoidal,
         Propagation,
         Spatial,
         SpeedRange,
         Temporal,
     )
-    from coincide.cause_and_effect.spaces import Plane, Sphere
-    from coincide.condition import TimingCondition, Window
-    from coincide.errors import (
+    from coincide.model.causality.spaces import Plane, Sphere
+    from coincide.model.condition import (
+        TimingCondition,
+        Window,
+        Within,
+        deadline,
+        delay,
+        mutual_deadline,
+        within,
+    )
+    from coincide.model.errors import (
         BackendError,
         CoincideError,
-        ConditionError,
-        DataError,
-        MemoryBudgetError,
-        SchemaError,
-    )
-    from coincide.options import CorrelateOptions
-    from coincide.predicates import Within, deadline, delay, mutual_deadline, within
-    from coincide.templates.densities import templates_from_densities
-    from coincide.templates.fitting import TemplateFit
-    from coincide.templates.given import GivenTemplate, Templates
-    from coincide.timestamps.histograms import HistogramEvents
-    from coincide.timestamps.intervals import IntervalEvents
-    from coincide.units import Tick
-    from coincide.warnings import (
         CoincideWarning,
+        ConditionError,
         CopiedRowsWarning,
+        DataError,
         DistanceUnitWarning,
         DroppedRowsWarning,
         LateRowsWarning,
+        MemoryBudgetError,
         NoPairsWarning,
         RoundedTimesWarning,
+        SchemaError,
         ShortShiftsWarning,
         ToldTwiceWarning,
         UnmatchableRowsWarning,
     )
-    from spark_plugin.operators.borders import (
-        border_crossing_tables,
-        border_crossings,
-        inside_tables,
-    )
-    from spark_plugin.operators.causality import causality, causality_tables
-    from spark_plugin.operators.clusters import clusters
-    from spark_plugin.operators.explore import explore_tables
-    from spark_plugin.operators.join import correlate
-    from spark_plugin.operators.join_of_files import correlate_files
-    from spark_plugin.operators.join_of_tables import correlate_tables
+    from coincide.model.options import CorrelateOptions
+    from coincide.model.templates.fitting import TemplateFit, templates_from_densities
+    from coincide.model.templates.template import GivenTemplate, Templates
+    from coincide.model.timestamps.histograms import HistogramEvents
+    from coincide.model.timestamps.intervals import IntervalEvents
+    from coincide.model.units import Tick
+    from coincide.model.windowed_causality import WindowOptions
+    from spark_plugin.operators.borders import border_crossings
+    from spark_plugin.operators.causality import causality
+    from spark_plugin.operators.join import correlate, correlate_files
     from spark_plugin.operators.probability import qualifies, satisfaction_probability
-    from spark_plugin.operators.streams import stream_correlator, stream_tables
-    from spark_plugin.operators.transitions import transition_tables, transitions
-    from spark_plugin.operators.window_recall import window_recall
+    from spark_plugin.operators.transitions import transitions
     from spark_plugin.operators.windowed_causality import windowed_causality
     from spark_plugin.ways.files.source import register_source
-    from spark_plugin.worker.arrow.template_frames import template_rows
-    from spark_plugin.worker.borders.monitor import BorderMonitor
-    from spark_plugin.worker.borders.reports import BorderReport, BorderSummary
-    from spark_plugin.worker.clocks import Around, around, instants, intervals, resolution
-    from spark_plugin.worker.delays import templates_from_delays
-    from spark_plugin.worker.exploration.exploration import Exploration
-    from spark_plugin.worker.histograms import Histograms, histograms
-    from spark_plugin.worker.reports.accidental import AccidentalPairs
-    from spark_plugin.worker.reports.reports import JoinReport, JoinSummary
-    from spark_plugin.worker.streams.reports import StreamSummary
-    from spark_plugin.worker.streams.stream_join import StreamJoin
-    from spark_plugin.worker.transitions.monitor import TransitionMonitor
-    from spark_plugin.worker.transitions.reports import TransitionReport, TransitionSummary
-    from spark_plugin.worker.windowed_causality.reports import WindowReport, WindowSummary
-    from spark_plugin.worker.windowed_causality.window import WindowedCausality
 
 _HOMES = {
-    "coincide.borders.options": ("BorderOptions",),
-    "coincide.cause_and_effect.condition": ("CausalityCondition",),
-    "coincide.cause_and_effect.predicates": (
-        "Ellipsoidal", "Propagation", "Spatial", "SpeedRange", "Temporal",
+    "coincide.engine.borders.monitor": ("BorderMonitor",),
+    "coincide.engine.borders.reports": ("BorderReport", "BorderSummary"),
+    "coincide.engine.causality.clusters": ("clusters",),
+    "coincide.engine.events.delays": ("templates_from_delays",),
+    "coincide.engine.events.given_times": (
+        "Around", "Histograms", "around", "histograms", "instants", "intervals", "resolution",
     ),
-    "coincide.cause_and_effect.spaces": ("Plane", "Sphere"),
-    "coincide.condition": ("TimingCondition", "Window"),
-    "coincide.errors": (
-        "BackendError", "CoincideError", "ConditionError", "DataError", "MemoryBudgetError",
-        "SchemaError",
+    "coincide.engine.events.template_frames": ("template_rows",),
+    "coincide.engine.exploration.exploring": ("Exploration",),
+    "coincide.engine.exploration.tables": ("explore_tables",),
+    "coincide.engine.join.tables": ("correlate_tables",),
+    "coincide.engine.reports.reports": ("AccidentalPairs", "JoinReport", "JoinSummary"),
+    "coincide.engine.streams.correlators": ("stream_correlator", "stream_tables"),
+    "coincide.engine.streams.running": ("StreamSummary",),
+    "coincide.engine.streams.stream_join": ("StreamJoin",),
+    "coincide.engine.transitions.monitor": ("TransitionMonitor",),
+    "coincide.engine.transitions.reports": ("TransitionReport", "TransitionSummary"),
+    "coincide.engine.windowed_causality.recall": ("window_recall",),
+    "coincide.engine.windowed_causality.reports": ("WindowReport", "WindowSummary"),
+    "coincide.engine.windowed_causality.window": ("WindowedCausality",),
+    "coincide.model.borders.options": ("BorderOptions",),
+    "coincide.model.causality.condition": (
+        "CausalityCondition", "Ellipsoidal", "Propagation", "Spatial", "SpeedRange", "Temporal",
     ),
-    "coincide.options": ("CorrelateOptions",),
-    "coincide.predicates": ("Within", "deadline", "delay", "mutual_deadline", "within"),
-    "coincide.templates.densities": ("templates_from_densities",),
-    "coincide.templates.fitting": ("TemplateFit",),
-    "coincide.templates.given": ("GivenTemplate", "Templates"),
-    "coincide.timestamps.histograms": ("HistogramEvents",),
-    "coincide.timestamps.intervals": ("IntervalEvents",),
-    "coincide.units": ("Tick",),
-    "coincide.warnings": (
-        "CoincideWarning", "CopiedRowsWarning", "DistanceUnitWarning", "DroppedRowsWarning",
-        "LateRowsWarning",
-        "NoPairsWarning", "RoundedTimesWarning", "ShortShiftsWarning", "ToldTwiceWarning",
-        "UnmatchableRowsWarning",
+    "coincide.model.causality.spaces": ("Plane", "Sphere"),
+    "coincide.model.condition": (
+        "TimingCondition", "Window", "Within", "deadline", "delay", "mutual_deadline", "within",
     ),
-    "coincide.causal_windows.options": ("WindowOptions",),
-    "spark_plugin.operators.causality": ("causality", "causality_tables"),
-    "spark_plugin.operators.clusters": ("clusters",),
-    "spark_plugin.operators.borders": ("border_crossing_tables", "border_crossings", "inside_tables"),
-    "spark_plugin.operators.explore": ("explore_tables",),
-    "spark_plugin.operators.join": ("correlate",),
-    "spark_plugin.operators.join_of_files": ("correlate_files",),
-    "spark_plugin.operators.join_of_tables": ("correlate_tables",),
+    "coincide.model.errors": (
+        "BackendError", "CoincideError", "CoincideWarning", "ConditionError", "CopiedRowsWarning",
+        "DataError", "DistanceUnitWarning", "DroppedRowsWarning", "LateRowsWarning",
+        "MemoryBudgetError", "NoPairsWarning", "RoundedTimesWarning", "SchemaError",
+        "ShortShiftsWarning", "ToldTwiceWarning", "UnmatchableRowsWarning",
+    ),
+    "coincide.model.options": ("CorrelateOptions",),
+    "coincide.model.templates.fitting": ("TemplateFit", "templates_from_densities"),
+    "coincide.model.templates.template": ("GivenTemplate", "Templates"),
+    "coincide.model.timestamps.histograms": ("HistogramEvents",),
+    "coincide.model.timestamps.intervals": ("IntervalEvents",),
+    "coincide.model.units": ("Tick",),
+    "coincide.model.windowed_causality": ("WindowOptions",),
+    "spark_plugin.operators.borders": ("border_crossings",),
+    "coincide.engine.borders.tables": ("border_crossing_tables", "inside_tables"),
+    "spark_plugin.operators.causality": ("causality",),
+    "coincide.engine.causality.tables": ("causality_tables",),
+    "spark_plugin.operators.join": ("correlate", "correlate_files"),
     "spark_plugin.operators.probability": ("qualifies", "satisfaction_probability"),
-    "spark_plugin.operators.streams": ("stream_correlator", "stream_tables"),
-    "spark_plugin.operators.transitions": ("transition_tables", "transitions"),
-    "spark_plugin.ways.files.source": ("register_source",),
-    "spark_plugin.worker.arrow.template_frames": ("template_rows",),
-    "spark_plugin.worker.borders.monitor": ("BorderMonitor",),
-    "spark_plugin.worker.borders.reports": ("BorderReport", "BorderSummary"),
-    "spark_plugin.worker.clocks": ("Around", "around", "instants", "intervals", "resolution"),
-    "spark_plugin.worker.delays": ("templates_from_delays",),
-    "spark_plugin.worker.exploration.exploration": ("Exploration",),
-    "spark_plugin.worker.histograms": ("Histograms", "histograms"),
-    "spark_plugin.worker.reports.accidental": ("AccidentalPairs",),
-    "spark_plugin.worker.reports.reports": ("JoinReport", "JoinSummary"),
-    "spark_plugin.worker.streams.reports": ("StreamSummary",),
-    "spark_plugin.worker.streams.stream_join": ("StreamJoin",),
-    "spark_plugin.worker.transitions.monitor": ("TransitionMonitor",),
-    "spark_plugin.worker.transitions.reports": ("TransitionReport", "TransitionSummary"),
-    "spark_plugin.operators.window_recall": ("window_recall",),
+    "spark_plugin.operators.transitions": ("transitions",),
+    "coincide.engine.transitions.tables": ("transition_tables",),
     "spark_plugin.operators.windowed_causality": ("windowed_causality",),
-    "spark_plugin.worker.windowed_causality.reports": ("WindowReport", "WindowSummary"),
-    "spark_plugin.worker.windowed_causality.window": ("WindowedCausality",),
+    "spark_plugin.ways.files.source": ("register_source",),
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

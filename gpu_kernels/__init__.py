@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gpu_kernels.borders.search import BorderSearch
+    from gpu_kernels.borders import BorderSearch
     from gpu_kernels.join.event_join import EventJoin, event_probabilities
 
 __all__ = ["BorderSearch", "EventJoin", "event_probabilities"]

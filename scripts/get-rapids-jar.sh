@@ -14,7 +14,7 @@ cd "$scripts/.."
 
 read -r group artifact version jar ivy < <("$python" - <<'END'
 import pathlib, pyspark
-from spark_plugin.cluster.accelerator import RAPIDS_COORDINATES, cached_jar
+from spark_plugin.cluster.rapids import RAPIDS_COORDINATES, cached_jar
 
 ivy = next(pathlib.Path(pyspark.__file__).parent.glob("jars/ivy-*.jar"))
 print(*RAPIDS_COORDINATES.split(":"), cached_jar(), ivy)

@@ -30,7 +30,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 def pytest_configure(config: pytest.Config) -> None:
     # Small cases often find nothing, or hold nulls on purpose. Not in pyproject.toml: pytest would
     # import the package for it before Numba's cache is set.
-    config.addinivalue_line("filterwarnings", "ignore::coincide.warnings.CoincideWarning")
+    config.addinivalue_line("filterwarnings", "ignore::coincide.model.errors.CoincideWarning")
 
 
 class SeismicPicks(NamedTuple):
@@ -162,7 +162,7 @@ def _sides_pass_for_large(request: pytest.FixtureRequest, monkeypatch: pytest.Mo
     """Nothing is collected by itself where the look, the exchange and broadcasts are tested."""
     here = Path(__file__).parent / "spark_plugin"
     if any(request.path.is_relative_to(here / folder) for folder in _OF_LARGE_SIDES):
-        from spark_plugin.ways.broadcast import unseen
+        from spark_plugin.ways.broadcast import join as unseen
         from spark_plugin.ways.collect import collecting
 
         monkeypatch.setattr(collecting, "MOST_BYTES", -1)

@@ -14,7 +14,7 @@ from bench.borders import PROCESSINGS, BorderLoad, counted
 from bench.charts import Chart
 from bench.experiment import Bench, Experiment
 from bench.timing import timed
-from coincide.borders.index import BorderIndex
+from coincide.model.borders.index import BorderIndex
 
 BASE = BorderLoad(streams=100)
 QUICK = BorderLoad(queries=500, streams=5, readings=40)

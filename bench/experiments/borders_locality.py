@@ -10,7 +10,7 @@ from bench.borders import DOMAIN, PROCESSINGS, BorderLoad, Walks, counted
 from bench.charts import Chart
 from bench.experiment import Bench, Experiment
 from bench.nab import read_series
-from coincide.borders.moves import FIRST, MOVE
+from coincide.model.borders.moves import FIRST, MOVE
 
 WALK = "random walk"
 SHOWN = {

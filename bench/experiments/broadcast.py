@@ -13,7 +13,7 @@ from bench.sessions import any_frame, consume, parquet_frames, rows_and_pairs, s
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from coincide.options import Emit, Way
+    from coincide.model.options import Emit, Way
 
 
 @dataclass(frozen=True)

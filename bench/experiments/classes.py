@@ -1,4 +1,4 @@
-"""The cost constants of `coincide.class_choice`: fitted to times of the counting kernel."""
+"""The cost constants of `coincide.model.class_choice`: fitted to times of the counting kernel."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from bench.events import DEADLINE_US
 from bench.experiment import Bench, Experiment
-from coincide import class_choice
-from coincide.condition import Window
-from coincide.timestamps import IntervalEvents, IntervalPairs
+from coincide.model import class_choice
+from coincide.model.condition import Window
+from coincide.model.timestamps import IntervalEvents, IntervalPairs
 from cpu_fallback import EventJoin
 
 WINDOW = Window(-DEADLINE_US, DEADLINE_US, 0.8)
@@ -140,7 +140,7 @@ def _events(n: int, seconds: float, lengths: int, groups: int, seed: int) -> Int
 
 
 ABOUT = """\
-The constants by which the number of length classes is chosen (`coincide/class_choice.py`), fitted to
+The constants by which the number of length classes is chosen (`coincide/model/class_choice.py`), fitted to
 times of the counting kernel, beside those in use.
 """
 

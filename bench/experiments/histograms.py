@@ -10,12 +10,11 @@ import numpy as np
 
 from bench.charts import Chart
 from bench.experiment import Bench, Experiment
-from coincide.condition import Window
-from coincide.templates.satisfaction import forget, satisfaction_times
-from coincide.templates.table import TemplateTable, template_table
-from coincide.templates.tails import window_tails
-from coincide.templates.template import Template
-from coincide.timestamps import HistogramEvents, HistogramPairs, IntervalEvents, IntervalPairs
+from coincide.model.condition import Window
+from coincide.model.templates.satisfaction import forget, satisfaction_times
+from coincide.model.templates.tails import window_tails
+from coincide.model.templates.template import Template, TemplateTable, template_table
+from coincide.model.timestamps import HistogramEvents, HistogramPairs, IntervalEvents, IntervalPairs
 from cpu_fallback import EventJoin
 
 MS = 1_000

@@ -20,9 +20,9 @@ from pathlib import Path
 from pyarrow import fs
 from bench.events import Condition
 from bench.joins import timing_condition
-from spark_plugin.ways.files.local import LocalFilesJoin
-from spark_plugin.worker.arguments import JoinArguments
-from spark_plugin.worker.files.parquet_rows import ParquetRows
+from coincide.engine.files.planning import LocalFilesJoin
+from coincide.engine.join.arguments import JoinArguments
+from coincide.engine.files.result_rows import ParquetRows
 left, right, out = sys.argv[1:]
 job = LocalFilesJoin(left, right, JoinArguments(timing_condition(Condition())))
 with ParquetRows(fs.LocalFileSystem(), out, job.schema) as rows:

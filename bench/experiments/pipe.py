@@ -22,7 +22,7 @@ from bench.timing import Timing
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from coincide.options import Emit
+    from coincide.model.options import Emit
 
 DIRECT, EXCHANGE, SQL = "direct", "exchange", "Spark SQL"
 LOCAL, DUCKDB = "one process", "DuckDB COPY"
@@ -186,9 +186,9 @@ def _one_process(bench: Bench, place: Place, name: str) -> None:
 
     from bench.peers.duckdb_join import DuckDBFiles
     from coincide import CorrelateOptions
-    from spark_plugin.ways.files.local import LocalFilesJoin
-    from spark_plugin.worker.arguments import JoinArguments
-    from spark_plugin.worker.files.parquet_rows import ParquetRows
+    from coincide.engine.files.planning import LocalFilesJoin
+    from coincide.engine.files.result_rows import ParquetRows
+    from coincide.engine.join.arguments import JoinArguments
 
     duck = DuckDBFiles(place.left, place.right, bench.cores)
     out = str(place.out) + ".parquet"

@@ -14,7 +14,7 @@ from bench.sessions import any_frame, consume, parquet_frames, rows_and_pairs, s
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from coincide.options import Way
+    from coincide.model.options import Way
 
 WAYS: tuple[Way, ...] = ("exchange", "broadcast-left", "broadcast-right", "collect")
 """Of DataFrames that are more than reads of files."""

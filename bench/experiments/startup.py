@@ -45,7 +45,7 @@ def run(bench: Bench) -> None:
 def _join(folder: Path) -> list[str]:
     """Arguments of Python to join two small files in one process."""
     return [
-        *("-m", "spark_plugin.command_line", "join"),
+        *("-m", "coincide.command_line", "join"),
         *(str(folder / "left.parquet"), str(folder / "right.parquet")),
         *("-o", str(folder / "pairs.parquet"), "--overwrite", "--engine", "local"),
         *("--mutual-deadline", f"{DEADLINE_US}us", "--confidence", str(CONFIDENCE)),

@@ -10,10 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from bench.experiment import Bench, Experiment
-from coincide.condition import TimingCondition
-from coincide.options import CorrelateOptions
-from coincide.predicates import mutual_deadline
-from spark_plugin.operators.streams import stream_correlator, stream_tables
+from coincide.engine.streams.correlators import stream_correlator, stream_tables
+from coincide.model.condition import TimingCondition, mutual_deadline
+from coincide.model.options import CorrelateOptions
 
 DEADLINE_US, CONFIDENCE, DELAY_US, LONGEST_US = 500_000, 0.8, 50_000, 200_000
 KEYS = {1: 200, 100: 10_000, 5_000: 10_000}

@@ -22,7 +22,7 @@ from coincide import (
     WindowOptions,
     window_recall,
 )
-from coincide.causal_windows.policies import POLICIES
+from coincide.model.windowed_causality import POLICIES
 
 BOUND = "bound"
 LINES = (*POLICIES, BOUND)

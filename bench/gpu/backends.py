@@ -6,7 +6,7 @@ from typing import Any
 
 from bench.experiment import Bench
 from bench.gpu.clock import simulated
-from coincide.errors import BackendError
+from coincide.model.errors import BackendError
 
 GPU, CPU = "GPU", "CPU"
 

@@ -117,7 +117,7 @@ class _Resident:
 
     def best(self) -> None:
         """The most probable partners."""
-        from gpu_kernels.join.candidates import find_best
+        from gpu_kernels.join.filling import find_best
 
         for part in self.parts:
             find_best(self._join.banded, self._ranks, *part)

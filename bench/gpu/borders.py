@@ -12,9 +12,9 @@ import numpy as np
 
 from bench.experiment import Bench
 from bench.gpu.backends import CPU, GPU
-from coincide.borders.crossings import Found
-from coincide.borders.index import BorderIndex
-from coincide.borders.moves import EITHER, FIRST, FROM_OUTSIDE, MOVE, PEAKS, WALK
+from coincide.model.borders.crossings import Found
+from coincide.model.borders.index import BorderIndex
+from coincide.model.borders.moves import EITHER, FIRST, FROM_OUTSIDE, MOVE, PEAKS, WALK
 
 _PROCESSING = {"walk": WALK, "peaks": PEAKS, "either": EITHER}
 _CROSSINGS_AT_ONCE = 1 << 18

@@ -13,11 +13,16 @@ import numpy as np
 
 from bench.experiment import Bench
 from bench.gpu.backends import CPU, GPU
-from coincide.cause_and_effect.condition import CausalityCondition, CausalityModel
-from coincide.cause_and_effect.points import PlacedEvents
-from coincide.cause_and_effect.predicates import Ellipsoidal, Spatial, SpeedRange, Temporal
-from coincide.cause_and_effect.spaces import Plane, Sphere
-from coincide.units import Tick
+from coincide.model.causality.condition import (
+    CausalityCondition,
+    CausalityModel,
+    Ellipsoidal,
+    Spatial,
+    SpeedRange,
+    Temporal,
+)
+from coincide.model.causality.spaces import PlacedEvents, Plane, Sphere
+from coincide.model.units import Tick
 
 _PAIRS_AT_ONCE = 1 << 22
 _TICKS_APART = 20

@@ -11,10 +11,9 @@ import pyarrow as pa
 
 from bench.experiment import Bench
 from bench.gpu.works import Work
-from coincide.condition import TimingCondition
-from coincide.options import CorrelateOptions
-from coincide.predicates import mutual_deadline
-from coincide.timestamps import IntervalPairs
+from coincide.model.condition import TimingCondition, mutual_deadline
+from coincide.model.options import CorrelateOptions
+from coincide.model.timestamps import IntervalPairs
 
 PAIRS_AT_ONCE = 1 << 22
 

@@ -10,7 +10,7 @@ from bench.experiment import Bench
 from bench.gpu.clock import device_seconds
 from bench.gpu.prepared import prepared_join
 from bench.gpu.works import Work
-from coincide.timestamps import IntervalPairs
+from coincide.model.timestamps import IntervalPairs
 
 BAR_MS = 50.0
 """On the device, from arrays that are there already."""

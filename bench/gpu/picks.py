@@ -9,8 +9,7 @@ import pyarrow.parquet as pq
 
 from bench.experiment import Bench
 from bench.gpu.equality import check_tables
-from coincide.condition import TimingCondition
-from coincide.predicates import within
+from coincide.model.condition import TimingCondition, within
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "data" / "seismic_italy"
 """Beside the repository, of which the picks are no part."""

@@ -10,10 +10,9 @@ from bench.gpu.backends import CPU, GPU
 from bench.gpu.equality import PAIRS_AT_ONCE
 from bench.gpu.works import Work
 from bench.timing import Timing
-from coincide.condition import TimingCondition
-from coincide.options import CorrelateOptions
-from coincide.predicates import mutual_deadline
-from coincide.timestamps import IntervalPairs
+from coincide.model.condition import TimingCondition, mutual_deadline
+from coincide.model.options import CorrelateOptions
+from coincide.model.timestamps import IntervalPairs
 
 END_TO_END_BAR = 10.0
 _BESIDE, _WAITED = "beside the kernels", "waited for"

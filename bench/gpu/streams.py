@@ -10,7 +10,7 @@ from typing import Any
 from bench.charts import Chart
 from bench.experiment import Bench
 from bench.streams import StreamLoad, StreamRun, mutual_deadline_us
-from coincide.condition import Window
+from coincide.model.condition import Window
 
 ALGORITHMS = ("lazy", "classes")
 _RATE = 25.0

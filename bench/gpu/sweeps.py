@@ -11,7 +11,7 @@ from bench.charts import Chart
 from bench.experiment import Bench
 from bench.gpu.backends import CPU, GPU
 from bench.gpu.works import Work
-from coincide.timestamps import IntervalPairs
+from coincide.model.timestamps import IntervalPairs
 
 
 def sweep_counts(bench: Bench, backends: dict[str, Any]) -> None:

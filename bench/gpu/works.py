@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from coincide.condition import Window
-from coincide.timestamps import IntervalEvents
+from coincide.model.condition import Window
+from coincide.model.timestamps import IntervalEvents
 
 
 @dataclass(frozen=True)

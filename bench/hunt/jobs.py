@@ -12,8 +12,8 @@ from bench.hunt.data import DataSet
 from bench.hunt.meaning import LIMIT
 from bench.hunt.oracle import Oracle
 from coincide import CorrelateOptions, TimingCondition, deadline, histograms, within
-from coincide.templates.given import GivenTemplate
-from spark_plugin.worker.histograms import Histograms
+from coincide.engine.events.given_times import Histograms
+from coincide.model.templates.template import GivenTemplate
 
 SHAPES = [
     *((how, emit, p) for how in ("inner", "left") for emit in ("pairs", "lists", "best")

@@ -10,7 +10,7 @@ from bench.hunt.comparing import compare
 from bench.hunt.data import DataSet
 from bench.hunt.jobs import NONSENSE, Job
 from bench.hunt.oracle import Oracle
-from coincide.errors import CoincideError
+from coincide.model.errors import CoincideError
 
 _FROM_WORKER = re.compile(r"(?:coincide|spark_plugin)[\w.]*\.(\w+): ")
 _FROM_SQL = "[USER_RAISED_EXCEPTION]"

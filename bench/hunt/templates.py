@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from bench.hunt.chance import Chance
-from cpu_fallback.reference.histograms import histogram_probability
+from cpu_fallback.reference.join import histogram_probability
 
 Shape = tuple[tuple[int, int, float], ...]
 """Buckets (low, high, mass) relative to the end of the last one, ticks."""

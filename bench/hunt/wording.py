@@ -9,7 +9,7 @@ from bench.hunt.cases import Case
 from bench.hunt.jobs import arguments
 from bench.hunt.layouts import write_templates
 from coincide import CorrelateOptions
-from spark_plugin.worker.histograms import Histograms
+from coincide.engine.events.given_times import Histograms
 
 _SAME = ("unit", "invalid", "slices", "classes", "batch_pairs", "threads", "left_longest",
          "right_longest")  # fmt: skip

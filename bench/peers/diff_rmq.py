@@ -13,10 +13,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from bench.borders import Ranges, Walks, stabbed
-from coincide.borders.crossings import IN, OUT, Found
-from coincide.borders.index import BorderIndex
-from coincide.borders.moves import MOVE
-from coincide.compiled import compiled
+from coincide.model.borders.crossings import IN, OUT, Found
+from coincide.model.borders.index import BorderIndex
+from coincide.model.borders.moves import MOVE
+from coincide.model.compiled import compiled
 
 _STABS_AT_ONCE = 10_000
 

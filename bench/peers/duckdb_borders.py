@@ -6,7 +6,7 @@ import duckdb
 import pyarrow as pa
 
 from bench.borders import PROOF_SQL, Proof, Ranges, Walks
-from coincide.borders.moves import MOVE
+from coincide.model.borders.moves import MOVE
 
 _BETWEEN = """
     SELECT point, query, (b > a)::INTEGER AS entered FROM moves JOIN queries

@@ -6,7 +6,7 @@ import numpy as np
 
 from bench.borders import Ranges, Walks
 from bench.peers.diff_rmq import Sets
-from coincide.compiled import compiled
+from coincide.model.compiled import compiled
 
 _POINTS_AT_ONCE = 1 << 12
 

@@ -6,11 +6,11 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from coincide.compiled import compiled
-from coincide.condition import Window
-from coincide.templates.satisfaction_times import SatisfactionTimes
-from coincide.templates.table import Buckets, TemplateTable
-from coincide.timestamps import HistogramEvents
+from coincide.model.compiled import compiled
+from coincide.model.condition import Window
+from coincide.model.templates.tails import SatisfactionTimes
+from coincide.model.templates.template import Buckets, TemplateTable
+from coincide.model.timestamps import HistogramEvents
 
 
 def probe_each(left: HistogramEvents, right: HistogramEvents, window: Window, last: int) -> int:

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from bench.events import CONFIDENCE, DEADLINE_US, LONGEST_US
-from coincide.compiled import compiled
-from coincide.probability import qualifies
+from coincide.model.compiled import compiled
+from coincide.model.probability import qualifies
 
 _REACH = DEADLINE_US + LONGEST_US
 

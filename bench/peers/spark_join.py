@@ -9,7 +9,7 @@ from bench.events import Condition
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from coincide.options import Emit
+    from coincide.model.options import Emit
 
 _SHIFT = "CAST(r.latest - l.latest AS DOUBLE)"
 PLAIN = "planner's choice"

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from coincide.cause_and_effect.deciding import squared_gap
-from coincide.cause_and_effect.limits import UNBOUNDED
-from coincide.cause_and_effect.points import H, PlacedEvents, X, Y, Z, no_points
-from coincide.cause_and_effect.rule import PairRule
-from coincide.cause_and_effect.template_rule import TemplateRule
-from coincide.compiled import compiled
-from coincide.probability import distance_from_middle
+from coincide.model.causality.deciding import PairRule, squared_gap
+from coincide.model.causality.limits import UNBOUNDED
+from coincide.model.causality.spaces import H, PlacedEvents, X, Y, Z, no_points
+from coincide.model.causality.template_rule import TemplateRule
+from coincide.model.compiled import compiled
+from coincide.model.probability import distance_from_middle
 
 _NO_LENGTHS = np.empty(0, np.int64)
 

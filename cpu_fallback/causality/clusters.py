@@ -7,14 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from coincide.cause_and_effect.condition import CausalityModel
-from coincide.cause_and_effect.deciding import squared_gap
-from coincide.cause_and_effect.placing.layouts import Way
-from coincide.cause_and_effect.points import H, PlacedEvents, X, Y, Z
-from coincide.compiled import compiled
-from coincide.results import JoinCounters
-from cpu_fallback.causality.causality_join import CausalityJoin
-from cpu_fallback.causality.links import RUN, first_bucket, links_of, new_found, place
+from coincide.model.causality.condition import CausalityModel
+from coincide.model.causality.deciding import squared_gap
+from coincide.model.causality.places import Way
+from coincide.model.causality.spaces import H, PlacedEvents, X, Y, Z
+from coincide.model.compiled import compiled
+from coincide.model.results import JoinCounters
+from cpu_fallback.causality.join import CausalityJoin
+from cpu_fallback.causality.kernels import RUN, first_bucket, links_of, new_found, place
 
 _BLOCKS_PER_THREAD = 16
 

@@ -1,4 +1,4 @@
-"""Sorted buffers: the base events in processing order, the target events per class and group."""
+"""Sorted buffers of both sides, and where base events stand among the targets."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coincide.compiled import compiled
-from coincide.shape_classes import ShapeClasses
-from coincide.timestamps.protocol import Events
+from coincide.model.bands import INNER_HI, INNER_LO, OUTER_LO
+from coincide.model.classes import ShapeClasses
+from coincide.model.compiled import compiled
+from coincide.model.timestamps.protocol import Events
 
 
 class BaseBuffer(NamedTuple):
@@ -19,7 +20,7 @@ class BaseBuffer(NamedTuple):
     order : int64 array, shape (n,)
         Row of each event in the caller's arrays.
     keys, shapes : int64 arrays, shape (n,)
-        As their model gives them: `coincide.timestamps.protocol`.
+        As their model gives them: `coincide.model.timestamps.protocol`.
     classes : uint16 array, shape (n,)
         Class of each event.
     offsets : int64 array, shape (groups + 1,)
@@ -53,9 +54,9 @@ class Sides(NamedTuple):
     base : BaseBuffer
     targets : TargetBuffer
     bands : int64 array, shape (K1, K2, 4)
-        Bounds on a target's key less a base event's: `coincide.timestamps.protocol.PairModel.bands`.
+        Bounds on a target's key less a base event's: `coincide.model.timestamps.protocol.PairModel.bands`.
     rule : NamedTuple
-        Decides pairs: `coincide.timestamps.protocol.Rule`.
+        Decides pairs: `coincide.model.timestamps.protocol.Rule`.
     """
 
     base: BaseBuffer
@@ -168,3 +169,185 @@ def _by_bucket(events, bucket, buckets):
         keys[at] = events.keys[i]
         shapes[at] = events.shapes[i]
     return OrderedEvents(order, keys, shapes), bounds[: buckets + 1].copy()
+
+
+_RUN = 512
+"""Base events placed together: enough to spread what a run costs, few enough to stay in the L1 cache."""
+
+_RUN_OF_MANY, _MANY = 32, 16
+"""With more classes of targets than so many, fewer: what is noted of a run grows with both."""
+
+_STEPS_BEFORE_GALLOP = 8
+
+
+class Scratch(NamedTuple):
+    """Working memory of one kernel call.
+
+    Parameters
+    ----------
+    cursors : int64 array, shape (K1, K2, 4)
+        Positions among the targets, by pair of classes, where the search for the next run begins.
+    opened : int64 array, shape (K1,)
+        The group in which the cursors of a base class stand; -1: none yet.
+    starts : int64 array, shape (K1 + 1,)
+        First member of each base class in `members`.
+    members : int64 array, shape (run,)
+        Base events of the run, by class.
+    keys, reached : int64 arrays, shape (run,)
+        Their keys, and the targets that these reach.
+    spans : int64 array, shape (run, K2, 4)
+        Of each event of the run, in order, among the targets of each class: outer first, inner first,
+        past inner, past outer.
+    """
+
+    cursors: np.ndarray
+    opened: np.ndarray
+    starts: np.ndarray
+    members: np.ndarray
+    keys: np.ndarray
+    reached: np.ndarray
+    spans: np.ndarray
+
+
+@compiled(allocates=True)
+def new_scratch(bands):
+    """Scratch for a band table."""
+    run = _RUN if bands.shape[1] <= _MANY else max(_RUN_OF_MANY, _RUN * _MANY // bands.shape[1])
+    return Scratch(
+        np.empty(bands.shape, np.int64),
+        np.full(bands.shape[0], -1, np.int64),
+        np.zeros(bands.shape[0] + 1, np.int64),
+        np.empty(run, np.int64),
+        np.empty(run, np.int64),
+        np.empty(run, np.int64),
+        np.empty((run, bands.shape[1], 4), np.int64),
+    )
+
+
+@compiled
+def group_of(base, i):
+    """The group of base event i, or the one before it."""
+    return max(np.searchsorted(base.offsets, i, side="right") - 1, 0)
+
+
+@compiled(forceinline=True)
+def next_group(base, group, i):
+    """The group of base event i, at or after `group`; the number of groups for events of none."""
+    while group < base.offsets.size - 1 and base.offsets[group + 1] <= i:
+        group += 1
+    return group
+
+
+@compiled
+def place_run(sides, scratch, group, start, stop):
+    """Place the next run of base events of a group: fills `scratch.spans`.
+
+    Returns
+    -------
+    int64
+        End of the run, at most `stop`.
+    """
+    base, targets, bands = sides.base, sides.targets, sides.bands
+    end = min(stop, start + scratch.members.size, base.offsets[group + 1])
+    _by_class(base, scratch, start, end)
+    for k1 in range(bands.shape[0]):
+        first, last = scratch.starts[k1], scratch.starts[k1 + 1]
+        if first == last:
+            continue
+        if scratch.opened[k1] != group:
+            scratch.opened[k1] = group
+            for k2 in range(bands.shape[1]):
+                scratch.cursors[k1, k2, :] = targets.offsets[k2, group]
+        for k2 in range(bands.shape[1]):
+            _place(targets, bands, scratch, group, k1, k2, first, last)
+    return end
+
+
+@compiled
+def _by_class(base, scratch, start, end):
+    """Take base events into the scratch, by class: `starts`, `members` and `keys`."""
+    starts = scratch.starts
+    classes = starts.size - 1
+    starts[:] = 0
+    if classes > 1:
+        # Counted two entries on, so that placing the members turns the ends into the starts.
+        for i in range(start, end):
+            k = base.classes[i]
+            if k + 2 <= classes:
+                starts[k + 2] += 1
+        for k in range(2, classes + 1):
+            starts[k] += starts[k - 1]
+        for i in range(start, end):
+            k = base.classes[i]
+            m = starts[k + 1]
+            scratch.members[m] = i - start
+            scratch.keys[m] = base.keys[i]
+            starts[k + 1] += 1
+    else:
+        starts[1] = end - start
+        for i in range(start, end):
+            scratch.members[i - start] = i - start
+            scratch.keys[i - start] = base.keys[i]
+
+
+@compiled
+def _place(targets, bands, scratch, group, k1, k2, first, last):
+    """Place the members first ... last, of one class, among the targets of a class."""
+    cursor, band = scratch.cursors[k1, k2], bands[k1, k2]
+    keys, end = targets.keys, targets.offsets[k2, group + 1]
+    origins, reached = scratch.keys[first:last], scratch.reached[: last - first]
+    for c in range(4):
+        low = c in (OUTER_LO, INNER_LO)
+        # Where a shell is empty its two ends are one: `reached` stands.
+        if c in (OUTER_LO, INNER_HI) or band[c] != band[c - 1]:
+            bound = band[c] if low else band[c] + 1
+            cursor[c] = _reach(keys, cursor[c], end, origins, bound, reached)
+        for m in range(last - first):
+            scratch.spans[scratch.members[first + m], k2, c] = reached[m]
+
+
+@compiled
+def _reach(keys, position, end, origins, bound, reached):
+    """For sorted keys of base events, the first target whose key less theirs reaches `bound`.
+
+    Targets are looked for from `position` to `end`. The difference is compared, not a sum: differences
+    of times below 2**61 cannot overflow.
+
+    Returns
+    -------
+    int64
+        Where the last one stands.
+    """
+    n = origins.size
+    final = _advance(keys, position, end, origins[n - 1], bound)
+    m = np.int64(0)
+    if final - position > _STEPS_BEFORE_GALLOP * n:
+        for i in range(n):
+            position = _advance(keys, position, final, origins[i], bound)
+            reached[i] = position
+        return final
+    # A merge without a branch to mispredict: each step passes a target or places an event.
+    while position < final:
+        passed = np.int64(keys[position] - origins[m] < bound)
+        reached[m] = position
+        position += passed
+        m += 1 - passed
+    reached[m:] = final
+    return final
+
+
+@compiled
+def _advance(keys, position, end, origin, bound):
+    """First position from `position` to `end` whose key - `origin` reaches `bound`: gallop."""
+    step = np.int64(1)
+    while position + step <= end and keys[position + step - 1] - origin < bound:
+        position += step
+        step *= 2
+    low, high = position, min(end, position + step)
+    while low < high:
+        middle = (low + high) >> 1
+        if keys[middle] - origin < bound:
+            low = middle + 1
+        else:
+            high = middle
+    return low

@@ -7,12 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
-from coincide.class_choice import HostPopulation
-from coincide.counted import CountedJoin
-from coincide.results import JoinCounters
-from coincide.shape_classes import checked
-from coincide.sides import LEFT
-from coincide.timestamps.protocol import Events, PairModel
+from coincide.model.class_choice import HostPopulation
+from coincide.model.classes import checked
+from coincide.model.results import CountedJoin, JoinCounters
+from coincide.model.sides import LEFT
+from coincide.model.timestamps.protocol import Events, PairModel
 from cpu_fallback.blocks import blocks_of, run_tasks
 from cpu_fallback.join import kernels
 from cpu_fallback.join.buffers import Sides, base_buffer, ordered, target_buffer
@@ -135,7 +134,7 @@ class EventJoin(CountedJoin):
         int64 array, shape (stop - start,)
             Target position, -1 for none.
         float64 array, shape (stop - start,)
-            Its merit: `coincide.timestamps.protocol.Rule`; NaN for none.
+            Its merit: `coincide.model.timestamps.protocol.Rule`; NaN for none.
         JoinCounters
             Of these positions.
         """

@@ -1,4 +1,4 @@
-"""Pairs of a finished join of which only some count: which, how many of each event, the best of them."""
+"""Pairs of a finished join of which only some count: a test, the best ones, a one-to-one assignment."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coincide.compiled import compiled
+from coincide.model.compiled import compiled
 
 Both = tuple[np.ndarray, np.ndarray]
 """An array of the left side, or of left rows, and one of the right side."""
@@ -195,3 +195,238 @@ def _best_of_each(left, right, merits, distances, ranks, best):
         if is_better:
             best[events - 1] = pair
     return events
+
+
+_NONE = np.iinfo(np.int64).max
+NEAREST, EARLIEST, LATEST = 0, 1, 2
+"""Which delay is the best: the one nearest to 0, the least, the greatest."""
+
+Keys = tuple[np.ndarray, np.ndarray]
+"""By what pairs are ordered, first and then: int64 arrays, shape (pairs,)."""
+
+
+def ordered_delays(
+    left: np.ndarray, right: np.ndarray, rows: tuple[np.ndarray, np.ndarray], best: int
+) -> np.ndarray:
+    """Delays of pairs as numbers of which the least is best: int64 array, shape (pairs,).
+
+    Parameters
+    ----------
+    left, right : int64 arrays
+        Times of the events of both sides.
+    rows : (int64 array, int64 array), shape (pairs,)
+        Of the pairs, in both sides.
+    best : int
+        `NEAREST`, `EARLIEST` or `LATEST`.
+    """
+    out = np.empty(rows[0].size, np.int64)
+    _ordered_delays(left, right, rows[0], rows[1], best, out)
+    return out
+
+
+def least_of_each(offsets: np.ndarray, keys: Keys, k: int) -> np.ndarray:
+    """Which pairs are among the k least of their base event, and those that are equal to the k-th.
+
+    Parameters
+    ----------
+    offsets : int64 array, shape (events + 1,)
+        Where the pairs of each base event begin.
+    keys : (int64 array, int64 array)
+    k : int
+
+    Returns
+    -------
+    bool array, shape (pairs,)
+    """
+    chosen = np.empty(keys[0].size, np.bool_)
+    _least_of_each(offsets, keys[0], keys[1], np.empty(k, np.int64), np.empty(k, np.int64), chosen)
+    return chosen
+
+
+def least_of_targets(targets: np.ndarray, keys: Keys, count: int) -> np.ndarray:
+    """Which pairs are the least of their target, or equal to it.
+
+    Parameters
+    ----------
+    targets : int64 array, shape (pairs,)
+        From 0 to `count` - 1.
+    keys : (int64 array, int64 array)
+    count : int
+
+    Returns
+    -------
+    bool array, shape (pairs,)
+    """
+    chosen = np.empty(targets.size, np.bool_)
+    _least_of_targets(targets, keys[0], keys[1], *np.full((2, count), _NONE), chosen)
+    return chosen
+
+
+@compiled
+def _ordered_delays(left, right, left_rows, right_rows, best, out):
+    for pair in range(out.size):
+        delay = right[right_rows[pair]] - left[left_rows[pair]]
+        if best == LATEST or (best == NEAREST and delay < 0):
+            delay = -delay
+        out[pair] = delay
+
+
+@compiled
+def _least_of_each(offsets, keys, seconds, kept, kept_seconds, chosen):
+    """`kept` and `kept_seconds` hold the least of an event as a heap, the greatest of them on top."""
+    k = kept.size
+    for event in range(offsets.size - 1):
+        first, stop = offsets[event], offsets[event + 1]
+        if stop - first <= k:
+            chosen[first:stop] = True
+            continue
+        for place in range(k):
+            kept[place] = keys[first + place]
+            kept_seconds[place] = seconds[first + place]
+        for place in range(k // 2 - 1, -1, -1):
+            _sift(kept, kept_seconds, place, kept[place], kept_seconds[place])
+        for pair in range(first + k, stop):
+            key, second = keys[pair], seconds[pair]
+            if key < kept[0] or (key == kept[0] and second < kept_seconds[0]):
+                _sift(kept, kept_seconds, np.int64(0), key, second)
+        for pair in range(first, stop):
+            is_kept = keys[pair] == kept[0] and seconds[pair] <= kept_seconds[0]
+            chosen[pair] = is_kept or keys[pair] < kept[0]
+
+
+@compiled
+def _sift(kept, kept_seconds, place, key, second):
+    """Put a pair into a heap where there is room for it, or below, in place of those that are greater."""
+    child = 2 * place + 1
+    while child < kept.size:
+        other = child + 1
+        if other < kept.size and (
+            kept[other] > kept[child]
+            or (kept[other] == kept[child] and kept_seconds[other] > kept_seconds[child])
+        ):
+            child = other
+        if key > kept[child] or (key == kept[child] and second >= kept_seconds[child]):
+            break
+        kept[place] = kept[child]
+        kept_seconds[place] = kept_seconds[child]
+        place, child = child, 2 * child + 1
+    kept[place] = key
+    kept_seconds[place] = second
+
+
+@compiled
+def _least_of_targets(targets, keys, seconds, least, least_seconds, chosen):
+    for pair in range(keys.size):
+        target = targets[pair]
+        if keys[pair] < least[target]:
+            least[target] = keys[pair]
+            least_seconds[target] = seconds[pair]
+        elif keys[pair] == least[target]:
+            least_seconds[target] = min(least_seconds[target], seconds[pair])
+    for pair in range(keys.size):
+        target = targets[pair]
+        is_least = keys[pair] == least[target]
+        chosen[pair] = is_least and seconds[pair] == least_seconds[target]
+
+
+class Groups(NamedTuple):
+    """Pairs by the connected groups that they are of: no pair leads from one group to another.
+
+    Parameters
+    ----------
+    order : int64 array, shape (pairs,)
+        Numbers of the pairs, those of a group together.
+    offsets : int64 array, shape (groups + 1,)
+        Where the pairs of each group begin, in that order.
+    left, right : int64 arrays, shape (pairs,)
+        In that order, the how-many-eth event of its group each is, from 0.
+    sizes : int64 array, shape (groups, 2)
+        Left and right events of each group.
+    """
+
+    order: np.ndarray
+    offsets: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    sizes: np.ndarray
+
+
+def connected_groups(left: np.ndarray, right: np.ndarray) -> Groups:
+    """The connected groups of pairs.
+
+    Parameters
+    ----------
+    left, right : int64 arrays, shape (pairs,), not negative
+        What stands for the events of each pair. Events of a group keep their order by it.
+
+    Returns
+    -------
+    Groups
+    """
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    lefts, own = np.unique(left, return_inverse=True)
+    rights, others = np.unique(right, return_inverse=True)
+    n = lefts.size + rights.size
+    links = coo_matrix((np.ones(left.size, np.int8), (own, lefts.size + others)), shape=(n, n))
+    count, labels = connected_components(links, directed=False)
+    of_pair = labels[own]
+    order = np.lexsort((others, own, of_pair))
+    places, sizes = np.empty(n, np.int64), np.empty((count, 2), np.int64)
+    for side, events in enumerate((np.arange(lefts.size), np.arange(lefts.size, n))):
+        groups = labels[events]
+        sizes[:, side] = np.bincount(groups, minlength=count)
+        sorted_events = np.lexsort((events, groups))
+        begins = np.cumsum(sizes[:, side]) - sizes[:, side]
+        places[events[sorted_events]] = np.arange(events.size) - begins[groups[sorted_events]]
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(of_pair, minlength=count))])
+    return Groups(order, offsets, places[own[order]], places[lefts.size + others[order]], sizes)
+
+
+def best_assignment(groups: Groups, gains: np.ndarray) -> np.ndarray:
+    """The pairs of the assignment with the greatest sum of gains.
+
+    Of several such it is one that follows from the order of the events.
+
+    Parameters
+    ----------
+    groups : Groups
+    gains : float64 array, shape (pairs,), positive
+        Of each pair, in the order of its number. Sums are exact of whole numbers below 2^53.
+
+    Returns
+    -------
+    int64 array
+        Numbers of pairs.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    ordered = gains[groups.order]
+    chosen = np.zeros(ordered.size, bool)
+    is_star = groups.sizes.min(axis=1) == 1
+    _choose_of_stars(groups, is_star, ordered, chosen)
+    for group in np.flatnonzero(~is_star):
+        pairs = slice(groups.offsets[group], groups.offsets[group + 1])
+        left, right = groups.left[pairs], groups.right[pairs]
+        table = np.zeros(groups.sizes[group])
+        table[left, right] = ordered[pairs]
+        partners = np.full(table.shape[0], -1)
+        rows, columns = linear_sum_assignment(table, maximize=True)
+        partners[rows] = columns
+        # What is no pair has no gain, and no number either.
+        chosen[pairs] = partners[left] == right
+    return groups.order[chosen]
+
+
+def _choose_of_stars(
+    groups: Groups, is_star: np.ndarray, gains: np.ndarray, chosen: np.ndarray
+) -> None:
+    """Groups of one event with its partners, of which most groups are: its best pair."""
+    of_pair = np.repeat(np.arange(is_star.size), np.diff(groups.offsets))
+    pairs = np.flatnonzero(is_star[of_pair])
+    by_gain = pairs[np.lexsort((pairs, -gains[pairs], of_pair[pairs]))]
+    owners = of_pair[by_gain]
+    first = np.ones(owners.size, bool)
+    first[1:] = owners[1:] != owners[:-1]
+    chosen[by_gain[first]] = True

@@ -2,21 +2,20 @@
 
 Each walks a block of base events in order, a run of some hundred at a time. Per pair of classes
 four cursors move through the sorted targets of the class: the ends of the outer and of the inner range
-(coincide.bands). Targets between the inner cursors qualify unseen; those in the shell are probed
-with the rule of the timestamps' model (coincide.timestamps.protocol). This is Algorithm 5 of Lee & Lee
-(2010) with length classes; with one class it is theirs. How a run is placed among the targets is in
-`cpu_fallback.join.placement`.
+(coincide.model.bands). Targets between the inner cursors qualify unseen; those in the shell are probed
+with the rule of the timestamps' model (coincide.model.timestamps.protocol). This is Algorithm 5 of Lee &
+Lee (2010) with length classes; with one class it is theirs. How a run is placed among the targets is in
+`cpu_fallback.join.buffers`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from coincide.compiled import compiled
-from coincide.copying import copy_into
-from coincide.sides import LEFT
-from coincide.timestamps.dispatch import difference, difference_from
-from cpu_fallback.join.placement import group_of, new_scratch, next_group, place_run
+from coincide.model.compiled import compiled, copy_into
+from coincide.model.sides import LEFT
+from coincide.model.timestamps.protocol import difference, difference_from
+from cpu_fallback.join.buffers import group_of, new_scratch, next_group, place_run
 
 SURE, PROBED, PROBED_PAIRS = range(3)
 """Entries of a tally: pairs in inner ranges, targets probed, probed targets that qualified."""
@@ -118,7 +117,7 @@ def best_block(start, stop, sides, ranks, best, merits):
     best : int64 array, shape (stop - start,), written
         Position of the partner in the target buffer, -1 for none.
     merits : float64 array, shape (stop - start,), written
-        Its merit: `coincide.timestamps.protocol.Rule`; NaN for none.
+        Its merit: `coincide.model.timestamps.protocol.Rule`; NaN for none.
 
     Returns
     -------
@@ -164,9 +163,9 @@ def pair_probabilities(rule, left, right, n):
     Parameters
     ----------
     rule : NamedTuple
-        `coincide.timestamps.protocol.Rule`.
+        `coincide.model.timestamps.protocol.Rule`.
     left, right : NamedTuples
-        `coincide.timestamps.protocol.Times` of the events of each pair.
+        `coincide.model.timestamps.protocol.Times` of the events of each pair.
     n : int64
 
     Returns
@@ -199,7 +198,7 @@ def pair_merits(rule, left, right, n):
     Returns
     -------
     float64 array, uint64 array, shape (n,)
-        Merit and distance of each: `coincide.timestamps.protocol.Rule`.
+        Merit and distance of each: `coincide.model.timestamps.protocol.Rule`.
     """
     merits, distances = np.empty(n, np.float64), np.empty(n, np.uint64)
     for i in range(n):

@@ -4,11 +4,9 @@ Six algorithms behind one interface: the five of Lee & Lee (2010), section 4.2, 
 length classes. They find the same pairs and differ in what they look at to find them.
 """
 
-from coincide.streams.correlator import StreamCorrelator
-from coincide.streams.results import LateEvents, Matches
-from coincide.streams.statistics import StreamStats
-from cpu_fallback.streams.factory import ALGORITHMS, stream_correlator
-from cpu_fallback.streams.live_blocks import LiveBlocks
+from coincide.model.streams.correlator import StreamCorrelator
+from coincide.model.streams.results import LateEvents, Matches, StreamStats
+from cpu_fallback.streams.correlators import ALGORITHMS, LiveBlocks, stream_correlator
 
 __all__ = [
     "ALGORITHMS",

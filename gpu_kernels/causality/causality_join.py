@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from coincide.cause_and_effect.condition import CausalityModel
-from coincide.cause_and_effect.placing.layouts import Way, choose_layout
-from coincide.cause_and_effect.points import PlacedEvents
+from coincide.model.causality.condition import CausalityModel
+from coincide.model.causality.places import Way, choose_layout
+from coincide.model.causality.spaces import PlacedEvents
 from gpu_kernels.causality.linked_sides import CausalBlock, LinkedSides
 from gpu_kernels.device.arrays import array_module
 from gpu_kernels.device.memory import in_parts, take, translated

@@ -6,23 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from coincide.cause_and_effect.placing.buckets import Buckets
-from coincide.cause_and_effect.placing.linked_sides import Layout, Sides
-from coincide.cause_and_effect.rule import PairRule
-from coincide.results import offsets_of, runs_of_about
+from coincide.model.causality.buckets import Buckets
+from coincide.model.causality.deciding import PairRule
+from coincide.model.causality.places import Layout, Sides
+from coincide.model.results import offsets_of, runs_of_about
 from gpu_kernels.device.memory import take
 from gpu_kernels.device.transfers import current
 from gpu_kernels.join.blocks import Block, Placed, entries_of_block
 from gpu_kernels.kernels import causality as kernels
-from gpu_kernels.kernels.causal_layout import (
-    Bucketed,
-    CausalRun,
-    CausalSides,
-    Linking,
-)
-from gpu_kernels.kernels.causal_layout import Placed as PlacedSide
+from gpu_kernels.kernels.causality import Bucketed, CausalRun, CausalSides, Linking
+from gpu_kernels.kernels.causality import Placed as PlacedSide
 from gpu_kernels.kernels.compilation import launch_each
-from gpu_kernels.kernels.layout import Spans
+from gpu_kernels.kernels.join import Spans
 
 
 class LinkedSides:
@@ -32,7 +27,7 @@ class LinkedSides:
 
     Parameters
     ----------
-    given : coincide.cause_and_effect.placing.linked_sides.Sides
+    given : coincide.model.causality.places.Sides
         In host memory.
 
     Attributes

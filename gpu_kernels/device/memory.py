@@ -1,18 +1,18 @@
-"""Device memory: one function that takes it, and what happens when there is not enough."""
+"""Memory of a device: one pool for CuPy and Numba, and what lives there from batch to batch."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from coincide.errors import BackendError, MemoryBudgetError
-from gpu_kernels.device.arrays import array_module, release_unused
-from gpu_kernels.device.failures import is_of_device, is_out_of_memory
+from coincide.model.errors import BackendError, MemoryBudgetError
+from gpu_kernels.device.arrays import array_module, is_of_device, is_out_of_memory, release_unused
 from gpu_kernels.device.transfers import current
-from gpu_kernels.kernels.simulation import SIMULATED
+from gpu_kernels.kernels.compilation import SIMULATED
 
 
 class DeviceMemoryError(MemoryBudgetError):
@@ -129,3 +129,31 @@ def in_parts(evaluate: Callable[[int, int], None], start: int, stop: int) -> Non
     middle = (start + stop) // 2
     in_parts(evaluate, start, middle)
     in_parts(evaluate, middle, stop)
+
+
+_MOST = 6
+
+
+def _itself(copy: Any) -> Any:
+    return copy
+
+
+class Residents:
+    """The device's copies of the last few host arrays, or what was made of them."""
+
+    def __init__(self) -> None:
+        self._kept: deque[tuple[np.ndarray, Any, Any]] = deque(maxlen=_MOST)
+
+    def known(self, array: np.ndarray, copy: Any) -> np.ndarray:
+        """Note that the device has a copy of an array; returns the array."""
+        self._kept.append((array, _itself, copy))
+        return array
+
+    def get(self, array: np.ndarray, make: Callable[[Any], Any] = _itself) -> Any:
+        """What `make` makes of the device's copy, made when the array is first asked for."""
+        for kept, maker, made in self._kept:
+            if kept is array and maker is make:
+                return made
+        made = make(current().send_one(array))
+        self._kept.append((array, make, made))
+        return made

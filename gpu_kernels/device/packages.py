@@ -1,12 +1,16 @@
-"""Whether the GPU packages are here, in versions that serve: found out without importing them."""
+"""The packages that a GPU needs: whether they are here; where CuPy keeps what it compiles."""
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
+import tempfile
 from collections.abc import Mapping
 from functools import cache
 from importlib import metadata
+
+from coincide.model.compiled import is_writable
 
 _ANY = (1 << 30,)
 VERSIONS = {"cupy": ("CuPy", (14, 1), _ANY), "numba_cuda": ("Numba-CUDA", (0, 30), (0, 31))}
@@ -60,3 +64,21 @@ def _distributions() -> Mapping[str, list[str]]:
 
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", version)[:2]))
+
+
+_VARIABLE = "CUPY_CACHE_DIR"
+
+
+def let_cupy_cache() -> None:
+    """See to a folder for CuPy's kernels: without one it cannot even be imported.
+
+    The users of containers often have no home.
+    """
+    if _VARIABLE in os.environ or is_writable(os.path.expanduser("~/.cupy/kernel_cache")):
+        return
+    user = os.getuid()
+    folder = os.path.join(tempfile.gettempdir(), f"cupy-{user}")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    # What is loaded from there runs on the GPU: it must be this user's own.
+    mine = os.stat(folder).st_uid == user and is_writable(folder)
+    os.environ[_VARIABLE] = folder if mine else tempfile.mkdtemp(prefix="cupy-")

@@ -9,9 +9,10 @@ import numpy as np
 
 from gpu_kernels.device.arrays import array_module
 from gpu_kernels.device.memory import available, exclusive_scan, filled, take
-from gpu_kernels.kernels import placement, tiles
+from gpu_kernels.kernels import join as placement
+from gpu_kernels.kernels import join as tiles
 from gpu_kernels.kernels.compilation import THREADS, TILE, launch_each, launch_tiles
-from gpu_kernels.kernels.layout import Run, Sides, Spans
+from gpu_kernels.kernels.join import Run, Sides, Spans
 
 _FEW_ENTRIES = 1 << 22
 """A block of so many fills a GPU, and takes some hundred megabytes: if need be it is split."""

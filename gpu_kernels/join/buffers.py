@@ -6,12 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coincide.length_classes import length_sample
-from coincide.shape_classes import ShapeClasses
-from coincide.timestamps.protocol import Events
+from coincide.model.classes import ShapeClasses, length_sample
+from coincide.model.timestamps.protocol import Events
 from gpu_kernels.device.arrays import array_module, on_device, on_host
 from gpu_kernels.device.transfers import current
-from gpu_kernels.kernels.layout import Base, Targets
+from gpu_kernels.kernels.join import Base, Targets
 
 
 class OrderedEvents(NamedTuple):
@@ -22,7 +21,7 @@ class OrderedEvents(NamedTuple):
     order : int64 array, shape (n,)
         Row of each event in the caller's arrays.
     keys, shapes : int64 arrays, shape (n,)
-        As their model gives them: `coincide.timestamps.protocol`.
+        As their model gives them: `coincide.model.timestamps.protocol`.
     group : int64 array, shape (n,), or None
         Code of each event's keys, in the order of the rows.
     """
@@ -32,7 +31,7 @@ class OrderedEvents(NamedTuple):
     shapes: Any
     group: Any
 
-    # What follows makes it a population (coincide.class_choice.Population).
+    # What follows makes it a population (coincide.model.class_choice.Population).
 
     @property
     def size(self) -> int:
@@ -44,7 +43,7 @@ class OrderedEvents(NamedTuple):
         return on_host(self.keys[::stride].copy())
 
     def shape_sample(self) -> np.ndarray:
-        """As `coincide.length_classes.length_sample`, in host memory."""
+        """As `coincide.model.classes.length_sample`, in host memory."""
         return on_host(length_sample(self.shapes, array_module()))
 
     def classes_between(self, highest: np.ndarray) -> ShapeClasses:

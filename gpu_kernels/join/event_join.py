@@ -1,26 +1,27 @@
-"""The join of events on a GPU: sort once, count, scan, fill in chunks. Answers as `cpu_fallback.join`."""
+"""The join of events on a GPU: sort once, count, scan, fill in blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from coincide.results import JoinCounters
-from coincide.timestamps.protocol import Events, PairModel
-from gpu_kernels.device.arrays import array_module, on_host, tuple_on_device
+from coincide.model.classes import checked
+from coincide.model.results import JoinCounters
+from coincide.model.sides import LEFT
+from coincide.model.timestamps.protocol import Events, PairModel
+from gpu_kernels.device.arrays import array_module, on_device, on_host, tuple_on_device
 from gpu_kernels.device.memory import in_parts, take, translated
 from gpu_kernels.device.transfers import current
 from gpu_kernels.device.usable import TURN as _DEVICE
-from gpu_kernels.join.blocks import Block
-from gpu_kernels.join.buffers import ordered
-from gpu_kernels.join.candidates import find_best
-from gpu_kernels.join.filling import BlockJoin
-from gpu_kernels.join.preparation import prepared
-from gpu_kernels.kernels import placement
+from gpu_kernels.join.blocks import BandedSides, Block
+from gpu_kernels.join.buffers import OrderedEvents, base_buffer, ordered, target_buffer
+from gpu_kernels.join.filling import BlockJoin, find_best
+from gpu_kernels.kernels import join as placement
 from gpu_kernels.kernels.compilation import launch_each
+from gpu_kernels.kernels.join import Sides
 
 
 class EventJoin(BlockJoin):
@@ -97,7 +98,7 @@ class EventJoin(BlockJoin):
         int64 array, shape (stop - start,)
             Target position, -1 for none.
         float64 array, shape (stop - start,)
-            Its merit: `coincide.timestamps.protocol.Rule`; NaN for none.
+            Its merit: `coincide.model.timestamps.protocol.Rule`; NaN for none.
         JoinCounters
             Of these positions.
         """
@@ -154,3 +155,47 @@ def event_probabilities(
     with _DEVICE:
         in_parts(evaluate, 0, out.size)
     return out
+
+
+class Prepared(NamedTuple):
+    """A join ready to be counted and filled.
+
+    Parameters
+    ----------
+    left_order, right_order : int64 arrays, shape (n,), in device memory
+        Row at each base and at each target position.
+    bands : int64 array, shape (K1, K2, 4), in host memory
+    banded : BandedSides
+    """
+
+    left_order: Any
+    right_order: Any
+    bands: np.ndarray
+    banded: BandedSides
+
+
+def prepared(
+    left: OrderedEvents, right: OrderedEvents, groups: int, model: PairModel, classes: int | None
+) -> Prepared:
+    """Choose classes, and sort both sides into them.
+
+    Parameters
+    ----------
+    left, right : OrderedEvents
+    groups : int
+        Number of groups, of both sides.
+    model : PairModel
+    classes : int or None
+        Of each side; None: chosen.
+
+    Raises
+    ------
+    ConditionError
+        If the model cuts a side into more classes than a join takes.
+    """
+    k1, k2 = checked(model.choose_classes(left, right, groups, classes))
+    bands = model.bands(LEFT, k1, k2)
+    left_order, base = base_buffer(left, groups, k1)
+    right_order, targets = target_buffer(right, groups, k2)
+    sides = Sides(base, targets, tuple_on_device(model.rule))
+    return Prepared(left_order, right_order, bands, BandedSides(sides, on_device(bands)))

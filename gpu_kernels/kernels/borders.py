@@ -1,22 +1,21 @@
-"""Kernels on border queries: where values lie among borders, and what each move enters and leaves.
-
-What a move enters, and in which order it is told, `coincide.borders.moves` and its neighbours say to both
-backends.
-"""
+"""Kernels of border crossings, and the layout of their index."""
 
 from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import cuda, types
 
-from coincide.borders.crossings import IN, OUT, PASSED
-from coincide.borders.index import LOWER, UPPER
-from coincide.borders.moves import (
+from coincide.model.borders.crossings import IN, OUT, PASSED
+from coincide.model.borders.index import LOWER, UPPER
+from coincide.model.borders.moves import (
     EITHER,
     FROM_OUTSIDE,
     MOVE,
     SHORT_WALK,
     WALK,
+    border_after,
     borders_walked,
     fewest_holders,
     holds_all,
@@ -26,10 +25,120 @@ from coincide.borders.moves import (
     swept,
     walk_of,
 )
-from coincide.borders.searching import border_after
-from gpu_kernels.kernels.border_layout import MOVES, SORTED_BORDERS, SOUGHT, TOLD, VALUES
 from gpu_kernels.kernels.compilation import device_function, kernel
-from gpu_kernels.kernels.layout import I32_ARRAY, I64_ARRAY, RUN
+from gpu_kernels.kernels.join import F64_ARRAY, I8_ARRAY, I32_ARRAY, I64_ARRAY, RUN
+
+
+class Values(NamedTuple):
+    """Values of points, and the borders among which they lie.
+
+    Parameters
+    ----------
+    points : float64 array, shape (n * d,)
+    borders : float64 array, shape (d * 2 * N,)
+        Of each dimension the lower ones in order, and the upper ones.
+    size : int
+        N.
+    """
+
+    points: Any
+    borders: Any
+    size: int
+
+
+VALUES = types.NamedTuple([F64_ARRAY, F64_ARRAY, types.int64], Values)
+
+
+class SortedBorders(NamedTuple):
+    """The borders of an index of N queries in d dimensions, but for their values.
+
+    Parameters
+    ----------
+    keys, queries, levels, peaks, places
+        As `coincide.model.borders.index.Borders`.
+    size, peaks_size : int
+        Keys, and peaks, of one order of one dimension: the next order's follow.
+    dimensions : int
+        d.
+    """
+
+    keys: Any
+    queries: Any
+    levels: Any
+    peaks: Any
+    places: Any
+    size: int
+    peaks_size: int
+    dimensions: int
+
+
+SORTED_BORDERS = types.NamedTuple(
+    [I32_ARRAY, I32_ARRAY, I64_ARRAY, I32_ARRAY, I32_ARRAY, *[types.int64] * 3], SortedBorders
+)
+
+
+class Moves(NamedTuple):
+    """A run of points, each a move from the one before it.
+
+    Parameters
+    ----------
+    segments : int32 array, shape ((lead + n) * d * 2,)
+        How many borders are at most each value.
+    kinds : int8 array, shape (lead + n,)
+        As `coincide.model.borders.moves` says.
+    lead : int
+        1: the first point is there only for the next one to move from. Else 0.
+    first : int
+        What the first of the n points is called.
+    """
+
+    segments: Any
+    kinds: Any
+    lead: int
+    first: int
+
+
+MOVES = types.NamedTuple([I32_ARRAY, I8_ARRAY, types.int64, types.int64], Moves)
+
+
+class Sought(NamedTuple):
+    """What is told of moves, and how it is found.
+
+    Parameters
+    ----------
+    left, entered, passed : bool
+        Whether queries are told that are left, entered, passed through.
+    processing : int
+        `WALK`, `PEAKS` or `EITHER`.
+    """
+
+    left: bool
+    entered: bool
+    passed: bool
+    processing: int
+
+
+SOUGHT = types.NamedTuple([*[types.boolean] * 3, types.int64], Sought)
+
+
+class Told(NamedTuple):
+    """Crossings.
+
+    Parameters
+    ----------
+    points : int64 array, shape (n,)
+    rows : int32 array, shape (n,)
+    events : int8 array, shape (n,)
+        As `coincide.model.borders.crossings.Found`.
+    """
+
+    points: Any
+    rows: Any
+    events: Any
+
+
+TOLD = types.NamedTuple([I64_ARRAY, I32_ARRAY, I8_ARRAY], Told)
+
 
 _ENTERING, _HOLDING, _FIRST, _PASSING = range(4)
 """Ways to find what is told of a move: a walk in each dimension; a look at all queries that hold the new
@@ -62,7 +171,7 @@ def tell(borders, moves, sought, writes, places, retrieved, told):
     """Count or write the crossings of moves, a thread for each move.
 
     Of a move what it leaves is told first, then what it enters, then what it passes through: as
-    `cpu_fallback.borders.kernels.fill` does.
+    `cpu_fallback.borders.fill` does.
 
     Parameters
     ----------

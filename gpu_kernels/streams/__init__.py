@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from coincide.errors import BackendError
+from coincide.model.errors import BackendError
 
 if TYPE_CHECKING:
     from gpu_kernels.streams.live_blocks import LiveBlocks

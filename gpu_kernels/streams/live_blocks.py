@@ -1,36 +1,208 @@
-"""Live events in device memory, and the step that correlates a block with them."""
+"""Live events of a stream on a GPU, sorted, and the step that correlates a block."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from coincide.shape_classes import ShapeClasses
-from coincide.sides import LEFT, RIGHT
-from coincide.streams.shared import (
+from coincide.model.classes import ShapeClasses
+from coincide.model.results import offsets_of
+from coincide.model.sides import LEFT, RIGHT
+from coincide.model.streams.state import (
+    EVALUATIONS,
     INVALIDATED,
     NEVER,
+    RESPONSE_MAX,
+    RESPONSE_SUM,
+    SURE,
     LiveEvents,
     Progress,
     Regions,
     Rules,
     Waiting,
 )
-from gpu_kernels.device.arrays import on_device
-from gpu_kernels.device.memory import translated
+from gpu_kernels.device.arrays import array_module, on_device, on_host, tuple_on_device
+from gpu_kernels.device.memory import in_parts, take, translated
 from gpu_kernels.device.usable import TURN
+from gpu_kernels.join.blocks import BandedSides, Block
+from gpu_kernels.kernels import join as merging
+from gpu_kernels.kernels.compilation import launch_each
+from gpu_kernels.kernels.join import Base, Sides, Sorted, Targets
 from gpu_kernels.streams import check_algorithm
-from gpu_kernels.streams.correlation import Found, correlate
-from gpu_kernels.streams.sorted_events import (
-    Live,
-    arrived,
-    by_class,
-    live_on_device,
-    merged,
-    without_obsolete,
-)
-from gpu_kernels.streams.tables import Tables
+
+
+class Tables(NamedTuple):
+    """`Regions` and the rule in device memory, the former by base side, and those that they are a copy of.
+
+    Parameters
+    ----------
+    source : Regions
+    source_rule : NamedTuple
+    rule : NamedTuple
+        `Rules.pair_rule`.
+    bands, tops, target_tops, keep : lists of arrays
+        Of `Regions`.
+    """
+
+    source: Regions
+    source_rule: Any
+    rule: Any
+    bands: list[Any]
+    tops: list[Any]
+    target_tops: list[Any]
+    keep: list[Any]
+
+    @classmethod
+    def of(cls, regions: Regions, rules: Rules) -> Tables:
+        """Copies."""
+        fields = ([on_device(table) for table in field] for field in regions)
+        return cls(regions, rules.pair_rule, tuple_on_device(rules.pair_rule), *fields)
+
+    def are_of(self, regions: Regions, rules: Rules) -> bool:
+        """Whether these are copies of what is given: a rule is another one when its table has grown."""
+        return self.source is regions and self.source_rule is rules.pair_rule
+
+
+class Live(NamedTuple):
+    """The live events of one side.
+
+    Parameters
+    ----------
+    events : Sorted
+    ends : int64 array, shape (K, 2), in host memory
+        First live position of each class, and the one past the last.
+    """
+
+    events: Sorted
+    ends: np.ndarray
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Live events of each class, in host memory: int64 array, shape (K,)."""
+        return self.ends[:, 1] - self.ends[:, 0]
+
+    def on_host(self) -> LiveEvents:
+        """A copy in host memory. Takes no device memory."""
+        keys, shapes, numbers = (_runs(on_host(array), self.ends, np) for array in self.events)
+        return LiveEvents(keys, shapes, numbers, offsets_of(self.counts))
+
+    def compact(self) -> Live:
+        """The same without what obsolete events have left between the classes."""
+        xp = array_module()
+        size = int(self.counts.sum())
+        out = Sorted(*(take(size, np.int64) for _ in Sorted._fields))
+        for old, new in zip(self.events, out, strict=True):
+            _runs(old, self.ends, xp, out=new)
+        return Live(out, ends_of(offsets_of(self.counts)))
+
+
+def _runs(array: Any, ends: np.ndarray, xp: Any, out: Any = None) -> Any:
+    return xp.concatenate([array[start:stop] for start, stop in ends.tolist()], out=out)
+
+
+def ends_of(offsets: np.ndarray) -> np.ndarray:
+    """First and past last position of each class, from an exclusive scan: int64 array, shape (K, 2)."""
+    return np.stack([offsets[:-1], offsets[1:]], axis=1)
+
+
+def live_on_device(events: LiveEvents) -> Live | None:
+    """Live events copied to the device; None if there are none."""
+    if not events.keys.size:
+        return None
+    return Live(Sorted(*(on_device(array) for array in events[:3])), ends_of(events.offsets))
+
+
+def arrived(side: int, count: int, waiting: Waiting, rule: Any | None) -> Sorted:
+    """The events of a side that wait, copied to the device in order of arrival.
+
+    Parameters
+    ----------
+    side, count : int
+    waiting : Waiting
+    rule : NamedTuple or None
+        Gives their keys; None: doubled max_times.
+    """
+    max_times, shapes, numbers = (on_device(array[side, :count]) for array in waiting)
+    keys = 2 * max_times
+    return Sorted(keys if rule is None else keys - rule.lean(side, shapes), shapes, numbers)
+
+
+def by_class(events: Sorted, tops: Any, classes: int) -> tuple[Sorted, Any]:
+    """Sort by class, and by key within, stably.
+
+    Parameters
+    ----------
+    events : Sorted
+    tops : int64 array, shape (at most K,), in device memory
+        Largest shape of each class.
+    classes : int
+        K; those beyond `tops` are empty.
+
+    Returns
+    -------
+    Sorted
+    int64 array, shape (K + 1,), in device memory
+        First event of each class.
+    """
+    xp = array_module()
+    order = xp.argsort(events.keys, kind="stable")
+    # Few bytes a key make the second sort fast.
+    owner = xp.searchsorted(tops, events.shapes[order], side="left").astype(np.uint16)
+    if classes > 1:
+        place = xp.argsort(owner, kind="stable")
+        order, owner = order[place], owner[place]
+    offsets = xp.searchsorted(owner, xp.arange(classes + 1), side="left").astype(np.int64)
+    return Sorted(*(array[order] for array in events)), offsets
+
+
+def merged(live: Live | None, block: Sorted, offsets: Any) -> Live:
+    """Live events and a block of the same side, together; out of place.
+
+    Parameters
+    ----------
+    live : Live or None
+    block : Sorted
+    offsets : int64 array, shape (K + 1,), in device memory
+        First event of each class of the block.
+    """
+    new = on_host(offsets)
+    if live is None:
+        return Live(block, ends_of(new))
+    before = offsets_of(live.counts)
+    size = int(before[-1]) + block.keys.size
+    out = Sorted(*(take(size, np.int64) for _ in Sorted._fields))
+    launch_each(
+        merging.merge, size, live.events, on_device(live.ends), on_device(before), block, offsets, out
+    )  # fmt: skip
+    return Live(out, ends_of(before + new))
+
+
+def without_obsolete(live: Live, limit: int, keep: Any) -> tuple[Live | None, int]:
+    """Let go of events whose keys are below limit + keep.
+
+    Parameters
+    ----------
+    live : Live
+    limit : int
+        Half ticks.
+    keep : int64 array, shape (K,), in device memory
+
+    Returns
+    -------
+    Live or None
+        None if nothing is left.
+    int
+        Events that go.
+    """
+    classes = live.ends.shape[0]
+    first = take(classes, np.int64)
+    ends = on_device(live.ends)
+    launch_each(merging.first_live, classes, live.events.keys, ends, limit, keep, first)
+    left = Live(live.events, np.stack([on_host(first), live.ends[:, 1]], axis=1))
+    gone = int(live.counts.sum() - left.counts.sum())
+    return (left if left.counts.any() else None), gone
+
 
 _SMALLEST, _WASTEFUL = 1024, 8
 _NOTHING = np.empty(0, np.int64)
@@ -195,3 +367,142 @@ def _is_wasteful(live: Live) -> bool:
     """Whether obsolete events take far more memory than live ones."""
     size = live.events.keys.size
     return size > _SMALLEST and size > _WASTEFUL * int(live.counts.sum())
+
+
+_Arrays = tuple[Any, Any]
+
+
+class Found:
+    """What the parts of an evaluation have found. A part counts once it has been added as a whole.
+
+    Parameters
+    ----------
+    left, right : int64 arrays, written
+        Room for pairs, of any size.
+    """
+
+    def __init__(self, left: np.ndarray, right: np.ndarray) -> None:
+        self.count = 0
+        self.left, self.right = left, right
+        self._evaluations = self._sure = 0
+        self._response, self._longest = 0.0, -np.inf
+
+    def add(self, block: Block, pairs: _Arrays | None, waits: tuple[float, float] | None) -> None:
+        """Add what a placed block found.
+
+        Parameters
+        ----------
+        block : Block
+        pairs : two int64 arrays, shape (matches,), in device memory, or None
+            Left and right numbers.
+        waits : (float, float) or None
+            Sum and maximum of the response times, ticks.
+        """
+        sure, probed, _ = block.tally.tolist()
+        end = self.count + block.matches
+        if pairs is not None:
+            self.left, self.right = (
+                self._extended(out, end, new)
+                for out, new in zip((self.left, self.right), pairs, strict=True)
+            )
+        if waits is not None:
+            self._response += waits[0]
+            self._longest = max(self._longest, waits[1])
+        self._sure += sure
+        self._evaluations += probed
+        self.count = end
+
+    def _extended(self, out: np.ndarray, end: int, new: Any) -> np.ndarray:
+        """The array, or a larger copy, with new entries from `count` to `end`."""
+        if end > out.size:
+            larger = np.empty(end + end // 2, np.int64)
+            larger[: self.count] = out[: self.count]
+            out = larger
+        on_host(new, out[self.count : end])
+        return out
+
+    def note(self, tally: np.ndarray, response: np.ndarray) -> None:
+        """Enter what was looked at into a tally and the response times."""
+        tally[SURE] += self._sure
+        tally[EVALUATIONS] += self._evaluations
+        response[RESPONSE_SUM] += self._response
+        response[RESPONSE_MAX] = max(response[RESPONSE_MAX], self._longest)
+
+
+def correlate(
+    side: int, block: Sorted, targets: Live, tables: Tables, by_key: bool, rules: Rules, now: int,
+    found: Found,
+) -> None:  # fmt: skip
+    """Correlate a block, in as many parts as the device's memory demands.
+
+    Parameters
+    ----------
+    side : int
+        Of the block.
+    block : Sorted
+    targets : Live
+        Of the other side.
+    tables : Tables
+    by_key : bool
+        Whether events are sorted by the keys of their model; else by doubled max_times.
+    rules : Rules
+    now : int
+        The streams' time, ticks.
+    found : Found, added to
+
+    Raises
+    ------
+    DeviceMemoryError
+        If memory does not suffice for one event of the block.
+    """
+    rule = tables.rule
+    base_keys = block.keys if by_key else _keys(rule, side, block)
+    target_keys = targets.events.keys if by_key else _keys(rule, 1 - side, targets.events)
+    sides = Sides(
+        _base(block, base_keys, tables.tops[side]), _targets(targets, target_keys), rule, side
+    )
+    banded = BandedSides(sides, tables.bands[side])
+    max_times = []
+    if rules.response:
+        max_times = [_max_times(rule, side, sides.base), _max_times(rule, 1 - side, sides.targets)]
+
+    def correlate_part(start: int, stop: int) -> None:
+        placed = Block(banded, start, stop)
+        pairs = waits = None
+        if rules.pairs and placed.matches:
+            pairs = placed.fill(block.numbers, targets.events.numbers)
+            pairs = pairs if side == LEFT else (pairs[1], pairs[0])
+        if rules.response and placed.matches:
+            waits = _waits(now, *placed.fill(*max_times))
+        found.add(placed, pairs, waits)
+
+    for start, stop in banded.blocks(0, block.keys.size):
+        in_parts(correlate_part, start, stop)
+
+
+def _base(block: Sorted, keys: Any, tops: Any) -> Base:
+    classes = array_module().searchsorted(tops, block.shapes, side="left").astype(np.uint16)
+    offsets = on_device(np.array([0, block.keys.size], np.int64))
+    return Base(keys, block.shapes, classes, offsets)
+
+
+def _targets(live: Live, keys: Any) -> Targets:
+    # One group of each class, which begins and ends where its live events do.
+    offsets, events = on_device(live.ends), live.events
+    return Targets(events.keys, keys, events.shapes, offsets)
+
+
+def _keys(rule: Any, side: int, events: Sorted) -> Any:
+    """The keys of events that are sorted by their doubled max_times."""
+    out = take(events.keys.size, np.int64)
+    return array_module().subtract(events.keys, rule.lean(side, events.shapes), out=out)
+
+
+def _max_times(rule: Any, side: int, events: Base | Targets) -> Any:
+    return (events.keys + rule.lean(side, events.shapes)) >> 1
+
+
+def _waits(now: int, base_max: Any, target_max: Any) -> tuple[float, float]:
+    """Sum and maximum of how long pairs have waited since the later of their events, ticks."""
+    waited = now - array_module().maximum(base_max, target_max)
+    return float(waited.astype(np.float64).sum()), float(waited.max())

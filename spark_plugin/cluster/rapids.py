@@ -1,20 +1,18 @@
-"""Settings with which our GPU kernels and the RAPIDS Accelerator run on the same GPUs.
-
-The Accelerator moves Spark's own steps (scan, projection, exchange) to the GPU, in the executor's JVM,
-and hands Arrow batches to our kernels in the Python workers. Both share the GPU, so its memory must be
-divided between them before either takes any.
-"""
+"""The RAPIDS Accelerator for Spark: where it is, and settings with which both use the same GPUs."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import PurePosixPath
-from typing import Literal, get_args
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Literal, get_args
 
-from coincide.errors import ConditionError
-from coincide.options import check_choice
-from spark_plugin.cluster.accelerator import RAPIDS_COORDINATES, RAPIDS_PLUGIN
+from coincide.model.errors import ConditionError
+from coincide.model.options import check_choice
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 
 Master = Literal["local", "standalone", "yarn", "kubernetes"]
 
@@ -195,3 +193,34 @@ def _resources(options: RapidsOptions) -> dict[str, str]:
     if script and options.master != "standalone":
         settings["spark.executor.resource.gpu.discoveryScript"] = script
     return settings
+
+
+RAPIDS_COORDINATES = "com.nvidia:rapids-4-spark_2.13:26.08.1"
+"""Maven coordinates of the release that this is written for.
+
+`spark.jars.packages` cannot resolve them: the POM names a parent that was never published.
+"""
+RAPIDS_PLUGIN = "com.nvidia.spark.SQLPlugin"
+JAR_VARIABLE = "COINCIDE_RAPIDS_JAR"
+"""Environment variable that says where the jar is."""
+
+
+def is_accelerated(spark: SparkSession) -> bool:
+    """Whether the Accelerator is loaded in a session and may change its plans."""
+    plugins = (spark.conf.get("spark.plugins", None) or "").split(",")
+    enabled = spark.conf.get("spark.rapids.sql.enabled", None) or "true"
+    return RAPIDS_PLUGIN in map(str.strip, plugins) and enabled.lower() == "true"
+
+
+def cached_jar() -> Path:
+    """Where `make rapids-jar` keeps the jar."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    _, artifact, version = RAPIDS_COORDINATES.split(":")
+    return cache / "coincide" / f"{artifact}-{version}.jar"
+
+
+def find_jar() -> Path | None:
+    """The Accelerator's jar on this machine: of COINCIDE_RAPIDS_JAR, else of `make rapids-jar`."""
+    told = os.environ.get(JAR_VARIABLE)
+    jar = Path(told) if told else cached_jar()
+    return jar if jar.is_file() else None

@@ -121,7 +121,7 @@ def _chosen(home: str) -> Java | tuple[str, str]:
 
 
 def _backend_error(message: str) -> Exception:
-    from coincide.errors import BackendError  # brings Numba, which may be what is missing
+    from coincide.model.errors import BackendError  # brings Numba, which may be what is missing
 
     return BackendError(message)
 

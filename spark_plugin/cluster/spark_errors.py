@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from coincide import errors
-from coincide.errors import CoincideError, DataError, SchemaError, first_line
+from pyspark.errors import PySparkException
+
+from coincide.model import errors
+from coincide.model.errors import CoincideError, DataError, SchemaError, first_line
 
 _ERROR_FROM_WORKER = re.compile(r"coincide\.errors\.(\w+): (.+)")
 _BUG_IN_WORKER = re.compile(r"^(?!org\.|java\.|py4j\.)[\w.]+(?:Error|Exception): .+$", re.MULTILINE)
@@ -93,7 +95,7 @@ def spark_errors_as_ours() -> Iterator[None]:
     ------
     CoincideError
     """
-    from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
+    from spark_plugin.cluster.spark_errors import SPARK_ERRORS
 
     try:
         yield
@@ -102,3 +104,15 @@ def spark_errors_as_ours() -> Iterator[None]:
         if ours is None:
             raise
         raise ours from error
+
+
+try:
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+except ModuleNotFoundError:  # pyspark-client comes without it
+
+    class Py4JError(Exception):  # type: ignore[no-redef]
+        """Never raised."""
+
+
+SPARK_ERRORS = (PySparkException, Py4JError)
+"""Whatever Spark raises."""

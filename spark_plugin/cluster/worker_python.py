@@ -27,7 +27,7 @@ VARIABLE = "PYSPARK_PYTHON"
 DEFAULT = "python3"
 """What Spark takes where the variable is not set."""
 
-_WORKER_HALF = "spark_plugin.worker.join"
+_WORKER_HALF = "coincide.engine.join.join"
 _DISTRIBUTION = "coincide"
 _COLUMNS = ("python", "lacks", "has")
 _PROBE_SECONDS = 60
@@ -61,7 +61,7 @@ def check_workers(spark: SparkSession) -> None:
     if context is None or not is_local or not is_this_python(command):
         fault = _fault(spark)
         if fault is not None:
-            from coincide.errors import BackendError  # brings Numba, which may be missing
+            from coincide.model.errors import BackendError  # brings Numba, which may be missing
 
             raise BackendError(f"Spark's Python workers {fault}. {_remedy(context, is_local)}")
     _checked[owner] = command
@@ -112,7 +112,7 @@ def _is_installed() -> bool:
 
 def _fault(spark: SparkSession) -> str | None:
     """What keeps a session's workers from running our tasks; None: nothing that we know."""
-    from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
+    from spark_plugin.cluster.spark_errors import SPARK_ERRORS
 
     try:
         look = _look(_WORKER_HALF, _DISTRIBUTION, _COLUMNS)

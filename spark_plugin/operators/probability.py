@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from coincide.condition import TimingCondition
-from coincide.errors import ConditionError, SchemaError
-from coincide.predicates import Within
-from coincide.units import TIME_LIMIT, Tick
-from spark_plugin.worker.reports.wording import for_columns
+from coincide.engine.reports.wording import for_columns
+from coincide.model.condition import TimingCondition, Within
+from coincide.model.errors import ConditionError, SchemaError
+from coincide.model.units import TIME_LIMIT, Tick
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -98,7 +97,7 @@ def qualifies(
     ConditionError, SchemaError
         As `satisfaction_probability`.
     """
-    from spark_plugin.dataframes.probability import reaches
+    from spark_plugin.frames.timestamps import reaches
 
     if not isinstance(condition, TimingCondition):
         raise ConditionError(
@@ -121,7 +120,7 @@ def _in_its_words() -> Iterator[None]:
 def _checked_probability(left: GivenTicks, right: GivenTicks, lo: int, hi: int) -> Column:
     from pyspark.sql import functions as F
 
-    from spark_plugin.dataframes.probability import window_probability
+    from spark_plugin.frames.timestamps import window_probability
 
     (low1, high1), (low2, high2) = _ends("left", left), _ends("right", right)
     unknown = low1.isNull() | high1.isNull() | low2.isNull() | high2.isNull()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from coincide.causal_windows.options import WindowOptions
-from coincide.cause_and_effect.condition import CausalityCondition
-from coincide.errors import ConditionError, SchemaError
-from spark_plugin.worker.causality.arguments import Place
-from spark_plugin.worker.column_names import Names, check_names, names_of
-from spark_plugin.worker.windowed_causality.arguments import EVENT, WindowArguments
-from spark_plugin.worker.windowed_causality.reports import WindowReport
+from coincide.engine.causality.arguments import Place
+from coincide.engine.events.keys import Names, check_names, names_of
+from coincide.engine.windowed_causality.arguments import EVENT, WindowArguments
+from coincide.engine.windowed_causality.reports import WindowReport
+from coincide.model.causality.condition import CausalityCondition
+from coincide.model.errors import ConditionError, SchemaError
+from coincide.model.windowed_causality import WindowOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -78,7 +78,7 @@ def windowed_causality(
     """
     from pyspark.sql import DataFrame
 
-    from spark_plugin.dataframes.windowed_causality.plan import plan_windows
+    from spark_plugin.frames.windowed_causality import plan_windows
 
     WindowReport.check(report)
     arguments = WindowArguments(condition, time, place, arrival, role, home, columns, options)

@@ -8,14 +8,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from spark_plugin.dataframes.columns import can_be_ordered
-from spark_plugin.dataframes.output_columns import OutputColumn
-from spark_plugin.worker.emission.spec import AnySpec
+from coincide.engine.join.spec import AnySpec
+from spark_plugin.frames.columns import can_be_ordered
+from spark_plugin.frames.output_columns import OutputColumn
 
 ORDER = ("distance", "max_time", "min_time")
 """What decides among partners of equal probability, before the columns handed out do."""
 _MERIT = "floor({} * 1099511627776D + 0.5D)"
-"""SQL of a probability to whole 2**-40: as `coincide.timestamps.histograms.HistogramRule.merit`."""
+"""SQL of a probability to whole 2**-40: as `coincide.model.timestamps.histograms.HistogramRule.merit`."""
 
 _BEST_OF_ALL = (
     "slice(array_sort(filter(collect_list(struct(struct({0}) AS place, struct({1}) AS found)),"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from spark_plugin.dataframes.causality.places import check_spark_coordinates
-from spark_plugin.dataframes.events import EventFrame
+from coincide.engine.causality import emptiness as _registers_what_pairs_reach  # noqa: F401
+from coincide.engine.causality.arguments import CausalityArguments
+from coincide.engine.causality.emptiness import warn_of_names
+from spark_plugin.frames.events import EventFrame
+from spark_plugin.frames.timestamps import check_spark_coordinates
 from spark_plugin.ways import join_sides
 from spark_plugin.ways.correlation import Correlation, planned_pairs
 from spark_plugin.ways.join_sides import check_one_stream, settled
-from spark_plugin.worker.causality import emptiness as _registers_what_pairs_reach  # noqa: F401
-from spark_plugin.worker.causality.arguments import CausalityArguments
-from spark_plugin.worker.causality.suspicions import warn_of_names
 
 
 def plan_causality(

@@ -9,12 +9,36 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, Observation
 
-from coincide.results import JoinCounters
-from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
-from spark_plugin.dataframes.events import EventFrame
-from spark_plugin.dataframes.evidence import FrameEvidence
-from spark_plugin.dataframes.output_columns import ResultColumns, with_rights
-from spark_plugin.dataframes.stage import Counted, counted_by_tasks, observed_numbers
+from coincide.engine.events.sides import SideCounts
+from coincide.engine.join.arguments import JoinArguments
+from coincide.engine.join.pair_arguments import PairArguments
+from coincide.engine.join.spec import AnySpec
+from coincide.engine.reports.emptiness import NoPairs
+from coincide.engine.reports.metrics import counters_of
+from coincide.engine.reports.reports import AccidentalPairs, JoinReport, JoinSummary, tell
+from coincide.model.options import CorrelateOptions
+from coincide.model.results import JoinCounters
+from spark_plugin.cluster.connect import advise_batch_size
+from spark_plugin.cluster.rapids import is_accelerated
+from spark_plugin.cluster.spark_errors import SPARK_ERRORS
+from spark_plugin.cluster.worker_python import check_workers
+from spark_plugin.frames.estimates import are_narrow
+from spark_plugin.frames.events import EventFrame
+from spark_plugin.frames.evidence import FrameEvidence
+from spark_plugin.frames.output_columns import ResultColumns, with_rights
+from spark_plugin.frames.queries import queries_told
+from spark_plugin.frames.stage import (
+    Counted,
+    Stage,
+    counted_by_tasks,
+    gpu_profile,
+    observed_numbers,
+)
+from spark_plugin.frames.statistics import Looks, SideStatistics
+from spark_plugin.tasks.broadcast import BroadcastPlan
+from spark_plugin.tasks.slices import SlicePlan
+from spark_plugin.tasks.wire import Shipment
+from spark_plugin.ways.broadcast.streaming_sides import check_streaming
 from spark_plugin.ways.join_sides import (
     check_one_stream,
     check_payload,
@@ -23,17 +47,8 @@ from spark_plugin.ways.join_sides import (
     settled,
     with_filter,
 )
-from spark_plugin.ways.matching import AnyPlan
-from spark_plugin.ways.planned_join import planned_join
+from spark_plugin.ways.matching import AnyPlan, found_by, plan_way
 from spark_plugin.ways.shifts import accidental_pairs, plan_shifts
-from spark_plugin.worker.arguments import JoinArguments
-from spark_plugin.worker.arrow.counts import SideCounts
-from spark_plugin.worker.pair_arguments import PairArguments
-from spark_plugin.worker.reports.accidental import AccidentalPairs
-from spark_plugin.worker.reports.emptiness import NoPairs
-from spark_plugin.worker.reports.metrics import counters_of
-from spark_plugin.worker.reports.reports import JoinReport, JoinSummary, tell
-from spark_plugin.worker.wire.shipment import Shipment
 
 _log = logging.getLogger("coincide")
 BATCH_PAIRS = 1 << 16
@@ -238,3 +253,116 @@ def planned_pairs(
         planned.dataframe, *planned.counts, planned.plan, evidence, planned.observations,
         planned.observable, planned.shipment, arguments.matchless, counted,
     )  # fmt: skip
+
+
+TELLS_NOTHING = (
+    "correlate: what nobody looks at before is counted while it is joined, if there is a report: of nulls,"
+    " and that there is no pair, report=JoinReport() tells after an action"
+)
+
+
+@dataclass(frozen=True)
+class PlannedJoin:
+    """A planned join of two sides, whatever its condition.
+
+    Parameters
+    ----------
+    dataframe, plan, observations, observable, shipment
+        As of `spark_plugin.ways.correlation.Correlation`.
+    sides : (EventFrame, EventFrame)
+    statistics : (SideStatistics or None, SideStatistics or None)
+        What is known of the rows of each side.
+    is_one_stream : bool
+        Whether both have the same rows.
+    """
+
+    dataframe: DataFrame
+    plan: AnyPlan
+    sides: tuple[EventFrame, EventFrame]
+    statistics: Looks
+    observations: tuple[Observation, ...]
+    observable: bool
+    shipment: Shipment | None
+    is_one_stream: bool
+
+    @property
+    def looked(self) -> tuple[SideStatistics, SideStatistics] | None:
+        """What a look at both sides has shown, if there was one."""
+        left, right = self.statistics
+        return None if left is None or right is None else (left, right)
+
+    @contextmanager
+    def closed_on_failure(self) -> Iterator[None]:
+        """Let go of what was shipped, if what is planned besides fails."""
+        try:
+            yield
+        except BaseException:
+            if self.shipment is not None:
+                self.shipment.close()
+            raise
+
+    @property
+    def counts(self) -> tuple[SideCounts | None, SideCounts | None]:
+        """What the rows of each side were; those of one stream are told of once."""
+        left, right = (None if known is None else known.counts for known in self.statistics)
+        return left, None if self.is_one_stream else right
+
+
+def planned_join(
+    sides: tuple[EventFrame, EventFrame],
+    spec: AnySpec,
+    result: ResultColumns,
+    options: CorrelateOptions,
+    backend: str,
+    observe: bool,
+) -> PlannedJoin:
+    """Choose the way of a join, and plan it; `observe`: whether workers count what they look at and find.
+
+    Raises
+    ------
+    ConditionError, DataError, BackendError
+    """
+    spark = sides[0].source.sparkSession
+    check_streaming(sides, spec, options)
+    check_workers(spark)
+    with queries_told():
+        statistics, plan = plan_way(sides, spec, options)
+        _log.info("correlate: %s", plan.describe())
+        advise_batch_size(spark, are_narrow=are_narrow(sides))
+        if None in statistics and not observe and plan.way != "collect":
+            _log.info(TELLS_NOTHING)
+        observable = not is_accelerated(spark)
+        observations = _observations(plan) if observe and observable else ()
+        if observations:
+            sides = _observed(sides, statistics, spec.is_one_stream)
+        stage = Stage(
+            raise_invalid=options.invalid == "raise",
+            profile=gpu_profile(spark, backend),
+            metrics=result.metrics_name if observations else None,
+            observation=observations[0] if observations else None,
+            apart=observations[-1] if observations else None,
+        )
+        found, shipment = found_by(sides, spec, result, plan, options, stage)
+    if isinstance(plan, BroadcastPlan):
+        plan = replace(plan, events=None)  # which have been sent: a report would keep them
+    return PlannedJoin(
+        result.decoded(found), plan, sides, statistics, observations, observable, shipment,
+        spec.is_one_stream,
+    )  # fmt: skip
+
+
+def _observations(plan: AnyPlan) -> tuple[Observation, ...]:
+    """One for each stage that joins."""
+    is_apart = isinstance(plan, SlicePlan) and plan.apart is not None
+    return (Observation(), Observation()) if is_apart else (Observation(),)
+
+
+def _observed(
+    sides: tuple[EventFrame, EventFrame], statistics: Looks, is_one_stream: bool
+) -> tuple[EventFrame, EventFrame]:
+    """The sides, with what counts the rows of those at which nobody has looked; of one stream once."""
+    left, right = (
+        replace(side, observation=Observation()) if known is None else side
+        for side, known in zip(sides, statistics, strict=True)
+    )
+    return left, sides[1] if is_one_stream else right

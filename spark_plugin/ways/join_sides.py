@@ -10,18 +10,17 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
-from coincide.errors import ConditionError
-from coincide.options import SideName
-from spark_plugin.dataframes import columns as frames
-from spark_plugin.dataframes.arrow_types import arrow_type
-from spark_plugin.dataframes.events import EventFrame
-from spark_plugin.dataframes.named_fields import field_of
-from spark_plugin.dataframes.timestamps import spark_clocks, with_timestamps
-from spark_plugin.worker.arrow.schemas import check_foldable, check_keys, check_present_keys
-from spark_plugin.worker.emission.spec import AnySpec
-from spark_plugin.worker.pair_arguments import PairArguments
-from spark_plugin.worker.preferring import check_preferred
-from spark_plugin.worker.where.pair_filter import PairFilter, Where
+from coincide.engine.events.schemas import check_foldable, check_keys, check_present_keys
+from coincide.engine.join.order import check_preferred
+from coincide.engine.join.pair_arguments import PairArguments
+from coincide.engine.join.pair_filter import PairFilter, Where
+from coincide.engine.join.spec import AnySpec
+from coincide.model.errors import ConditionError
+from coincide.model.options import SideName
+from spark_plugin.frames import columns as frames
+from spark_plugin.frames.columns import arrow_type, field_of
+from spark_plugin.frames.events import EventFrame
+from spark_plugin.frames.timestamps import spark_clocks, with_timestamps
 
 Arguments = TypeVar("Arguments", bound=PairArguments)
 Spec = TypeVar("Spec", bound=AnySpec)

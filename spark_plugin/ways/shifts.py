@@ -6,18 +6,17 @@ from dataclasses import replace
 
 from pyspark.sql import functions as F
 
-from coincide.errors import ConditionError
-from coincide.options import CorrelateOptions
+from coincide.engine.join.shifts import ShiftPlan, Shifts
+from coincide.engine.join.spec import AnySpec
+from coincide.engine.reports.reports import AccidentalPairs
+from coincide.model.errors import ConditionError
+from coincide.model.options import CorrelateOptions
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours
-from spark_plugin.dataframes.events import EventFrame
-from spark_plugin.dataframes.output_columns import ResultColumns
-from spark_plugin.dataframes.stage import Stage
-from spark_plugin.dataframes.stage_resources import gpu_profile
-from spark_plugin.dataframes.statistics import SideStatistics
-from spark_plugin.ways.choice import JOINS, declared_plan, look_at, plan_ways
-from spark_plugin.worker.emission.spec import AnySpec
-from spark_plugin.worker.reports.accidental import AccidentalPairs
-from spark_plugin.worker.shifts import ShiftPlan, Shifts
+from spark_plugin.frames.events import EventFrame
+from spark_plugin.frames.output_columns import ResultColumns
+from spark_plugin.frames.stage import Stage, gpu_profile
+from spark_plugin.frames.statistics import SideStatistics
+from spark_plugin.ways.choosing import JOINS, declared_plan, look_at, plan_ways
 
 Sides = tuple[EventFrame, EventFrame]
 Statistics = tuple[SideStatistics, SideStatistics] | None

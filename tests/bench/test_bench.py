@@ -30,10 +30,9 @@ from bench.report import Check, Figure, Report
 from bench.sessions import any_frame
 from bench.streams import StreamLoad, StreamRun, mutual_deadline_us
 from bench.timing import Timing, alternate
-from coincide.timestamps import IntervalPairs
+from coincide.model.timestamps import IntervalPairs
 from cpu_fallback import EventJoin
-from spark_plugin.dataframes.plain_reads import plain_read
-from spark_plugin.dataframes.plans import plan_of
+from spark_plugin.frames.plain_reads import plain_read, plan_of
 
 
 def test_list_names_every_experiment():

@@ -13,8 +13,8 @@ from bench.borders import DOMAIN, BorderLoad, Proof, Walks, counted, fluctuation
 from bench.experiments.borders import departures
 from bench.garages import accesses
 from bench.moving import FAST, SIDE, between, squares
-from coincide.borders.crossings import IN, OUT, Found
-from coincide.borders.moves import MOVE
+from coincide.model.borders.crossings import IN, OUT, Found
+from coincide.model.borders.moves import MOVE
 
 LOAD = BorderLoad(queries=300, width=0.02, fluctuation=0.05, streams=6, readings=20)
 

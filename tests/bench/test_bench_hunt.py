@@ -23,9 +23,9 @@ from bench.hunt.running import draw_case, judged, shrunk
 from bench.hunt.templates import Templates
 from bench.hunt.times import Profile
 from bench.hunt.ways import asked, causes, changing, command, files, streams, tables
-from spark_plugin.ways.files import planning
-from spark_plugin.ways.files.row_groups import Spans
-from spark_plugin.worker.emission.emission import Emission
+from coincide.engine.files import planning
+from coincide.engine.files.row_groups import Spans
+from coincide.engine.join.emission import Emission
 
 INT64, FLOAT64 = TIME_TYPES["integer"][0], TIME_TYPES["float"][0]
 WAYS = [

@@ -20,9 +20,9 @@ from coincide import (
     SpeedRange,
     Temporal,
 )
-from coincide.cause_and_effect.condition import CausalityModel
-from coincide.cause_and_effect.points import PlacedEvents
-from coincide.units import Tick
+from coincide.model.causality.condition import CausalityModel
+from coincide.model.causality.spaces import PlacedEvents
+from coincide.model.units import Tick
 from cpu_fallback import blocks
 from cpu_fallback.causality import CausalityJoin
 from cpu_fallback.reference import causality as reference

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 
 from coincide import CausalityCondition, Ellipsoidal, Temporal
-from coincide.cause_and_effect.points import PlacedEvents
-from coincide.units import Tick
+from coincide.model.causality.spaces import PlacedEvents
+from coincide.model.units import Tick
 from cpu_fallback.causality import CausalityJoin, cluster_labels
 from cpu_fallback.reference import causality as reference
 from tests.cpu_fallback.test_causality import WAYS, model_of, pairs_of, some_events

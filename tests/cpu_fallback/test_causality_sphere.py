@@ -13,10 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coincide import CausalityCondition, Plane, Spatial, Sphere, Temporal
-from coincide.cause_and_effect.points import PlacedEvents
-from coincide.cause_and_effect.spaces import MOST_LATITUDE, MOST_LONGITUDE
-from coincide.cause_and_effect.sphere import squared_arc, unit_vectors
-from coincide.units import Tick
+from coincide.model.causality.spaces import (
+    MOST_LATITUDE,
+    MOST_LONGITUDE,
+    PlacedEvents,
+    squared_arc,
+    unit_vectors,
+)
+from coincide.model.units import Tick
 from cpu_fallback.causality import CausalityJoin
 from cpu_fallback.reference import causality as reference
 from tests.cpu_fallback.test_causality import WAYS, pairs_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coincide.results import offsets_of
-from cpu_fallback.join.choosing import least_of_each
+from coincide.model.results import offsets_of
+from cpu_fallback.join.filtering import least_of_each
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 7, 30])

@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide.condition import Window
-from coincide.errors import ConditionError
-from coincide.shape_classes import MOST_CLASSES, ShapeClasses
-from coincide.sides import SIDES
-from coincide.templates.satisfaction import satisfaction_times
-from coincide.templates.table import TemplateTable, template_table
-from coincide.templates.template import Template
-from coincide.timestamps import (
+from coincide.model.classes import MOST_CLASSES, ShapeClasses
+from coincide.model.condition import Window
+from coincide.model.errors import ConditionError
+from coincide.model.sides import SIDES
+from coincide.model.templates.satisfaction import satisfaction_times
+from coincide.model.templates.template import Template, TemplateTable, template_table
+from coincide.model.timestamps import (
     HistogramEvents,
     HistogramPairs,
     IntervalEvents,
@@ -26,7 +25,7 @@ from coincide.timestamps import (
 )
 from cpu_fallback import EventJoin, event_probabilities
 from cpu_fallback.reference.decision import qualifies
-from cpu_fallback.reference.histograms import histogram_pairs, histogram_probability
+from cpu_fallback.reference.join import histogram_pairs, histogram_probability
 from tests.helpers.histogram_cases import Case, cases, histograms_of, tables, template_histogram
 from tests.helpers.integer_histograms import probability, reaches, whole
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from coincide import Window
-from coincide.results import JoinCounters
-from coincide.timestamps import IntervalEvents, IntervalPairs
+from coincide.model.results import JoinCounters
+from coincide.model.timestamps import IntervalEvents, IntervalPairs
 from cpu_fallback import EventJoin, blocks, event_probabilities
 from cpu_fallback.reference import join as reference
 from tests.helpers.comparison import (

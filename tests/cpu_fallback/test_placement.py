@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coincide.bands import band_table
-from coincide.condition import Window
-from coincide.length_classes import length_classes
-from coincide.timestamps import IntervalEvents, IntervalRule
-from cpu_fallback.join import placement
+from coincide.model.bands import band_table
+from coincide.model.classes import length_classes
+from coincide.model.condition import Window
+from coincide.model.timestamps import IntervalEvents, IntervalRule
+from cpu_fallback.join import buffers as placement
 from cpu_fallback.join.buffers import Sides, base_buffer, ordered, target_buffer
 
 

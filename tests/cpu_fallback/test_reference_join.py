@@ -9,10 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from cpu_fallback.reference.join import (
-    best_is_acceptable,
-    correlate,
-)
+from cpu_fallback.reference.join import best_is_acceptable, correlate
 from tests.helpers.strategies import (
     Interval,
     JoinCase,

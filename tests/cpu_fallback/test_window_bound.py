@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cpu_fallback.causality.windowed import most_pairs
 from cpu_fallback.reference.windowed_causality import best_of_all
+from cpu_fallback.windowed_causality import most_pairs
 
 PAIRS = st.sets(st.tuples(st.integers(0, 7), st.integers(0, 7)).filter(lambda p: p[0] < p[1]))
 

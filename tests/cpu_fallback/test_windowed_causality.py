@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from coincide import ConditionError
-from coincide.causal_windows.policies import POLICIES
+from coincide.model.windowed_causality import POLICIES
 from tests.helpers.windowed_cases import WindowCase, expected_of, found_by, model_of, window_cases
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from coincide import CorrelateOptions, TimingCondition, correlate_tables, deadline, delay, within
-from coincide.errors import (
+from coincide.model.errors import (
     BackendError,
     CoincideError,
     ConditionError,

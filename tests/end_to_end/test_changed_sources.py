@@ -16,9 +16,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from coincide import CorrelateOptions, TimingCondition, correlate, correlate_tables, within
-from spark_plugin.ways.exchange.plan import SlicePlan
-from spark_plugin.ways.exchange.rows import with_label
-from spark_plugin.worker.wire.columns import UNMATCHED, LabelCode
+from spark_plugin.tasks.slices import SlicePlan
+from spark_plugin.tasks.wire import UNMATCHED, LabelCode
+from spark_plugin.ways.exchange.join import with_label
 from tests.helpers.joins import plan_correlation
 from tests.helpers.spark_cases import frame, pair_ids
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from coincide import SchemaError, border_crossing_tables, correlate_tables
-from spark_plugin.command_line import run
+from coincide.command_line import run
 
 
 def test_crossings_that_are_joined_without_a_word_on_columns(tmp_path: Path, capsys: Any) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 import coincide as c
 from coincide import TimingCondition, correlate_tables, within
-from spark_plugin.command_line import run
+from coincide.command_line import run
 
 LEFT = pa.table(
     {"id": [1, 2], "t": [0, 10], "min_time": [0, 10], "max_time": [4, 14], "key": ["a", "b"]}

@@ -75,7 +75,7 @@ def test_the_page_about_exploring_shows_what_the_command_prints(
     tmp_path: Path,
 ) -> None:  # fmt: skip
     from bench.gpu.picks import FOLDER
-    from spark_plugin.command_line import run
+    from coincide.command_line import run
 
     page = (ROOT / "docs" / "explore.md").read_text(encoding="utf-8")
     shown = re.search(r"```console\n\$ coincide (.*?)\n(window.*?)```", page, re.DOTALL)

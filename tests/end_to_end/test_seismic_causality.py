@@ -15,7 +15,7 @@ import pytest
 
 from bench.gpu.picks import FOLDER
 from coincide import CausalityCondition, Plane, Spatial, SpeedRange, causality_tables
-from spark_plugin.command_line import run
+from coincide.command_line import run
 from tests.conftest import SeismicPicks
 from tests.helpers.places import ROOT
 

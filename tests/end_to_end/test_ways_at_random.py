@@ -13,13 +13,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from coincide import CorrelateOptions, correlate, correlate_files, correlate_tables, within
+from spark_plugin.tasks.slices import CellPlan
 from spark_plugin.ways import matching
-from spark_plugin.ways.broadcast import unseen as without_a_look
-from spark_plugin.ways.broadcast.unseen import plan_unseen
+from spark_plugin.ways.broadcast import join as without_a_look
+from spark_plugin.ways.broadcast.join import plan_unseen
 from spark_plugin.ways.collect import collecting
 from spark_plugin.ways.exchange import cell_planning
 from spark_plugin.ways.exchange import join as exchange
-from spark_plugin.ways.exchange.cells import CellPlan
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 ROWS = 40

@@ -13,9 +13,9 @@ import pytest
 from numba import types
 from numba.np.numpy_support import as_dtype
 
-from coincide.timestamps import IntervalRule
-from coincide.timestamps.dispatch import numba_type
-from gpu_kernels.kernels.simulation import SIMULATED
+from coincide.model.timestamps import IntervalRule
+from coincide.model.timestamps.protocol import numba_type
+from gpu_kernels.kernels.compilation import SIMULATED
 
 if SIMULATED:
     pytest.skip("the simulator launches nothing", allow_module_level=True)
@@ -26,18 +26,18 @@ from numba.cuda.dispatcher import _Kernel
 
 from gpu_kernels.device import memory, usable
 from gpu_kernels.join import event_join
-from gpu_kernels.kernels import compilation, placement, tiles
-from gpu_kernels.kernels.arguments import Arguments
-from gpu_kernels.kernels.compilation import THREADS, TILE, Kernel, launch_each, launch_tiles
-from gpu_kernels.kernels.layout import (
-    BASE,
-    I64_ARRAY,
-    RECIPROCAL_BITS,
-    RUN,
-    TARGETS,
-    Base,
-    Run,
+from gpu_kernels.kernels import compilation
+from gpu_kernels.kernels import join as placement
+from gpu_kernels.kernels import join as tiles
+from gpu_kernels.kernels.compilation import (
+    THREADS,
+    TILE,
+    Arguments,
+    Kernel,
+    launch_each,
+    launch_tiles,
 )
+from gpu_kernels.kernels.join import BASE, I64_ARRAY, RECIPROCAL_BITS, RUN, TARGETS, Base, Run
 from tests.helpers.gpu_compilation import KERNELS
 
 RULE = numba_type(IntervalRule)

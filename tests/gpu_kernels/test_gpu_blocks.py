@@ -12,9 +12,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from coincide.shape_classes import MOST_CLASSES
-from coincide.timestamps import IntervalPairs
-from gpu_kernels.kernels.simulation import SIMULATED
+from coincide.model.classes import MOST_CLASSES
+from coincide.model.timestamps import IntervalPairs
+from gpu_kernels.kernels.compilation import SIMULATED
 from tests.helpers.simulator import gpu_problem
 
 if problem := gpu_problem():
@@ -23,9 +23,9 @@ if problem := gpu_problem():
 from gpu_kernels import EventJoin
 from gpu_kernels.device import memory
 from gpu_kernels.join import blocks
-from gpu_kernels.kernels import placement
+from gpu_kernels.kernels import join as placement
 from gpu_kernels.kernels.compilation import launch_each
-from gpu_kernels.kernels.layout import MOST_ENTRIES, RECIPROCAL_BITS, Run
+from gpu_kernels.kernels.join import MOST_ENTRIES, RECIPROCAL_BITS, Run
 from tests.gpu_kernels.test_gpu_join import FAULTY
 
 

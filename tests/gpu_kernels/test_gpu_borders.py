@@ -14,22 +14,24 @@ import pytest
 from hypothesis import given, settings
 
 from coincide import BackendError
-from coincide.borders.index import BorderIndex
-from coincide.borders.monitor import Monitor
-from coincide.borders.moves import EITHER, PEAKS, WALK
-from coincide.borders.options import BorderOptions
-from coincide.errors import MemoryBudgetError
-from cpu_fallback.borders.search import BorderSearch as HostSearch
+from coincide.model.borders.index import BorderIndex
+from coincide.model.borders.monitor import Monitor
+from coincide.model.borders.moves import EITHER, PEAKS, WALK
+from coincide.model.borders.options import BorderOptions
+from coincide.model.errors import MemoryBudgetError
+from cpu_fallback.borders import BorderSearch as HostSearch
 from tests.helpers.border_cases import Case, answered, cases
 from tests.helpers.simulator import gpu_problem
 
 if problem := gpu_problem():
     pytest.skip(problem, allow_module_level=True)
 
-from gpu_kernels.borders import moves, residents, search
-from gpu_kernels.borders.search import BorderSearch
+from coincide.engine.borders.monitor import NewSearch
+from gpu_kernels import borders as moves
+from gpu_kernels import borders as residents
+from gpu_kernels import borders as search
+from gpu_kernels.borders import BorderSearch
 from gpu_kernels.device import memory
-from spark_plugin.worker.borders.searching import NewSearch
 from tests.helpers.border_searches import ALL, BothSearches, drawn_index, drawn_points, joined
 from tests.helpers.device_faults import allocating
 

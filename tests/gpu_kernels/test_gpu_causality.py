@@ -29,8 +29,8 @@ from coincide import (
     Temporal,
     causality_tables,
 )
-from coincide.cause_and_effect.points import PlacedEvents
-from coincide.units import Tick
+from coincide.model.causality.spaces import PlacedEvents
+from coincide.model.units import Tick
 from cpu_fallback.causality import CausalityJoin as HostJoin
 from tests.helpers.causality_cases import Case, has_heights, plane_cases, sides_of, sphere_cases
 from tests.helpers.simulator import gpu_problem

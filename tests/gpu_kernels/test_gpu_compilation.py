@@ -7,13 +7,16 @@ from functools import cache
 
 import pytest
 
-from coincide.timestamps import HistogramRule
-from gpu_kernels.kernels.simulation import SIMULATED
+from coincide.model.timestamps import HistogramRule
+from gpu_kernels.kernels.compilation import SIMULATED
 
 if SIMULATED:
     pytest.skip("the simulator compiles nothing", allow_module_level=True)
 
-from gpu_kernels.kernels import borders, causality, merging, placement, tiles
+from gpu_kernels.kernels import borders, causality
+from gpu_kernels.kernels import join as merging
+from gpu_kernels.kernels import join as placement
+from gpu_kernels.kernels import join as tiles
 from gpu_kernels.kernels.compilation import Kernel, RuleKernel
 from tests.helpers.gpu_compilation import (
     ARCHITECTURES,
@@ -89,7 +92,7 @@ def test_kernels_of_histograms(kernel: RuleKernel, capability: tuple[int, int]) 
 
 @every_kernel_and_architecture
 def test_no_product_is_fused_with_a_sum(kernel: Kernel, capability: tuple[int, int]) -> None:
-    """So the probability has the bits of the CPU's: see `coincide.probability`."""
+    """So the probability has the bits of the CPU's: see `coincide.model.probability`."""
     ptx = ptx_of(kernel, capability)
     assert products_added(ptx) == []
     assert ("div.rn.f64" in ptx) == (kernel not in WITHOUT_FORMULA)

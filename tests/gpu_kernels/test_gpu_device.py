@@ -19,12 +19,12 @@ import pytest
 
 import cpu_fallback
 from coincide import BackendError, ConditionError
+from coincide.engine import backends
+from coincide.engine.backends import check_backend, load_backend
 from gpu_kernels.device import driver, packages, transfers
 from gpu_kernels.device import usable as device
-from gpu_kernels.device.cupy_cache import let_cupy_cache
-from gpu_kernels.kernels.simulation import SIMULATED
-from spark_plugin.worker.backends import choice as backends
-from spark_plugin.worker.backends.choice import check_backend, load_backend
+from gpu_kernels.device.packages import let_cupy_cache
+from gpu_kernels.kernels.compilation import SIMULATED
 
 if SIMULATED:
     pytest.skip("in the simulator there is always a GPU", allow_module_level=True)
@@ -135,7 +135,7 @@ def test_auto_says_why_a_gpu_is_not_used(
     """Once, and loudly only where there is a driver, so that somebody may count on the GPU."""
     monkeypatch.setattr(driver, "load", lambda: found)
     backends._say_once.cache_clear()
-    caplog.set_level("DEBUG", "spark_plugin.worker.backends.choice")
+    caplog.set_level("DEBUG", "coincide.engine.backends")
     for _ in range(3):
         assert load_backend("auto") is cpu_fallback
     (record,) = caplog.records

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coincide import BackendError
-from coincide.errors import MemoryBudgetError
+from coincide.model.errors import MemoryBudgetError
 from gpu_kernels.device.memory import DeviceMemoryError, translated
 
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coincide.condition import Window
-from coincide.templates.table import TemplateTable, template_table
-from coincide.templates.template import Template
-from coincide.timestamps import HistogramEvents, IntervalEvents, pairs_model
+from coincide.model.condition import Window
+from coincide.model.templates.template import Template, TemplateTable, template_table
+from coincide.model.timestamps import HistogramEvents, IntervalEvents, pairs_model
 from tests.helpers.simulator import gpu_problem
 
 if problem := gpu_problem():

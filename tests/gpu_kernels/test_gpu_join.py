@@ -13,11 +13,10 @@ import pytest
 
 import cpu_fallback
 from coincide import BackendError, CorrelateOptions, MemoryBudgetError, Window, correlate_tables
-from coincide.results import JoinCounters
-from coincide.timestamps import IntervalEvents, IntervalPairs
-from gpu_kernels.kernels.compilation import TILE
-from gpu_kernels.kernels.simulation import SIMULATED
-from spark_plugin.worker.backends.choice import load_backend
+from coincide.engine.backends import load_backend
+from coincide.model.results import JoinCounters
+from coincide.model.timestamps import IntervalEvents, IntervalPairs
+from gpu_kernels.kernels.compilation import SIMULATED, TILE
 from tests.helpers.comparison import (
     SHAPES,
     condition_of,
@@ -34,8 +33,9 @@ if problem := gpu_problem():
 
 import gpu_kernels
 from gpu_kernels.device import memory, usable
-from gpu_kernels.join import blocks, buffers, candidates, filling
+from gpu_kernels.join import blocks, buffers, filling
 from gpu_kernels.join import event_join as join
+from gpu_kernels.join import filling as candidates
 from tests.helpers.device_faults import allocating
 
 CLASSES = (None, 1, 2, 16)

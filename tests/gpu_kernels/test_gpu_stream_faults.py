@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from coincide import BackendError, DataError
-from coincide.errors import MemoryBudgetError
-from coincide.streams import deferred
+from coincide.model.errors import MemoryBudgetError
+from coincide.model.streams import correlator as deferred
 from cpu_fallback.streams import LiveBlocks as HostBlocks
 from cpu_fallback.streams import StreamCorrelator, StreamStats
 from tests.cpu_fallback.streams.test_stream_equality import pairs_by_join
@@ -25,9 +25,9 @@ from tests.helpers.stream_cases import Pairs, StreamCase, dense_case, feed, sort
 if problem := gpu_problem():
     pytest.skip(problem, allow_module_level=True)
 
+from coincide.engine.resident import ResilientLiveBlocks
 from gpu_kernels.device import memory
 from gpu_kernels.streams import ALGORITHMS, LiveBlocks, live_blocks
-from spark_plugin.worker.backends.live_blocks import ResilientLiveBlocks
 from tests.helpers.device_faults import allocating
 
 every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS)

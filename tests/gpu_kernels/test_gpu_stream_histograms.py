@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from coincide.streams import deferred
+from coincide.model.streams import correlator as deferred
 from cpu_fallback.streams import stream_correlator
 from tests.helpers.histogram_streams import drawn_case, feed
 from tests.helpers.simulator import gpu_problem

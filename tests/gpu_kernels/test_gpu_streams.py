@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from coincide import BackendError
-from coincide.shape_classes import ShapeClasses
-from coincide.streams import deferred
-from coincide.streams.shared import LiveEvents
+from coincide.model.classes import ShapeClasses
+from coincide.model.streams import correlator as deferred
+from coincide.model.streams.state import LiveEvents
 from cpu_fallback.streams import StreamCorrelator, StreamStats
-from cpu_fallback.streams.live_blocks import LiveBlocks as HostBlocks
+from cpu_fallback.streams.correlators import LiveBlocks as HostBlocks
 from tests.cpu_fallback.streams.test_stream_equality import pairs_by_join
 from tests.helpers.simulator import gpu_problem
 from tests.helpers.stream_cases import (
@@ -35,9 +35,9 @@ from tests.helpers.stream_cases import (
 if problem := gpu_problem():
     pytest.skip(problem, allow_module_level=True)
 
+from coincide.engine.resident import ResilientLiveBlocks
 from gpu_kernels.join import blocks
 from gpu_kernels.streams import ALGORITHMS, LiveBlocks
-from spark_plugin.worker.backends.live_blocks import ResilientLiveBlocks
 
 every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS)
 

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from coincide import MemoryBudgetError
-from coincide.timestamps import IntervalPairs
+from coincide.model.timestamps import IntervalPairs
 from gpu_kernels.device import usable as device
-from gpu_kernels.kernels.simulation import SIMULATED
+from gpu_kernels.kernels.compilation import SIMULATED
 
 if not SIMULATED:
     pytest.skip("the simulator's; test_gpu_simulator runs these", allow_module_level=True)

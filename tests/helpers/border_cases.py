@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from coincide.borders.closed import CLOSED, closed_bits
-from coincide.borders.crossings import EVENTS
-from coincide.borders.monitor import Monitor
-from coincide.borders.options import BorderOptions
-from cpu_fallback.borders.search import BorderSearch
+from coincide.model.borders.crossings import EVENTS
+from coincide.model.borders.index import CLOSED, closed_bits
+from coincide.model.borders.monitor import Monitor
+from coincide.model.borders.options import BorderOptions
+from cpu_fallback.borders import BorderSearch
 from cpu_fallback.reference.borders import BorderReference, Crossing
 
 NAN, INF = float("nan"), float("inf")

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from coincide.borders.crossings import Found
-from coincide.borders.index import BorderIndex
-from coincide.borders.moves import FIRST, FROM_OUTSIDE, MOVE
-from cpu_fallback.borders.search import BorderSearch as HostSearch
-from gpu_kernels.borders.search import BorderSearch
+from coincide.model.borders.crossings import Found
+from coincide.model.borders.index import BorderIndex
+from coincide.model.borders.moves import FIRST, FROM_OUTSIDE, MOVE
+from cpu_fallback.borders import BorderSearch as HostSearch
+from gpu_kernels.borders import BorderSearch
 
 ALL = (True, True, True)
 

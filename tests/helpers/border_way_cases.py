@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from coincide import BorderOptions
-from coincide.borders.closed import CLOSED
+from coincide.model.borders.index import CLOSED
 
 IDS: dict[str, pa.Array] = {
     "text": pa.array(["a", "n/a?", "it's", "é", "B", "a a", "007", "x,y"]),

@@ -19,8 +19,8 @@ from coincide import (
     BorderSummary,
     border_crossing_tables,
 )
+from coincide.command_line import run
 from cpu_fallback.reference.borders import BorderReference
-from spark_plugin.command_line import run
 from tests.helpers.border_way_cases import Push, WaysCase
 
 Rows = list[tuple[Any, ...]]

@@ -15,7 +15,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from coincide import Ellipsoidal, Plane, Propagation, Spatial, SpeedRange, Sphere, Temporal
-from coincide.cause_and_effect.points import PlacedEvents
+from coincide.model.causality.spaces import PlacedEvents
 from cpu_fallback.reference import causality as reference
 
 Event = reference.Event

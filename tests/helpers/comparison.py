@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from coincide import CorrelateOptions, TimingCondition, Window, correlate_tables, within
-from coincide.timestamps import IntervalEvents
+from coincide.model.timestamps import IntervalEvents
 from cpu_fallback.reference import decision
 from cpu_fallback.reference import join as reference
 from tests.helpers.strategies import JoinCase, Row

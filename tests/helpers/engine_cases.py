@@ -8,14 +8,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from spark_plugin.command_line import run
-from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
-from spark_plugin.worker.inputs.source import find_source
+from coincide.command_line import run
+from coincide.engine.files.arrow_inputs import ArrowInput
+from coincide.engine.files.source import find_source
 from tests.helpers.input_files import read
 
 
 def spark_read(spark, path: Path, columns: list[str] | None = None) -> pa.Table:
-    from spark_plugin.command_line.spark_inputs import spark_frame
+    from coincide.command_line.spark import spark_frame
 
     given = ArrowInput(find_source("left", str(path)))
     names = columns or given.schema.names

@@ -20,8 +20,11 @@ import nvidia
 from numba import cuda, types
 from numba.cuda.dispatcher import CUDADispatcher
 
-from coincide.timestamps import IntervalRule
-from gpu_kernels.kernels import borders, causality, merging, placement, tiles
+from coincide.model.timestamps import IntervalRule
+from gpu_kernels.kernels import borders, causality
+from gpu_kernels.kernels import join as merging
+from gpu_kernels.kernels import join as placement
+from gpu_kernels.kernels import join as tiles
 from gpu_kernels.kernels.compilation import Kernel, RuleKernel
 
 ARCHITECTURES = ((7, 5), (9, 0), (10, 0))

@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from coincide.condition import Window
-from coincide.templates.table import TemplateTable, template_table
-from coincide.templates.template import Template
-from coincide.timestamps import HistogramEvents, IntervalEvents
-from cpu_fallback.reference.histograms import Bucket, histogram_probability, placed
+from coincide.model.condition import Window
+from coincide.model.templates.template import Template, TemplateTable, template_table
+from coincide.model.timestamps import HistogramEvents, IntervalEvents
+from cpu_fallback.reference.join import Bucket, histogram_probability, placed
 
 DECIMALS = (0.0, 0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 1.0)
 

@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 
 from coincide import Window
-from coincide.templates.table import TemplateTable, template_table
-from coincide.templates.template import Template
-from cpu_fallback.reference.histograms import histogram_probability
-from cpu_fallback.reference.join import qualifies
+from coincide.model.templates.template import Template, TemplateTable, template_table
+from cpu_fallback.reference.join import histogram_probability, qualifies
 from cpu_fallback.streams import StreamCorrelator
 from tests.helpers.histogram_cases import template_histogram
 from tests.helpers.stream_cases import Pairs, cuts, sorted_pairs

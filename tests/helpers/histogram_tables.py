@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from coincide import Histograms, histograms
-from coincide.condition import Window
+from coincide.model.condition import Window
 from cpu_fallback.reference.join import qualifies, satisfaction_probability
 
 Bucket = tuple[int, int, float]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
-from spark_plugin.worker.inputs.source import find_source
+from coincide.engine.files.arrow_inputs import ArrowInput
+from coincide.engine.files.source import find_source
 
 MICROS, UTC_MICROS = pa.timestamp("us"), pa.timestamp("us", "UTC")
 TABLE = pa.table({"id": [1, 2, 3], "min_time": [0, 10, 20], "max_time": [5, 15, 25]})

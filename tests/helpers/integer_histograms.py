@@ -2,7 +2,7 @@
 
 Of X with buckets a = [low, high] of mass m, P(lo <= Y - X <= hi) is the sum over a of m times the mean,
 over x in a, of F(x + hi) - F(x + lo), where F is Y's distribution function; its integral is a sum over
-Y's buckets. `cpu_fallback.reference.histograms` says the same by areas of rectangles, with fractions.
+Y's buckets. `cpu_fallback.reference.join` says the same by areas of rectangles, with fractions.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cpu_fallback.reference.histograms import Bucket
+from cpu_fallback.reference.join import Bucket
 
 SLACK_BITS = 50
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from spark_plugin.worker.arrow.sides import Side
-from spark_plugin.worker.timestamps.models import INTERVALS
+from coincide.engine.events.sides import Side
+from coincide.engine.events.timestamps import INTERVALS
 
 
 def interval_side(

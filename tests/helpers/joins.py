@@ -9,13 +9,14 @@ import pyarrow as pa
 
 import coincide
 from coincide import CorrelateOptions, TimingCondition
-from spark_plugin.ways.files import local, planning
-from spark_plugin.worker import join
-from spark_plugin.worker.arguments import JoinArguments
+from coincide.engine.files import planning
+from coincide.engine.files import planning as local
+from coincide.engine.join import join
+from coincide.engine.join.arguments import JoinArguments
 
 if TYPE_CHECKING:
+    from coincide.engine.files.slice_join import DirectJoin
     from spark_plugin.ways.correlation import Correlation
-    from spark_plugin.ways.files.worker.slice_join import DirectJoin
 
 
 def table_join(

@@ -10,7 +10,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from coincide import CorrelateOptions, TimingCondition, correlate_tables, within
-from cpu_fallback.reference.partners import (
+from cpu_fallback.reference.join import (
     Asked,
     best_partners,
     mutual_pairs,

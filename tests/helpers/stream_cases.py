@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from coincide import Window
-from coincide.timestamps import IntervalEvents
+from coincide.model.timestamps import IntervalEvents
 from cpu_fallback.streams import StreamCorrelator, stream_correlator
 from tests.helpers.strategies import JoinCase, random_cases
 

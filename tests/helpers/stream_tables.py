@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from coincide import StreamJoin
-from coincide.sides import SIDES
+from coincide.model.sides import SIDES
 from tests.helpers.strategies import JoinCase, Row
 
 SCHEMA = pa.schema([

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from coincide import CausalityCondition, ConditionError
-from coincide.units import Tick
+from coincide.model.units import Tick
 from cpu_fallback.reference import causality as reference
 from tests.helpers.causality_cases import Case
 

@@ -23,8 +23,8 @@ from coincide import (
     TransitionSummary,
     transition_tables,
 )
+from coincide.command_line import run
 from cpu_fallback.reference.transitions import Event, transitions
-from spark_plugin.command_line import run
 from tests.helpers.border_way_cases import IDS, TIMES
 from tests.helpers.border_ways import Rows
 

@@ -11,13 +11,12 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from coincide import CausalityCondition, Ellipsoidal, Propagation, Spatial, SpeedRange, Temporal
-from coincide.causal_windows.policies import POLICIES
-from coincide.causal_windows.state import CAUSE, EFFECT, Following, WindowTerms
-from coincide.cause_and_effect.condition import CausalityModel
-from coincide.units import Tick
-from cpu_fallback.causality.windowed import WindowJoin
+from coincide.model.causality.condition import CausalityModel
+from coincide.model.units import Tick
+from coincide.model.windowed_causality import CAUSE, EFFECT, POLICIES, Following, WindowTerms
 from cpu_fallback.reference import causality as exact
 from cpu_fallback.reference import windowed_causality as reference
+from cpu_fallback.windowed_causality import WindowJoin
 
 Pairs = list[tuple[int, int]]
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from coincide import TimingCondition, correlate_tables, within
-from spark_plugin.command_line import run
+from coincide.command_line import run
 from tests.helpers.places import ROOT
 
 WINDOW = ("--within", "-3", "5", "--confidence", "0.5")
@@ -92,7 +92,7 @@ def rows(table: pa.Table) -> list[tuple]:
 
 def coincide(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "spark_plugin.command_line", *arguments],
+        [sys.executable, "-m", "coincide.command_line", *arguments],
         env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
         capture_output=True, text=True, timeout=280, check=False,
     )  # fmt: skip
@@ -107,7 +107,7 @@ def interrupted(
     """Exit code and stderr of `coincide`, sent a signal as soon as it begins to write, or as told."""
     begun = begun or (lambda: bool(list(work.output.parent.iterdir())))
     process = subprocess.Popen(
-        [sys.executable, "-m", "spark_plugin.command_line", *arguments],
+        [sys.executable, "-m", "coincide.command_line", *arguments],
         env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True,
         # A shell that runs the tests in the background has it ignored.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),

@@ -18,10 +18,12 @@ from bench.hunt.judging import judge_error
 from coincide import JoinReport, TimingCondition, correlate_tables, within
 from coincide import correlate as correlate_frames
 from cpu_fallback.reference.decision import decision_is_clear, satisfaction_probability
-from cpu_fallback.reference.join import BEST_TOLERANCE, correlate, correlate_stream
-from cpu_fallback.reference.partners import (
+from cpu_fallback.reference.join import (
+    BEST_TOLERANCE,
     Asked,
     Pair,
+    correlate,
+    correlate_stream,
     mutual_pairs,
     optimum,
     pairs,

@@ -20,8 +20,8 @@ from bench.hunt.judging import error_names, errors_due, judge_error
 from bench.hunt.layouts import can_be_parquet
 from bench.hunt.oracle import Oracle
 from bench.hunt.ways.files import slicing, write_sides
-from spark_plugin.ways.files.local import LocalFilesJoin
-from spark_plugin.worker.arguments import JoinArguments
+from coincide.engine.files.planning import LocalFilesJoin
+from coincide.engine.join.arguments import JoinArguments
 
 
 def moved(data: DataSet, chance: Chance) -> DataSet:

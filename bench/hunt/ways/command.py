@@ -15,8 +15,8 @@ from bench.hunt.judging import RefusedError, judge_join, short
 from bench.hunt.layouts import can_be_csv, can_be_parquet, write_csv, write_ipc
 from bench.hunt.ways.files import write_sides
 from bench.hunt.wording import command_words
-from spark_plugin.command_line import run
-from spark_plugin.ways.files.planning import NotDirect
+from coincide.command_line import run
+from coincide.engine.files.planning import NotDirect
 
 
 class FailedError(Exception):

@@ -17,8 +17,8 @@ from bench.hunt.judging import judge_join
 from bench.hunt.layouts import can_be_int96, can_be_parquet, write_parquet
 from bench.hunt.ways.tables import finished
 from bench.hunt.wording import source_options
-from spark_plugin.ways.files.local import LocalFilesJoin
-from spark_plugin.worker.arguments import JoinArguments
+from coincide.engine.files.planning import LocalFilesJoin
+from coincide.engine.join.arguments import JoinArguments
 
 
 def write_sides(data: DataSet, chance: Chance, folder: Path, *, old: bool = True) -> list[str]:
@@ -62,7 +62,7 @@ def _judge_source(case: Case, folder: Path) -> Verdict:
 
 def _read_source(case: Case, folder: Path, left: str, right: str) -> Found:
     """As Spark does it: the source here, its reader in other processes."""
-    from spark_plugin.dataframes.arrow_types import arrow_schema
+    from spark_plugin.frames.columns import arrow_schema
     from spark_plugin.ways.files.source import CoincideSource
 
     source = CoincideSource({"left": left, "right": right, **source_options(case, folder)})

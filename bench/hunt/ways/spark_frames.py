@@ -25,8 +25,8 @@ from bench.hunt.ways.asked import judge_on_spark
 from bench.hunt.ways.changing import judge_either, moved
 from bench.hunt.ways.files import slicing
 from coincide import correlate
+from coincide.engine.join.arguments import JoinArguments
 from spark_plugin.ways.correlation import plan_correlation
-from spark_plugin.worker.arguments import JoinArguments
 
 WAYS = {
     "exchange": "exchange", "broadcast left": "broadcast-left", "broadcast right": "broadcast-right",

@@ -19,8 +19,8 @@ from bench.hunt.oracle import event_probability
 from bench.hunt.templates import Templates
 from bench.hunt.times import LIMIT
 from coincide import TimingCondition, within
-from coincide.templates.given import GivenTemplate
-from coincide.templates.given import Templates as GivenTemplates
+from coincide.model.templates.template import GivenTemplate
+from coincide.model.templates.template import Templates as GivenTemplates
 from cpu_fallback.reference.decision import qualifies
 from cpu_fallback.streams import ALGORITHMS, StreamCorrelator, stream_correlator
 

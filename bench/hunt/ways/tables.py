@@ -13,8 +13,8 @@ from bench.hunt.comparing import Found, counts_of
 from bench.hunt.jobs import arguments
 from bench.hunt.judging import judge_join
 from coincide import correlate_tables
-from spark_plugin.worker.arguments import JoinArguments
-from spark_plugin.worker.join import TableJoin
+from coincide.engine.join.arguments import JoinArguments
+from coincide.engine.join.join import TableJoin
 
 
 def _judge(case: Case, folder: Path) -> Verdict:

@@ -1,4 +1,4 @@
-"""Sorted buffers: putting events in, and taking obsolete ones out."""
+"""Buffers of live events: how they grow, are searched and let go."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coincide.compiled import compiled
-from coincide.copying import copy_into
-from coincide.shape_classes import class_of
-from coincide.sides import LEFT, RIGHT
-from coincide.streams.arrivals import base_limit
-from coincide.streams.shared import INVALIDATED, NEVER
-from cpu_fallback.streams.kernels.searching import first_reaching
+from coincide.model.classes import class_of
+from coincide.model.compiled import compiled, copy_into
+from coincide.model.sides import LEFT, RIGHT
+from coincide.model.streams.state import INVALIDATED, NEVER, base_limit
+from cpu_fallback.streams.kernels.runs import first_reaching
 
 _SHIFTS_PER_EVENT = 24
 _PLAIN = 16
@@ -211,3 +209,13 @@ def let_go(buffers, progress, regions, rules, tally):
         if progress.clock[1 - side] != NEVER:
             limit = base_limit(progress, rules.delays, 1 - side)
             invalidate(buffers, side, limit, regions.keep[1 - side], tally)
+
+
+@compiled(allocates=True)
+def grown(array, used, needed):
+    """An array with room for `needed` entries: the same, or a larger copy of those used."""
+    if needed <= array.size:
+        return array
+    larger = np.empty(needed + needed // 2, np.int64)
+    copy_into(larger[:used], array[:used])
+    return larger

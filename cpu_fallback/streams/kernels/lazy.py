@@ -1,13 +1,28 @@
-"""The lazy algorithm: regions of a block of events at a time."""
+"""The lazy algorithms: a block at a time, with look-up and with classes."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from coincide.compiled import compiled
-from cpu_fallback.streams.kernels.growth import grown
-from cpu_fallback.streams.kernels.ranges import max_time_ranges, new_ranges, ordered_targets
-from cpu_fallback.streams.kernels.runs import FIRST, SHELL, probe_runs, take_runs
+from coincide.model.compiled import compiled
+from coincide.model.sides import LEFT, RIGHT
+from coincide.model.streams.state import EVALUATIONS, HITS, now_of
+from cpu_fallback.streams.kernels.buffering import grown, let_go, merge_block, sorted_block
+from cpu_fallback.streams.kernels.runs import (
+    FIRST,
+    SHELL,
+    classed_targets,
+    in_places,
+    key_ranges,
+    max_time_at,
+    max_time_ranges,
+    new_ranges,
+    note_response,
+    ordered_targets,
+    probe_runs,
+    probe_short_runs,
+    take_runs,
+)
 
 
 @compiled(allocates=True)
@@ -70,4 +85,184 @@ def correlate_ranges(
                 side, block, start, count, ranges, column, targets, now, rules, tally, response,
                 left_out, right_out, at,
             )  # fmt: skip
+    return at, left_out, right_out
+
+
+LAZY, LOOKUP, CLASSED = range(3)
+
+
+@compiled(allocates=True)
+def evaluate(
+    algorithm, waiting, buffers, progress, regions, rules, tally, response, left_out, right_out
+):
+    """Correlate all events that wait, then let go of obsolete ones.
+
+    First those of the left side with the processed ones of the right; then those of the right with all
+    of the left. So every pair is met once, when the later of its two events is processed.
+
+    Parameters
+    ----------
+    algorithm : {LAZY, LOOKUP, CLASSED}
+    waiting : Waiting
+    buffers : Buffers, written
+        With room for all events that wait.
+    progress : Progress, written
+    regions : Regions
+    rules : Rules
+    tally, response, left_out, right_out : arrays, written
+
+    Returns
+    -------
+    int64
+        Pairs found.
+    two int64 arrays
+        `left_out` and `right_out`, or larger ones.
+    """
+    at = np.int64(0)
+    now = now_of(progress)
+    for side in (LEFT, RIGHT):
+        if progress.waiting[side] == 0:
+            continue
+        tops = regions.target_tops[side]
+        block = sorted_block(side, waiting, progress, tops, rules.pair_rule, algorithm == CLASSED)
+        if algorithm == CLASSED:
+            at, left_out, right_out = correlate_block_by_class(
+                side, block, buffers, regions, rules, now, tally, response, left_out, right_out, at
+            )
+        elif algorithm == LOOKUP:
+            at, left_out, right_out = correlate_block_with_lookup(
+                side, block, buffers, regions, rules, now, tally, response, left_out, right_out, at
+            )
+        else:
+            at, left_out, right_out = correlate_block(
+                side, block, buffers, regions, rules, now, tally, response, left_out, right_out, at
+            )
+        merge_block(buffers, side, block)
+        progress.waiting[side] = 0
+    let_go(buffers, progress, regions, rules, tally)
+    progress.evaluated_at[0] = now
+    return at, left_out, right_out
+
+
+_BEFORE_ALL = np.int64(-(2**63))
+
+
+@compiled(allocates=True)
+def correlate_block_with_lookup(
+    side, block, buffers, regions, rules, now, tally, response, left_out, right_out, at
+):
+    """Correlate a block with the targets, Lee & Lee (2010), Algorithm 6.
+
+    Parameters and returns as `correlate_block`.
+    """
+    if not rules.lookup:
+        return correlate_block(
+            side, block, buffers, regions, rules, now, tally, response, left_out, right_out, at
+        )
+    targets = ordered_targets(buffers, 1 - side)
+    start, count = np.int64(0), block.keys.size
+    ranges = new_ranges(count)
+    candidates, early, late = max_time_ranges(
+        side, block, targets, regions, rules.pair_rule, ranges
+    )
+    if rules.pairs:
+        left_out = grown(left_out, at, at + candidates)
+        right_out = grown(right_out, at, at + candidates)
+    at = take_runs(
+        side, block, start, count, ranges, targets, now, rules, tally, response,
+        left_out, right_out, at,
+    )  # fmt: skip
+    table = np.empty(targets.stop - targets.start, np.int64)
+    for column, probes in ((FIRST, early), (SHELL, late)):
+        if probes:
+            at = _probe_with_lookup(
+                side, block, ranges, column, targets, table, now, rules, tally, response,
+                left_out, right_out, at,
+            )  # fmt: skip
+    return at, left_out, right_out
+
+
+@compiled
+def _probe_with_lookup(
+    side, block, ranges, column, targets, table, now, rules, tally, response,
+    left_out, right_out, at,
+):  # fmt: skip
+    """Decide the left or the right probe regions, Lee & Lee (2010), Algorithm 7; else as `probe_runs`.
+
+    `table` is an int64 array with one entry per live target, overwritten.
+    """
+    base_out, target_out = (left_out, right_out) if side == LEFT else (right_out, left_out)
+    pair_rule, pairs = rules.pair_rule, rules.pairs
+    leftwards = column == FIRST
+    # Mirrored times make the right region a left one: entries then are negated.
+    sign = 1 if leftwards else -1
+    table[:] = _BEFORE_ALL
+    count, origin = block.keys.size, targets.start
+    probed, hits = 0, 0
+    for step in range(count):
+        i = count - 1 - step if leftwards else step
+        start, stop = ranges[i, column], ranges[i, column + 1]
+        probed += stop - start
+        length = block.shapes[i]
+        base_max = max_time_at(pair_rule, side, block, i, False)
+        mark = sign * (base_max - length)
+        for t in range(start, stop):
+            max_time = max_time_at(pair_rule, 1 - side, targets, t, False)
+            found = mark <= table[t - origin]
+            hits += found
+            if not found:
+                s, l1, l2 = in_places(side, base_max, length, max_time, targets.shapes[t])
+                p = pair_rule.merit(s, l1, l2)
+                found = p >= 0.0
+                if p >= rules.certain:
+                    table[t - origin] = mark
+            if found:
+                if pairs:
+                    base_out[at] = block.numbers[i]
+                    target_out[at] = targets.numbers[t]
+                at += 1
+                if rules.response:
+                    note_response(response, now, base_max, max_time)
+    tally[EVALUATIONS] += probed - hits
+    tally[HITS] += hits
+    return at
+
+
+@compiled(allocates=True)
+def correlate_block_by_class(
+    side, block, buffers, regions, rules, now, tally, response, left_out, right_out, at
+):
+    """Correlate a block with the targets, pair of classes by pair of classes.
+
+    Parameters and returns as `lazy.correlate_block`, with
+
+    Parameters
+    ----------
+    block : Block
+        With the classes of base events, ascending by key.
+    """
+    ranges = new_ranges(block.keys.size)
+    for k2 in range(buffers.ends.shape[1]):
+        targets = classed_targets(buffers, 1 - side, k2)
+        if targets.start == targets.stop:
+            continue
+        for k1 in range(block.offsets.size - 1):
+            begin, end = block.offsets[k1], block.offsets[k1 + 1]
+            if begin == end:
+                continue
+            band = regions.bands[side, k1, k2]
+            candidates, early, late = key_ranges(block, begin, end, targets, band, ranges)
+            if rules.pairs:
+                left_out = grown(left_out, at, at + candidates + 1)
+                right_out = grown(right_out, at, at + candidates + 1)
+            at = take_runs(
+                side, block, begin, end, ranges, targets, now, rules, tally, response,
+                left_out, right_out, at,
+            )  # fmt: skip
+            for column, probes in ((FIRST, early), (SHELL, late)):
+                if probes:
+                    at = probe_short_runs(
+                        side, block, begin, end, ranges, column, probes, targets, now, rules, tally,
+                        response, left_out, right_out, at,
+                    )  # fmt: skip
     return at, left_out, right_out

@@ -1,4 +1,4 @@
-"""Runs of targets of a block of base events: taken unseen, or decided one by one."""
+"""Runs of live targets that a base event can match."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coincide.compiled import compiled
-from coincide.sides import LEFT
-from coincide.streams.shared import EVALUATIONS, RESPONSE_MAX, RESPONSE_SUM, SURE
-from coincide.timestamps.dispatch import max_time_of
-from cpu_fallback.streams.kernels.searching import pair_qualifies
+from coincide.model.bands import INNER_HI, INNER_LO, OUTER_HI, OUTER_LO
+from coincide.model.classes import class_of
+from coincide.model.compiled import compiled
+from coincide.model.sides import LEFT
+from coincide.model.streams.state import EVALUATIONS, RESPONSE_MAX, RESPONSE_SUM, SURE
+from coincide.model.timestamps.protocol import max_time_of
 
 FIRST, INNER, SHELL, LAST = range(4)
 """Columns of the ranges of a base event: where its probe and satisfaction regions begin and end.
@@ -152,3 +153,233 @@ def note_response(response, now, base_max, target_max):
     waited = float(now - max(base_max, target_max))
     response[RESPONSE_SUM] += waited
     response[RESPONSE_MAX] = max(response[RESPONSE_MAX], waited)
+
+
+@compiled(allocates=True, forceinline=True)
+def ordered_targets(buffers, side):
+    """The targets of a side in order of max_time, one class."""
+    start, stop = buffers.ends[side, 0]
+    keys, shapes, numbers = (
+        buffers.keys[side, 0],
+        buffers.shapes[side, 0],
+        buffers.numbers[side, 0],
+    )
+    return Targets(keys, shapes, numbers, start, stop, False)
+
+
+@compiled(allocates=True, forceinline=True)
+def classed_targets(buffers, side, k):
+    """The targets of a side's class k in order of key."""
+    start, stop = buffers.ends[side, k]
+    keys, shapes, numbers = (
+        buffers.keys[side, k],
+        buffers.shapes[side, k],
+        buffers.numbers[side, k],
+    )
+    return Targets(keys, shapes, numbers, start, stop, True)
+
+
+@compiled
+def max_time_ranges(side, block, targets, regions, pair_rule, ranges):
+    """Positions of the papers' L_H, L_L, R_L and R_H for each event of a block, by binary search.
+
+    Parameters
+    ----------
+    side : int
+        Of the base events.
+    block : Block
+        Keys are doubled max_times.
+    targets : Targets
+        In order of max_time.
+    regions : Regions
+    pair_rule : NamedTuple
+    ranges : int64 array, shape (n, 4), written
+
+    Returns
+    -------
+    int64
+        Candidates: targets in all ranges.
+    two int64
+        Candidates before and after the inner ranges.
+    """
+    candidates, early, late = 0, 0, 0
+    keys, stop = targets.keys, targets.stop
+    bands, tops = regions.bands[side], regions.tops[side]
+    for i in range(block.keys.size):
+        shape = block.shapes[i]
+        k = class_of(shape, tops)
+        origin = block.keys[i] - pair_rule.lean(side, shape)
+        first = first_reaching(keys, targets.start, stop, origin, bands[k, 0, OUTER_LO])
+        inner = first_reaching(keys, first, stop, origin, bands[k, 0, INNER_LO])
+        shell = first_reaching(keys, inner, stop, origin, bands[k, 0, INNER_HI] + 1)
+        last = first_reaching(keys, shell, stop, origin, bands[k, 0, OUTER_HI] + 1)
+        ranges[i, FIRST] = first
+        ranges[i, INNER] = inner
+        ranges[i, SHELL] = shell
+        ranges[i, LAST] = last
+        candidates += last - first
+        early += inner - first
+        late += last - shell
+    return candidates, early, late
+
+
+@compiled
+def key_ranges(block, begin, end, targets, band, ranges):
+    """Positions of one band for the events of one class, by cursors that only move forward.
+
+    Parameters
+    ----------
+    block : Block
+        By key.
+    begin, end : int64
+        Events of the class.
+    targets : Targets
+        Of one class, in order of key.
+    band : int64 array, shape (4,)
+    ranges : int64 array, shape (n, 4), written
+
+    Returns
+    -------
+    int64
+        Candidates: targets in all ranges.
+    two int64
+        Candidates before and after the inner ranges.
+    """
+    past_inner, past_outer = band[INNER_HI] + 1, band[OUTER_HI] + 1
+    keys, stop = targets.keys, targets.stop
+    origin = block.keys[begin]
+    if keys[stop - 1] - origin <= band[INNER_HI]:
+        # No target is too late for any satisfaction region.
+        ranges[begin:end, SHELL:] = stop
+    else:
+        shell = first_reaching(keys, targets.start, stop, origin, past_inner)
+        last = first_reaching(keys, shell, stop, origin, past_outer)
+        for i in range(begin, end):
+            shell = advance(keys, shell, stop, block.keys[i], past_inner)
+            last = advance(keys, max(shell, last), stop, block.keys[i], past_outer)
+            ranges[i, SHELL] = shell
+            ranges[i, LAST] = last
+    first = first_reaching(keys, targets.start, stop, origin, band[OUTER_LO])
+    inner = first_reaching(keys, first, stop, origin, band[INNER_LO])
+    candidates, early, late = 0, 0, 0
+    for i in range(begin, end):
+        first = advance(keys, first, stop, block.keys[i], band[OUTER_LO])
+        inner = advance(keys, max(first, inner), stop, block.keys[i], band[INNER_LO])
+        ranges[i, FIRST] = first
+        ranges[i, INNER] = inner
+        candidates += ranges[i, LAST] - first
+        early += inner - first
+        late += ranges[i, LAST] - ranges[i, SHELL]
+    return candidates, early, late
+
+
+@compiled(allocates=True)
+def new_ranges(events):
+    """Room for the ranges of so many base events."""
+    return np.empty((events, 4), np.int64)
+
+
+@compiled(forceinline=True)
+def first_reaching(keys, start, stop, origin, bound):
+    """First of the ascending positions start ... stop whose key - origin reaches `bound`.
+
+    The difference is compared, not a sum: differences of times below 2**61 cannot overflow.
+    """
+    size = stop - start
+    if size <= 0:
+        return start
+    # Without a branch to mispredict: the answer lies in start ... start + size throughout.
+    while size > 1:
+        half = size >> 1
+        start += half * (keys[start + half - 1] - origin < bound)
+        size -= half
+    return start + (keys[start] - origin < bound)
+
+
+@compiled(forceinline=True)
+def advance(keys, position, stop, origin, bound):
+    """As `first_reaching`, from a cursor that has but few events to go."""
+    # Unsigned: an index that cannot be negative needs no check for it.
+    one, at, end = np.uint64(1), np.uint64(position), np.uint64(stop)
+    # Mostly it moves by no more than a few: two steps without a branch to mispredict.
+    if at + one < end:
+        step = np.uint64(keys[at] - origin < bound)
+        at += step
+        at += step & np.uint64(keys[at] - origin < bound)
+    while at < end and keys[at] - origin < bound:
+        at += one
+    return np.int64(at)
+
+
+@compiled(forceinline=True)
+def pair_qualifies(pair_rule, side, base_max, base_shape, target_max, target_shape):
+    """Whether a base event on `side` and a target on the other qualify."""
+    s, left, right = in_places(side, base_max, base_shape, target_max, target_shape)
+    return pair_rule.qualifies(s, left, right)
+
+
+@compiled(forceinline=True)
+def in_places(side, base_max, base_shape, target_max, target_shape):
+    """The s and the shapes of a pair, as a rule takes them.
+
+    Always with left and right in their places, so that the bits do not depend on who is the base.
+    """
+    if side == LEFT:
+        return target_max - base_max, base_shape, target_shape
+    return base_max - target_max, target_shape, base_shape
+
+
+_AT_ONCE = 4
+_OWNER_BITS = np.uint64(32)
+_TARGET = np.uint64(2**32 - 1)
+
+
+@compiled(allocates=True)
+def probe_short_runs(
+    side, block, begin, end, ranges, column, candidates, targets, now, rules, tally, response,
+    left_out, right_out, at,
+):  # fmt: skip
+    """Decide a run of targets of each base event, as `probe_runs`.
+
+    Runs are so short that finding their ends would cost more than probing them. So candidates are
+    listed first, the first few of each run whether they are there or not, and then probed in one loop.
+
+    Parameters
+    ----------
+    candidates : int64
+        Number of targets in all runs. The output has room for one pair more than these.
+    """
+    listed = np.empty(candidates + _AT_ONCE, np.uint64)
+    _list_candidates(begin, end, ranges, column, listed)
+    base_out, target_out = (left_out, right_out) if side == LEFT else (right_out, left_out)
+    pair_rule, pairs, by_key = rules.pair_rule, rules.pairs, targets.by_key
+    for c in range(candidates):
+        # Unsigned: an index that cannot be negative needs no check for it.
+        i, t = listed[c] >> _OWNER_BITS, listed[c] & _TARGET
+        base_max = max_time_at(pair_rule, side, block, i, by_key)
+        max_time = max_time_at(pair_rule, 1 - side, targets, t, by_key)
+        shapes = block.shapes[i], targets.shapes[t]
+        found = pair_qualifies(pair_rule, side, base_max, shapes[0], max_time, shapes[1])
+        if pairs:
+            base_out[at] = block.numbers[i]
+            target_out[at] = targets.numbers[t]
+        at += found
+        if rules.response and found:
+            note_response(response, now, base_max, max_time)
+    tally[EVALUATIONS] += candidates
+    return at
+
+
+@compiled
+def _list_candidates(begin, end, ranges, column, listed):
+    """Base event and target of each candidate, in one number."""
+    at = np.uint64(0)
+    for i in range(begin, end):
+        start = ranges[i, column]
+        size = ranges[i, column + 1] - start
+        first = (np.uint64(i) << _OWNER_BITS) + np.uint64(start)
+        for j in range(_AT_ONCE):
+            listed[at + np.uint64(j)] = first + np.uint64(j)
+        for j in range(_AT_ONCE, size):
+            listed[at + np.uint64(j)] = first + np.uint64(j)
+        at += np.uint64(size)

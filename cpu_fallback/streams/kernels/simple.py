@@ -1,23 +1,29 @@
-"""The simple algorithms: the formula for every live target of every arriving event."""
+"""The algorithms that correlate each event when it comes: simple, and eager."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from coincide.compiled import compiled
-from coincide.sides import LEFT, RIGHT
-from coincide.streams.arrivals import (
+from coincide.model.compiled import compiled
+from coincide.model.sides import LEFT, RIGHT
+from coincide.model.streams.state import (
+    INVALIDATED,
+    NEVER,
     admit,
     base_limit,
     live_events,
     now_of,
     sample_lengths,
 )
-from coincide.streams.shared import INVALIDATED, NEVER
-from cpu_fallback.streams.kernels.buffering import block_of_one, invalidate, load_event, merge_block
-from cpu_fallback.streams.kernels.growth import grown
-from cpu_fallback.streams.kernels.ranges import new_ranges, ordered_targets
-from cpu_fallback.streams.kernels.runs import FIRST, INNER, probe_runs
+from cpu_fallback.streams.kernels.buffering import (
+    block_of_one,
+    grown,
+    invalidate,
+    load_event,
+    merge_block,
+)
+from cpu_fallback.streams.kernels.lazy import correlate_ranges
+from cpu_fallback.streams.kernels.runs import FIRST, INNER, new_ranges, ordered_targets, probe_runs
 
 
 @compiled(allocates=True)
@@ -114,3 +120,29 @@ def let_go_unsorted(buffers, progress, regions, rules, tally):
         if progress.clock[1 - side] != NEVER:
             limit = base_limit(progress, rules.delays, 1 - side)
             _remove_obsolete(buffers, side, limit, regions.keep[1 - side, 0], tally)
+
+
+@compiled(allocates=True)
+def correlate_eagerly(
+    batch, buffers, progress, regions, rules, tally, response, late, left_out, right_out
+):
+    """Eager timing correlation, Lee & Lee (2010), Algorithm 2.
+
+    Parameters and returns as `correlate_simple`.
+    """
+    at = np.int64(0)
+    block, ranges = block_of_one(), new_ranges(np.int64(1))
+    for i in range(batch.sides.size):
+        if not admit(i, batch, progress, rules.delays, tally, late):
+            continue
+        side = np.int64(batch.sides[i])
+        load_event(block, i, batch, progress)
+        at, left_out, right_out = correlate_ranges(
+            side, block, ranges, buffers, regions, rules, now_of(progress), tally, response,
+            left_out, right_out, at,
+        )  # fmt: skip
+        limit = base_limit(progress, rules.delays, side)
+        invalidate(buffers, 1 - side, limit, regions.keep[side], tally)
+        merge_block(buffers, side, block)
+        sample_lengths(tally, live_events(buffers, LEFT), live_events(buffers, RIGHT))
+    return at, left_out, right_out

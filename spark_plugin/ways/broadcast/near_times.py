@@ -16,12 +16,12 @@ import pyarrow as pa
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from coincide.bands import midpoint_reach
-from coincide.condition import Window
-from coincide.units import TIME_LIMIT
-from spark_plugin.dataframes.columns import literal
-from spark_plugin.ways.samples import shifted
-from spark_plugin.worker.arrow.sides import Side
+from coincide.engine.events.sides import Side
+from coincide.model.bands import midpoint_reach
+from coincide.model.condition import Window
+from coincide.model.units import TIME_LIMIT
+from spark_plugin.frames.columns import literal
+from spark_plugin.tasks.samples import shifted
 
 _MOST_CELLS = 1 << 22
 """Bits: half a megabyte."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from coincide.errors import ConditionError
-from coincide.options import CorrelateOptions
-from spark_plugin.dataframes.events import EventFrame
-from spark_plugin.ways.broadcast.plan import is_two_step
-from spark_plugin.worker.emission.spec import AnySpec
+from coincide.engine.join.spec import AnySpec
+from coincide.model.errors import ConditionError
+from coincide.model.options import CorrelateOptions
+from spark_plugin.frames.events import EventFrame
+from spark_plugin.tasks.broadcast import is_two_step
 
 _BOTH = (
     "left and right are both streaming, and their partners come in other micro-batches: give events of"

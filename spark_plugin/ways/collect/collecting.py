@@ -13,16 +13,20 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import types as T
 
-from coincide.errors import SchemaError
-from coincide.options import CorrelateOptions
-from spark_plugin.cluster.at_once import at_once
-from spark_plugin.cluster.gateway_errors import SPARK_ERRORS
-from spark_plugin.dataframes import columns as frames
-from spark_plugin.dataframes.estimates import estimated_bytes
-from spark_plugin.dataframes.events import EventFrame
-from spark_plugin.dataframes.named_fields import field_of
-from spark_plugin.dataframes.queries import tell_query
-from spark_plugin.dataframes.statistics import SideStatistics
+from coincide.engine.events.schemas import narrow_type
+from coincide.engine.events.sides import Side, SideCounts, grouped_events, read_side
+from coincide.engine.join.spec import JoinSpec
+from coincide.model.errors import SchemaError
+from coincide.model.options import CorrelateOptions
+from spark_plugin.cluster.connect import at_once
+from spark_plugin.cluster.spark_errors import SPARK_ERRORS
+from spark_plugin.frames import columns as frames
+from spark_plugin.frames.columns import field_of
+from spark_plugin.frames.estimates import estimated_bytes
+from spark_plugin.frames.events import EventFrame
+from spark_plugin.frames.queries import tell_query
+from spark_plugin.frames.statistics import SideStatistics
+from spark_plugin.tasks.wire import CODED, TIME, UNMATCHED, WireLayout
 from spark_plugin.ways.collect.rows import (
     Wanted,
     collected_rows,
@@ -30,12 +34,6 @@ from spark_plugin.ways.collect.rows import (
     must_be_counted,
 )
 from spark_plugin.ways.files.wire import on_the_wire, wire_kind
-from spark_plugin.worker.arrow.counts import SideCounts
-from spark_plugin.worker.arrow.sides import Side, grouped_events
-from spark_plugin.worker.arrow.tables import read_side
-from spark_plugin.worker.arrow.wide_columns import narrow_type
-from spark_plugin.worker.emission.spec import JoinSpec
-from spark_plugin.worker.wire.columns import CODED, TIME, UNMATCHED, WireLayout
 
 _log = logging.getLogger("coincide")
 MOST_ROWS = 1 << 20

@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours
-from spark_plugin.dataframes.columns import quoted, wire_bytes
-from spark_plugin.dataframes.named_fields import field_of
+from spark_plugin.frames.columns import field_of, quoted, wire_bytes
 
 _ROW_OF_PARTITION = "(monotonically_increasing_id() & ((1L << 33) - 1L))"
 

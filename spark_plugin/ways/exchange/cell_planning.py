@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from coincide.bands import midpoint_reach
-from coincide.options import CorrelateOptions
-from coincide.units import TIME_LIMIT
-from spark_plugin.dataframes.estimates import Estimate, estimate_of_rows, estimated_bytes
-from spark_plugin.dataframes.events import EventFrame
-from spark_plugin.ways.broadcast.plan import FAR_LARGER
-from spark_plugin.ways.choice import parallelism
-from spark_plugin.ways.exchange.cells import CellPlan
+from coincide.engine.events.intervals import IntervalColumns
+from coincide.engine.join.spec import JoinSpec
+from coincide.model.bands import midpoint_reach
+from coincide.model.options import CorrelateOptions
+from coincide.model.units import TIME_LIMIT
+from spark_plugin.frames.estimates import Estimate, estimate_of_rows, estimated_bytes
+from spark_plugin.frames.events import EventFrame
+from spark_plugin.tasks.broadcast import FAR_LARGER
+from spark_plugin.tasks.samples import Reach
+from spark_plugin.tasks.slices import CellPlan
+from spark_plugin.ways.choosing import parallelism
 from spark_plugin.ways.exchange.packs import takes_packs
 from spark_plugin.ways.exchange.planning import MOST_TIME_SLICES
-from spark_plugin.ways.samples import Reach
-from spark_plugin.worker.emission.spec import JoinSpec
-from spark_plugin.worker.timestamps.intervals import IntervalColumns
 
 _LEAST_BYTES = 6 << 20
 """What Spark must take each side for: of less both are collected faster, or one is broadcast."""

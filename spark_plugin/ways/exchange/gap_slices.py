@@ -12,18 +12,18 @@ from typing import ClassVar
 import numpy as np
 from pyspark.sql import DataFrame
 
-from coincide.plurals import several
-from spark_plugin.dataframes.columns import literal
-from spark_plugin.dataframes.events import EventFrame
-from spark_plugin.dataframes.output_columns import ResultColumns
-from spark_plugin.dataframes.stage import Stage
-from spark_plugin.dataframes.wire_rows import wire_rows
-from spark_plugin.ways.exchange.partition_labels import partition_labels
-from spark_plugin.ways.exchange.rows import in_partitions
-from spark_plugin.ways.exchange.worker.task import Rows, SliceTask
-from spark_plugin.ways.samples import Reach
-from spark_plugin.worker.emission.spec import AnySpec
-from spark_plugin.worker.wire.columns import LABEL, LabelCode
+from coincide.engine.join.spec import AnySpec
+from coincide.model.errors import several
+from spark_plugin.frames.columns import literal
+from spark_plugin.frames.events import EventFrame
+from spark_plugin.frames.output_columns import ResultColumns
+from spark_plugin.frames.stage import Stage
+from spark_plugin.frames.wire_rows import wire_rows
+from spark_plugin.tasks.exchange import Rows, SliceTask
+from spark_plugin.tasks.samples import Reach
+from spark_plugin.tasks.wire import LABEL, LabelCode
+from spark_plugin.ways.exchange.join import in_partitions
+from spark_plugin.ways.exchange.slice_columns import partition_labels
 
 _BEFORE = "max(reach_end) OVER ({} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
 _BY_TIME = "PARTITION BY key_hash ORDER BY reach_start"

@@ -7,35 +7,30 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from coincide.errors import SchemaError
-from spark_plugin.cluster.worker_python import check_workers
-from spark_plugin.dataframes.borders.plan import BorderPlan, CrossingStage
-from spark_plugin.dataframes.columns import check_microseconds
-from spark_plugin.dataframes.output_columns import check_told_apart
-from spark_plugin.ways.choice import parallelism
-from spark_plugin.ways.files.bounds import Stored
-from spark_plugin.ways.files.columns import check_present
-from spark_plugin.ways.files.footers import (
+from coincide.engine.borders.arguments import READINGS, BorderArguments
+from coincide.engine.borders.readings import ReadingColumns
+from coincide.engine.files.finding import Given, ParquetFiles, find_files
+from coincide.engine.files.footers import (
     Footer,
+    Stored,
     check_alike,
+    check_present,
     file_schemas,
     read_footers,
 )
-from spark_plugin.ways.files.planning import NotDirect
-from spark_plugin.ways.files.stamps import FileStamps
-from spark_plugin.ways.files.stream_parts import (
-    AIMED_ROWS,
-    StreamParts,
-    aimed_rows,
-    stream_parts,
-)
+from coincide.engine.files.old_timestamps import holds_dates
+from coincide.engine.files.planning import NotDirect
+from coincide.engine.files.slice_join import PlannedFiles
+from coincide.engine.files.stamps import FileStamps
+from coincide.engine.files.stream_parts import AIMED_ROWS, StreamParts, aimed_rows, stream_parts
+from coincide.model.errors import SchemaError
+from spark_plugin.cluster.worker_python import check_workers
+from spark_plugin.frames.borders import BorderPlan, CrossingStage
+from spark_plugin.frames.columns import check_microseconds
+from spark_plugin.frames.output_columns import check_told_apart
+from spark_plugin.tasks.crossings import PartTask, StreamFiles
+from spark_plugin.ways.choosing import parallelism
 from spark_plugin.ways.files.wire import spark_type
-from spark_plugin.ways.files.worker.crossings import PartTask, StreamFiles
-from spark_plugin.ways.files.worker.reading import PlannedFiles
-from spark_plugin.worker.borders.arguments import READINGS, BorderArguments
-from spark_plugin.worker.borders.readings import ReadingColumns
-from spark_plugin.worker.files.finding import Given, ParquetFiles, find_files
-from spark_plugin.worker.files.old_types import holds_dates
 
 _MOST_READS = 2.0
 """How often a row may be read, on average."""

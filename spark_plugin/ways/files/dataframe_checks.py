@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from coincide.errors import SchemaError
-from coincide.units import NANOSECONDS_PER_UNIT
+from coincide.engine.files.finding import Given, ParquetFiles, find_files
+from coincide.engine.files.footers import Footer, check_present, file_schemas, read_footers
+from coincide.model.errors import SchemaError
+from coincide.model.units import NANOSECONDS_PER_UNIT
 from spark_plugin.cluster.spark_errors import SPARK_COUNTS, BeyondMicroseconds
-from spark_plugin.ways.files.columns import check_present
-from spark_plugin.ways.files.footers import Footer, file_schemas, read_footers
-from spark_plugin.worker.files.finding import Given, ParquetFiles, find_files
 
 _NANOS_AS_LONG = "spark.sql.legacy.parquet.nanosAsLong"
 _MOST_MILLISECONDS = (2**63 - 1) // 1000

@@ -14,44 +14,39 @@ from pyarrow import fs
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import types as T
 
-from coincide import errors
-from coincide.errors import CoincideError, DataError
-from coincide.options import CorrelateOptions
-from coincide.sides import LEFT, RIGHT
-from coincide.warnings import DroppedRowsWarning
-from spark_plugin.cluster.accelerator import is_accelerated
+from coincide.engine.events.schemas import type_of
+from coincide.engine.files.credentials import NOT_FOR_SPARK, holds_settings, shown
+from coincide.engine.files.finding import AS_IN_FILES, ColumnNames, Given, find_files, words_of
+from coincide.engine.files.planning import NotDirect, called, direct_summary, plan_files, settled
+from coincide.engine.files.publishing import Output
+from coincide.engine.files.slice_join import DirectJoin
+from coincide.engine.join.arguments import JoinArguments
+from coincide.engine.join.join import AlonePlan
+from coincide.engine.reports.metrics import JoinTally
+from coincide.engine.reports.reports import JoinReport, JoinSummary, tell
+from coincide.engine.reports.warnings import warn
+from coincide.model import errors
+from coincide.model.errors import CoincideError, DataError, DroppedRowsWarning
+from coincide.model.options import CorrelateOptions
+from coincide.model.sides import LEFT, RIGHT
+from spark_plugin.cluster.rapids import is_accelerated
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.cluster.worker_python import check_workers
-from spark_plugin.dataframes.columns import with_file_name
-from spark_plugin.dataframes.output_columns import (
+from spark_plugin.frames.columns import with_file_name
+from spark_plugin.frames.output_columns import (
     decoded,
     metrics_name,
     output_columns,
     wire_schema,
     with_rights,
 )
-from spark_plugin.dataframes.stage import counted_by_tasks, observed
-from spark_plugin.dataframes.stage_resources import gpu_profile
-from spark_plugin.ways.choice import parallelism
+from spark_plugin.frames.stage import counted_by_tasks, gpu_profile, observed
+from spark_plugin.ways.choosing import parallelism
 from spark_plugin.ways.correlation import BATCH_PAIRS, Correlation, plan_correlation
 from spark_plugin.ways.files.dataframe_checks import check_for_dataframes
-from spark_plugin.ways.files.planning import NotDirect, plan_files, settled
-from spark_plugin.ways.files.second_look import called, direct_summary
 from spark_plugin.ways.files.tasks import BatchTask, FileTask, SliceReport, StepSeconds
 from spark_plugin.ways.files.wire import spark_type
-from spark_plugin.ways.files.worker.slice_join import DirectJoin
-from spark_plugin.ways.matching import check_told_apart
-from spark_plugin.ways.mutual import Counts, chosen_pairs, handed_out
-from spark_plugin.worker.arguments import JoinArguments
-from spark_plugin.worker.arrow.schemas import type_of
-from spark_plugin.worker.files.column_names import AS_IN_FILES, ColumnNames
-from spark_plugin.worker.files.credentials import NOT_FOR_SPARK, holds_settings, shown
-from spark_plugin.worker.files.finding import Given, find_files, words_of
-from spark_plugin.worker.files.outputs import Output
-from spark_plugin.worker.join import AlonePlan
-from spark_plugin.worker.reports.metrics import JoinTally
-from spark_plugin.worker.reports.reports import JoinReport, JoinSummary, tell
-from spark_plugin.worker.reports.warn import warn
+from spark_plugin.ways.matching import Counts, check_told_apart, chosen_pairs, handed_out
 
 _log = logging.getLogger("coincide")
 

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from coincide.errors import CoincideError
-from spark_plugin.cluster.accelerator import is_accelerated
-from spark_plugin.dataframes.plain_reads import PlainRead, plain_read
+from coincide.engine.files.planning import NotDirect
+from coincide.engine.files.slice_join import DirectJoin
+from coincide.engine.join.arguments import JoinArguments
+from coincide.model.errors import CoincideError
+from spark_plugin.cluster.rapids import is_accelerated
+from spark_plugin.frames.plain_reads import PlainRead, plain_read
+from spark_plugin.ways.correlation import TELLS_NOTHING
 from spark_plugin.ways.files.join import plan_direct
-from spark_plugin.ways.files.planning import NotDirect
 from spark_plugin.ways.files.wire import spark_type
-from spark_plugin.ways.files.worker.slice_join import DirectJoin
 from spark_plugin.ways.join_sides import settled
-from spark_plugin.ways.planned_join import TELLS_NOTHING
-from spark_plugin.worker.arguments import JoinArguments
 
 _log = logging.getLogger("coincide")
 

@@ -8,31 +8,28 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from coincide.options import CorrelateOptions
-from coincide.sides import LEFT, RIGHT
-from spark_plugin.ways.files.columns import check_present
-from spark_plugin.ways.files.footers import check_alike, file_schemas, read_footers
-from spark_plugin.ways.files.planning import NotDirect, check_readable
-from spark_plugin.ways.files.row_groups import NEVER, Spans, places_of
-from spark_plugin.ways.files.stamps import FileStamps, plain_stamp
-from spark_plugin.ways.files.worker.reading import PlannedFiles
-from spark_plugin.ways.files.worker.scanning import (
+from coincide.engine.events.keys import key_pairs
+from coincide.engine.events.schemas import plain_schema, with_like_keys
+from coincide.engine.files.arrow_inputs import ArrowInput, Asked, Types, types_of_unknown
+from coincide.engine.files.blocks import as_written
+from coincide.engine.files.csv_keys import with_text_keys
+from coincide.engine.files.footers import check_alike, check_present, file_schemas, read_footers
+from coincide.engine.files.planning import NotDirect, check_readable
+from coincide.engine.files.row_groups import NEVER, Spans, places_of
+from coincide.engine.files.slice_join import PlannedFiles
+from coincide.engine.files.source import Source
+from coincide.engine.files.stamps import FileStamps, plain_stamp
+from coincide.engine.join.arguments import JoinArguments
+from coincide.engine.join.join import plan_alone, plan_tables
+from coincide.model.options import CorrelateOptions
+from coincide.model.sides import LEFT, RIGHT
+from spark_plugin.tasks.scanning import (
     ScannedFiles,
     ScannedJoin,
     ScannedRowGroups,
     ScannedSide,
     ScanPlan,
 )
-from spark_plugin.worker.arguments import JoinArguments
-from spark_plugin.worker.arrow.schemas import plain_schema, with_like_keys
-from spark_plugin.worker.inputs.arrow_inputs import ArrowInput
-from spark_plugin.worker.inputs.asked import Asked
-from spark_plugin.worker.inputs.blocks import as_written
-from spark_plugin.worker.inputs.csv_keys import with_text_keys
-from spark_plugin.worker.inputs.source import Source
-from spark_plugin.worker.inputs.unknown_types import Types, types_of_unknown
-from spark_plugin.worker.join import plan_alone, plan_tables
-from spark_plugin.worker.keys import key_pairs
 
 _MOST_TIMES = 1 << 20
 """Of the left side, in memory while slices are planned."""

@@ -5,30 +5,117 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, wraps
 from typing import Any, TypeVar
 
 import pyarrow as pa
+from pyarrow import fs
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from coincide.errors import CoincideError, ConditionError, DataError, brief
-from coincide.partners import LARGEST_GROUP
-from coincide.sides import SIDES
+from coincide.engine.backends import release_gpu
+from coincide.engine.events.schemas import narrow_type
+from coincide.engine.files.credentials import Redactor
+from coincide.engine.files.csv_files import check_own, check_said, side_rules
+from coincide.engine.files.csv_rules import csv_rules
+from coincide.engine.files.finding import PARQUET_ENDINGS, find_files
+from coincide.engine.files.planning import plan_files
+from coincide.engine.files.slice_join import Sliced
+from coincide.engine.files.source import FORMATS, format_of, source_of
+from coincide.engine.join.arguments import JoinArguments
+from coincide.engine.join.pair_arguments import EVENT
+from coincide.engine.join.words import both_ends, names, worded_join
+from coincide.engine.reports.wording import for_sql
+from coincide.model.errors import CoincideError, ConditionError, DataError, brief
+from coincide.model.options import check_choice
+from coincide.model.partners import LARGEST_GROUP
+from coincide.model.sides import SIDES
 from spark_plugin.cluster.worker_python import check_workers
-from spark_plugin.dataframes.arrow_types import arrow_schema
-from spark_plugin.ways.files.source_inputs import INPUT_OPTIONS, planned_inputs
+from spark_plugin.frames.columns import arrow_schema
+from spark_plugin.ways.files.scans import plan_scans
 from spark_plugin.ways.files.wire import spark_type
-from spark_plugin.ways.files.worker.slice_join import Sliced
-from spark_plugin.worker.arrow.wide_columns import narrow_type
-from spark_plugin.worker.backends.devices import release_gpu
-from spark_plugin.worker.files.credentials import Redactor
-from spark_plugin.worker.reports.wording import for_sql
-from spark_plugin.worker.words import both_ends, names, worded_join
+
+_INPUT_LISTS = ("csv_null", "csv_type", "csv_names")
+INPUT_OPTIONS = (
+    "format",
+    "csv_delimiter",
+    "csv_quote",
+    "csv_decimal",
+    "csv_skip",
+    "csv_encoding",
+    "csv_time_format",
+    *_INPUT_LISTS,
+    "left_csv",
+    "right_csv",
+)
+"""Options that say what files are, named as those of the command line."""
+
+
+def planned_inputs(
+    left: list[str],
+    right: list[str] | None,
+    arguments: JoinArguments,
+    given: Mapping[str, str],
+    parallelism: int,
+) -> Sliced:
+    """The planned join of files of any format.
+
+    Parameters
+    ----------
+    left, right : list of str
+        Files, folders or globs; without `right` one stream.
+    arguments : JoinArguments
+    given : mapping of str to str
+        `INPUT_OPTIONS` that were given, others beside them.
+    parallelism : int
+        Tasks to aim at where all files are Parquet.
+
+    Raises
+    ------
+    CoincideError
+        If an option makes no sense, or the files cannot be joined so.
+    """
+    words = _input_words(given)
+    common, sides = csv_rules(words, is_all=False), [side_rules(words, side) for side in SIDES]
+    if "format" in given:
+        check_choice("format", given["format"], tuple(FORMATS))
+    with told_of_other_inputs(left, right):
+        texts = [left] if right is None else [left, right]
+        sources = []
+        for side, texts_of_side, (rules, _) in zip(arguments.sides, texts, sides, strict=False):
+            found = find_files(side, texts_of_side)
+            # Of names that tell nothing the first bytes do, and a Parquet file may have any.
+            kind = given.get("format") or format_of(found.paths) or "parquet"
+            sources.append(source_of(", ".join(texts_of_side), found, kind, rules))
+        check_said(common, sources)
+        for i, (_, own) in enumerate(sides):
+            check_own(SIDES[i], own, sources[i] if i < len(sources) else None)
+        if all(source.file_format == "parquet" for source in sources):
+            return plan_files(left, right, arguments, parallelism=parallelism)
+        return plan_scans(sources, arguments)
+
+
+def _input_words(given: Mapping[str, str]) -> dict[str, Any]:
+    """The options of CSV as the command line has them."""
+    words: dict[str, Any] = {
+        name: given[name] for name in INPUT_OPTIONS if name != "format" and name in given
+    }
+    words["invalid"] = given.get("invalid")
+    for name in set(_INPUT_LISTS) & set(words):
+        words[name] = names(f"the option {name}", [words[name]])
+    if "csv_skip" in words:
+        try:
+            words["csv_skip"] = int(words["csv_skip"])
+        except ValueError:
+            raise ConditionError(
+                f"the option 'csv_skip' must be a number; found {words['csv_skip'][:60]!r}"
+            ) from None
+    return words
+
 
 _log = logging.getLogger(__name__)
 R = TypeVar("R")
@@ -309,3 +396,51 @@ def _two(text: str | None) -> tuple[str, str] | None:
             f"the option 'within' takes LO,HI, such as '-250ms,250ms', or one duration; found {text!r}"
         )
     return ends[0], ends[1]
+
+
+_PARQUET_MAGIC = b"PAR1"
+_TABLE = re.compile(r"`?\w+`?(\.`?\w+`?){0,2}")
+_NO_TABLES = (
+    "it names no file, and of tables and views Spark tells a data source nothing. In Python,"
+    " correlate(spark.table('{}'), ...).createOrReplaceTempView('pairs') joins one for SQL"
+)
+
+
+@contextmanager
+def told_of_other_inputs(left: list[str], right: list[str] | None) -> Iterator[None]:
+    """A file that never was Parquet is not corrupt, and a table is no file: say what takes it."""
+    try:
+        yield
+    except DataError as error:
+        inputs = [(EVENT, left)] if right is None else zip(SIDES, (left, right), strict=True)
+        for side, given in inputs:
+            for word in filter(_TABLE.fullmatch, given):
+                if str(error) == f"{side}: {word} does not exist":
+                    raise DataError(f"{error}; {_NO_TABLES.format(word)}") from None
+            if (path := _no_parquet(side, given, str(error))) is not None:
+                raise DataError(
+                    f"{side}: {path} is no Parquet, as which files of unknown names are read; say format"
+                    " 'csv' or 'arrow' if it is such, or name it so, as .csv, .tsv, .arrow or .feather"
+                ) from None
+        raise
+
+
+def _no_parquet(side: str, given: list[str], told: str) -> str | None:
+    """The file that could not be read, if it does not even look like Parquet."""
+    begin = f"{side}: cannot read "
+    if not told.startswith(begin):
+        return None
+    files = find_files(side, given)
+    failed = (path for path in files.paths if told.startswith(f"{begin}{path} as Parquet"))
+    return next((path for path in failed if not _is_parquet(files.filesystem, path)), None)
+
+
+def _is_parquet(filesystem: fs.FileSystem, path: str) -> bool:
+    """By its name, or else by its first bytes."""
+    if path.lower().endswith(PARQUET_ENDINGS):
+        return True
+    try:
+        with filesystem.open_input_file(path) as file:
+            return bytes(file.read(len(_PARQUET_MAGIC))) == _PARQUET_MAGIC
+    except (pa.ArrowException, OSError):
+        return True

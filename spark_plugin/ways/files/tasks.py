@@ -13,16 +13,16 @@ import pyarrow as pa
 from pyarrow import fs
 from pyspark.sql import types as T
 
-from coincide.errors import CoincideError
+from coincide.engine.backends import release_gpu
+from coincide.engine.events.sides import Side
+from coincide.engine.files.result_rows import ParquetRows
+from coincide.engine.files.slice_join import DirectJoin, SliceRows, join_slice, read_slice
+from coincide.engine.join.spec import output_schema
+from coincide.engine.reports.metrics import TALLY, JoinTally
+from coincide.model.errors import CoincideError
+from spark_plugin.tasks.connection import begin_task
+from spark_plugin.tasks.counting import Answer, CountingTask
 from spark_plugin.ways.files.wire import on_the_wire, wire_kind
-from spark_plugin.ways.files.worker.slice_join import DirectJoin, SliceRows, join_slice, read_slice
-from spark_plugin.worker.arrow.sides import Side
-from spark_plugin.worker.backends.devices import release_gpu
-from spark_plugin.worker.emission.spec import output_schema
-from spark_plugin.worker.files.parquet_rows import ParquetRows
-from spark_plugin.worker.reports.metrics import TALLY, JoinTally
-from spark_plugin.worker.wire.counting import Answer, CountingTask
-from spark_plugin.worker.wire.reuse import begin_task
 
 
 @dataclass(frozen=True)

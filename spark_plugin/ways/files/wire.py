@@ -7,10 +7,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import from_arrow_type
 
-from coincide.errors import DataError, SchemaError
-from spark_plugin.dataframes import columns as frames
-from spark_plugin.dataframes.arrow_types import arrow_type
-from spark_plugin.worker.arrow.wide_columns import narrow_type
+from coincide.engine.events.schemas import narrow_type
+from coincide.model.errors import DataError, SchemaError
+from spark_plugin.frames import columns as frames
+from spark_plugin.frames.columns import arrow_type
 
 
 def spark_type(name: str, kind: pa.DataType) -> T.DataType:

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coincide.borders import live_index
-from coincide.borders.index import BorderIndex
-from coincide.borders.monitor import Monitor
-from coincide.borders.options import BorderOptions
-from coincide.errors import DataError
-from cpu_fallback.borders.search import BorderSearch
+from coincide.model.borders import index as live_index
+from coincide.model.borders.index import BorderIndex
+from coincide.model.borders.monitor import Monitor
+from coincide.model.borders.options import BorderOptions
+from coincide.model.errors import DataError
+from cpu_fallback.borders import BorderSearch
 from tests.helpers.border_cases import Case, answered, cases, expected, pushed
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from coincide import Window
-from coincide.streams.output import PairRoom
+from coincide.model.streams.results import PairRoom
 from cpu_fallback.streams import ALGORITHMS, StreamCorrelator, stream_correlator
-from cpu_fallback.streams.buffers import Buffers
+from cpu_fallback.streams.correlators import Buffers
 from tests.helpers.stream_cases import StreamCase, paper_streams, push_mixed
 
 LAZY = ("lazy", "lookup", "classes")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from coincide import Window
-from coincide.timestamps import IntervalPairs
+from coincide.model.timestamps import IntervalPairs
 from cpu_fallback import EventJoin
 from cpu_fallback.reference import decision as reference
 from cpu_fallback.streams import ALGORITHMS

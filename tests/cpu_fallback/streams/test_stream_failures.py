@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from coincide import Window
-from coincide.errors import DataError
-from coincide.streams import correlator
-from cpu_fallback.streams import ALGORITHMS, StreamCorrelator, immediate, live_blocks
+from coincide.model.errors import DataError
+from coincide.model.streams import correlator
+from cpu_fallback.streams import ALGORITHMS, StreamCorrelator
+from cpu_fallback.streams import correlators as immediate
+from cpu_fallback.streams import correlators as live_blocks
 from tests.cpu_fallback.streams.test_stream_equality import pairs_by_join
 from tests.helpers.stream_cases import Stream, StreamCase, paper_streams, sorted_pairs
 

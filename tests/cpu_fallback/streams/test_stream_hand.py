@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from coincide import Window
-from coincide.regions import region_bounds
-from coincide.streams.intervals import IntervalStreams
-from coincide.streams.options import StreamOptions, side_limits
-from coincide.streams.region_tables import max_time_regions
-from coincide.streams.shared import Regions
+from coincide.model.bands import region_bounds
+from coincide.model.streams.models import IntervalStreams, max_time_regions
+from coincide.model.streams.options import StreamOptions, side_limits
+from coincide.model.streams.state import Regions
 from cpu_fallback.streams import ALGORITHMS, stream_correlator
 from tests.helpers.stream_cases import sorted_pairs
 

@@ -10,11 +10,10 @@ import pytest
 
 import coincide
 from coincide import Window
-from coincide.errors import ConditionError, DataError, MemoryBudgetError, SchemaError
-from coincide.streams.results import LateEvents, LateHistogramEvents
-from coincide.templates.table import template_table
-from coincide.templates.template import Template
-from coincide.timestamps.histograms import HistogramEvents
+from coincide.model.errors import ConditionError, DataError, MemoryBudgetError, SchemaError
+from coincide.model.streams.results import LateEvents, LateHistogramEvents
+from coincide.model.templates.template import Template, template_table
+from coincide.model.timestamps.histograms import HistogramEvents
 from cpu_fallback.streams import StreamCorrelator, stream_correlator
 from tests.helpers.stream_cases import sorted_pairs
 

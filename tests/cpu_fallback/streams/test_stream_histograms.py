@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from coincide import Window
-from coincide.streams import deferred
-from coincide.templates.table import TemplateTable, template_table
-from coincide.templates.template import Template
+from coincide.model.streams import correlator as deferred
+from coincide.model.templates.template import Template, TemplateTable, template_table
 from cpu_fallback.streams import ALGORITHMS, stream_correlator
 from tests.helpers.histogram_streams import (
     SIDES,

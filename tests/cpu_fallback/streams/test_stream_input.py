@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from coincide import TimingCondition, Window, mutual_deadline, within
-from coincide.errors import ConditionError, DataError, SchemaError
-from coincide.timestamps import IntervalEvents
+from coincide.model.errors import ConditionError, DataError, SchemaError
+from coincide.model.timestamps import IntervalEvents
 from cpu_fallback.streams import ALGORITHMS, StreamCorrelator, stream_correlator
 
 GOOD: dict[str, Any] = {

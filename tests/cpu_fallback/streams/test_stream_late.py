@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from coincide import Window
-from coincide.timestamps import IntervalEvents, IntervalPairs
+from coincide.model.timestamps import IntervalEvents, IntervalPairs
 from cpu_fallback import EventJoin
 from cpu_fallback.streams import ALGORITHMS, stream_correlator
 from tests.helpers.stream_cases import sorted_pairs

@@ -8,7 +8,7 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_plugin.cluster.batch_size import (
+from spark_plugin.cluster.connect import (
     BYTES_SETTING,
     SETTING,
     UNBOUNDED,

@@ -25,9 +25,9 @@ from coincide import (
     correlate_tables,
     within,
 )
-from spark_plugin.dataframes.stage_resources import WORKERS_SETTING, gpu_profile
-from spark_plugin.ways.exchange.worker.task import SliceTask
-from spark_plugin.worker.backends import devices
+from coincide.engine import backends as devices
+from spark_plugin.frames.stage import WORKERS_SETTING, gpu_profile
+from spark_plugin.tasks.exchange import SliceTask
 from tests.helpers.places import ROOT
 
 CONDITION = TimingCondition(within(-40, 60), 0.5)
@@ -67,9 +67,9 @@ def note_addresses(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
 def run() -> None:
     """In a process of its own: join on made-up GPUs, and print what happened."""
+    import coincide.engine.join.join as worker
     import spark_plugin.operators.join as correlation
     import spark_plugin.ways.exchange.join as exchange
-    import spark_plugin.worker.join as worker
     from spark_plugin.cluster.session import local_session
 
     exchange.SliceTask = OnMadeUpGpu

@@ -27,8 +27,7 @@ from coincide import (
     transitions,
     within,
 )
-from spark_plugin.cluster.accelerator import JAR_VARIABLE, find_jar
-from spark_plugin.cluster.rapids import RapidsOptions, rapids_settings
+from spark_plugin.cluster.rapids import JAR_VARIABLE, RapidsOptions, find_jar, rapids_settings
 from tests.helpers.places import ROOT
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.rapids]
@@ -136,8 +135,8 @@ def run(folder: str) -> None:
     """In a process of its own: plan every case, and write down what the Accelerator says of it."""
     from pyspark.sql.classic.dataframe import DataFrame
 
+    from coincide.command_line import run as coincide
     from spark_plugin.cluster.session import local_session
-    from spark_plugin.command_line import run as coincide
     from tests.helpers.joins import plan_correlation
 
     options = RapidsOptions(str(find_jar()), "local", explain_only=True)

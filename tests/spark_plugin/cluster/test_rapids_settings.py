@@ -11,8 +11,14 @@ from typing import Any, get_args
 import pytest
 
 from coincide import ConditionError
-from spark_plugin.cluster.accelerator import JAR_VARIABLE, find_jar, is_accelerated
-from spark_plugin.cluster.rapids import Master, RapidsOptions, rapids_settings
+from spark_plugin.cluster.rapids import (
+    JAR_VARIABLE,
+    Master,
+    RapidsOptions,
+    find_jar,
+    is_accelerated,
+    rapids_settings,
+)
 from tests.helpers.places import ROOT
 
 JAR = "/opt/rapids/rapids-4-spark_2.13-26.08.1.jar"

@@ -152,7 +152,7 @@ class Client:
         return rows_of(self.spark.read.format("coincide").options(**options).load().toArrow())
 
     def command(self) -> Any:
-        from spark_plugin.command_line import run
+        from coincide.command_line import run
 
         out = str(self.folder / "command")
         code = run(
@@ -266,7 +266,7 @@ def test_a_client_without_its_packages() -> None:
         env=environment, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     *_, last = done.stderr.splitlines()
-    assert last.startswith("coincide.errors.BackendError: a client of Spark Connect needs")
+    assert last.startswith("coincide.model.errors.BackendError: a client of Spark Connect needs")
     assert "pip install 'pyspark[connect]'" in last
 
 

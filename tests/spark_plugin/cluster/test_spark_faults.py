@@ -28,13 +28,12 @@ from coincide import (
     transitions,
     within,
 )
-from spark_plugin.ways.broadcast.worker.partials import PartialTask
-from spark_plugin.ways.broadcast.worker.task import BroadcastTask
-from spark_plugin.ways.exchange.worker.packing import PackTask
-from spark_plugin.ways.exchange.worker.task import SliceTask
+from spark_plugin.tasks.borders import CrossingTask
+from spark_plugin.tasks.broadcast import BroadcastTask, PartialTask
+from spark_plugin.tasks.exchange import SliceTask
+from spark_plugin.tasks.packing import PackTask
+from spark_plugin.tasks.transitions import TransitionTask
 from spark_plugin.ways.files.tasks import FileTask, SliceReport
-from spark_plugin.worker.borders.task import CrossingTask
-from spark_plugin.worker.transitions.task import TransitionTask
 from tests.helpers.border_tables import NAMES, random_queries, random_readings, sorted_rows
 from tests.helpers.histogram_tables import by_device, events, random_templates
 from tests.helpers.joins import join_files
@@ -130,10 +129,10 @@ def pairs_of(table: pa.Table) -> list[list[int]]:
 
 def run(master: str) -> None:
     """In a process of its own: join, and print the pairs and the counters."""
-    import spark_plugin.dataframes.borders.plan as borders
-    import spark_plugin.dataframes.transitions.plan as dwells
+    import spark_plugin.frames.borders as borders
+    import spark_plugin.frames.transitions as dwells
     import spark_plugin.ways.broadcast.join as broadcast
-    import spark_plugin.ways.broadcast.unseen as small
+    import spark_plugin.ways.broadcast.join as small
     import spark_plugin.ways.collect.collecting as collecting
     import spark_plugin.ways.exchange.cell_planning as large
     import spark_plugin.ways.exchange.join as exchange

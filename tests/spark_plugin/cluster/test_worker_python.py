@@ -15,9 +15,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from coincide import BackendError, TimingCondition, correlate, within
+from coincide.command_line import doctor
 from spark_plugin.cluster.session import local_session
 from spark_plugin.cluster.worker_python import VARIABLE, check_workers, is_this_python
-from spark_plugin.command_line import doctor
 from tests.helpers.joins import join_files
 from tests.helpers.places import ROOT
 from tests.helpers.spark_cases import jobs
@@ -146,7 +146,7 @@ def test_a_session_takes_the_python_of_its_settings(monkeypatch):
 @pytest.mark.spark
 def test_the_command_says_so_in_one_line(work, bare, java_home):
     done = subprocess.run(
-        [sys.executable, "-m", "spark_plugin.command_line", "join", str(work.left), str(work.right),
+        [sys.executable, "-m", "coincide.command_line", "join", str(work.left), str(work.right),
          "-o", str(work.folder / "out"), "--engine", "spark", *WINDOW],
         env={**os.environ, VARIABLE: bare, "JAVA_HOME": java_home, "PYTHONPATH": str(ROOT)},
         capture_output=True, text=True, timeout=200, check=False,

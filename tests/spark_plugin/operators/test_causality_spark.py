@@ -26,9 +26,9 @@ from coincide import (
     causality,
     causality_tables,
 )
+from coincide.engine.causality.arguments import CausalityArguments
 from cpu_fallback.reference import causality as reference
 from spark_plugin.ways.causality import event_frames
-from spark_plugin.worker.causality.arguments import CausalityArguments
 from tests.helpers.causality_tables import XY, answer, random_events, reference_pairs
 from tests.helpers.spark_cases import frame
 

@@ -36,8 +36,8 @@ from coincide import (
     resolution,
     within,
 )
-from coincide.units import TIME_LIMIT
-from spark_plugin.command_line import run
+from coincide.command_line import run
+from coincide.model.units import TIME_LIMIT
 
 CONDITION = TimingCondition(within("-15ms", "25ms"), 0.4)
 LEFT_TIME, RIGHT_TIME = around("t", before="20ms", after="-5ms"), resolution("t", "10ms")

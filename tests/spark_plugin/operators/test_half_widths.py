@@ -25,7 +25,7 @@ from coincide import (
     correlate_files,
     correlate_tables,
 )
-from spark_plugin.command_line import run
+from coincide.command_line import run
 
 ANY: dict[str, Any] = {"within": (-20, 60), "confidence": 0.6, "probability": True}
 

@@ -20,10 +20,10 @@ from coincide import (
     correlate_tables,
     within,
 )
-from spark_plugin.dataframes import evidence
+from coincide.engine.join.arguments import JoinArguments
+from spark_plugin.frames import evidence
+from spark_plugin.tasks.slices import SlicePlan
 from spark_plugin.ways.correlation import plan_correlation
-from spark_plugin.ways.exchange.plan import SlicePlan
-from spark_plugin.worker.arguments import JoinArguments
 from tests.helpers.spark_cases import frame
 
 pytestmark = pytest.mark.spark

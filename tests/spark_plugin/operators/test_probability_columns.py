@@ -1,4 +1,4 @@
-"""The satisfaction probability as columns of Spark, against `coincide.probability` to the bit."""
+"""The satisfaction probability as columns of Spark, against `coincide.model.probability` to the bit."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from coincide import (
     satisfaction_probability,
     within,
 )
-from coincide.condition import Window
-from coincide.probability import DECISION_SLACK
-from coincide.timestamps.intervals import IntervalPairs
-from coincide.units import TIME_LIMIT
+from coincide.model.condition import Window
+from coincide.model.probability import DECISION_SLACK
+from coincide.model.timestamps.intervals import IntervalPairs
+from coincide.model.units import TIME_LIMIT
 from cpu_fallback.join.event_join import event_probabilities
 
 pytestmark = pytest.mark.spark

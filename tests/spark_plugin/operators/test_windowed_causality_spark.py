@@ -25,8 +25,8 @@ from coincide import (
     WindowReport,
     windowed_causality,
 )
-from spark_plugin.worker.windowed_causality import task
-from spark_plugin.worker.windowed_causality.arguments import WindowArguments
+from coincide.engine.windowed_causality.arguments import WindowArguments
+from spark_plugin.tasks import windowed_causality as task
 from tests.helpers.spark_cases import frame
 
 pytestmark = pytest.mark.spark

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from coincide import CorrelateOptions
-from spark_plugin.ways.choice import as_transported
+from spark_plugin.ways.choosing import as_transported
 
 DEFAULT = CorrelateOptions().broadcast_bytes
 

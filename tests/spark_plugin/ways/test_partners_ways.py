@@ -23,7 +23,7 @@ from coincide import (
     histograms,
     within,
 )
-from spark_plugin.ways.files.planning import NotDirect
+from coincide.engine.files.planning import NotDirect
 from tests.helpers.joins import plan_correlation
 from tests.helpers.spark_cases import SPREAD, frame, settings
 

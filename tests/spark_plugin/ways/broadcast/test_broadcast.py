@@ -21,18 +21,17 @@ from coincide import (
     correlate_tables,
     within,
 )
-from coincide.errors import ConditionError, DataError
-from coincide.options import Way
-from coincide.probability import distance_from_middle, distances_from_middle
-from coincide.results import JoinCounters
-from coincide.timestamps import IntervalPairs
-from spark_plugin.ways.broadcast.worker import task as broadcast_task
-from spark_plugin.ways.broadcast.worker.small_side import SmallSide, sorted_table
+from coincide.engine.events.timestamps import INTERVALS
+from coincide.engine.files.planning import NotDirect
+from coincide.model.errors import ConditionError, DataError
+from coincide.model.options import Way
+from coincide.model.probability import distance_from_middle, distances_from_middle
+from coincide.model.results import JoinCounters
+from coincide.model.timestamps import IntervalPairs
+from spark_plugin.tasks import broadcast as broadcast_task
+from spark_plugin.tasks.broadcast import SmallSide, sorted_table
+from spark_plugin.tasks.wire import UNMATCHED, Shipment, WireLayout
 from spark_plugin.ways.correlation import Correlation
-from spark_plugin.ways.files.planning import NotDirect
-from spark_plugin.worker.timestamps.models import INTERVALS
-from spark_plugin.worker.wire.columns import UNMATCHED, WireLayout
-from spark_plugin.worker.wire.shipment import Shipment
 from tests.helpers.comparison import HUGE_TOLERANCE, PROBABILITY_TOLERANCE, SHAPES
 from tests.helpers.interval_sides import interval_side
 from tests.helpers.joins import join_files, plan_correlation

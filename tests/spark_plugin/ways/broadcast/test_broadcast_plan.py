@@ -8,15 +8,10 @@ import numpy as np
 import pytest
 
 from coincide import CorrelateOptions
-from coincide.condition import Window
-from spark_plugin.ways.broadcast.plan import (
-    BroadcastPlan,
-    Candidate,
-    choose_small_side,
-    is_two_step,
-)
-from spark_plugin.ways.samples import Reach, Sample, expected_partners
-from spark_plugin.worker.emission.spec import JoinSpec
+from coincide.engine.join.spec import JoinSpec
+from coincide.model.condition import Window
+from spark_plugin.tasks.broadcast import BroadcastPlan, Candidate, choose_small_side, is_two_step
+from spark_plugin.tasks.samples import Reach, Sample, expected_partners
 
 SPEC = JoinSpec(Window(-10, 10, 0.5))
 REACH = Reach(-20, 20)

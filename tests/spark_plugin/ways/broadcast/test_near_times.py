@@ -18,13 +18,13 @@ from coincide import (
     histograms,
     within,
 )
-from coincide.cause_and_effect.limits import UNBOUNDED
-from coincide.condition import Window
-from coincide.units import TIME_LIMIT
+from coincide.engine.events.sides import Side
+from coincide.engine.events.timestamps import INTERVALS
+from coincide.model.causality.limits import UNBOUNDED
+from coincide.model.condition import Window
+from coincide.model.units import TIME_LIMIT
 from cpu_fallback.reference.decision import satisfaction_probability
 from spark_plugin.ways.broadcast.near_times import NearCells, near_cells
-from spark_plugin.worker.arrow.sides import Side
-from spark_plugin.worker.timestamps.models import INTERVALS
 from tests.helpers.spark_cases import frame
 
 Ends = tuple[np.ndarray, np.ndarray]

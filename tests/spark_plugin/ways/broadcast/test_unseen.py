@@ -24,17 +24,18 @@ from coincide import (
     correlate_tables,
     within,
 )
-from coincide.errors import DataError
-from spark_plugin.dataframes import estimates
-from spark_plugin.dataframes.events import EventFrame
-from spark_plugin.dataframes.plans import plan_of
-from spark_plugin.dataframes.stage import Stage
-from spark_plugin.dataframes.statistics import measure
-from spark_plugin.ways import choice, matching
-from spark_plugin.ways.broadcast import unseen
-from spark_plugin.ways.broadcast.plan import BroadcastPlan
+from coincide.engine.events.sides import SideCounts
+from coincide.model.errors import DataError
+from spark_plugin.frames import estimates
+from spark_plugin.frames.events import EventFrame
+from spark_plugin.frames.plain_reads import plan_of
+from spark_plugin.frames.stage import Stage
+from spark_plugin.frames.statistics import measure
+from spark_plugin.tasks.broadcast import BroadcastPlan
+from spark_plugin.ways import choosing as choice
+from spark_plugin.ways import matching
+from spark_plugin.ways.broadcast import join as unseen
 from spark_plugin.ways.correlation import Correlation
-from spark_plugin.worker.arrow.counts import SideCounts
 from tests.helpers.comparison import PROBABILITY_TOLERANCE, SHAPES
 from tests.helpers.joins import plan_correlation
 from tests.helpers.spark_cases import frame, jobs, pack, rows_of

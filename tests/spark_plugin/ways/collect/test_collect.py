@@ -23,15 +23,15 @@ from coincide import (
     correlate_tables,
     within,
 )
-from coincide.errors import ConditionError, DataError
-from spark_plugin.dataframes.estimates import Estimate
-from spark_plugin.ways.broadcast import unseen
+from coincide.engine.join.spec import JoinSpec
+from coincide.model.errors import ConditionError, DataError
+from spark_plugin.frames.estimates import Estimate
+from spark_plugin.tasks.samples import Reach, Sample
+from spark_plugin.ways.broadcast import join as unseen
 from spark_plugin.ways.collect import collecting, plan
 from spark_plugin.ways.collect.plan import CollectPlan, Expected
 from spark_plugin.ways.correlation import Correlation
 from spark_plugin.ways.exchange import cell_planning
-from spark_plugin.ways.samples import Reach, Sample
-from spark_plugin.worker.emission.spec import JoinSpec
 from tests.helpers.comparison import HUGE_TOLERANCE, PROBABILITY_TOLERANCE, SHAPES
 from tests.helpers.joins import plan_correlation
 from tests.helpers.spark_cases import frame, jobs, pack, pair_ids, rows_of

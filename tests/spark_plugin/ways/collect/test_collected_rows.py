@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from coincide import CorrelateOptions, TimingCondition, correlate_tables, within
-from coincide.options import Way
-from spark_plugin.dataframes.plans import NO_MORE_ROWS, is_made_of, plan_of
+from coincide.model.options import Way
+from spark_plugin.frames.plain_reads import NO_MORE_ROWS, is_made_of, plan_of
 from spark_plugin.ways.collect import collecting, rows
 from spark_plugin.ways.collect.rows import Wanted, collected_rows, counted, must_be_counted
 from tests.helpers.joins import plan_correlation

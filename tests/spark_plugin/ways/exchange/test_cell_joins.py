@@ -27,13 +27,13 @@ from coincide import (
     histograms,
     within,
 )
-from spark_plugin.dataframes.estimates import Estimate
+from coincide.engine.events.sides import SideCounts
+from spark_plugin.frames.estimates import Estimate
+from spark_plugin.tasks.slices import CellPlan
 from spark_plugin.ways import matching
 from spark_plugin.ways.correlation import Correlation
 from spark_plugin.ways.exchange import cell_planning
 from spark_plugin.ways.exchange.cell_planning import _LEAST_FILTERED_BYTES, _WAVES_OF_FILTERED
-from spark_plugin.ways.exchange.cells import CellPlan
-from spark_plugin.worker.arrow.counts import SideCounts
 from tests.helpers.comparison import PROBABILITY_TOLERANCE, SHAPES
 from tests.helpers.histogram_tables import one_bucket
 from tests.helpers.joins import plan_correlation

@@ -10,16 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from coincide.units import TIME_LIMIT
-from spark_plugin.ways.exchange.cells import CellPlan
-from spark_plugin.ways.exchange.worker.blobs import packed, unpacked
-from spark_plugin.ways.exchange.worker.dividing import Room, divided
-from spark_plugin.ways.exchange.worker.packing import EVENTS, IS_LEFT
-from spark_plugin.ways.exchange.worker.placing import Places
-from spark_plugin.ways.exchange.worker.task import Packs
-from spark_plugin.ways.samples import Reach
-from spark_plugin.worker.timestamps.models import INTERVALS
-from spark_plugin.worker.wire.columns import CODED, LABEL, TIME, UNMATCHED, wire_layout
+from coincide.engine.events.timestamps import INTERVALS
+from coincide.model.units import TIME_LIMIT
+from spark_plugin.tasks.blobs import packed, unpacked
+from spark_plugin.tasks.exchange import Packs, Room, divided
+from spark_plugin.tasks.packing import EVENTS, IS_LEFT, Places
+from spark_plugin.tasks.samples import Reach
+from spark_plugin.tasks.slices import CellPlan
+from spark_plugin.tasks.wire import CODED, LABEL, TIME, UNMATCHED, wire_layout
 
 FARTHEST = 2 * TIME_LIMIT - 2
 REACHES = [(0, 0), (-7, 7), (100, 130), (-1000, -1000), (-(2**62), 2**62), (FARTHEST, FARTHEST)]

@@ -10,10 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from coincide import CorrelateOptions, TimingCondition, correlate, correlate_tables, within
+from coincide.engine.events.sides import Side
+from coincide.engine.join.emission import Emission
+from spark_plugin.tasks.exchange import SliceTask
 from spark_plugin.ways.exchange import join as exchange_way
-from spark_plugin.ways.exchange.worker.task import SliceTask
-from spark_plugin.worker.arrow.sides import Side
-from spark_plugin.worker.emission.emission import Emission
 from tests.helpers.comparison import SHAPES
 from tests.helpers.joins import plan_correlation
 from tests.helpers.spark_cases import frame, pack, rows_of

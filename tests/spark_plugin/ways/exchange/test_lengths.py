@@ -19,14 +19,18 @@ from coincide import (
     correlate_tables,
     within,
 )
-from coincide.condition import Window
+from coincide.engine.join.spec import JoinSpec
+from coincide.model.condition import Window
+from spark_plugin.tasks.packing import Places
+from spark_plugin.tasks.samples import Reach, Sample
+from spark_plugin.tasks.slices import SlicePlan
 from spark_plugin.ways.correlation import Correlation
-from spark_plugin.ways.exchange.lengths import KnownLengths, check_copies, plan_by_lengths
-from spark_plugin.ways.exchange.plan import SlicePlan
-from spark_plugin.ways.exchange.planning import plan_slices
-from spark_plugin.ways.exchange.worker.placing import Places
-from spark_plugin.ways.samples import Reach, Sample
-from spark_plugin.worker.emission.spec import JoinSpec
+from spark_plugin.ways.exchange.planning import (
+    KnownLengths,
+    check_copies,
+    plan_by_lengths,
+    plan_slices,
+)
 from tests.helpers.joins import plan_correlation
 from tests.helpers.spark_cases import SPREAD, frame, rows_of, settings
 from tests.spark_plugin.ways.exchange.test_slices import sample

@@ -8,15 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from spark_plugin.ways.exchange.cells import CellPlan
-from spark_plugin.ways.exchange.plan import SlicePlan
-from spark_plugin.ways.exchange.worker import blobs, packing
-from spark_plugin.ways.exchange.worker.blobs import packed, unpacked
-from spark_plugin.ways.exchange.worker.packing import PackTask
-from spark_plugin.ways.exchange.worker.placing import Places, slices_of_left, slices_of_right
-from spark_plugin.ways.samples import Reach
-from spark_plugin.worker.timestamps.models import INTERVALS
-from spark_plugin.worker.wire.columns import (
+from coincide.engine.events.timestamps import INTERVALS
+from spark_plugin.tasks import blobs, packing
+from spark_plugin.tasks.blobs import packed, unpacked
+from spark_plugin.tasks.packing import PackTask, Places, slices_of_left, slices_of_right
+from spark_plugin.tasks.samples import Reach
+from spark_plugin.tasks.slices import CellPlan, SlicePlan
+from spark_plugin.tasks.wire import (
     CODED,
     KEY_HASH,
     SALT,

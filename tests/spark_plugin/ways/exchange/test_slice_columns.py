@@ -11,11 +11,15 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from spark_plugin.ways.exchange.partition_labels import partition_labels
-from spark_plugin.ways.exchange.plan import SlicePlan
-from spark_plugin.ways.exchange.slice_columns import LABEL, label_left, label_right
-from spark_plugin.ways.samples import Reach, Step
-from spark_plugin.worker.wire.columns import CODED
+from spark_plugin.tasks.samples import Reach, Step
+from spark_plugin.tasks.slices import SlicePlan
+from spark_plugin.tasks.wire import CODED
+from spark_plugin.ways.exchange.slice_columns import (
+    LABEL,
+    label_left,
+    label_right,
+    partition_labels,
+)
 from tests.helpers.spark_cases import frame
 from tests.spark_plugin.ways.exchange.test_slices import left_slices, right_slices
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coincide.errors import MemoryBudgetError
-from coincide.options import CorrelateOptions
+from coincide.model.errors import MemoryBudgetError
+from coincide.model.options import CorrelateOptions
+from spark_plugin.tasks.samples import PAIR_WORK, Reach, Sample, shifted
+from spark_plugin.tasks.slices import SlicePlan, uniform_plan
 from spark_plugin.ways.exchange import planning as planner
-from spark_plugin.ways.exchange.plan import SlicePlan, uniform_plan
-from spark_plugin.ways.exchange.planning import PAIR_WORK, plan_slices
-from spark_plugin.ways.samples import Reach, Sample, shifted
+from spark_plugin.ways.exchange.planning import plan_slices
 
 PAIRS = PAIR_WORK["pairs"]
 EVENTS = 1000.0

@@ -13,20 +13,20 @@ import pyarrow.parquet as pq
 import pytest
 
 from coincide import BorderOptions, DataError
-from coincide.borders.crossings import EVENTS
-from spark_plugin.command_line import run
-from spark_plugin.dataframes.borders.queries import CollectedQueries
-from spark_plugin.ways.files import borders, stream_parts
-from spark_plugin.ways.files.bounds import ranges
-from spark_plugin.ways.files.footers import Footer
-from spark_plugin.ways.files.planning import NotDirect
-from spark_plugin.ways.files.worker.crossings import PartTask, StreamFiles
-from spark_plugin.worker.borders.arguments import BorderArguments
-from spark_plugin.worker.borders.reports import BorderSummary
-from spark_plugin.worker.borders.shipped import ShippedQueries, as_table
-from spark_plugin.worker.files.finding import find_files
-from spark_plugin.worker.reports.metrics import as_bits
-from spark_plugin.worker.wire.shipment import Shipment, as_stream
+from coincide.command_line import run
+from coincide.engine.borders.arguments import BorderArguments
+from coincide.engine.borders.reports import BorderSummary
+from coincide.engine.files import stream_parts
+from coincide.engine.files.finding import find_files
+from coincide.engine.files.footers import Footer, ranges
+from coincide.engine.files.planning import NotDirect
+from coincide.engine.reports.metrics import as_bits
+from coincide.model.borders.crossings import EVENTS
+from spark_plugin.frames.borders import CollectedQueries
+from spark_plugin.tasks.borders import ShippedQueries, as_table
+from spark_plugin.tasks.crossings import PartTask, StreamFiles
+from spark_plugin.tasks.wire import Shipment, as_stream
+from spark_plugin.ways.files import borders
 from tests.helpers.border_way_cases import WaysCase, random_case
 from tests.helpers.border_ways import Rows, expected, told_by
 from tests.helpers.direct_layouts import write_layout

@@ -16,18 +16,23 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from coincide import CorrelateOptions, TimingCondition, within
-from coincide.errors import DataError
-from spark_plugin.ways.files.bounds import ONLY_NULLS, Stored, chunk_range, range_ticks, ranges
-from spark_plugin.ways.files.footers import read_footers
-from spark_plugin.ways.files.planning import NotDirect
-from spark_plugin.ways.files.row_groups import RowGroups, row_groups
-from spark_plugin.ways.files.worker.slice_join import read_slice
-from spark_plugin.worker.arrow.counts import SideCounts
-from spark_plugin.worker.arrow.tables import read_side
-from spark_plugin.worker.arrow.time_columns import TimeColumn, resolve_tick, scale_of
-from spark_plugin.worker.files.finding import find_files
-from spark_plugin.worker.timestamps.columns import TimestampColumns
-from spark_plugin.worker.timestamps.intervals import IntervalColumns
+from coincide.engine.events.intervals import IntervalColumns
+from coincide.engine.events.sides import SideCounts, read_side
+from coincide.engine.events.time_columns import TimeColumn, resolve_tick, scale_of
+from coincide.engine.events.timestamps import TimestampColumns
+from coincide.engine.files.finding import find_files
+from coincide.engine.files.footers import (
+    ONLY_NULLS,
+    Stored,
+    chunk_range,
+    range_ticks,
+    ranges,
+    read_footers,
+)
+from coincide.engine.files.planning import NotDirect
+from coincide.engine.files.row_groups import RowGroups, row_groups
+from coincide.engine.files.slice_join import read_slice
+from coincide.model.errors import DataError
 from tests.helpers.joins import local_files_join, plan_files, plan_tables, table_join
 
 TIMES = ("min_time", "max_time")

@@ -20,12 +20,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from coincide import CorrelateOptions, TimingCondition, within
-from coincide.errors import CoincideError, DataError, SchemaError
+from coincide.engine.files.footers import MissingColumn
+from coincide.engine.files.publishing import Output
+from coincide.engine.reports.reports import JoinSummary
+from coincide.model.errors import CoincideError, DataError, SchemaError
 from spark_plugin.ways.files import join as direct
-from spark_plugin.ways.files.columns import MissingColumn
 from spark_plugin.ways.files.tasks import FileTask, SliceReport
-from spark_plugin.worker.files.outputs import Output
-from spark_plugin.worker.reports.reports import JoinSummary
 from tests.helpers.joins import join_files
 from tests.helpers.places import ROOT
 from tests.spark_plugin.ways.files.test_direct_join import stream
@@ -360,8 +360,8 @@ def test_no_room_for_a_file(
 
 def fill_the_disk(folder: Path) -> None:
     """In a process of its own, whose output folder is small: join on both engines."""
+    from coincide.command_line import run as coincide
     from spark_plugin.cluster.session import local_session
-    from spark_plugin.command_line import run as coincide
 
     spark = local_session("local[2]", "coincide-faults")
     try:

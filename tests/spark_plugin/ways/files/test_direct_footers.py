@@ -10,13 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from coincide import CorrelateOptions, TimingCondition, within
-from coincide.errors import DataError, SchemaError
-from spark_plugin.ways.files import footers
-from spark_plugin.ways.files.bounds import ranges
-from spark_plugin.ways.files.footers import read_footers
-from spark_plugin.ways.files.planning import NotDirect
-from spark_plugin.ways.files.row_groups import row_groups
-from spark_plugin.worker.files.finding import find_files
+from coincide.engine.files import footers
+from coincide.engine.files.finding import find_files
+from coincide.engine.files.footers import ranges, read_footers
+from coincide.engine.files.planning import NotDirect
+from coincide.engine.files.row_groups import row_groups
+from coincide.model.errors import DataError, SchemaError
 from tests.helpers.joins import plan_files, plan_tables
 
 CONDITION = TimingCondition(within("-1s", "1s"), 0.5)

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from coincide import CorrelateOptions, TimingCondition, within
-from coincide.errors import DataError
-from spark_plugin.ways.files.local import LocalFilesJoin
+from coincide.engine.files.planning import LocalFilesJoin
+from coincide.model.errors import DataError
 from tests.helpers.comparison import SHAPES, assert_answer, condition_of, ticks_of
 from tests.helpers.direct_layouts import write_layout
 from tests.helpers.joins import local_files_join, table_join

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coincide import Window
-from coincide.units import TIME_LIMIT
-from spark_plugin.ways.files.plan import DirectPlan, direct_plan, needed_groups
-from spark_plugin.ways.files.row_groups import NEVER, Places, RowGroups, Spans
-from spark_plugin.worker.arrow.sides import Side
+from coincide.engine.events.sides import Side
+from coincide.engine.files.row_groups import NEVER, Places, RowGroups, Spans
+from coincide.engine.files.slices import DirectPlan, direct_plan, needed_groups
+from coincide.model.units import TIME_LIMIT
 from tests.helpers.interval_sides import interval_side
 
 WINDOW = Window(-5, 10, 0.5)

@@ -16,14 +16,14 @@ from pyarrow import fs
 from pyspark.sql import SparkSession
 
 from coincide import CorrelateOptions, TimingCondition, within
-from coincide.errors import DataError
-from spark_plugin.command_line import run
+from coincide.command_line import run
+from coincide.engine.files.publishing import Output
+from coincide.engine.files.stamps import open_footer
+from coincide.model.errors import DataError
 from spark_plugin.ways.files.source import CoincideSource
-from spark_plugin.ways.files.stamps import open_footer
-from spark_plugin.worker.files.outputs import Output
+from tests.engine.test_credentials import assert_hidden as hidden
 from tests.helpers.joins import join_files, local_files_join, table_join
 from tests.spark_plugin.ways.files.test_direct_join import stream
-from tests.spark_plugin.worker.test_credentials import assert_hidden as hidden
 
 moto = pytest.importorskip("moto.server")
 

@@ -14,9 +14,9 @@ from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
 from coincide import CorrelateOptions, TimingCondition, correlate, correlate_files, within
-from coincide.errors import ConditionError, DataError, SchemaError
+from coincide.engine.files.planning import NotDirect
+from coincide.model.errors import ConditionError, DataError, SchemaError
 from spark_plugin.cluster.spark_errors import BeyondMicroseconds
-from spark_plugin.ways.files.planning import NotDirect
 from tests.helpers.comparison import SHAPES, assert_answer, condition_of, ticks_of
 from tests.helpers.direct_layouts import write_layout
 from tests.helpers.joins import join_files, table_join

@@ -17,14 +17,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from coincide import CorrelateOptions, TimingCondition, within
-from coincide.errors import DataError
-from spark_plugin.ways.files.footers import read_footers
-from spark_plugin.ways.files.plan import Parts
-from spark_plugin.ways.files.row_groups import Places
+from coincide.engine.files.finding import ParquetFiles
+from coincide.engine.files.footers import read_footers
+from coincide.engine.files.row_groups import Places
+from coincide.engine.files.slice_join import PlannedFiles
+from coincide.engine.files.slices import Parts
+from coincide.engine.files.stamps import FileStamps, _ParsedFooters
+from coincide.model.errors import DataError
 from spark_plugin.ways.files.source import CoincideSource
-from spark_plugin.ways.files.stamps import FileStamps, _ParsedFooters
-from spark_plugin.ways.files.worker.reading import PlannedFiles
-from spark_plugin.worker.files.finding import ParquetFiles
 from tests.helpers.joins import join_files, local_files_join
 
 CONDITION = TimingCondition(within(-300, 100), 0.7)

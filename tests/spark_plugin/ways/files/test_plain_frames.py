@@ -21,10 +21,10 @@ from coincide import (
     JoinReport,
     correlate,
 )
-from coincide.errors import SchemaError
-from spark_plugin.dataframes import plain_reads
+from coincide.engine.files.planning import NotDirect
+from coincide.model.errors import SchemaError
+from spark_plugin.frames import plain_reads
 from spark_plugin.ways.collect import collecting
-from spark_plugin.ways.files.planning import NotDirect
 from tests.spark_plugin.ways.files.test_direct_join import stream
 from tests.spark_plugin.ways.files.test_direct_spark import CONDITION, expected, in_order
 

@@ -23,8 +23,8 @@ from coincide import (
     histograms,
     within,
 )
-from coincide.errors import ConditionError
-from spark_plugin.worker.clocks import AroundByRow
+from coincide.engine.events.given_times import AroundByRow
+from coincide.model.errors import ConditionError
 from tests.helpers.histogram_tables import by_device, events, random_templates
 from tests.spark_plugin.ways.files.test_direct_spark import CONDITION, expected, in_order
 from tests.spark_plugin.ways.files.test_plain_frames import read, sides, way_of

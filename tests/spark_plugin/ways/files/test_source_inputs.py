@@ -26,8 +26,8 @@ from coincide import (
     correlate_tables,
     within,
 )
+from coincide.engine.files import csv_files
 from spark_plugin.ways.files.source import CoincideSource
-from spark_plugin.worker.inputs import csv_files
 from tests.helpers.input_files import write_ipc
 
 WINDOW = TimingCondition(within(-300, 100), 0.7)

@@ -1,0 +1,325 @@
+"""`coincide causality`, on either engine."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from coincide.command_line.engines import settled
+from coincide.command_line.event_inputs import (
+    checked_before_spark,
+    checked_types,
+    inputs_of,
+    read_tables,
+    with_known_columns,
+)
+from coincide.command_line.outputs import local_output, spark_output, write_frame
+from coincide.command_line.problems import warnings_as_lines
+from coincide.command_line.progress import Progress
+from coincide.command_line.requests import EventRequest, checked, lines_left_out
+from coincide.command_line.runs import spark_at_work, written
+from coincide.command_line.summary import Summary
+from coincide.engine.causality.arguments import CAUSE_AND_EFFECT, CausalityArguments, Coordinate
+from coincide.engine.causality.join import TableCausality
+from coincide.engine.files.csv_keys import read_ahead
+from coincide.engine.files.source import Source
+from coincide.engine.join.pair_arguments import EVENT, PairArguments
+from coincide.engine.join.words import CLOCKS, duration, keys, names, numbers, shifts, timestamps
+from coincide.model.causality.condition import (
+    ANY,
+    CausalityCondition,
+    Ellipsoidal,
+    Predicate,
+    Propagation,
+    Spatial,
+    SpeedRange,
+    Temporal,
+)
+from coincide.model.causality.spaces import EARTH_KM, Plane, Space, Sphere
+from coincide.model.errors import ConditionError
+from coincide.model.options import CorrelateOptions, check_choice
+from coincide.model.sides import SIDES
+
+
+def run_causality(request: CausalityRequest) -> Summary:
+    """Find pairs and write the output.
+
+    Raises
+    ------
+    CoincideError
+        For bad usage or bad data; no output is left then, nor after any other failure.
+    """
+    sources = request.sources()
+    request = settled(request, sources)
+    run = _run_local if request.engine == "local" else _run_spark
+    with warnings_as_lines(), Progress(request.hide) as progress:
+        done = run(request, sources, progress)
+    output, why = request.hide(request.output), request.engine_why
+    return replace(done, output=output, engine_why=why, skipped=lines_left_out(sources))
+
+
+def _run_local(request: CausalityRequest, sources: list[Source], progress: Progress) -> Summary:
+    with local_output(request, sources) as output:
+        started = time.perf_counter()
+        inputs = inputs_of(request, sources)
+        request = with_known_columns(request, inputs)
+        types = checked_types(request, inputs, _job)
+        job = _job(request.arguments, read_tables(request, inputs, types, progress.show))
+        progress.show("looking for effects")
+
+        def say(rows: int) -> None:
+            progress.show(f"looking for effects: {rows:,} rows written")
+
+        rows = written(job.batches(), job.schema, output, say)
+        output.publish()
+        seconds = time.perf_counter() - started
+    assert job.summary is not None
+    return Summary(replace(job.summary, rows=rows, seconds=seconds, way=""), "", "local")
+
+
+def _run_spark(request: CausalityRequest, sources: list[Source], progress: Progress) -> Summary:
+    from coincide.command_line.spark import spark_frame
+    from spark_plugin.ways.causality import plan_causality
+
+    with spark_output(request, sources) as output:
+        inputs = inputs_of(request, sources)
+        request = with_known_columns(request, inputs)
+        types = checked_before_spark(request, inputs, _job)
+        with spark_at_work(request, progress) as (spark, started, start_seconds):
+            inputs = read_ahead(request, inputs, types, progress.show)
+            needed = list(zip(inputs, request.columns, types, strict=True))
+            with progress.following(spark, "planning"):
+                frames = [spark_frame(spark, *one) for one in needed[: len(sources)]]
+                effects = None if request.effects is None else frames[1]
+                plan = plan_causality(frames[0], effects, request.arguments, observe=True)
+            with progress.following(spark, "looking for effects"):
+                write_frame(plan.dataframe, output)
+            summary = plan.summary()
+            seconds = time.perf_counter() - started
+        rows = output.rows()
+        output.publish()
+    done = replace(summary, rows=rows, seconds=seconds, why=request.hide(summary.why))
+    return Summary(done, "", "spark", start_seconds)
+
+
+def _job(arguments: PairArguments, tables: list[pa.Table]) -> TableCausality:
+    causes, *effects = tables
+    assert isinstance(arguments, CausalityArguments)
+    return TableCausality(causes, effects[0] if effects else None, arguments)
+
+
+_WAYS = ("auto", "broadcast", "broadcast-left", "broadcast-right", "exchange")
+_OPTIONS = ("unit", "tick", "invalid", "way", "slices", "batch_pairs", "threads")
+_ASKED = (
+    "how", "emit", "probability", "backend", "case_fold", "where", "prefer", "k", "matching",
+    "largest_group",
+)  # fmt: skip
+_KILOMETRES = {"km": 1.0, "m": 0.001, "mi": 1.609344, "nmi": 1.852}
+_DISTANCE = re.compile(r"\s*(.*?\d\.?)\s*([a-zA-Z]*)\s*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CausalityRequest(EventRequest):
+    """One `coincide causality`.
+
+    Parameters
+    ----------
+    causes : str
+        Paths, globs or URIs.
+    effects : str or None
+        None: `causes` are one stream.
+    arguments : CausalityArguments
+    """
+
+    causes: str
+    effects: str | None
+    arguments: CausalityArguments
+
+    @property
+    def inputs(self) -> dict[str, str]:  # noqa: D102
+        if self.effects is None:
+            return {EVENT: self.causes}
+        return dict(zip(CAUSE_AND_EFFECT, (self.causes, self.effects), strict=True))
+
+
+def causality_request(**words: Any) -> CausalityRequest:
+    """Check what was typed and make a request of it. Keywords are the options of `coincide causality`.
+
+    Raises
+    ------
+    CoincideError
+        If an option makes no sense.
+    """
+    check_choice("--way", words["way"], _WAYS)
+    is_one_stream = words["effects"] is None
+    own = {name: words[name] for name in _ASKED}
+    words = _with_effect_times(words)
+    for side in CAUSE_AND_EFFECT:
+        own[f"{side}_time"] = timestamps(side, words)
+        if (place := words[f"{side}_place"]) is not None:
+            own[f"{side}_place"] = coordinates_of(f"--{side}-place", place)
+        columns = words[f"{side}_columns"]
+        own[f"{side}_columns"] = names(f"--{side}-columns", columns or ["id"])
+    condition = condition_of(words)
+    arguments = CausalityArguments(
+        condition, by=keys(words["by"]), options=_options(words),
+        is_one_stream=is_one_stream, shifts=shifts(words["shifts"]), **own,
+    )  # fmt: skip
+    spark_only = {"--slices": words["slices"], "--way": words["way"] != "auto"}
+    return CausalityRequest(
+        causes=words["causes"],
+        effects=words["effects"],
+        arguments=arguments,
+        **checked(words, spark_only),
+    )
+
+
+def _with_effect_times(words: dict[str, Any]) -> dict[str, Any]:
+    """Where nothing is said of the times of effects, they are as those of causes."""
+    said = [f"effect_{name}" for name in ("time", *CLOCKS)]
+    if all(words[name] is None for name in said):
+        return {**words, **{name: words[name.replace("effect", "cause")] for name in said}}
+    if words["effect_time"] is None:
+        return {**words, "effect_time": words["cause_time"]}
+    return words
+
+
+def _options(words: dict[str, Any]) -> CorrelateOptions:
+    """In these, causes are the left side."""
+    given: dict[str, Any] = {name: words[name] for name in _OPTIONS}
+    for side, called in zip(SIDES, CAUSE_AND_EFFECT, strict=True):
+        longest = words[f"{called}_longest"]
+        if side == "right" and words["effects"] is None:
+            for option in ("unit", "longest"):
+                if words[f"{called}_{option}"] is not None:
+                    raise ConditionError(
+                        f"--effect-{option} is of EFFECTS, and there is one stream: say --cause-{option}"
+                    )
+        given[f"{side}_unit"] = words[f"{called}_unit"]
+        given[f"{side}_longest"] = None if longest is None else duration(longest)
+    return CorrelateOptions(**given)
+
+
+def condition_of(words: dict[str, Any]) -> CausalityCondition:
+    """What is asked of a pair.
+
+    Raises
+    ------
+    ConditionError
+    """
+    return CausalityCondition(_predicates(words), _space(words), words["confidence"])
+
+
+def _predicates(words: dict[str, Any]) -> tuple[Predicate, ...]:
+    found: list[Predicate] = []
+    strict = words["strict"]
+    if words["delta"] is not None:
+        lo, hi = (None if end == ANY else duration(end) for end in words["delta"])
+        found.append(Temporal(lo, hi, strict))
+    if words["radius"] is not None:
+        found.append(Spatial(_distance("--radius", words["radius"], words), strict=strict))
+    if words["speed"] is not None:
+        slowest, fastest = map(_speed, words["speed"])
+        found.append(SpeedRange(slowest, fastest, duration(words["slack"]), _per(words), strict))
+    elif words["slack"] != "0":
+        raise ConditionError("--slack is of travel times; say --speed MIN MAX, or leave it out")
+    found += _propagation(words)
+    if words["ellipsoid"] is not None:
+        radius, time = words["ellipsoid"]
+        size = _distance("--ellipsoid", radius, words)
+        found.append(Ellipsoidal(size, duration(time), strict))
+    if not found:
+        raise ConditionError(
+            "say when an event can have caused another, with --delta LO HI, --radius R, --speed MIN MAX,"
+            " --propagation-time D, --propagation-speed V or --ellipsoid R D"
+        )
+    return tuple(found)
+
+
+def _propagation(words: dict[str, Any]) -> list[Predicate]:
+    """A constant time, or a constant speed."""
+    time, speed, tolerance = (
+        words[name] for name in ("propagation_time", "propagation_speed", "tolerance")
+    )
+    if time is not None and speed is not None:
+        raise ConditionError(
+            "--propagation-time and --propagation-speed exclude each other; leave one out"
+        )
+    if time is None and speed is None:
+        if tolerance is not None:
+            raise ConditionError(
+                "--tolerance is of a propagation: say --propagation-time D or --propagation-speed V, or"
+                " leave it out"
+            )
+        return []
+    if tolerance is None:
+        raise ConditionError(
+            "say how much later than the propagation an effect may come, with --tolerance D"
+        )
+    constant = None if time is None else duration(time)
+    return [Propagation(duration(tolerance), constant, speed, _per(words), words["strict"])]
+
+
+def _speed(text: str) -> float | None:
+    """A number, or ANY for no bound."""
+    try:
+        return None if text == ANY else float(text)
+    except ValueError:
+        raise ConditionError(
+            f"--speed takes two numbers, MIN MAX, or any for no bound (found {text!r}). Write --speed any"
+            " 200, and the unit of time as --per"
+        ) from None
+
+
+def _distance(option: str, text: str, words: dict[str, Any]) -> float:
+    """A number in the unit of distances; or of kilometres in any unit, where they are the Earth's."""
+    match = _DISTANCE.fullmatch(text)
+    try:
+        number, unit = float(match[1] if match else text), match[2] if match else ""
+    except ValueError:
+        raise ConditionError(
+            f"{option} takes a distance (found {text!r}). Write a number, such as 80"
+        ) from None
+    if not unit:
+        return number
+    if not words["lat_lon"] or words["sphere_radius"] is not None:
+        raise ConditionError(
+            f"{option} takes a number in the unit of the places (found {text!r}). Leave {unit!r} out, or"
+            " say --lat-lon of places in degrees, whose distances are in km"
+        )
+    if unit not in _KILOMETRES:
+        known = ", ".join(_KILOMETRES)
+        raise ConditionError(
+            f"{option} takes a distance in {known} (found {text!r}). Write it in one of these"
+        )
+    return float(Decimal(str(number)) * Decimal(str(_KILOMETRES[unit])))
+
+
+def _per(words: dict[str, Any]) -> str | None:
+    return None if words["per"] == "tick" else words["per"]
+
+
+def _space(words: dict[str, Any]) -> Space:
+    radius, scale = words["sphere_radius"], words["scale"]
+    if not words["lat_lon"]:
+        if radius is not None:
+            raise ConditionError("--sphere-radius is of a sphere: say --lat-lon, or leave it out")
+        return Plane() if scale is None else Plane(tuple(numbers("--scale", scale)))
+    if scale is not None:
+        raise ConditionError("--scale is of a plane; leave it out, or leave out --lat-lon")
+    return Sphere(EARTH_KM if radius is None else radius)
+
+
+def coordinates_of(option: str, words: Sequence[str] | None) -> list[Coordinate]:
+    """Columns, and numbers that hold for all."""
+    found: list[Coordinate] = []
+    for name in names(option, words):
+        is_number = re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", name)
+        found.append(float(name) if is_number else name)
+    return found

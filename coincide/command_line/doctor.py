@@ -1,0 +1,287 @@
+"""`coincide doctor`: what is here, and what to do about what is missing."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from coincide.engine.reports.wording import install_gpu_packages
+from gpu_kernels.device.packages import version_problem
+from spark_plugin.cluster.rapids import RAPIDS_PLUGIN, find_jar, is_accelerated
+from spark_plugin.cluster.session import Java, active_session, look_for_java
+from spark_plugin.cluster.worker_python import DEFAULT, VARIABLE, fault_of
+
+_OK, _MISSING, _ABSENT = "ok", "MISSING", "none"
+_SMI = ("nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader")
+_SMI_SECONDS = 20
+_OLDEST_PYTHON = (3, 11)
+_OLDEST_DRIVER = 580
+"""Of CUDA 13, for which the GPU packages are built."""
+_GPU_PACKAGES = install_gpu_packages()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check found.
+
+    Parameters
+    ----------
+    name : str
+    state : {"ok", "MISSING", "none"}
+        ``MISSING`` is needed, ``none`` is not there but can be done without.
+    found : str
+    advice : str
+        What to do, empty where nothing needs doing.
+    """
+
+    name: str
+    state: str
+    found: str
+    advice: str = ""
+
+
+def run_doctor() -> int:
+    """Print what is here; 0 if joins run on the CPU, on Spark and in one process, else 1."""
+    findings = [check() for check in CHECKS]
+    name_width = max(len(finding.name) for finding in findings)
+    for finding in findings:
+        print(f"{finding.state:<7}  {finding.name:<{name_width}}  {finding.found}")
+        if finding.advice:
+            print(f"{'':<7}  {'':<{name_width}}  → {finding.advice}")
+    missing = [finding.name for finding in findings if finding.state == _MISSING]
+    gpu = any(finding.name == "backend gpu" and finding.state == _OK for finding in findings)
+    print()
+    if missing:
+        print(f"Not ready: {', '.join(missing)}.")
+        return 1
+    print("Ready: joins run on the CPU" + (" and on the GPU." if gpu else "; a GPU is not used."))
+    return 0
+
+
+def check_python() -> Finding:
+    """The interpreter."""
+    found = f"{platform.python_version()} ({sys.executable})"
+    if sys.version_info < _OLDEST_PYTHON:
+        return Finding("Python", _MISSING, found, "use Python 3.11 or newer")
+    return Finding("Python", _OK, found)
+
+
+def check_worker_python() -> Finding:
+    """The interpreter of Spark's workers, in sessions that are started here."""
+    name, told = "Spark's Python", os.environ.get(VARIABLE)
+    command = told or DEFAULT
+    fault = fault_of(command)
+    if fault is None:
+        return Finding(name, _OK, command)
+    if told:
+        advice = f"unset {VARIABLE}, or set it to {sys.executable}"
+        return Finding(name, _MISSING, f"workers ({VARIABLE}={told}) {fault}", advice)
+    advice = (
+        f"export {VARIABLE}={sys.executable} before you start a session of your own; those that coincide"
+        " starts have it"
+    )
+    return Finding(name, _ABSENT, f"{VARIABLE} is not set, and workers ({command}) {fault}", advice)
+
+
+def check_java() -> Finding:
+    """The Java that a Spark session would start."""
+    java = look_for_java()
+    if not isinstance(java, Java):
+        return Finding("Java", _MISSING, *java)
+    how = "JAVA_HOME" if os.environ.get("JAVA_HOME") else "found; JAVA_HOME is not set"
+    return Finding("Java", _OK, f"{java.version} in {java.home} ({how})")
+
+
+def check_spark() -> Finding:
+    """PySpark, which brings Spark."""
+    found, error = _imported("pyspark", "pyspark")
+    if error:
+        return Finding("Spark", _MISSING, error, "pip install 'pyspark>=4.0.1,<4.3'")
+    home = os.environ.get("SPARK_HOME")
+    return Finding("Spark", _OK, found + (f"; SPARK_HOME={home}" if home else ""))
+
+
+def check_arrow() -> Finding:
+    """PyArrow."""
+    found, error = _imported("pyarrow", "pyarrow")
+    if error:
+        return Finding("PyArrow", _MISSING, error, "pip install pyarrow")
+    return Finding("PyArrow", _OK, found)
+
+
+def check_numba() -> Finding:
+    """Numba and where it caches what it compiled."""
+    found, error = _imported("numba", "numba")
+    if error:
+        return Finding("Numba", _MISSING, error, "pip install numba")
+    folder = _cache_folder()
+    if folder is None:
+        return Finding(
+            "Numba", _OK, f"{found}; no cache folder can be written, so each process compiles anew",
+            "set NUMBA_CACHE_DIR to a folder that can be written",
+        )  # fmt: skip
+    return Finding("Numba", _OK, f"{found}; cache in {folder}")
+
+
+def check_cpu_backend() -> Finding:
+    """The CPU kernels, by a join of two events."""
+    try:
+        _join_two_events("cpu")
+    except Exception as error:
+        return Finding("backend cpu", _MISSING, _short(error), "see the lines above")
+    return Finding("backend cpu", _OK, "joined two events")
+
+
+def check_gpu() -> Finding:
+    """The GPU and its driver."""
+    try:
+        answer = subprocess.run(
+            _SMI,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_SMI_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        advice = "look at the driver: dmesg may say more"
+        return Finding("GPU", _ABSENT, f"nvidia-smi gave no answer in {_SMI_SECONDS} s", advice)
+    except OSError:
+        return Finding("GPU", _ABSENT, "no nvidia-smi, so no NVIDIA driver")
+    # It may warn besides; a line of a GPU has all that was asked for.
+    gpus = [_fields(line) for line in answer.stdout.splitlines() if line.count(",") >= 2]
+    if not gpus:
+        said = (answer.stdout + answer.stderr).strip().splitlines()
+        return Finding("GPU", _ABSENT, said[0] if said else "nvidia-smi names no GPU")
+    found = "; ".join(f"{name}, driver {driver}, {memory}" for name, driver, memory in gpus)
+    if any(_is_old(driver) for _, driver, _ in gpus):
+        return Finding(
+            "GPU", _OK, found, f"CUDA 13 wants driver {_OLDEST_DRIVER} or newer: update it"
+        )
+    return Finding("GPU", _OK, found)
+
+
+def check_numba_cuda() -> Finding:
+    """Numba-CUDA, which compiles the GPU kernels."""
+    return _optional("Numba-CUDA", "numba_cuda", "numba-cuda")
+
+
+def check_cupy() -> Finding:
+    """CuPy, which sorts and searches on the GPU."""
+    return _optional("CuPy", "cupy", "cupy-cuda13x", "cupy-cuda12x", "cupy")
+
+
+def check_gpu_backend() -> Finding:
+    """The GPU kernels, by a join of two events."""
+    try:
+        _join_two_events("gpu")
+    except Exception as error:
+        if type(error).__name__ == "BackendError":
+            return Finding("backend gpu", _ABSENT, str(error).split(";")[0])
+        return Finding(
+            "backend gpu", _ABSENT, _short(error), f"with an NVIDIA GPU: {_GPU_PACKAGES}"
+        )
+    return Finding("backend gpu", _OK, "joined two events")
+
+
+def check_rapids() -> Finding:
+    """The RAPIDS Accelerator: no part of us, but it brings Spark's own steps to the GPU."""
+    spark = active_session()
+    if spark is not None and is_accelerated(spark):
+        return Finding("RAPIDS", _OK, "loaded in this session")
+    jar = find_jar()
+    found = f"{jar}; no session has loaded it" if jar else "its jar is not here"
+    if check_gpu().state != _OK:
+        return Finding("RAPIDS", _ABSENT, f"{found}; needs a GPU")
+    if jar is None:
+        return Finding("RAPIDS", _ABSENT, found, "make rapids-jar; see docs/gpu-cluster.md")
+    advice = (
+        "to run Spark's own steps on the GPU too: coincide join …"
+        f" --conf spark.driver.extraClassPath={jar} --conf spark.plugins={RAPIDS_PLUGIN};"
+        " more in docs/gpu-cluster.md"
+    )
+    return Finding("RAPIDS", _OK, found, advice)
+
+
+CHECKS: tuple[Callable[[], Finding], ...] = (
+    check_python,
+    check_java,
+    check_spark,
+    check_worker_python,
+    check_arrow,
+    check_numba,
+    check_cpu_backend,
+    check_gpu,
+    check_numba_cuda,
+    check_cupy,
+    check_gpu_backend,
+    check_rapids,
+)
+
+
+def _imported(module: str, *distributions: str) -> tuple[str, str]:
+    """Version of a package that can be imported, or else why it cannot."""
+    try:
+        found: Any = importlib.import_module(module)
+    except Exception as error:
+        return "", _short(error)
+    for distribution in distributions:
+        try:
+            return version(distribution), ""
+        except PackageNotFoundError:
+            continue
+    return str(getattr(found, "__version__", "unknown version")), ""
+
+
+def _optional(name: str, module: str, *distributions: str) -> Finding:
+    found, error = _imported(module, *distributions)
+    error = error or version_problem(module) or ""
+    if not error:
+        return Finding(name, _OK, found)
+    return Finding(name, _ABSENT, error, f"with an NVIDIA GPU: {_GPU_PACKAGES}")
+
+
+def _cache_folder() -> str | None:
+    """Where Numba keeps one of our kernels; None if nowhere."""
+    try:
+        from coincide.model.probability import trapezoid_cdf
+    except Exception:
+        return None
+    folder = getattr(getattr(trapezoid_cdf, "_cache", None), "cache_path", None)
+    if folder is None:
+        return None
+    os.makedirs(folder, exist_ok=True)
+    return folder if os.access(folder, os.W_OK) else None
+
+
+def _join_two_events(backend: Any) -> None:
+    import pyarrow as pa
+
+    from coincide import TimingCondition, within
+    from coincide.engine.join.tables import correlate_tables
+
+    event = pa.table({"id": [1], "min_time": [0], "max_time": [10]})
+    found = correlate_tables(event, event, TimingCondition(within(-5, 5), 0.5), backend=backend)
+    if found.num_rows != 1:
+        raise RuntimeError(f"a join of two equal events found {found.num_rows} pairs instead of 1")
+
+
+def _fields(line: str) -> tuple[str, str, str]:
+    name, driver, memory = (part.strip() for part in line.split(",")[:3])
+    return name, driver, memory
+
+
+def _is_old(driver: str) -> bool:
+    major = driver.partition(".")[0]
+    return major.isdecimal() and int(major) < _OLDEST_DRIVER
+
+
+def _short(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0]

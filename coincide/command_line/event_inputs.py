@@ -1,0 +1,293 @@
+"""The inputs of joins of two sides, of which one stream is both; what would be misread is found first."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import TypeVar
+
+import pyarrow as pa
+
+from coincide.command_line.problems import Problem
+from coincide.command_line.requests import EventRequest
+from coincide.engine.causality.arguments import names_of_coordinates
+from coincide.engine.events.schemas import plain_type
+from coincide.engine.files.arrow_inputs import ArrowInput, Types, types_of_unknown
+from coincide.engine.files.csv_keys import read_ahead, with_text_keys
+from coincide.engine.files.finding import HIDDEN
+from coincide.engine.files.footers import check_present
+from coincide.engine.files.source import Source, path_keys
+from coincide.engine.join.pair_arguments import PairArguments
+
+
+def inputs_of(request: EventRequest, sources: Iterable[Source]) -> list[ArrowInput]:
+    """Left and right; of one stream both are the same. Spark's times are microseconds."""
+    arguments, options = request.arguments, request.options
+    found = [
+        ArrowInput(
+            source,
+            request.engine == "local" and "ns" in (options.unit_of(source.side), options.tick),
+            tuple(times),
+            tuple(names_of_coordinates(place)),
+        )
+        for source, times, place in zip(
+            sources, arguments.time_columns, arguments.places, strict=False
+        )
+    ]
+    return [found[0], found[-1]]
+
+
+def needed_types(request: EventRequest, inputs: Sequence[ArrowInput]) -> tuple[Types, Types]:
+    """For columns of which no file tells the type; coordinates are numbers."""
+    own, others = (
+        {**dict.fromkeys(names_of_coordinates(place), pa.float64()), **found}
+        for place, found in zip(
+            request.arguments.places, types_of_unknown(request, inputs), strict=True
+        )
+    )
+    return own, others
+
+
+def checked_types(
+    request: EventRequest,
+    inputs: Sequence[ArrowInput],
+    check: Callable[[PairArguments, list[pa.Table]], object],
+) -> tuple[Types, Types]:
+    """As `needed_types`; what is wrong with columns shows here, before rows are read.
+
+    Parameters
+    ----------
+    request : EventRequest
+        Whose columns are known.
+    inputs : sequence of ArrowInput
+    check : callable
+        Takes arguments and tables without rows, one a stream, and raises where they do not go together.
+
+    Raises
+    ------
+    CoincideError
+    """
+    for given, columns in zip(inputs, request.columns, strict=True):
+        check_complete(given, columns)
+        check_zones(given, columns)
+    types = needed_types(request, inputs)
+    needed = zip(inputs, request.columns, types, strict=True)
+    empty = [given.typed(columns, kinds).empty_table() for given, columns, kinds in needed]
+    arguments = request.arguments
+    if _tests_guessed(arguments, inputs, empty):
+        # They may prove to be texts, once all of CSV is read.
+        arguments = arguments.without_where()
+    check(arguments, _joined(request, inputs, empty))
+    return types
+
+
+def checked_before_spark(
+    request: EventRequest,
+    inputs: Sequence[ArrowInput],
+    check: Callable[[PairArguments, list[pa.Table]], object],
+) -> tuple[Types, Types]:
+    """As `checked_types`: what can be told without Spark fails before it has to start.
+
+    That is of times and places only: as keys, Spark takes many types for one that differ here.
+
+    Raises
+    ------
+    CoincideError
+    """
+    for given, columns in zip(inputs, request.columns, strict=True):
+        check_for_spark(given, columns)
+    types = needed_types(request, inputs)
+    arguments, tables = request.arguments, []
+    needed = arguments.timestamp_columns
+    for given, names, unknown in zip(inputs, needed, types, strict=True):
+        if given.source.is_uri or path_columns(given.source).intersection(names):
+            return types  # Spark alone knows of which type they are
+        schema = given.typed(names, unknown)
+        tables.append(pa.schema([f.with_type(plain_type(f.type)) for f in schema]).empty_table())
+    check(arguments.handing_out(needed), tables[: len(request.inputs)])
+    return types
+
+
+def read_tables(
+    request: EventRequest,
+    inputs: Sequence[ArrowInput],
+    types: tuple[Types, Types],
+    say: Callable[[str], None],
+) -> list[pa.Table]:
+    """What is joined: one table, or two whose keys can be compared.
+
+    Parameters
+    ----------
+    request : EventRequest
+    inputs : sequence of ArrowInput
+    types : (Types, Types)
+        As `checked_types` gives them.
+    say : function of str
+        Is told what is being read.
+
+    Raises
+    ------
+    DataError
+        If an input cannot be read.
+    """
+    inputs = read_ahead(request, inputs, types, say)
+    tables = []
+    needed = zip(inputs, request.columns, types, strict=True)
+    for given, columns, kinds in islice(needed, len(request.inputs)):
+        if given.rows is None:
+            say(f"reading {given.source.text}")
+        tables.append(given.table(columns, kinds))
+    return _joined(request, inputs, tables)
+
+
+def _tests_guessed(
+    arguments: PairArguments, inputs: Sequence[ArrowInput], tables: Sequence[pa.Table]
+) -> bool:
+    """Whether `where` is on columns of CSV whose types are guessed from its beginning."""
+    return any(
+        set(given.guessed(table.schema)).intersection(names)
+        for given, table, names in zip(inputs, tables, arguments.tested, strict=True)
+    )
+
+
+def _joined(
+    request: EventRequest, inputs: Sequence[ArrowInput], tables: Sequence[pa.Table]
+) -> list[pa.Table]:
+    found = with_text_keys(inputs, [tables[0], tables[-1]], request.keys)
+    return found[: len(request.inputs)]
+
+
+def check_for_spark(given: ArrowInput, columns: list[str]) -> None:
+    """Refuse an input of which Spark would lose rows or change times, or that lacks a column.
+
+    Raises
+    ------
+    Problem, SchemaError
+    """
+    source = given.source
+    if source.is_uri:
+        if source.file_format != "parquet":
+            raise Problem(
+                f"{source.side}: Spark reads {source.file_format} from this machine only; copy"
+                f" {source.text} here, or make it Parquet"
+            )
+        return
+    check_complete(given, columns)
+    given.check_columns(columns)
+    if source.file_format == "parquet":
+        _check_visible(source)
+        _check_subfolders(source)
+        check_zones(given, columns)
+        # Spark judges all files by one, and reads nanoseconds and columns of no type as integers.
+        for aspect in (_unit, pa.types.is_null):
+            _check_alike(given, columns, aspect, "use --engine local, or rewrite one of them")
+
+
+def check_complete(given: ArrowInput, columns: list[str]) -> None:
+    """Refuse Parquet of which some files lack a column; readers would fill it with nulls.
+
+    Raises
+    ------
+    MissingColumn
+    """
+    if given.source.file_format == "parquet":
+        own = path_columns(given.source)
+        names = [name for name in columns if name not in own]
+        check_present(given.source.side, given.file_schemas, names)
+
+
+def check_zones(given: ArrowInput, columns: list[str]) -> None:
+    """Refuse Parquet whose files differ in whether the times of a column have a zone.
+
+    Raises
+    ------
+    Problem
+    """
+    if given.source.file_format == "parquet" and not given.source.is_uri:
+        advice = "instants are no wall-clock times; rewrite one of them"
+        _check_alike(given, columns, _zone, advice)
+
+
+def has_plain_subfolders(source: Source) -> bool:
+    """Whether a folder's files lie in subfolders whose names hold no columns."""
+    return any("" in keys for keys in path_keys(source).values())
+
+
+def path_columns(source: Source) -> set[str]:
+    """The columns that stand in the paths of a folder's files."""
+    return {key for keys in path_keys(source).values() for key in keys if key}
+
+
+def _check_visible(source: Source) -> None:
+    hidden = [file for file in source.found.paths if os.path.basename(file).startswith(HIDDEN)]
+    if hidden:
+        raise Problem(
+            f"{source.side}: Spark leaves out files whose names start with _ or ., such as"
+            f" {hidden[0]}; rename it, or use --engine local"
+        )
+
+
+def _check_subfolders(source: Source) -> None:
+    """Beside files in ``key=value`` folders Spark leaves out all others."""
+    keys = path_keys(source)
+    if not path_columns(source):
+        return
+    first, *others = keys
+    other = next((file for file in others if keys[file] != keys[first]), None)
+    if other is None and "" not in keys[first]:
+        return
+    files = first if other is None else f"{first} and {other}"
+    raise Problem(
+        f"{source.side}: {source.text} holds subfolders key=value and plain ones, or not the same"
+        f" keys for all files: {files}; give all files the same, name them with a glob, or use"
+        " --engine local"
+    )
+
+
+def _zone(kind: pa.DataType) -> bool | None:
+    return kind.tz is not None if pa.types.is_timestamp(kind) else None
+
+
+def _unit(kind: pa.DataType) -> str | None:
+    has_unit = pa.types.is_timestamp(kind) or pa.types.is_duration(kind)
+    return str(kind.unit) if has_unit else None
+
+
+def _check_alike(
+    given: ArrowInput, columns: list[str], aspect: Callable[[pa.DataType], object], advice: str
+) -> None:
+    """Refuse a column that differs between the files of an input in an aspect, None of no account."""
+    first: dict[str, tuple[str, pa.DataType]] = {}
+    for file, schema in given.file_schemas:
+        for field in schema:
+            if field.name not in columns or aspect(field.type) is None:
+                continue
+            other, kind = first.setdefault(field.name, (file, field.type))
+            if aspect(kind) != aspect(field.type):
+                raise Problem(
+                    f"{given.source.side}.{field.name} is {kind} in {other} and {field.type} in"
+                    f" {file}; {advice}"
+                )
+
+
+Request = TypeVar("Request", bound=EventRequest)
+
+
+def with_known_columns(request: Request, inputs: Sequence[ArrowInput]) -> Request:
+    """The request for inputs of these columns: `PairArguments.settled`.
+
+    Raises
+    ------
+    CoincideError
+        If nobody but Spark can read them, or `--where` makes no sense of them.
+    """
+    if not request.arguments.is_open:
+        return request
+    for given in inputs:
+        if given.source.is_uri and request.engine == "spark":
+            raise Problem(
+                f"{given.source.side}: '*' and --where need to know the columns, and of"
+                f" {given.source.text} Spark alone can read them: name the columns, and filter the result"
+            )
+    return request.of(request.arguments.settled(*(given.schema for given in inputs)))

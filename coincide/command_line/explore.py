@@ -1,0 +1,233 @@
+"""`coincide explore`, in this process."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from dataclasses import dataclass, replace
+from inspect import signature
+from typing import Any
+
+import pyarrow as pa
+
+from coincide.command_line.arguments import JoinRequest, join_request
+from coincide.command_line.event_inputs import (
+    checked_types,
+    inputs_of,
+    read_tables,
+    with_known_columns,
+)
+from coincide.command_line.interruption import raise_if_interrupted
+from coincide.command_line.problems import Problem, warnings_as_lines
+from coincide.command_line.progress import Progress
+from coincide.command_line.requests import lines_left_out
+from coincide.command_line.summary import skipped_lines
+from coincide.engine.exploration.candidates import ExploreArguments
+from coincide.engine.exploration.charts import check_places, flat_words, head_of, is_page, save
+from coincide.engine.exploration.exploring import Exploration, TableExploration
+from coincide.engine.files.source import Source
+from coincide.engine.join.arguments import JoinArguments
+from coincide.engine.join.pair_arguments import PairArguments
+from coincide.engine.join.words import numbers
+
+
+@dataclass(frozen=True)
+class Explored:
+    """What a finished exploration says of itself.
+
+    Parameters
+    ----------
+    found : Exploration
+    files : list of str
+        That were written.
+    seconds : float
+    skipped : dict of str to int
+        Lines of CSV that were left out, by input.
+    """
+
+    found: Exploration
+    files: list[str]
+    seconds: float
+    skipped: dict[str, int]
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain values, for JSON."""
+        found = self.found
+        return {
+            "output": self.files,
+            "engine": "local",
+            "left": found.rows[0].rows,
+            "right": None if found.spec.is_one_stream else found.rows[1].rows,
+            "candidates": found.candidates,
+            "sample": None if found.sample.is_all else found.sample.events,
+            "curve": found.curve.to_pylist(),
+            "flat": found.flat,
+            "why_none": list(found.why_none),
+            **({"lines_left_out": self.skipped} if self.skipped else {}),
+            "seconds": round(self.seconds, 3),
+        }
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Names and what there is to say, for people."""
+        found = self.found
+        named = [("no pairs:" if not i else "", words) for i, words in enumerate(found.why_none)]
+        if found.candidates:
+            named.append(("pairs", _some_of_curve(found)))
+            named.append(("", flat_words(found)))
+        files = [("output" if not i else "", file) for i, file in enumerate(self.files)]
+        head = [*head_of(found), *skipped_lines(self.skipped)]
+        return [*head, *named, ("seconds", f"{self.seconds:.2f}"), *files]
+
+
+def _some_of_curve(found: Exploration) -> str:
+    return ", ".join(f"{found.pairs_at(at):,} at {at:g}" for at in (0.1, 0.5, 0.9, 1.0))
+
+
+def run_explore(request: ExploreRequest) -> Explored:
+    """Explore and write the page, and pictures.
+
+    Raises
+    ------
+    CoincideError
+        For bad usage or bad data; no output is left then.
+    """
+    sources = request.sources()
+    places = [place for place in (request.output, request.png) if place is not None]
+    inputs = tuple(source.found for source in sources)
+    check_places(places, request.overwrite, inputs)
+    started = time.perf_counter()
+    with Progress(request.hide) as progress:
+        request, tables = _tables(request, sources, progress)
+        job = TableExploration(tables, request.explore)
+
+        def say(what: str) -> None:
+            raise_if_interrupted()
+            progress.show(what)
+
+        with warnings_as_lines():
+            found = job.explore(say)
+        say("drawing")
+        command = request.hide(request.command)
+        files = [
+            file
+            for place in places
+            if found.candidates or place == request.output
+            for file in save(found, place, request.overwrite, command, inputs)
+        ]
+    found = replace(found, why_none=tuple(map(request.hide, found.why_none)))
+    names, seconds = [request.hide(file) for file in files], time.perf_counter() - started
+    return Explored(found, names, seconds, lines_left_out(sources))
+
+
+def _tables(
+    request: ExploreRequest, sources: list[Source], progress: Progress
+) -> tuple[ExploreRequest, list[pa.Table]]:
+    """The request for the columns that are there, and the tables that it asks for."""
+    inputs = inputs_of(request, sources)
+    request = with_known_columns(request, inputs)
+
+    def check(join: PairArguments, tables: list[pa.Table]) -> None:
+        TableExploration(tables, request.of(join).explore)
+
+    def say(what: str) -> None:
+        raise_if_interrupted()
+        progress.show(what)
+
+    types = checked_types(request, inputs, check)
+    return request, read_tables(request, inputs, types, say)
+
+
+_OWN = ("png", "confidences", "most_pairs")
+_PLAIN = ("left", "right")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExploreRequest(JoinRequest):
+    """One `coincide explore`.
+
+    Parameters
+    ----------
+    explore : ExploreArguments
+    png : str or None
+        Where pictures go.
+    command : str
+        As it was typed, for the page.
+    """
+
+    explore: ExploreArguments
+    png: str | None
+    command: str
+
+    def of(self, arguments: PairArguments) -> ExploreRequest:  # noqa: D102
+        assert isinstance(arguments, JoinArguments)
+        explore = replace(self.explore, join=arguments)
+        return replace(self, arguments=arguments, explore=explore)
+
+
+def explore_request(**words: Any) -> ExploreRequest:
+    """Check what was typed and make a request of it. Keywords are the options of `coincide explore`.
+
+    Raises
+    ------
+    CoincideError
+        If an option makes no sense.
+    """
+    if words["engine"] != "local":
+        raise Problem(
+            "coincide explore runs in one process, and looks at a sample where there is too much; leave"
+            " --engine out"
+        )
+    own = {name: words[name] for name in _OWN}
+    _check_outputs(words["output"], own["png"])
+    # What the join is told beyond, it is told nothing of here.
+    others = {name: each.default for name, each in _parameters("join").items()}
+    shared = {name: word for name, word in words.items() if name not in _OWN}
+    request = join_request(**{**others, **shared})
+    join = replace(request.arguments, left_columns=(), right_columns=(), probability=True)
+    given = {} if own["confidences"] is None else {
+        "confidences": tuple(numbers("--confidences", own["confidences"]))
+    }  # fmt: skip
+    explore = ExploreArguments(join, most_pairs=own["most_pairs"], **given)
+    fields = {name: getattr(request, name) for name in JoinRequest.__dataclass_fields__}
+    return ExploreRequest(
+        **{**fields, "arguments": join},
+        explore=explore, png=own["png"], command=_command(words),
+    )  # fmt: skip
+
+
+def _parameters(command: str) -> Any:
+    from coincide.command_line import app
+
+    return signature(getattr(app, command)).parameters
+
+
+def _check_outputs(page: str, png: str | None) -> None:
+    if not page.strip():
+        raise Problem("the output has no name; say where to write the page, with -o")
+    if not is_page(page):
+        raise Problem(f"the output is a page, but {page} is named otherwise; end it in .html")
+    if png is None:
+        return
+    if not png.strip():
+        raise Problem("--png has no name; name a picture .png, or a folder for pictures")
+    ending = os.path.splitext(png)[1]
+    if ending and ending.lower() != ".png" and not os.path.isdir(png):
+        raise Problem(f"--png takes a picture NAME.png, or a folder for pictures; found {png}")
+
+
+def _command(words: dict[str, Any]) -> str:
+    """What was typed, in one order; what stands at its default is left out."""
+    parameters = _parameters("explore")
+    typed = ["coincide", "explore", *(words[name] for name in _PLAIN if words[name] is not None)]
+    for name, word in words.items():
+        if name in _PLAIN or word == parameters[name].default:
+            continue
+        option = "-o" if name == "output" else f"--{name.replace('_', '-')}"
+        if isinstance(word, bool):
+            typed.append(option)
+        elif isinstance(word, list):
+            typed += [option, ",".join(word)]
+        else:
+            typed += [option, *map(str, word if isinstance(word, tuple) else [word])]
+    return shlex.join(typed)

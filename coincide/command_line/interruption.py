@@ -1,0 +1,90 @@
+"""How the command ends: exit codes, and signals, even where their exception is swallowed on its way."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import NoReturn
+
+_ENDING = (signal.SIGINT, signal.SIGTERM)
+_SOME_BYTES = 4096
+_noted: list[int] = []
+"""The reading end of the pipe that the interpreter tells of signals; none outside of a command."""
+_received: list[int] = []
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Turn SIGTERM into an exit that cleans up, and keep in mind that it or SIGINT came.
+
+    They are noted below all handlers: PySpark puts one of its own in place while it starts, which
+    talks to the JVM in the middle of another talk, so that anything may come of it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {signal.SIGTERM: signal.signal(signal.SIGTERM, _interrupt)}
+    # Not where someone has it ignored, as shells do for what runs in the background.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        before[signal.SIGINT] = signal.signal(signal.SIGINT, _interrupt)
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    os.set_blocking(writing, False)
+    wakeup = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    _noted.append(reading)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(wakeup)
+        _noted.remove(reading)
+        _received.clear()
+        os.close(reading)
+        os.close(writing)
+
+
+def received() -> int | None:
+    """The first signal of the two that came, whatever became of its exception."""
+    for pipe in _noted[-1:]:
+        with suppress(BlockingIOError):  # none since we last looked
+            _received.extend(n for n in os.read(pipe, _SOME_BYTES) if n in _ENDING)
+    return _received[0] if _received else None
+
+
+def raise_if_interrupted() -> None:
+    """Raise what a signal has raised before.
+
+    A callback from compiled code, such as the compiler's own, prints and drops exceptions: a first
+    join, whose kernels are being compiled, would go on as if nothing had come.
+    """
+    number = received()
+    if number is not None:
+        _raise(number)
+
+
+def _interrupt(number: int, _: FrameType | None) -> NoReturn:
+    logging.disable()  # what breaks on the way out is no news
+    _raise(number)
+
+
+def _raise(number: int) -> NoReturn:
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    raise SystemExit(TERMINATED)
+
+
+DONE = 0
+OUR_FAILURE = 1
+BAD_USE = 2
+INTERRUPTED = 130
+"""128 plus the number of SIGINT, as shells count."""
+TERMINATED = 143
+"""128 plus the number of SIGTERM."""
+READER_GONE = 141
+"""128 plus the number of SIGPIPE: who read standard output has enough."""

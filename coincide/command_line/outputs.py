@@ -1,0 +1,177 @@
+"""Where the output goes: it is written aside and takes its place at the end, or not at all."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Collection, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from coincide.command_line.interruption import raise_if_interrupted
+from coincide.command_line.problems import Problem
+from coincide.command_line.requests import STDOUT, Request, compression_of
+from coincide.command_line.standard_streams import StandardOutput
+from coincide.engine.files.credentials import NOT_FOR_SPARK, check_encoded, holds_settings
+from coincide.engine.files.finding import local_path
+from coincide.engine.files.publishing import Output
+from coincide.engine.files.result_rows import ArrowRows, CsvRows, ParquetRows, ResultRows
+from coincide.engine.files.source import Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class SparkUri:
+    """A folder in another file system. Spark's committer writes it; nothing is moved afterwards."""
+
+    def __init__(self, text: str, overwrite: bool, sources: Sequence[Source]) -> None:
+        check_encoded("the output", text)
+        if holds_settings(text):
+            raise Problem(f"the output {text} {NOT_FOR_SPARK}")
+        for source in sources:
+            folder = source.text.rstrip("/*")
+            if text == folder or text.startswith(folder + "/"):
+                raise Problem(
+                    f"the output {text} lies inside the {source.side} input; write elsewhere"
+                )
+        self.uri, self.mode = text, "overwrite" if overwrite else "errorifexists"
+
+    def __enter__(self) -> SparkUri:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def rows(self) -> int | None:
+        """Unknown."""
+        return None
+
+    def publish(self, paths: Collection[str] | None = None) -> None:
+        """Spark has done it."""
+
+
+class OneFile(Output):
+    """A file that this process writes.
+
+    Parameters
+    ----------
+    request : Request
+    sources : sequence of Source
+        None of them may be replaced.
+    """
+
+    def __init__(self, request: Request, sources: Sequence[Source]) -> None:
+        inputs = [source.found for source in sources if not source.is_uri]
+        super().__init__(
+            request.output, request.overwrite, inputs, is_folder=False, replaces_files=True
+        )
+        self._format = request.output_format
+        self._packed = compression_of(request.output) if self._format == "csv" else None
+
+    def rows_writer(self, schema: pa.Schema) -> ResultRows:
+        """Takes the rows."""
+        if self._format == "parquet":
+            return ParquetRows(self.filesystem, self.aside, schema)
+        rows = CsvRows if self._format == "csv" else ArrowRows
+        opened = partial(self.filesystem.open_output_stream, self.aside, compression=self._packed)
+        return rows(self.name, opened, schema)
+
+
+class Gathered:
+    """Parquet that Spark writes beside a file, or a pipe, which this process then fills with the rows.
+
+    Parameters
+    ----------
+    last : OneFile or StandardOutput
+    """
+
+    def __init__(self, last: OneFile | StandardOutput) -> None:
+        self._last = last
+        self._folder: str | None = None
+        self.filesystem: fs.FileSystem = fs.LocalFileSystem()
+        self.aside = self.uri = ""
+
+    def __enter__(self) -> Self:
+        last = self._last.__enter__()
+        if isinstance(last, OneFile):
+            self.filesystem, self.aside = last.filesystem, last.beside("parts")
+            self.uri = last.uri_of(self.aside)
+            self.filesystem.create_dir(self.aside)
+        else:
+            self._folder = self.aside = tempfile.mkdtemp(prefix="coincide-parts-")
+            self.uri = f"file://{self.aside}"
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        self._last.__exit__(*error)
+
+    def rows(self) -> int:
+        """Of what Spark has written."""
+        return sum(self._opened(path).metadata.num_rows for path in self._parts())
+
+    def publish(self, paths: Collection[str] | None = None) -> None:
+        """Write the rows of these parts, or of all, where they are to be."""
+        parts = [self._opened(path) for path in sorted(self._parts() if paths is None else paths)]
+        schema = parts[0].schema_arrow.remove_metadata()
+        with self._last.rows_writer(schema) as rows:
+            for part in parts:
+                for batch in part.iter_batches():
+                    raise_if_interrupted()
+                    rows.write(pa.RecordBatch.from_arrays(batch.columns, schema=schema))
+        self._last.publish()
+
+    def _parts(self) -> list[str]:
+        infos = self.filesystem.get_file_info(fs.FileSelector(self.aside))
+        return [info.path for info in infos if info.path.endswith(".parquet")]
+
+    def _opened(self, path: str) -> pq.ParquetFile:
+        return pq.ParquetFile(path, filesystem=self.filesystem)
+
+
+LocalOutput = OneFile | StandardOutput
+SparkOutput = Output | Gathered | SparkUri
+
+
+def local_output(request: Request, sources: Sequence[Source]) -> LocalOutput:
+    """Where the local engine writes. Raises `CoincideError` if it cannot."""
+    _check_name(request.output)
+    if request.output == STDOUT:
+        return StandardOutput(request.output_format)
+    return OneFile(request, sources)
+
+
+def spark_output(request: Request, sources: Sequence[Source]) -> SparkOutput:
+    """Where Spark writes: Parquet, or what is made of it. Raises `CoincideError` if it cannot."""
+    text = request.output
+    _check_name(text)
+    if text == STDOUT:
+        return Gathered(StandardOutput(request.output_format))
+    if local_path(text) is None:
+        if request.output_format != "parquet":
+            raise Problem(
+                f"the output {text} is {request.output_format}, and Spark writes Parquet there; end it in"
+                " .parquet, or use --engine local"
+            )
+        return SparkUri(text.rstrip("/"), request.overwrite, sources)
+    if request.output_format != "parquet":
+        return Gathered(OneFile(request, sources))
+    inputs = [source.found for source in sources if not source.is_uri]
+    return Output(text, request.overwrite, inputs, replaces_files=True)
+
+
+def write_frame(frame: DataFrame, output: SparkOutput) -> None:
+    """Let Spark write a DataFrame to an output."""
+    mode = output.mode if isinstance(output, SparkUri) else "append"
+    frame.write.mode(mode).parquet(output.uri)
+
+
+def _check_name(text: str) -> None:
+    if not text.strip():
+        raise Problem("the output has no name; say where to write, with -o")

@@ -1,0 +1,96 @@
+"""From an exception, a warning or a signal to what the user sees."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from coincide.command_line.interruption import BAD_USE, INTERRUPTED, OUR_FAILURE
+from coincide.engine.files.credentials import Redactor
+from coincide.engine.reports.wording import for_command_line
+from coincide.model.errors import CoincideError, CoincideWarning, first_line
+from spark_plugin.cluster.spark_errors import explain_spark
+
+DEBUG_VARIABLE = "COINCIDE_DEBUG"
+
+
+_CURES = {
+    "unexpected extra argument": "--within takes LO HI, or one duration; a glob needs quotes, such as"
+    " 'events/*.parquet'",
+    "Missing option '-o'": "say where to write, such as -o out.parquet, or -o - for standard output",
+    "Missing argument 'RIGHT'": "two inputs are needed, LEFT and RIGHT, such as a.parquet b.parquet",
+    "'--confidence'": "write it as 0.9",
+    "valid number": "write digits without a unit, such as 80",
+    "valid integer": "write it as 8",
+}
+"""What to add to what the argument parser says, by a part of it."""
+
+
+class Problem(CoincideError):
+    """A file or an argument that the command cannot work with."""
+
+
+def report(error: BaseException, debug: bool, words: Sequence[str] = ()) -> int:
+    """Print one line about an error to stderr, without the secrets of `words`; its exit code."""
+    hide = Redactor.of(words)
+    code, message = explain(error)
+    if debug:
+        print(hide("".join(traceback.format_exception(error))), file=sys.stderr)
+    elif code == OUR_FAILURE:
+        notes = [message, *getattr(error, "__notes__", ())]
+        message = f"{'. '.join(notes)}. --debug or {DEBUG_VARIABLE}=1 shows where it happened"
+    message = for_command_line(" ".join(hide(message).split()))
+    print(f"coincide: {hide(message)}", file=sys.stderr)
+    return code
+
+
+def tell_closed(why: str) -> None:
+    """Say on stderr, before a slower way begins, why it is taken, and what would help."""
+    print(f"coincide: not directly: {for_command_line(why)}", file=sys.stderr)
+
+
+def explain(error: BaseException) -> tuple[int, str]:
+    """Exit code of an error and the words for it."""
+    if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":
+        return INTERRUPTED, "interrupted; no output was left"
+    if hasattr(error, "format_message"):  # the argument parser's own errors
+        return BAD_USE, _with_cure(str(error.format_message()))
+    if isinstance(error, CoincideError):
+        return BAD_USE, str(error)
+    if isinstance(error, PermissionError):
+        return BAD_USE, f"no permission: {error.filename or error}"
+    if type(error).__module__.startswith(("pyspark.", "py4j.")):
+        is_bad_use, words = explain_spark(error)
+        return (BAD_USE if is_bad_use else OUR_FAILURE), words
+    if isinstance(error, OSError) and error.strerror:
+        return OUR_FAILURE, f"{error.strerror}: {error.filename or 'an input or the output'}"
+    return OUR_FAILURE, f"{type(error).__name__}: {first_line(error)}"
+
+
+def _with_cure(said: str) -> str:
+    """What the argument parser says, and what to do about it."""
+    cure = next((cure for sign, cure in _CURES.items() if sign in said), "")
+    return f"{said.rstrip('.')}; {cure}" if cure else said
+
+
+def wants_debug(arguments: list[str]) -> bool:
+    """Whether tracebacks are wanted."""
+    return "--debug" in arguments or os.environ.get(DEBUG_VARIABLE, "") not in ("", "0")
+
+
+@contextmanager
+def warnings_as_lines() -> Iterator[None]:
+    """Tell warnings, of short shifts say, as lines like all others, each once."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CoincideWarning)
+        yield
+    ours = [str(each.message) for each in caught if issubclass(each.category, CoincideWarning)]
+    for text in dict.fromkeys(ours):
+        print(f"coincide: {for_command_line(text)}", file=sys.stderr)
+    for each in caught:
+        if not issubclass(each.category, CoincideWarning):
+            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)

@@ -1,0 +1,159 @@
+"""What the command line looks like: the program, its help, and what each command does in the end."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+if TYPE_CHECKING:
+    from coincide.command_line.summary import Told
+
+
+_BOUND = re.compile(r"[+-]?\.?\d|\s*$")
+"""How a bound of a window begins; an empty one is an error of its own."""
+_TRUTHS = ("true", "false", "yes", "no")
+
+
+class _PlainFlags:
+    def get_params(self, ctx: Any) -> list[Any]:
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for each in params:
+            if getattr(each, "is_flag", False):
+                each.metavar = ""
+        return params
+
+
+class Group(_PlainFlags, TyperGroup):
+    """The program."""
+
+
+class Command(_PlainFlags, TyperCommand):
+    """One command of the program."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse what was typed.
+
+        Raises
+        ------
+        CoincideError
+            If a flag has a value, or an option lacks its second value.
+        """
+        options = [each for each in self.get_params(ctx) if each.param_type_name == "option"]
+        return super().parse_args(ctx, list(_spelled_out(args, options)))
+
+
+def _spelled_out(args: Sequence[str], options: Sequence[Any]) -> Iterator[str]:
+    """The words, with both ends of a window of one duration."""
+    by_name = {name: option for option in options for name in option.opts}
+    words = list(args)
+    while words:
+        word = words.pop(0)
+        if word == "--":
+            yield from (word, *words)
+            return
+        name, sign, value = word.partition("=")
+        option = by_name.get(name)
+        if option is not None and option.nargs == 2:
+            words[:0] = [value] if sign else []
+            yield from (name, *_two(name, option.metavar, words, by_name))
+            continue
+        if option is not None and option.is_flag:
+            _check_alone(name, value if sign else next(iter(words), ""), bool(sign))
+        yield word
+
+
+def _check_alone(flag: str, value: str, is_meant: bool) -> None:
+    if is_meant or value.lower() in _TRUTHS:
+        raise _problem(
+            f"{flag} takes no value (found {value!r}). Write {flag} alone, or leave it out"
+        )
+
+
+def _two(name: str, called: str, words: list[str], by_name: dict[str, Any]) -> tuple[str, str]:
+    """Take the two values of an option from the words that follow it; of one duration -D and D."""
+    found = words[:2]
+    for i, word in enumerate(found):
+        if word.startswith("--") or word in by_name:
+            del found[i:]
+            break
+    if len(found) == 2 and (name != "--within" or _BOUND.match(found[1])):
+        del words[:2]
+        return found[0], found[1]
+    if not found or name != "--within":
+        instead = repr(found[0]) if found else "none"
+        if name == "--within":
+            raise _problem(f"{name} takes one duration or two (found {instead}). Write one")
+        raise _problem(f"{name} takes two values, {called} (found {instead}). Write both")
+    from coincide.engine.join.words import both_ends
+
+    return both_ends(words.pop(0))
+
+
+def _problem(text: str) -> Exception:
+    from coincide.command_line.problems import Problem
+
+    return Problem(text)
+
+
+_Request = TypeVar("_Request")
+
+app = typer.Typer(
+    name="coincide",
+    cls=Group,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Join event streams whose timestamps are uncertain.\n\n"
+    "A pair of events qualifies when the [b]probability[/b] that it meets a timing condition,"
+    ' such as "within 250 ms of each other", reaches a confidence threshold.',
+    epilog="Start with [b]coincide demo[/b], then [b]coincide join --help[/b]."
+    " If something is missing, [b]coincide doctor[/b] says what to do.",
+)
+
+command = partial(app.command, cls=Command)
+"""Makes a command of a function."""
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            typer.echo(f"coincide {version('coincide')}")
+        except PackageNotFoundError:
+            typer.echo("coincide, not installed: running from its sources")
+        raise typer.Exit
+
+
+@app.callback()
+def coincide(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Options of the program itself."""
+
+
+def answer(
+    request: Callable[..., _Request], run: Callable[[_Request], Told], words: dict[str, Any]
+) -> None:
+    """Do what the words of a command ask for, and tell of it."""
+    from coincide.command_line.standard_streams import ReaderGone
+    from coincide.command_line.summary import print_summary
+
+    as_json = words.pop("as_json")
+    # Standard output is for the rows then.
+    to = sys.stderr if words["output"] == "-" else sys.stdout
+    done = run(request(**words))
+    try:
+        print_summary(done, as_json, to)
+        to.flush()
+    except BrokenPipeError:
+        raise ReaderGone from None

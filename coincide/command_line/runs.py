@@ -1,0 +1,86 @@
+"""What commands do alike: batches into a file, a session of Spark."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from coincide.command_line.interruption import raise_if_interrupted
+from coincide.command_line.outputs import LocalOutput
+from coincide.command_line.progress import Progress
+from coincide.command_line.requests import Request
+from coincide.command_line.spark import session
+from coincide.command_line.summary import Finished
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def written(
+    batches: Iterable[pa.RecordBatch],
+    schema: pa.Schema,
+    output: LocalOutput,
+    say: Callable[[int], None],
+) -> int:
+    """Write batches to the file that becomes the output, and tell how many rows they had.
+
+    Parameters
+    ----------
+    batches : iterable of pa.RecordBatch
+    schema : pa.Schema
+    output : OneFile or StandardOutput
+    say : function of int
+        Told after each batch how many rows are written.
+    """
+    with output.rows_writer(schema) as groups:
+        for batch in batches:
+            raise_if_interrupted()
+            groups.write(batch)
+            say(groups.rows)
+    raise_if_interrupted()
+    return groups.rows
+
+
+@contextmanager
+def spark_at_work(
+    request: Request, progress: Progress
+) -> Iterator[tuple[SparkSession, float, float]]:
+    """The session of one command, when it was there, and how long that took: seconds."""
+    progress.show("starting Spark")
+    begun = time.perf_counter()
+    with session(request.master, request.conf, request.debug) as spark:
+        started = time.perf_counter()
+        raise_if_interrupted()
+        yield spark, started, started - begun
+    raise_if_interrupted()
+
+
+def finished(
+    request: Request,
+    what: str,
+    counted: tuple[dict[str, object], list[tuple[str, str]]] | None,
+    rows: int | None,
+    seconds: float,
+    start_seconds: float | None = None,
+) -> Finished:
+    """What a command says of itself in the end.
+
+    Parameters
+    ----------
+    request : Request
+    what : str
+        It was to find.
+    counted : (dict, list) or None
+        The counts as `Finished` takes them; None if nothing was counted.
+    rows, seconds, start_seconds
+        As of `Finished`.
+    """
+    values, about = counted or ({}, [(what, "not counted")])
+    output = request.hide(request.output)
+    return Finished(
+        values, about, rows, seconds, output, request.engine, start_seconds, request.engine_why
+    )

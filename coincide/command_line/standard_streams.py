@@ -1,0 +1,137 @@
+"""Inputs on standard input, and results on standard output."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+import tempfile
+from collections.abc import Collection
+from typing import Any, Self
+
+import pyarrow as pa
+from pyarrow import fs
+
+from coincide.command_line.problems import Problem
+from coincide.engine.files.csv_rules import CsvRules
+from coincide.engine.files.finding import ParquetFiles
+from coincide.engine.files.result_rows import ArrowStream, CsvRows, ParquetRows, ResultRows
+from coincide.engine.files.source import STANDARD_INPUT, Source, source_of
+
+_ARROW = (b"ARROW1", b"\xff\xff\xff\xff")
+_PARQUET = b"PAR1"
+_PACKED = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\x28\xb5\x2f\xfd": ".zst"}
+_MOST = 6
+
+
+def check_once(inputs: Collection[str]) -> None:
+    """Refuse two inputs from one standard input.
+
+    Raises
+    ------
+    Problem
+    """
+    if sum(text == STANDARD_INPUT for text in inputs) > 1:
+        raise Problem("standard input is one input; name a file for the other one")
+
+
+def read_in(side: str, file_format: str | None, csv: CsvRules) -> Source:
+    """What comes in, as an input whose file goes when the input does.
+
+    Parameters
+    ----------
+    side : str
+    file_format : str or None
+        None: from its first bytes, Arrow IPC or else CSV.
+    csv : CsvRules
+
+    Raises
+    ------
+    Problem
+        If nothing is sent there, or Parquet, which is read from its end.
+    """
+    if sys.stdin.isatty():
+        raise Problem(
+            f"{side}: nothing is sent to standard input; pipe CSV or Arrow IPC in, or name a file"
+        )
+    begin = sys.stdin.buffer.read(_MOST)
+    if file_format == "parquet" or begin.startswith(_PARQUET):
+        raise Problem(
+            f"{side}: standard input is read as CSV or Arrow IPC, not as Parquet; name the file"
+        )
+    packed = next((end for sign, end in _PACKED.items() if begin.startswith(sign)), "")
+    kept = tempfile.NamedTemporaryFile(prefix="coincide-", suffix=packed)  # noqa: SIM115
+    kept.write(begin)
+    shutil.copyfileobj(sys.stdin.buffer, kept)
+    kept.flush()
+    found = ParquetFiles(side, fs.LocalFileSystem(), (kept.name,), (STANDARD_INPUT,))
+    kind = file_format or ("arrow" if begin.startswith(_ARROW) else "csv")
+    return source_of(STANDARD_INPUT, found, kind, csv, held=kept)
+
+
+_NAME = "standard output"
+
+
+class ReaderGone(Exception):
+    """Who reads standard output has enough."""
+
+
+class StandardOutput:
+    """What is written here is out at once: nothing is published, and nothing is taken back.
+
+    Parameters
+    ----------
+    file_format : {"csv", "arrow", "parquet"}
+        Arrow is written as a stream.
+    """
+
+    def __init__(self, file_format: str) -> None:
+        self._format = file_format
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def rows_writer(self, schema: pa.Schema) -> ResultRows:
+        """Takes the rows."""
+        if self._format == "parquet":
+            return ParquetRows(self, "", schema)
+        rows = CsvRows if self._format == "csv" else ArrowStream
+        return rows(_NAME, self.open_output_stream, schema)
+
+    def open_output_stream(self, _: str = "") -> pa.NativeFile:
+        """As of a file system."""
+        return pa.PythonFile(_Pipe(), mode="w")
+
+    def publish(self, paths: Collection[str] | None = None) -> None:
+        """It is out."""
+
+
+class _Pipe(io.RawIOBase):
+    """Standard output, which stays open."""
+
+    def __init__(self) -> None:
+        sys.stdout.flush()
+        self._out = sys.stdout.buffer
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        try:
+            return self._out.write(data)
+        except BrokenPipeError:
+            raise ReaderGone from None
+
+    def flush(self) -> None:
+        try:
+            self._out.flush()
+        except BrokenPipeError:
+            raise ReaderGone from None
+
+    def close(self) -> None:
+        if not self.closed:
+            self.flush()
+            super().close()

@@ -1,0 +1,1 @@
+"""Every operator on Arrow tables in this process, without a JVM."""

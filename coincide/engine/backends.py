@@ -1,0 +1,210 @@
+"""The backend of a task: a GPU if there is one, else the CPU; and the CPU where a GPU has failed."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any, TypeVar, get_args
+
+from coincide.model.errors import BackendError, MemoryBudgetError
+from coincide.model.options import Backend, check_choice
+
+_log = logging.getLogger(__name__)
+
+
+def check_backend(name: str) -> None:
+    """Refuse, at plan time, a backend that cannot be.
+
+    Whether a GPU is there is seen by the worker: the driver of a Spark job may have none.
+
+    Raises
+    ------
+    ConditionError
+        If the name is unknown.
+    """
+    check_choice("backend", name, get_args(Backend))
+
+
+def load_backend(name: str) -> ModuleType:
+    """The package that exposes `EventJoin` and `event_probabilities`: call it where the work is done.
+
+    Raises
+    ------
+    BackendError
+        If ``"gpu"`` is asked for and no GPU can be used here.
+    """
+    check_backend(name)
+    if name == "cpu":
+        return importlib.import_module("cpu_fallback")
+    device = importlib.import_module("gpu_kernels.device.usable")
+    if name == "gpu":
+        device.require()
+    problem = device.problem()
+    if problem is None:
+        return importlib.import_module("gpu_kernels")
+    # Where there is no driver nobody expects a GPU to be used.
+    _say_once(logging.WARNING if device.has_driver() else logging.DEBUG, problem)
+    return importlib.import_module("cpu_fallback")
+
+
+@cache
+def _say_once(level: int, problem: str) -> None:
+    """Not for each task and slice that a process works through."""
+    _log.log(level, "on the CPU: %s", problem)
+
+
+RESOURCE = "gpu"
+"""Name of the Spark resource."""
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+def load_task_backend(name: str) -> ModuleType:
+    """The backend of a task, on the GPU that Spark gave the task if it is the GPU backend.
+
+    Parameters
+    ----------
+    name : {"auto", "cpu", "gpu"}
+
+    Raises
+    ------
+    BackendError
+        If the backend is not here, or the task's GPU is hidden from the worker.
+    """
+    # CUDA's own order is the fastest GPU first; Spark's addresses are the numbers of nvidia-smi.
+    os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+    if name != "cpu":
+        # First, so that no other task's GPU is touched by looking whether one can be used.
+        number = device_number(task_addresses(), os.environ.get(_VISIBLE))
+        importlib.import_module("gpu_kernels.device.usable").use_device(number)
+    return load_backend(name)
+
+
+def release_gpu() -> None:
+    """Give the device memory that is not in use any more back, at the end of a task."""
+    device = sys.modules.get("gpu_kernels.device.usable")
+    if device is not None and device.problem() is None:
+        device.release()
+
+
+def task_addresses() -> tuple[str, ...]:
+    """Addresses of the GPUs that Spark gave this task; none outside a task, or if it gave none."""
+    # A worker has loaded the module by then; nobody else needs it.
+    module = sys.modules.get("pyspark.taskcontext")
+    context = None if module is None else module.TaskContext.get()
+    found = {} if context is None else context.resources()
+    return tuple(found[RESOURCE].addresses) if RESOURCE in found else ()
+
+
+def device_number(addresses: Sequence[str], visible: str | None) -> int:
+    """The CUDA device of a task, as CUDA numbers the devices that it sees.
+
+    Parameters
+    ----------
+    addresses : sequence of str
+        Of the task's GPUs, as nvidia-smi numbers them (or as CUDA_VISIBLE_DEVICES names them). A task
+        uses one GPU, the first. Empty: the first that CUDA sees.
+    visible : str or None
+        CUDA_VISIBLE_DEVICES. RAPIDS sets it to the executor's GPU, container systems to their own.
+
+    Raises
+    ------
+    BackendError
+        If CUDA does not see the GPU, or the address is none.
+    """
+    if not addresses:
+        return 0
+    address = addresses[0].strip()
+    if visible is None:
+        if address.isdecimal():
+            return int(address)
+        raise BackendError(
+            f"Spark's discovery script calls the task's GPU {address!r}; it must print the numbers of"
+            " nvidia-smi, as scripts/discover-gpus.sh does"
+        )
+    seen = [part.strip() for part in visible.split(",") if part.strip()]
+    if address in seen:
+        return seen.index(address)
+    if len(seen) == 1 and not seen[0].isdecimal():
+        return 0  # a name such as MIG-…: the one device that a container shows
+    raise BackendError(
+        f"Spark gave this task the GPU {address}, but {_VISIBLE}={visible!r} hides it from the worker;"
+        f" leave {_VISIBLE} unset, or make the discovery script print what it shows"
+    )
+
+
+T = TypeVar("T")
+
+
+def make_join(backend: ModuleType, *sides: Any, **arguments: Any) -> Any:
+    """The backend's `EventJoin`, with a way out if it is a GPU's."""
+    return resilient(backend, lambda package: import_module(package).EventJoin(*sides, **arguments))
+
+
+def resilient(backend: ModuleType, make: Callable[[str], Any]) -> Any:
+    """What is made of a backend's name, and of the CPU's where the GPU has no memory for it.
+
+    Parameters
+    ----------
+    backend : module
+        From `coincide.engine.backends.load_backend`.
+    make : callable
+        From the name of a backend to a join; those of all backends agree.
+    """
+    if backend.__name__ != "gpu_kernels":
+        return make(backend.__name__)
+    return ResilientJoin(lambda: make("gpu_kernels"), lambda: make("cpu_fallback"))
+
+
+class ResilientJoin:
+    """A join of either backend: both agree in base positions and in each event's matches.
+
+    So what was handed out stands. Of causality they may differ in the order of one event's matches: ask
+    once for a run.
+
+    Parameters
+    ----------
+    first, second : callable
+        Make the join on the GPU, and on the CPU once the device has no memory for one event's matches.
+    """
+
+    def __init__(self, first: Callable[[], Any], second: Callable[[], Any]) -> None:
+        self._second: Callable[[], Any] | None = second
+        self._lock = threading.Lock()
+        try:
+            self._join = first()
+        except MemoryBudgetError as error:
+            self._fall_back(error)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        found = self._do(lambda join: getattr(join, name))
+        if not callable(found):
+            return found
+        return lambda *given: self._do(lambda join: _taken(getattr(join, name)(*given)))
+
+    def _do(self, work: Callable[[Any], T]) -> T:
+        try:
+            return work(self._join)
+        except MemoryBudgetError as error:
+            self._fall_back(error)
+            return work(self._join)
+
+    def _fall_back(self, error: MemoryBudgetError) -> None:
+        with self._lock:
+            # Another thread may have been first; the CPU has no other way out.
+            if self._second is not None:
+                _log.warning("going on on the CPU: %s", error)
+                self._join, self._second = self._second(), None
+
+
+def _taken(found: Any) -> Any:
+    """An answer that is evaluated here, where a failure is caught, not as it is iterated."""
+    return iter(list(found)) if isinstance(found, Iterator) else found

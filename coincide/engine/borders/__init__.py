@@ -1,0 +1,1 @@
+"""Border crossings of readings."""

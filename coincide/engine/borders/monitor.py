@@ -1,0 +1,611 @@
+"""Border crossings of a stream of readings, as an object."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Unpack
+
+import numpy as np
+import pyarrow as pa
+
+from coincide.engine.backends import check_backend, load_backend
+from coincide.engine.borders.arguments import QUERIES, READINGS, BorderArguments
+from coincide.engine.borders.queries import Queries, QueryIds, query_table, read_queries
+from coincide.engine.borders.readings import ReadingColumns, Readings, read_readings
+from coincide.engine.borders.reports import ONE_STREAM_AGAIN, BorderSummary, Sight, why_none
+from coincide.engine.events.frames import arrow_table, is_nothing
+from coincide.engine.events.intervals import instant_of
+from coincide.engine.events.rows import Gather
+from coincide.engine.events.schemas import (
+    Ids,
+    as_times,
+    of_one_type,
+    one_array,
+    other_types,
+    with_first_types,
+)
+from coincide.engine.events.ticks import contiguous
+from coincide.engine.reports.warnings import warn_of_late, warn_of_repeated
+from coincide.engine.resident import ResilientSearch
+from coincide.model.borders.crossings import EVENTS, IN, Crossings, Taken, in_time
+from coincide.model.borders.index import BorderIndex
+from coincide.model.borders.monitor import Monitor, Search
+from coincide.model.borders.options import BorderOptions, BorderWords, with_words
+from coincide.model.errors import ConditionError, DataError, SchemaError, several
+from coincide.model.options import Backend
+from coincide.model.units import Duration, size_of
+
+
+class BorderMonitor:
+    """Tells when streams of readings cross the borders of queries, batch by batch.
+
+    The BMQ processor (section 4 of its paper): a stream table and sorted borders. Streams may have any
+    number of readings in a push; those of one stream must come in order of time, and a reading that is
+    not later than those before it is left out and counted. With a `delay` readings may come in disorder.
+    However readings are cut into pushes, the crossings are the same. It pickles.
+
+    Parameters
+    ----------
+    queries : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
+        The first ones; it may have no rows. As of `coincide.border_crossing_tables`.
+    stream, time, values, query, closed_column, options, words
+        As of `coincide.border_crossing_tables`.
+    delay : int, str or timedelta, optional
+        How long after its time a reading may come, such as ``"5s"``; an int counts ticks. A reading comes
+        at the largest time that has come so far, of all streams. Readings wait until they are older than
+        this, and are then taken in order of time; what comes later still is left out, counted, and kept
+        for `take_late`. None: readings are taken as they come.
+
+    Raises
+    ------
+    SchemaError, ConditionError, DataError
+        As `coincide.border_crossing_tables`.
+    """
+
+    def __init__(
+        self,
+        queries: Any,
+        *,
+        stream: str | None = "stream_id",
+        time: str = "time",
+        values: str | Sequence[str] = ("value",),
+        query: str = "query_id",
+        closed_column: str | None = None,
+        delay: Duration | None = None,
+        options: BorderOptions = BorderOptions(),
+        **words: Unpack[BorderWords],
+    ) -> None:
+        options = with_words(options, words)
+        self.arguments = BorderArguments(stream, time, values, query, options, closed_column)
+        threads = options.threads or len(os.sched_getaffinity(0))
+        self._monitor = Monitor(
+            self.arguments.dimensions, options, NewSearch(options.backend, threads)
+        )
+        self._columns: ReadingColumns | None = None
+        self._first: pa.Schema | None = None
+        self._streams: Ids | None = None
+        self._ids: QueryIds | None = None
+        self._told = BorderSummary()
+        if delay is not None and size_of(delay) < 0:
+            raise ConditionError(
+                "delay is how long after its time a reading may come, and cannot be negative; found"
+                f" {delay!r}"
+            )
+        self._delay = delay
+        self._waiting: Waiting | None = None
+        self._late: list[pa.Table] = []
+        self._clock: int | None = None
+        self._sight = Sight.none(self.arguments.dimensions)
+        self.add(queries)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the index and of the stream table, ids apart."""
+        return self._monitor.nbytes
+
+    def add(self, queries: Any) -> None:
+        """Add queries. A stream that is in the range of one has entered it without an event.
+
+        Readings that wait for their delay meet the queries that there are when they are taken.
+
+        Parameters
+        ----------
+        queries : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
+            As the first ones, with other ids than all live ones. An empty list adds nothing.
+
+        Raises
+        ------
+        SchemaError
+            If a column is missing, of a type that cannot serve, or ids are of another type than before.
+        DataError
+            If a query makes no sense, or its id is that of a live one; with hysteresis also if more
+            than 2³¹ were added in all. None is added then.
+        """
+        if self._ids is not None and is_nothing(queries):
+            return
+        found = read_queries(query_table(queries, self.arguments), self.arguments)
+        ids = QueryIds(found.ids.type) if self._ids is None else self._ids
+        if ids.kind != found.ids.type:
+            raise SchemaError(
+                f"{QUERIES}.{self.arguments.query} is {found.ids.type}, and was {ids.kind} before; cast it"
+            )
+        _refuse_known(found, ids)
+        # An id that was removed may come again, as another query: each row has a number of its own.
+        runs = ids.runs_with(found.ids, self._monitor.queries)
+        numbers = self._monitor.add(found.lower, found.upper, found.closed)
+        ids.runs, self._ids = runs, ids
+        self._told = replace(
+            self._told,
+            queries=self._told.queries + numbers.size,
+            empty=self._told.empty + found.empty,
+        )
+
+    def remove(self, ids: Any) -> None:
+        """Remove queries: nothing more is told of them.
+
+        Parameters
+        ----------
+        ids : sequence, or pa.Array
+            Of live queries.
+
+        Raises
+        ------
+        SchemaError
+            If they are of another type than the queries' ids, or one text, whose letters would be ids.
+        DataError
+            If one is not live. None is removed then, nor if memory lacks.
+        """
+        assert self._ids is not None
+        if isinstance(ids, str | bytes):
+            raise SchemaError(
+                f"ids to remove must be a sequence of ids; found {ids!r}: write [{ids!r}]"
+            )
+        try:
+            given = contiguous(pa.chunked_array([_array(ids, self._ids.kind)]))
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise SchemaError(
+                f"the ids of queries are {self._ids.kind}; found others ({error})"
+            ) from None
+        numbers = self._ids.live(given)
+        unknown = np.flatnonzero(numbers < 0)
+        if unknown.size:
+            raise DataError(
+                f"{unknown.size:,} of the ids to remove are those of no query, for example"
+                f" {given[int(unknown[0])].as_py()!r}"
+            )
+        numbers = np.unique(numbers)
+        removals = self._ids.removals(numbers)  # first: neither may go without the other
+        told, held = self._told, self._monitor.remove(numbers)
+        self._ids.remove(removals)
+        self._told = replace(
+            told,
+            queries=told.queries - numbers.size,
+            empty=told.empty - (numbers.size - held),
+        )
+
+    def push(self, readings: Any) -> pa.Table:
+        """Take readings, and hand out the crossings that they show.
+
+        What it gives can be pushed to `coincide.stream_tables` as it comes: with a `delay`, in order of
+        `max_time` over all pushes, so that a ``left_delay`` of 0 loses none. Without one, crossings of a
+        push may lie before those of the push before by as much as readings do.
+
+        Parameters
+        ----------
+        readings : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
+            The first table, which may be empty, says of which types the columns are. An empty list is
+            nothing, and says nothing.
+
+        Returns
+        -------
+        pa.Table
+            As of `coincide.border_crossing_tables`, in order of `max_time`; without columns while their
+            types are not known.
+
+        Raises
+        ------
+        SchemaError
+            If a column is missing, of a type that cannot serve, or of another than in the first push.
+        ConditionError
+            If the delay is no whole number of ticks.
+        DataError
+            If readings are invalid, and are to be refused. Nothing of the push is taken then.
+
+        Warns
+        -----
+        LateRowsWarning
+            Of readings that came too late, and where most of them are of a time again.
+        """
+        if is_nothing(readings):
+            return pa.table({}) if self._columns is None else self.schema.empty_table()
+        names = self.arguments.columns
+        table = arrow_table(READINGS, readings, names, self.arguments.numbers, self._first)
+        table = with_first_types(table, self._first)
+        columns = ReadingColumns.of(table.schema, self.arguments)
+        if self._columns not in (None, columns):
+            raise SchemaError(
+                other_types(
+                    READINGS, self._first, table.schema,
+                    lambda schema: ReadingColumns.of(schema, self.arguments) == self._columns,
+                )
+            )  # fmt: skip
+        readings, before = read_readings(table, columns), replace(self._monitor.taken)
+        self._first = self._first or pa.schema([table.schema.field(name) for name in names])
+        if self._delay is not None:
+            if self._waiting is None:
+                none = readings.rows_of(np.zeros(0, np.int64))
+                self._waiting = Waiting(columns.tick.count(self._delay), none)
+            return self._pushed(table, readings, columns, self._waiting)
+        self._columns = columns
+        found = self._in_time(self.crossings_of(readings), readings)
+        self._count(readings)
+        self._warn(before, *self._behind(readings, before))
+        return found
+
+    def advance(self, time: Any) -> pa.Table:
+        """Let time pass without readings, as for streams that fall silent.
+
+        Parameters
+        ----------
+        time : int, float, datetime, numpy.datetime64 or pa.Scalar
+            As the time column holds it. Readings that are more than the delay before it are late from now
+            on. A clock that is later already stays.
+
+        Returns
+        -------
+        pa.Table
+            The crossings of readings that need not wait any more; none without a `delay`.
+
+        Raises
+        ------
+        ConditionError
+            If it is no such time, or nothing was pushed yet.
+        """
+        columns = self._resolved("advance")
+        clock = instant_of("time", time, columns.scale, self.arguments.time_options)
+        if self._waiting is None:
+            return self.schema.empty_table()
+        return self._release(*self._waiting.moved(clock).released())
+
+    def flush(self) -> pa.Table:
+        """The crossings of all readings that wait. What comes before the latest one is late from now on.
+
+        Raises
+        ------
+        ConditionError
+            If nothing was pushed yet.
+        """
+        self._resolved("flush")
+        if self._waiting is None:
+            return self.schema.empty_table()
+        return self._release(*self._waiting.ended())
+
+    def take_late(self) -> pa.Table:
+        """The late readings since they were last taken, as they were pushed.
+
+        Raises
+        ------
+        ConditionError
+            If there is no `delay`, or nothing was pushed yet.
+        """
+        self._resolved("take_late")
+        if not self._late:
+            raise ConditionError(
+                "without a delay no late readings are kept: make a BorderMonitor(..., delay='5s')"
+            )
+        late = pa.concat_tables(self._late, promote_options="permissive")
+        self._late = [late.slice(0, 0)]
+        return late
+
+    def take(self, readings: Readings, columns: ReadingColumns) -> pa.Table:
+        """The crossings of readings in any order, in order of streams and times."""
+        self._columns = columns
+        found = self.crossings(readings, in_any_order=True)
+        return pa.Table.from_batches(found, self.schema)
+
+    def _pushed(
+        self, table: pa.Table, readings: Readings, columns: ReadingColumns, waiting: Waiting
+    ) -> pa.Table:
+        """The crossings of readings whose time has come by more."""
+        before = replace(self._monitor.taken)
+        waiting, late, behind = waiting.arrived(readings)
+        self._columns = columns
+        found = self._release(*waiting.released())
+        self._count(readings)
+        if late.size or not self._late:
+            rows = late if readings.valid is None else np.flatnonzero(readings.valid)[late]
+            columns_of = {name: contiguous(table.column(name)) for name in self.arguments.columns}
+            self._late.append(pa.table(columns_of).take(pa.array(rows)))
+            self._told = replace(self._told, late=self._told.late + late.size)
+        self._warn(before, late.size, readings.rows, behind)
+        return found
+
+    def _release(self, waiting: Waiting, due: Readings) -> pa.Table:
+        """The crossings of readings that waited; those of one stream and time are told apart by values."""
+        found = self._in_time(self.crossings_of(due, in_any_order=True), due)
+        self._waiting = waiting
+        return found
+
+    def _in_time(self, found: Iterator[Crossings], readings: Readings) -> pa.Table:
+        parts = in_time(found, self.arguments.options.batch_events)
+        return pa.Table.from_batches(self._batches(readings, parts), self.schema)
+
+    def _behind(self, readings: Readings, before: Taken) -> tuple[int, int, int]:
+        """Without a delay: late readings, all of the push, and how far these lie behind the clock."""
+        late, times = self._monitor.taken.late - before.late, readings.times
+        behind = 0
+        if late:
+            clocks = np.maximum.accumulate(times)
+            clocks = clocks if self._clock is None else np.maximum(clocks, self._clock)
+            behind = int((clocks - times).max())
+        if times.size:
+            latest = int(times.max())
+            self._clock = latest if self._clock is None else max(latest, self._clock)
+        return late, readings.rows, behind
+
+    def _warn(self, before: Taken, late: int, rows: int, behind: int) -> None:
+        """Warn of readings of a push that are left out, and of those that it took."""
+        assert self._columns is not None
+        cure = "BorderMonitor(..., delay={delay}) takes them"
+        warn_of_late(READINGS, rows, late, behind, self._columns.tick, cure)
+        taken = self._monitor.taken
+        repeated, seen = taken.repeated - before.repeated, taken.readings - before.readings
+        warn_of_repeated(READINGS, seen, repeated, ONE_STREAM_AGAIN)
+
+    def _resolved(self, method: str) -> ReadingColumns:
+        if self._columns is None:
+            raise ConditionError(
+                f"{method}() knows no columns yet: push readings first, or a table without rows"
+            )
+        return self._columns
+
+    def inside(self) -> pa.Table:
+        """Which streams are inside which queries, after all that was pushed and waits no more.
+
+        Returns
+        -------
+        pa.Table
+            The query and the stream column, in no particular order.
+        """
+        assert self._ids is not None
+        streams = self._streams or Ids.none(pa.null())
+        kinds = [self._ids.kind, *(streams.kind for _ in self.arguments.streams)]
+        names = [self.arguments.query, *self.arguments.streams]
+        schema = pa.schema(list(zip(names, kinds, strict=True)))
+        batches = []
+        for of_streams, queries in self._monitor.inside():
+            whose = [streams.of(of_streams) for _ in self.arguments.streams]
+            batches.append(pa.record_batch([self._ids.of(queries), *whose], schema=schema))
+        return pa.Table.from_batches(batches, schema)
+
+    def summary(self) -> BorderSummary:
+        """What became of all readings so far, and what was found."""
+        taken = self._monitor.taken
+        return replace(
+            self._told,
+            gaps=taken.gaps,
+            repeated=taken.repeated,
+            late=self._told.late + taken.late,
+            waiting=0 if self._waiting is None else self._waiting.readings.times.size,
+            retrieved=self._monitor.retrieved,
+            tick=None if self._columns is None else self._columns.tick,
+            why_none=self._why_none(),
+        )
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the result."""
+        assert self._columns is not None
+        assert self._ids is not None
+        times = self._columns.time_kinds[: self.arguments.made_times]
+        streams = [self._columns.stream_kind for _ in self.arguments.streams]
+        kinds = [self._ids.kind, *streams, pa.string(), *times]
+        return pa.schema(list(zip(self.arguments.made, kinds, strict=True)))
+
+    def crossings(
+        self, readings: Readings, *, in_any_order: bool = False
+    ) -> Iterator[pa.RecordBatch]:
+        """The crossings of readings, in batches. They are taken at once, and told while one goes on."""
+        found = self.crossings_of(readings, in_any_order=in_any_order)
+        self._count(readings)
+        return self._batches(readings, found)
+
+    def crossings_of(
+        self, readings: Readings, *, in_any_order: bool = False
+    ) -> Iterator[Crossings]:
+        """The same as arrays, and without counting their rows."""
+        if self._streams is None:
+            self._streams = Ids.none(readings.streams.type)
+        self._streams, numbers = self._streams.numbered(readings.streams)
+        self._monitor.streams.reserve(len(self._streams.known))
+        return self._monitor.push(
+            numbers, readings.times, readings.values, in_any_order=in_any_order
+        )
+
+    def _count(self, readings: Readings) -> None:
+        self._told = replace(
+            self._told,
+            readings=self._told.readings + readings.rows,
+            dropped=_sum_of(self._told.dropped, readings.dropped),
+            rounded=max(self._told.rounded, readings.rounded),
+        )
+
+    def _batches(self, readings: Readings, found: Iterable[Crossings]) -> Iterator[pa.RecordBatch]:
+        assert self._ids is not None
+        streams = Gather(readings.streams, readings.streams.type)
+        words = pa.array(EVENTS)
+        schema, tick = self.schema, self._columns.tick  # type: ignore[union-attr]
+        own_times = schema.types[-self.arguments.made_times :]
+        for part in found:
+            entered = int((part.events == IN).sum())
+            self._told = replace(
+                self._told,
+                entered=self._told.entered + entered,
+                left=self._told.left + part.events.size - entered,
+            )
+            events = pa.DictionaryArray.from_arrays(pa.array(part.events), words)
+            times = [part.min_times, part.max_times]
+            times += [] if part.instants is None else [part.instants]
+            yield pa.record_batch(
+                [
+                    self._ids.of(part.queries),
+                    *(streams(part.rows) for _ in self.arguments.streams),
+                    events.dictionary_decode(),
+                    *(
+                        as_times(pa.array(t), f, tick)
+                        for t, f in zip(times, own_times, strict=True)
+                    ),
+                ],
+                schema=schema,
+            )
+        if not self._told.events:
+            assert self._streams is not None
+            _, numbers = self._streams.numbered(readings.streams)
+            self._sight = self._sight.of_more(numbers, readings.values)
+
+    def _why_none(self) -> tuple[str, ...]:
+        """Why no crossing was found, if none was."""
+        if self._told.events or not self._told.readings:
+            return ()
+        assert self._ids is not None
+        numbers, *ranges = self._monitor.ranges.live_ranges()
+        queries = Queries(self._ids.of(numbers), *ranges)
+        return why_none(self._sight.seen, queries, self.arguments)
+
+
+def _refuse_known(found: Queries, ids: QueryIds) -> None:
+    known = ids.live(found.ids) >= 0
+    count = int(known.sum())
+    if count:
+        example = found.ids[int(np.argmax(known))].as_py()
+        raise DataError(
+            f"{QUERIES}: ids of live queries in {several(count, 'row')}, for example"
+            f" {example!r}; remove these first, or give others"
+        )
+
+
+def _array(ids: Any, kind: pa.DataType) -> pa.Array:
+    if isinstance(ids, pa.ChunkedArray):
+        ids = ids.combine_chunks()
+    return ids.cast(kind) if isinstance(ids, pa.Array) else pa.array(list(ids), kind)
+
+
+def _sum_of(first: dict[str, int], second: dict[str, int]) -> dict[str, int]:
+    return {why: first.get(why, 0) + second.get(why, 0) for why in {**first, **second}}
+
+
+@dataclass
+class NewSearch:
+    """Makes searches on a backend; it pickles.
+
+    Where a GPU's memory has not done once, all that follow are on the CPU.
+
+    Parameters
+    ----------
+    backend : {"auto", "cpu", "gpu"}
+    threads : int
+    """
+
+    backend: Backend
+    threads: int
+
+    def __post_init__(self) -> None:
+        check_backend(self.backend)
+
+    def __call__(
+        self, index: BorderIndex, values: np.ndarray, kinds: np.ndarray, near: np.ndarray | None
+    ) -> Search:
+        """A search of points among the borders of an index."""
+        backend: Any = load_backend(self.backend)
+        new_search = partial(_new_search, (index, values, kinds, near), self.threads)
+        if backend.__name__ != "gpu_kernels":
+            return new_search(backend)
+        resilient: Any = ResilientSearch(
+            partial(new_search, backend),
+            lambda: new_search(load_backend("cpu")),
+            partial(setattr, self, "backend", "cpu"),
+        )
+        found: Search = resilient
+        return found
+
+
+def _new_search(points: tuple[Any, ...], threads: int, backend: Any) -> Search:
+    found: Search = backend.BorderSearch(*points, threads=threads)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Waiting:
+    """Readings that came, and are not yet as old as the delay.
+
+    Parameters
+    ----------
+    delay : int
+        Ticks.
+    readings : Readings
+    clock : int or None
+        The largest time so far, or that to which it was moved.
+    """
+
+    delay: int
+    readings: Readings
+    clock: int | None = None
+
+    def arrived(self, readings: Readings) -> tuple[Waiting, np.ndarray, int]:
+        """After readings in order of their arrival.
+
+        One is late if its time is more than the delay before the clock. A gap says nothing of where its
+        stream is, and so comes never too late.
+
+        Returns
+        -------
+        Waiting
+        int64 array, int
+            The rows of late ones, and how far the latest of them lay behind the clock.
+        """
+        if not readings.times.size:
+            return self, np.zeros(0, np.int64), 0
+        clocks = np.maximum.accumulate(readings.times)
+        if self.clock is not None:
+            clocks = np.maximum(clocks, self.clock)
+        behind = clocks - readings.times
+        is_late = (behind > self.delay) & ~np.isnan(readings.values).any(axis=1)
+        late = np.flatnonzero(is_late)
+        kept = readings.rows_of(np.flatnonzero(~is_late)) if late.size else readings
+        both = _joined(self.readings, kept)
+        return Waiting(self.delay, both, int(clocks[-1])), late, int(behind[late].max(initial=0))
+
+    def moved(self, clock: int) -> Waiting:
+        """With a clock that is at least so late."""
+        later = clock if self.clock is None else max(clock, self.clock)
+        return Waiting(self.delay, self.readings, later)
+
+    def released(self) -> tuple[Waiting, Readings]:
+        """What still waits, and the readings before which none can come: older than the delay."""
+        times = self.readings.times
+        bound = -np.inf if self.clock is None else self.clock - self.delay
+        is_due = times < bound
+        due, others = (np.flatnonzero(mask) for mask in (is_due, ~is_due))
+        rest = Waiting(self.delay, self.readings.rows_of(others), self.clock)
+        return rest, self.readings.rows_of(due)
+
+    def ended(self) -> tuple[Waiting, Readings]:
+        """Nothing that waits any more, and all that did; what comes before the clock is late then."""
+        none = self.readings.rows_of(np.zeros(0, np.int64))
+        clock = None if self.clock is None else self.clock + self.delay
+        return Waiting(self.delay, none, clock), self.readings
+
+
+def _joined(first: Readings, second: Readings) -> Readings:
+    if not first.times.size:
+        return second
+    streams = one_array(of_one_type([first.streams, second.streams]))
+    return Readings(
+        streams,
+        np.concatenate([first.times, second.times]),
+        np.concatenate([first.values, second.values]),
+        first.times.size + second.times.size,
+    )

@@ -1,0 +1,1 @@
+"""Causes and effects of tables."""

@@ -1,0 +1,420 @@
+"""The arguments of causality joins, checked once, and the places of events."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from coincide.engine.backends import check_backend
+from coincide.engine.causality.emission import CausalitySpec
+from coincide.engine.causality.shapes import DELTA_NAMES, delta_name
+from coincide.engine.events.given_times import Histograms
+from coincide.engine.events.keys import Keys, Names
+from coincide.engine.events.schemas import column_of, type_of
+from coincide.engine.events.ticks import contiguous
+from coincide.engine.events.time_columns import TimeColumn, TimeScale, resolve_tick, scale_of
+from coincide.engine.events.time_names import (
+    GivenTimes,
+    TimestampNames,
+    arrow_clocks,
+    timestamp_names,
+)
+from coincide.engine.events.timestamps import Faults, ReadTimes, SideModel, TimestampColumns
+from coincide.engine.join.pair_arguments import PairArguments
+from coincide.engine.join.pair_filter import GivenWhere, Where
+from coincide.engine.join.shifts import Shifts
+from coincide.engine.join.spec import check_emission
+from coincide.engine.join.where import PairColumns
+from coincide.model.causality.condition import CausalityCondition
+from coincide.model.causality.spaces import Space
+from coincide.model.errors import ConditionError, SchemaError, brief, found_instead, several
+from coincide.model.options import Backend, CorrelateOptions, Emit, How
+from coincide.model.partners import LARGEST_GROUP, EffectPartners, Matching, PreferEffect
+from coincide.model.units import Duration, Tick
+
+Coordinate = str | float
+"""A column's name, or the number that is every event's."""
+
+
+def coordinates(argument: str, given: object, space: Space) -> tuple[Coordinate, ...]:
+    """The coordinates of a side, checked: none, or as many as the space has.
+
+    Raises
+    ------
+    ConditionError
+    """
+    if isinstance(given, (str, Real)):
+        given = (given,)
+    if not isinstance(given, Sequence) or not all(map(_is_coordinate, given)):
+        raise ConditionError(
+            f"{argument} must be a sequence of column names, or of finite numbers that hold for all; found"
+            f" {brief(given)}"
+        )
+    least, most = space.dimensions
+    if given and not least <= len(given) <= most:
+        raise ConditionError(f"{argument} has {len(given)} coordinates, but {space.words}")
+    return tuple(each if isinstance(each, str) else float(each) for each in given)
+
+
+def _is_coordinate(given: object) -> bool:
+    if isinstance(given, Real) and not isinstance(given, bool):
+        return math.isfinite(given)
+    return isinstance(given, str)
+
+
+def check_coordinate_types(side: str, place: Sequence[Coordinate], schema: pa.Schema) -> None:
+    """Refuse columns that hold no numbers.
+
+    Raises
+    ------
+    SchemaError
+    """
+    for name in names_of_coordinates(place):
+        kind = type_of(schema, side, name)
+        if not (
+            pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind)
+        ):
+            raise SchemaError(
+                f"{side}.{name} is {kind}; a coordinate must be a number. Cast it, or name another column"
+            )
+
+
+def names_of_coordinates(place: Sequence[Coordinate]) -> list[str]:
+    """The columns among coordinates, each once."""
+    return list(dict.fromkeys(each for each in place if isinstance(each, str)))
+
+
+def read_coordinates(side: str, place: Sequence[Coordinate], table: pa.Table) -> list[np.ndarray]:
+    """Coordinates of the rows of a table: float64 arrays, NaN where one is missing."""
+    found = []
+    for each in place:
+        if isinstance(each, str):
+            column = contiguous(column_of(table, side, each)).cast(pa.float64(), safe=False)
+            found.append(column.to_numpy(zero_copy_only=False))
+        else:
+            found.append(np.full(table.num_rows, each))
+    return found
+
+
+@dataclass(frozen=True)
+class PlacedColumns:
+    """Timestamps and places of a side: `coincide.engine.events.timestamps.TimestampColumns`.
+
+    A row without a place is as one without a time, and one of an impossible place is invalid.
+
+    Parameters
+    ----------
+    times : TimestampColumns
+    place : tuple of coordinates
+    space : Space
+    """
+
+    times: TimestampColumns
+    place: tuple[Coordinate, ...]
+    space: Space
+
+    @property
+    def scales(self) -> tuple[TimeScale, TimeScale]:  # noqa: D102
+        return self.times.scales
+
+    @property
+    def names(self) -> tuple[str, ...]:  # noqa: D102
+        return tuple(dict.fromkeys((*self.times.names, *names_of_coordinates(self.place))))
+
+    @property
+    def model(self) -> SideModel:  # noqa: D102
+        return self.times.model
+
+    @property
+    def declared(self) -> tuple[int, int] | None:  # noqa: D102
+        return self.times.declared
+
+    @property
+    def longest(self) -> int | None:  # noqa: D102
+        return self.times.longest
+
+    @property
+    def beyond(self) -> tuple[int, int] | None:  # noqa: D102
+        return self.times.beyond
+
+    def blamed(self, reason: str) -> tuple[str, ...]:  # noqa: D102
+        if reason == "place":
+            return tuple(map(str, self.place))
+        return self.times.blamed(reason)
+
+    def read(self, table: pa.Table) -> ReadPlaced:  # noqa: D102
+        found = read_coordinates(self.scales[0].column.side, self.place, table)
+        return ReadPlaced(self.times.read(table), found, self.space)
+
+
+class ReadPlaced:
+    """Timestamps and places of rows: `coincide.engine.events.timestamps.ReadTimes`."""
+
+    def __init__(self, times: ReadTimes, columns: list[np.ndarray], space: Space) -> None:
+        self._times, self._columns, self._space = times, columns, space
+
+    @property
+    def are_valid(self) -> bool:  # noqa: D102
+        return (
+            self._times.are_valid
+            and not any(np.isnan(column).any() for column in self._columns)
+            and not any(mask.any() for mask in self._impossible)
+        )
+
+    @cached_property
+    def null(self) -> np.ndarray:  # noqa: D102
+        missing = [np.isnan(column) for column in self._columns]
+        return np.logical_or.reduce([self._times.null, *missing])
+
+    @property
+    def excused(self) -> np.ndarray:
+        """A missing coordinate excuses no impossible time."""
+        return self._times.excused
+
+    @cached_property
+    def _impossible(self) -> list[np.ndarray]:
+        limits = self._space.limits(len(self._columns))
+        # NaN is missing, no more.
+        return [np.abs(c) > limit for c, limit in zip(self._columns, limits, strict=False)]
+
+    def faults(self) -> Faults:  # noqa: D102
+        yield from self._times.faults()
+        for mask in self._impossible:
+            yield "place", mask
+
+    @property
+    def max_time(self) -> np.ndarray:  # noqa: D102
+        return self._times.max_time
+
+    @property
+    def shapes(self) -> np.ndarray:  # noqa: D102
+        return self._times.shapes
+
+    def rounded(self, valid: np.ndarray | None) -> float:  # noqa: D102
+        return self._times.rounded(valid)
+
+
+Place = str | float | Sequence[Coordinate]
+CAUSE_AND_EFFECT = ("cause", "effect")
+MATCHLESS = "time, place or key"
+"""What rows lack that match nothing."""
+
+
+@dataclass(frozen=True)
+class CausalityArguments(PairArguments):
+    """What is asked of a causality join: the arguments of `coincide.causality_tables`.
+
+    Raises
+    ------
+    SchemaError
+        If the condition is none.
+    ConditionError
+        If an argument makes no sense, or the condition needs places and none are given.
+    """
+
+    condition: CausalityCondition
+    cause_time: GivenTimes = "time"
+    effect_time: GivenTimes = "time"
+    cause_place: Place = ()
+    effect_place: Place | None = None
+    by: Keys = ()
+    cause_columns: Names = ("id",)
+    effect_columns: Names = ("id",)
+    how: How = "inner"
+    emit: Emit = "pairs"
+    backend: Backend = "auto"
+    options: CorrelateOptions = CorrelateOptions()
+    is_one_stream: bool = False
+    shifts: Shifts = None
+    case_fold: bool = False
+    where: GivenWhere | Where = None
+    prefer: PreferEffect = "probability"
+    k: int = 1
+    matching: Matching | None = None
+    largest_group: int = LARGEST_GROUP
+    probability: bool = False
+
+    prefixes: ClassVar[tuple[str, str]] = CAUSE_AND_EFFECT
+    matchless: ClassVar[str] = MATCHLESS
+
+    def __post_init__(self) -> None:
+        check_condition(self.condition)
+        self.check_pairs()
+        if self.how in ("right", "full"):
+            raise ConditionError(
+                f"how={self.how!r} is of correlate; causality takes how='left' for causes without an"
+                " effect. Effects without a cause are those whose ids are in no pair"
+            )
+        check_emission(self.how, self.emit, self.probability)
+        self.partners.check_emission(self.how, self.emit)
+        check_backend(self.backend)
+        for name in ("cause", "effect"):
+            check_time(name, getattr(self, f"{name}_time"), self.options)
+        given = self.cause_time, self.effect_time
+        if self.backend == "gpu" and any(isinstance(time, Histograms) for time in given):
+            raise ConditionError(
+                "causality joins of histogram timestamps run on CPUs; leave out backend='gpu'"
+            )
+        if self.is_one_stream:
+            self._take_from_causes()
+        own, others = (len(place) for place in self.places)
+        if own != others:
+            raise ConditionError(
+                f"cause_place has {several(own, 'coordinate')} and effect_place {others}; a"
+                " distance needs as many of both. A number in the place of a name holds for every event,"
+                " such as 0.0 for a depth"
+            )
+        check_places(self.condition, "cause_place and effect_place", own)
+        if self.prefer == "distance" and not own:
+            raise ConditionError(
+                "prefer='distance' needs places: name the coordinates in cause_place and effect_place, such"
+                " as ('x', 'y'), or leave it out"
+            )
+
+    def _take_from_causes(self) -> None:
+        """Of one stream times and places are said once."""
+        for name, default in (("time", "time"), ("place", None)):
+            given, own = getattr(self, f"effect_{name}"), getattr(self, f"cause_{name}")
+            if given != default and _listed(given) != _listed(own):
+                raise ConditionError(
+                    f"of one stream causes and effects are the same: leave effect_{name} out, or give the"
+                    " events a second time as effects"
+                )
+            object.__setattr__(self, f"effect_{name}", own)
+
+    @property
+    def times(self) -> tuple[TimestampNames, TimestampNames]:
+        """The timestamps of causes and of effects."""
+        return timestamp_names("cause", self.cause_time), timestamp_names(
+            "effect", self.effect_time
+        )
+
+    @property
+    def places(self) -> tuple[tuple[Coordinate, ...], tuple[Coordinate, ...]]:
+        """Coordinates of causes and of effects."""
+        space = self.condition.space
+        others = self.cause_place if self.effect_place is None else self.effect_place
+        return (
+            coordinates("cause_place", self.cause_place, space),
+            coordinates("effect_place", others, space),
+        )
+
+    @property
+    def partners(self) -> EffectPartners:
+        """Which effects of a cause are handed out."""
+        return EffectPartners(self.prefer, self.k, self.matching, self.largest_group)
+
+    @property
+    def pair_columns(self) -> PairColumns:
+        """What `where` may be on."""
+        return causal_columns(len(self.places[0]))
+
+    def pair_columns_of(self, left: pa.Schema, right: pa.Schema) -> PairColumns:
+        """As of `PairArguments`: the tick is known then."""
+        given = zip(self.sides, self.times, (left, right), strict=True)
+        clocks = [clock for each in given for clock in arrow_clocks(*each)]
+        return causal_columns(len(self.places[0]), resolve_tick(clocks, self.options))
+
+    def resolved_times(self, clocks: Sequence[TimeColumn]) -> tuple[PlacedColumns, PlacedColumns]:
+        """As of `PairArguments`, with places."""
+        longest = self.options.left_longest, self.options.right_longest
+        own, others = resolved_columns(
+            clocks, self.times, self.places, self.condition, self.options,
+            longest[:1] * 2 if self.is_one_stream else longest,
+        )  # fmt: skip
+        return own, others
+
+    def check_tick(self, tick: Tick) -> None:
+        """As of `PairArguments`."""
+        self.condition.limits(tick)
+
+    def spec(
+        self, times: Sequence[TimestampColumns], threads: int, batch_pairs: int
+    ) -> CausalitySpec:
+        """What is computed, in ticks; the numbers are for what the options leave open.
+
+        Raises
+        ------
+        ConditionError
+            As `CausalityCondition.model`, and `check_symmetric`.
+        """
+        coordinates, tick = len(self.places[0]), times[0].scales[0].tick
+        own, others = (side.model for side in times)
+        has_histograms = own.table is not None or others.table is not None
+        model = self.condition.model(tick, heights=coordinates == 3)
+        self.check_symmetric(model.is_symmetric)
+        return CausalitySpec(
+            model, self.condition.space, coordinates,
+            self.how, "pairs" if self.matching else self.emit, self.options.threads or threads,
+            self.options.batch_pairs or batch_pairs, self.is_one_stream, self.pairs_once,
+            "cpu" if has_histograms else self.backend, models=(own, others),
+            case_fold=self.case_fold, partners=self.partners, probability=self.probability,
+            delta_name=delta_name(tick),
+        )  # fmt: skip
+
+
+def causal_columns(coordinates: int, tick: Tick | None = None) -> PairColumns:
+    """The columns of a pair: those of both events, delta, and the distance where there are places.
+
+    As long as no tick is known delta may have any of its names.
+    """
+    placed = (("distance", pa.float64()),) if coordinates else ()
+    deltas = DELTA_NAMES if tick is None else (delta_name(tick),)
+    return PairColumns(CAUSE_AND_EFFECT, (*((name, pa.int64()) for name in deltas), *placed))
+
+
+def resolved_columns(
+    clocks: Sequence[TimeColumn],
+    timestamps: Sequence[TimestampNames],
+    places: Sequence[tuple[Coordinate, ...]],
+    condition: CausalityCondition,
+    options: CorrelateOptions,
+    longest: Sequence[Duration | None],
+) -> list[PlacedColumns]:
+    """Timestamps and places of sides, of which each has two clocks, in one tick."""
+    tick = resolve_tick(clocks, options)
+    scales = [scale_of(column, tick, options) for column in clocks]
+    counted = [None if length is None else tick.count(length) for length in longest]
+    return [
+        PlacedColumns(
+            names.resolved((scales[2 * side], scales[2 * side + 1]), counted[side]),
+            places[side],
+            condition.space,
+        )
+        for side, names in enumerate(timestamps)
+    ]
+
+
+def check_condition(condition: object) -> None:
+    """Refuse what is no causality condition."""
+    if not isinstance(condition, CausalityCondition):
+        raise SchemaError(
+            "condition must be a CausalityCondition(predicates, space), such as"
+            f" CausalityCondition([Temporal(0, '5s')]); found {found_instead(condition)}"
+        )
+
+
+def check_time(side: str, time: GivenTimes, options: CorrelateOptions) -> None:
+    """Refuse timestamps of which too much is said."""
+    longest = "right_longest" if side == "effect" else "left_longest"
+    if getattr(options, longest) is not None:
+        timestamp_names(side, time).check_longest(longest)
+
+
+def check_places(condition: CausalityCondition, argument: str, given: int) -> None:
+    """Refuse a condition on distances without places."""
+    if condition.needs_places and not given:
+        raise ConditionError(
+            f"the condition depends on distances: name the coordinates in {argument}, such as ('x', 'y')"
+        )
+
+
+def _listed(given: object) -> list[object]:
+    return list(given) if isinstance(given, (list, tuple)) else [given]

@@ -1,0 +1,1 @@
+"""From columns to the events of a side."""

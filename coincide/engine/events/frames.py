@@ -1,0 +1,195 @@
+"""Whatever is given as a table, as one of Arrow: by Arrow's C stream, as rows, or by the path of files."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+import pyarrow as pa
+
+from coincide.engine.events.schemas import can_be_width, check_name, decoded
+from coincide.model.errors import SchemaError
+
+if TYPE_CHECKING:
+    from coincide.engine.files.arrow_inputs import ArrowInput
+    from coincide.engine.files.finding import Given
+
+TABLES = (
+    "a table that offers Arrow's C stream, such as those of pyarrow, pandas, Polars and DuckDB, a list of"
+    " dicts, or the path of files"
+)
+"""What `arrow_table` takes, in words."""
+_FRAMES = ("pandas", "polars")
+"""Libraries whose frames give some of their columns by ``frame[names]``."""
+_COLUMN = re.compile(r"Conversion failed for column (.+) with type ")
+
+
+def offers_arrow(given: object) -> bool:
+    """Whether `arrow_table` can make a table of it."""
+    offers = hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__")
+    return offers or _is_rows(given) or _names_files(given)
+
+
+def arrow_table(
+    side: str,
+    given: Any,
+    names: Sequence[str],
+    numbers: Sequence[str] = (),
+    first: pa.Schema | None = None,
+) -> pa.Table:
+    """A table of whatever offers Arrow's C stream, or C array; a stream is read to its end.
+
+    Parameters
+    ----------
+    side : str
+    given : object
+        Also a list of dicts, a row each; or a path, a glob or a URI of files, or several.
+    names : sequence of str
+        The columns that are needed: a frame may have others that Arrow has no type for.
+    numbers : sequence of str
+        Those of them that are times or other numbers, however CSV writes them.
+    first : pa.Schema or None
+        Of an earlier push: the numbers of dicts, whose types are inferred, become these where none is lost.
+
+    Raises
+    ------
+    SchemaError
+        If Arrow cannot take a column over, or a needed one is missing in files or stands twice; if a list
+        is empty.
+    DataError
+        If files cannot be read.
+    """
+    if _names_files(given):
+        table = _input_of(side, given, numbers).table(list(dict.fromkeys(names)))
+    elif _is_rows(given):
+        table = _of_rows(side, given, first)
+    elif isinstance(given, pa.Table):
+        table = given
+    else:
+        table = _converted(side, _narrowed(side, given, names))
+    for i, field in enumerate(table.schema):
+        kind = field.type
+        if pa.types.is_run_end_encoded(kind):
+            column = decoded(table.column(i), kind.value_type)
+            table = table.set_column(i, field.name, column)
+        elif pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type):
+            table = table.set_column(i, field.name, _with_plain_texts(table.column(i)))
+    return table
+
+
+def _names_files(given: object) -> TypeGuard[Given]:
+    if isinstance(given, (list, tuple)):
+        return bool(given) and all(isinstance(each, (str, os.PathLike)) for each in given)
+    return isinstance(given, (str, os.PathLike))
+
+
+def _is_rows(given: object) -> TypeGuard[Sequence[Mapping[str, Any]]]:
+    return isinstance(given, (list, tuple)) and all(isinstance(each, Mapping) for each in given)
+
+
+def _input_of(side: str, given: Given, numbers: Sequence[str] = ()) -> ArrowInput:
+    """Files of any format, as the command line reads them."""
+    from coincide.engine.files.arrow_inputs import ArrowInput
+    from coincide.engine.files.finding import find_files, words_of
+    from coincide.engine.files.source import source_of
+
+    words = words_of(given)
+    return ArrowInput(source_of(", ".join(words), find_files(side, words)), times=tuple(numbers))
+
+
+def is_nothing(given: object) -> bool:
+    """Whether it is a list of no rows, as an empty poll gives: it tells of no columns."""
+    return isinstance(given, (list, tuple)) and not given
+
+
+def _of_rows(side: str, rows: Sequence[Mapping[str, Any]], first: pa.Schema | None) -> pa.Table:
+    """A row for each dict, of all their columns."""
+    if is_nothing(rows):
+        raise SchemaError(
+            f"{side}: an empty list has no columns and no types; give a table with a schema, such as"
+            " schema.empty_table() of a pyarrow.Schema"
+        )
+    own = dict.fromkeys(name for row in rows for name in row)
+    table = _converted(side, {name: [row.get(name) for row in rows] for name in own})
+    for i, field in enumerate(table.schema):
+        if first is not None and field.name in first.names:
+            column = _as_number(table.column(i), first.field(field.name).type)
+            table = table.set_column(i, field.name, column)
+    return table
+
+
+def _as_number(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Numbers as another type of numbers; as they are if one would be lost."""
+    if column.type == kind or not (can_be_width(column.type) and can_be_width(kind)):
+        return column
+    try:
+        return column.cast(kind)
+    except pa.ArrowInvalid:
+        return column
+
+
+def own_names(given: object) -> list[str]:
+    """The columns of what was given as a table, where they can be told before it is read."""
+    if _names_files(given):
+        return _input_of("table", given).schema.names
+    return [name for name in getattr(given, "columns", ()) if isinstance(name, str)]
+
+
+def needed_names(given: object, names: Sequence[str], words: str | None) -> list[str]:
+    """The columns that are needed of a frame, where words tell of further ones; None: all.
+
+    More than are needed may be among them.
+    """
+    own = own_names(given)
+    if words is None:
+        return list(dict.fromkeys([*own, *names]))
+    return list(dict.fromkeys([*names, *needed_among(own, words)]))
+
+
+def needed_among(names: Sequence[str], words: str | None) -> list[str]:
+    """Those of some columns that words may tell of; None: all."""
+    return [name for name in names if words is None or f"_{name}" in words]
+
+
+def _narrowed(side: str, given: Any, names: Sequence[str]) -> Any:
+    """Of a frame the needed columns, if they are all there and not, say, in its index."""
+    libraries = {kind.__module__.partition(".")[0] for kind in type(given).__mro__}
+    if libraries.isdisjoint(_FRAMES) or not hasattr(given, "columns"):
+        return given
+    own = list(given.columns)
+    if not set(names) <= set(own):
+        return given
+    for name in names:
+        check_name(side, name, own)
+    return given[list(names)]
+
+
+def _converted(side: str, given: Any) -> pa.Table:
+    try:
+        return pa.table(given)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError) as error:
+        found = _COLUMN.search(str(error))
+        what = f"the column {found[1]!r}" if found else "a column"
+        why = error.args[0] if error.args else type(error).__name__
+        raise SchemaError(
+            f"{side}: Arrow has no type for the values of {what}: {why}; give it values of one type, or"
+            " leave it out"
+        ) from error
+
+
+def _with_plain_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Categories of Polars: Arrow takes nothing from dictionaries of string views."""
+    chunks = [
+        pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(pa.large_string()))
+        for chunk in column.chunks
+    ]
+    kind = pa.dictionary(column.type.index_type, pa.large_string())
+    return pa.chunked_array(chunks, kind)
+
+
+def kind_of(given: object) -> str:
+    """The type of what was given, with the package that it is from."""
+    package, name = type(given).__module__.split(".")[0], type(given).__name__
+    return name if package == "builtins" else f"{package}.{name}"

@@ -1,0 +1,294 @@
+"""What users give as the time of a side: instants, intervals, stamps with an error, histograms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import overload
+
+from coincide.engine.events.template_frames import templates_of
+from coincide.model.errors import ConditionError, brief
+from coincide.model.templates.template import Templates, TemplateTable
+from coincide.model.units import Duration, Tick, plain, size_of, unit_name
+
+
+@dataclass(frozen=True)
+class Around:
+    """Timestamps of one side that are as long for all its events. Made by `around` and `resolution`.
+
+    Parameters
+    ----------
+    time : str
+        Column of the stamps.
+    before, after : int or str
+        Durations: an event was between so long before its stamp and so long after it.
+    """
+
+    time: str
+    before: int | str
+    after: int | str
+
+    def margins(self, tick: Tick) -> tuple[int, int]:
+        """Before and after, in ticks.
+
+        Raises
+        ------
+        ConditionError
+            If one is no whole number of ticks, or the event would be over before it begins.
+        """
+        before, after = tick.count(self.before), tick.count(self.after)
+        if before + after < 0:
+            raise ConditionError(
+                f"around({self.time!r}) would have events end before they begin: before is {self.before!r},"
+                f" after is {self.after!r}. A negative one must be no longer than the other"
+            )
+        return before, after
+
+
+@dataclass(frozen=True)
+class AroundByRow:
+    """Timestamps of one side that are as long as each row says. Made by `around`.
+
+    Parameters
+    ----------
+    time : str
+        Column of the stamps.
+    before, after : str
+        Columns of numbers: an event was between so long before its stamp and so long after it.
+    unit : str or None
+        What these count; None: what numbers in `time` do.
+    """
+
+    time: str
+    before: str
+    after: str
+    unit: str | None = None
+
+
+@overload
+def around(
+    time: str,
+    width: Duration | None = None,
+    *,
+    before: Duration | None = None,
+    after: Duration | None = None,
+) -> Around: ...
+
+
+@overload
+def around(time: str, *, column: str | tuple[str, str], unit: str | None = None) -> AroundByRow: ...
+
+
+def around(
+    time: str,
+    width: Duration | None = None,
+    *,
+    before: Duration | None = None,
+    after: Duration | None = None,
+    column: str | tuple[str, str] | None = None,
+    unit: str | None = None,
+) -> Around | AroundByRow:
+    """Say how far off the clock of a side may be: each event was within `width` of its stamp.
+
+    Parameters
+    ----------
+    time : str
+        Column of the stamps.
+    width : int, str or timedelta, optional
+        The most by which a stamp is early or late: ``around("t", "10ms")`` is t ± 10 ms.
+    before, after : int, str or timedelta, optional
+        In place of `width` where the two differ: an event was between `before` before its stamp and
+        `after` after it; what is not given is 0. One may be negative: ``around("t", before="20ms",
+        after="-5ms")`` says that stamps are 5 to 20 ms late.
+    column : str or (str, str), optional
+        In place of `width` where each row has its own: ``around("t", column="error_ms", unit="ms")``. Two
+        columns are of `before` and `after`. Numbers, which are rounded to ticks; rows in which one is
+        missing, not finite or negative are invalid.
+    unit : str, optional
+        What these numbers count. Left out, what the numbers in `time` do; timestamps need it.
+
+    Returns
+    -------
+    Around or AroundByRow
+        For ``left_time`` or ``right_time`` of `coincide.correlate`: uniform on the interval, which is
+        closed.
+
+    Raises
+    ------
+    ConditionError
+        If the column is no name, nothing is said, or a width is negative.
+
+    Examples
+    --------
+    >>> around("t", "10ms")
+    Around(time='t', before='10ms', after='10ms')
+    """
+    _check_name(time)
+    if column is not None:
+        if not (width is None and before is None and after is None):
+            raise ConditionError(
+                "around takes half-widths by a column, or the same for all rows; found both"
+            )
+        return _by_row(time, column, unit)
+    if unit is not None:
+        raise ConditionError("around has a unit for the numbers of a column; leave unit out")
+    if width is None and before is None and after is None:
+        raise ConditionError(
+            f"around({time!r}) needs to know how far off the clock may be, such as"
+            f" around({time!r}, '10ms'); if it is exact, say {time!r} alone"
+        )
+    if width is None:
+        return _checked(
+            Around(time, *(0 if each is None else plain(each) for each in (before, after)))
+        )
+    if before is not None or after is not None:
+        raise ConditionError("around takes a width, or before and after; found both")
+    if size_of(width) < 0:
+        raise ConditionError(f"width must not be negative; found {brief(width)}")
+    return Around(time, plain(width), plain(width))
+
+
+def resolution(time: str, step: Duration) -> Around:
+    """Say how coarse the stamps of a side are: a stamp t means some time in [t, t + step].
+
+    Parameters
+    ----------
+    time : str
+        Column of the stamps, which were cut, not rounded.
+    step : int, str or timedelta
+        From one stamp to the next: ``resolution("t", "1ms")``.
+
+    Returns
+    -------
+    Around
+        As `around` with ``after=step``.
+
+    Raises
+    ------
+    ConditionError
+        If the column is no name, or the step is negative.
+
+    Examples
+    --------
+    >>> resolution("t", "1s")
+    Around(time='t', before=0, after='1s')
+    """
+    _check_name(time)
+    if size_of(step) < 0:
+        raise ConditionError(f"step must not be negative; found {brief(step)}")
+    return Around(time, 0, plain(step))
+
+
+def intervals(earliest: str, latest: str) -> tuple[str, str]:
+    """Say that two columns hold the ends of a side's timestamps; the pair of names alone does, too.
+
+    Examples
+    --------
+    >>> intervals("min_time", "max_time")
+    ('min_time', 'max_time')
+    """
+    for name in (earliest, latest):
+        _check_name(name)
+    return earliest, latest
+
+
+def instants(time: str) -> str:
+    """Say that a column holds exact times; its name alone does, too.
+
+    Examples
+    --------
+    >>> instants("t")
+    't'
+    """
+    _check_name(time)
+    return time
+
+
+def _by_row(time: str, column: str | tuple[str, str], unit: str | None) -> AroundByRow:
+    names = (column, column) if isinstance(column, str) else column
+    if not isinstance(names, (tuple, list)) or len(names) != 2:
+        raise ConditionError(
+            f"column must be the name of a column, or two, before and after; found {brief(column)}"
+        )
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise ConditionError(f"column must be the name of a column; found {brief(name)}")
+    return AroundByRow(time, names[0], names[1], None if unit is None else unit_name(unit))
+
+
+def _checked(found: Around) -> Around:
+    """Refuse what ends before it begins, as far as that shows without a tick."""
+    given = found.before, found.after
+    if (0 in given or type(given[0]) is type(given[1])) and sum(map(size_of, given)) < 0:
+        found.margins(Tick("ns"))
+    return found
+
+
+def _check_name(given: object) -> None:
+    if not isinstance(given, str) or not given:
+        raise ConditionError(f"time must be the name of a column; found {brief(given)}")
+
+
+@dataclass(frozen=True)
+class Histograms:
+    """Timestamps of one side that are histograms. Made by `histograms`.
+
+    Parameters
+    ----------
+    time : str
+        Column of the time at which an event was seen.
+    template : str
+        Column of its template's id.
+    templates : Templates
+    """
+
+    time: str
+    template: str
+    templates: Templates
+
+    def table(self, tick: Tick) -> TemplateTable:
+        """The templates in ticks: `Templates.table`."""
+        return self.templates.table(tick)
+
+
+def histograms(
+    time: str, *, template: str, templates: object, unit: str | None = None
+) -> Histograms:
+    """Say that the timestamps of a side are histograms: Mok, Woo & Lee (2006), Definition 1.
+
+    Parameters
+    ----------
+    time : str
+        Column of times. The last edge of an event's template comes to lie there; of templates of
+        delays, each delay is counted back from there.
+    template : str
+        Column of the id of each event's template: text or integers.
+    templates : Templates, mapping, path or table
+        The templates: ``{"a": (edges, masses)}``, a .parquet, .csv or .arrow file, or anything that
+        offers Arrow's C stream. Tables and files hold a row per bucket, of columns ``template``,
+        ``lower``, ``upper``, ``mass`` (``delay_lower``, ``delay_upper`` for delays), or a row per
+        template, of ``template``, ``edges`` (or ``delays``) and ``masses``.
+    unit : str, optional
+        Of edges that are plain numbers, such as ``"ms"``; None: ticks of the time columns.
+
+    Returns
+    -------
+    Histograms
+        For ``left_time`` or ``right_time`` of `coincide.correlate`.
+
+    Raises
+    ------
+    ConditionError
+        If a column is no name, or the unit is unknown.
+    SchemaError, DataError
+        If the templates make none.
+
+    Examples
+    --------
+    >>> phi = {"a": ([0, 20, 30, 40], [0.1, 0.3, 0.6])}
+    >>> histograms("seen_at", template="device", templates=phi).time
+    'seen_at'
+    """
+    for name, given in (("time", time), ("template", template)):
+        if not isinstance(given, str) or not given:
+            raise ConditionError(f"{name} must be the name of a column; found {brief(given)}")
+    return Histograms(time, template, templates_of(templates, unit))

@@ -1,0 +1,521 @@
+"""Columns of a side by name and type; wide ones and ids as whole numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coincide.engine.events import rows as row_sizes
+from coincide.engine.events.rows import (
+    Gather,
+    cuts,
+    ends,
+    is_listing,
+    is_text,
+    row_bytes,
+    total_bytes,
+)
+from coincide.engine.events.time_columns import TimeColumn
+from coincide.model.errors import CoincideError, MemoryBudgetError, SchemaError
+from coincide.model.units import NANOSECONDS_PER_UNIT, Tick
+
+_TIMES = ("min_time", "max_time", "time")
+_ARGUMENTS = {
+    **{"query_id": "query", "stream_id": "stream", "event": "event", "value": "values"},
+    **dict.fromkeys(_TIMES, "time"),
+}
+"""Of operators that join no two sides: the arguments whose default a column's name is."""
+_ALL = ". Name another one with {0}_columns, or say {0}_columns='*' for all"
+_HANDED = {
+    **{side: _ALL.format(side) for side in ("left", "right", "cause", "effect")},
+    "event": ". Name the columns to hand out, or say left_columns='*' and right_columns='*' for all (of"
+    " causality cause_columns and effect_columns)",
+}
+"""By side, how other columns than id are handed out."""
+_INTEGERS = {"tinyint", "smallint", "int", "bigint"} | {
+    f"{sign}int{width}" for sign in ("", "u") for width in (8, 16, 32, 64)
+}
+"""Types of whole numbers in words, Spark's and Arrow's: all are compared by value."""
+_TEXTS = {pa.string(), pa.large_string()}
+
+
+def column_of(table: pa.Table, side: str, name: str) -> pa.ChunkedArray:
+    """A column by name.
+
+    Raises
+    ------
+    SchemaError
+        If it is missing or stands twice.
+    """
+    check_name(side, name, table.column_names)
+    return table.column(name)
+
+
+def type_of(schema: pa.Schema, side: str, name: str) -> pa.DataType:
+    """The plain type of a column.
+
+    Raises
+    ------
+    SchemaError
+        If it is missing or stands twice.
+    """
+    check_name(side, name, schema.names)
+    return plain_type(schema.field(name).type)
+
+
+def check_name(side: str, name: str, names: Sequence[str], cure: str = "") -> None:
+    """Refuse a column that is missing, for which there may be a cure, or stands twice.
+
+    Raises
+    ------
+    SchemaError
+    """
+    found = list(names).count(name)
+    if found == 0:
+        # Quoted, so that blanks show, and headers that were split at the wrong character.
+        has = ", ".join(map(repr, names)) or "none"
+        raise SchemaError(f"{side} has no column {name!r}; it has {has}{cure or _hint(side, name)}")
+    if found > 1:
+        raise SchemaError(f"{side} has {found} columns called {name!r}; rename all but one")
+
+
+def _hint(side: str, name: str) -> str:
+    """Which argument names another column than the one that is looked for if nothing is said."""
+    if name == "id":
+        return _HANDED.get(side, "")
+    if side in ("left", "right", "cause", "effect"):
+        own = dict.fromkeys(_TIMES, f"{side}_time")
+    else:
+        own = _ARGUMENTS
+    if name not in own:
+        return ""
+    one = ", or say stream=None if all rows are of one stream" * (name == "stream_id")
+    return f". Name another one with {own[name]}{one}"
+
+
+def arrow_time_column(side: str, name: str, kind: pa.DataType) -> TimeColumn:
+    """What a column of an Arrow type means as a time.
+
+    Raises
+    ------
+    SchemaError
+        If the type is no time.
+    """
+    if pa.types.is_timestamp(kind):
+        family = "timestamp" if kind.tz is not None else "timestamp_ntz"
+        return TimeColumn(side, name, family, NANOSECONDS_PER_UNIT[kind.unit])  # type: ignore[arg-type]
+    if pa.types.is_date(kind):  # date64 counts milliseconds
+        unit = "d" if pa.types.is_date32(kind) else "ms"
+        return TimeColumn(side, name, "timestamp_ntz", NANOSECONDS_PER_UNIT[unit])
+    if pa.types.is_duration(kind):
+        return TimeColumn(side, name, "duration", NANOSECONDS_PER_UNIT[kind.unit])
+    if pa.types.is_integer(kind) and not pa.types.is_uint64(kind):
+        return TimeColumn(side, name, "integer")
+    if pa.types.is_floating(kind) and not pa.types.is_float16(kind):
+        return TimeColumn(side, name, "float", is_single=pa.types.is_float32(kind))
+    if pa.types.is_decimal(kind):
+        return TimeColumn(side, name, "float", is_decimal=True)
+    raise SchemaError(
+        f"{side}.{name} is {kind}; a time column must be a timestamp, a date, a duration, an integer, a"
+        " float or a decimal. Cast it where the data are written, or texts with pandas.to_datetime or"
+        " pyarrow.compute (strptime)"
+    )
+
+
+def result_time(kind: pa.DataType, tick: Tick) -> pa.DataType:
+    """The type in which times of a column of some type are handed out, for `as_times`."""
+    if pa.types.is_date(kind):
+        return kind
+    if pa.types.is_duration(kind):
+        return pa.duration(tick.unit)
+    return pa.timestamp(tick.unit, kind.tz) if pa.types.is_timestamp(kind) else pa.int64()
+
+
+def computed_time(kind: pa.DataType, tick: Tick) -> pa.DataType:
+    """As `result_time`, of times that no row has: beside dates, timestamps, as they are no midnights."""
+    return result_time(pa.timestamp(tick.unit) if pa.types.is_date(kind) else kind, tick)
+
+
+def as_times(ticks: pa.Array, kind: pa.DataType, tick: Tick) -> pa.Array:
+    """Ticks as times of a `result_time`."""
+    return (
+        ticks.view(pa.timestamp(tick.unit)).cast(kind)
+        if pa.types.is_date(kind)
+        else ticks.view(kind)
+    )
+
+
+def check_present_keys(
+    called: Sequence[str], keys: Sequence[Sequence[str]], names: Sequence[Sequence[str]]
+) -> None:
+    """Refuse keys that a side lacks, or has twice.
+
+    Parameters
+    ----------
+    called : (str, str)
+        What messages call the sides.
+    keys, names : (sequence of str, sequence of str)
+        Keys and columns of each.
+
+    Raises
+    ------
+    SchemaError
+    """
+    are_two = called[0] != called[1]
+    cure = f". A key that {called[1]} calls otherwise is by=[('LEFT', 'RIGHT')]" if are_two else ""
+    for side, own, columns in zip(called, keys, names, strict=True):
+        for name in own:
+            check_name(side, name, columns, cure)
+
+
+def check_keys(
+    by: Sequence[str], left: Sequence[tuple[str, bool]], right: Sequence[tuple[str, bool]]
+) -> None:
+    """Refuse keys that cannot be compared exactly.
+
+    Parameters
+    ----------
+    by : sequence of str
+    left, right : sequences of (str, bool)
+        Type of each key, in words, and whether it can be a key.
+
+    Raises
+    ------
+    SchemaError
+        If a key differs in type between the sides, other than in the width of integers, or is a float or
+        nested.
+    """
+    for name, (left_kind, left_able), (right_kind, right_able) in zip(by, left, right, strict=True):
+        if left_kind != right_kind and not {left_kind, right_kind} <= _INTEGERS:
+            raise SchemaError(
+                f"the key {name!r} is {left_kind} on the left and {right_kind} on the right; cast one so"
+                " that both are the same"
+            )
+        if not (left_able and right_able):
+            raise SchemaError(
+                f"the key {name!r} is {left_kind}, which cannot be compared exactly; cast it to a string"
+                " or an integer"
+            )
+
+
+def can_be_key(kind: pa.DataType) -> bool:
+    """Whether equality on an Arrow type is exact."""
+    return not (pa.types.is_floating(kind) or pa.types.is_nested(kind) or pa.types.is_null(kind))
+
+
+def can_be_label(kind: pa.DataType) -> bool:
+    """Whether values of an Arrow type name things: texts, and whole numbers as their digits."""
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return is_text or pa.types.is_integer(kind)
+
+
+def check_label(side: str, name: str, kind: str, able: bool) -> None:
+    """Refuse a column that cannot name templates.
+
+    Raises
+    ------
+    SchemaError
+    """
+    if not able:
+        raise SchemaError(
+            f"{side}.{name} is {kind}; ids of templates must be texts or whole numbers. Cast it"
+        )
+
+
+def can_be_width(kind: pa.DataType) -> bool:
+    """Whether an Arrow type holds numbers, such as half-widths."""
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+
+
+def check_width(side: str, name: str, kind: str, able: bool) -> None:
+    """Refuse a column that cannot hold half-widths.
+
+    Raises
+    ------
+    SchemaError
+    """
+    if not able:
+        raise SchemaError(f"{side}.{name} is {kind}; half-widths must be numbers. Cast it")
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """Dictionaries, runs and views are encodings, not types that results should depend on."""
+    if pa.types.is_dictionary(kind):
+        return plain_type(kind.value_type)
+    if pa.types.is_run_end_encoded(kind):
+        return plain_type(kind.value_type)
+    if pa.types.is_string_view(kind):
+        return pa.string()
+    return pa.binary() if pa.types.is_binary_view(kind) else kind
+
+
+def with_first_types(table: pa.Table, first: pa.Schema | None) -> pa.Table:
+    """A table whose columns of no type, in which nothing stands, have those of an earlier one."""
+    for i, field in enumerate(table.schema):
+        if first is not None and pa.types.is_null(field.type) and field.name in first.names:
+            found = pa.chunked_array([pa.nulls(table.num_rows, first.field(field.name).type)])
+            table = table.set_column(i, field.name, found)
+    return table
+
+
+def other_types(
+    side: str, first: pa.Schema | None, found: pa.Schema, fits: Callable[[pa.Schema], bool]
+) -> str:
+    """The message for a push whose columns are of other types than in the first one.
+
+    Parameters
+    ----------
+    side : str
+    first, found : pa.Schema
+    fits : callable
+        Whether columns of such types could be taken: those that could are not named.
+    """
+    assert first is not None
+    kinds = [(old, found.field(old.name).type) for old in first]
+    other = [(old, new) for old, new in kinds if plain_type(old.type) != plain_type(new)]
+    hinder = [
+        (old, new) for old, new in other if not _fits(with_types(first, {old.name: new}), fits)
+    ]
+    told = hinder or other
+    words = "; ".join(f"{old.name} is {new} and was {old.type}" for old, new in told)
+    cure = of_dicts([(old.type, new) for old, new in told])
+    return f"{side}: columns are of other types than in the first push: {words}; cast them{cure}"
+
+
+def _fits(schema: pa.Schema, fits: Callable[[pa.Schema], bool]) -> bool:
+    try:
+        return fits(schema)
+    except CoincideError:
+        return False
+
+
+def of_dicts(changes: Sequence[tuple[pa.DataType, pa.DataType]]) -> str:
+    """What to do with dicts whose whole numbers come first and floats later; of pairs of types."""
+    if not any(pa.types.is_integer(old) and pa.types.is_floating(new) for old, new in changes):
+        return ""
+    return (
+        ", or in a list of dicts give floats from the first push on, or push tables of one schema"
+    )
+
+
+def with_types(schema: pa.Schema, types: Mapping[str, pa.DataType]) -> pa.Schema:
+    """A schema with other types for some of its columns."""
+    return pa.schema(
+        [field.with_type(types.get(field.name, field.type)) for field in schema],
+        metadata=schema.metadata,
+    )
+
+
+def holds_codes(kind: pa.DataType) -> bool:
+    """Whether there are dictionaries within lists, structs or maps."""
+    if not pa.types.is_nested(kind):
+        return False
+    inner = [kind.field(i).type for i in range(kind.num_fields)]
+    return any(pa.types.is_dictionary(each) or holds_codes(each) for each in inner)
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """A schema without encodings."""
+    return pa.schema([(field.name, plain_type(field.type)) for field in schema])
+
+
+def check_foldable(kinds: Sequence[str]) -> None:
+    """Refuse to fold the case of keys of which none is a text.
+
+    Raises
+    ------
+    SchemaError
+    """
+    if not {"string", "large_string"} & set(kinds):
+        raise SchemaError(
+            f"case_fold is of texts, and the keys are {', '.join(kinds)}; leave it out, or cast a key to a"
+            " string"
+        )
+
+
+def with_like_keys(
+    schemas: Sequence[pa.Schema], by: Sequence[str], right: Sequence[str] | None = None
+) -> list[pa.Schema]:
+    """Both schemas, text keys of one type: writers differ in how they store strings, not in what.
+
+    Parameters
+    ----------
+    schemas : (pa.Schema, pa.Schema)
+    by, right : sequences of str
+        Keys, which may be missing; those of the second schema where they are called otherwise.
+    """
+    found = list(schemas)
+    for pair in zip(by, by if right is None else right, strict=True):
+        names = pair[: len(found)]
+        each = list(zip(found, names, strict=True))
+        if any(schema.names.count(name) != 1 for schema, name in each):
+            continue
+        if {plain_type(schema.field(name).type) for schema, name in each} == _TEXTS:
+            found = [
+                schema.set(schema.get_field_index(name), pa.field(name, pa.large_string()))
+                for schema, name in each
+            ]
+    return found
+
+
+def wide_type(kind: pa.DataType) -> pa.DataType:
+    """A type with offsets of 64 bits instead of 32; maps have no such type, their texts do."""
+    return _retyped(kind, {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}, True)
+
+
+def narrow_type(kind: pa.DataType) -> pa.DataType:
+    """A type with offsets of 32 bits instead of 64."""
+    return _retyped(kind, {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}, False)
+
+
+def _retyped(kind: pa.DataType, texts: dict[pa.DataType, pa.DataType], wide: bool) -> pa.DataType:
+    def inner(field: pa.Field) -> pa.Field:
+        return field.with_type(_retyped(field.type, texts, wide))
+
+    types = pa.types
+    if types.is_list(kind) or types.is_large_list(kind):
+        return (pa.large_list if wide else pa.list_)(inner(kind.value_field))
+    if types.is_fixed_size_list(kind):
+        return pa.list_(inner(kind.value_field), kind.list_size)
+    if types.is_struct(kind):
+        return pa.struct([inner(field) for field in kind])
+    if types.is_map(kind):
+        return pa.map_(inner(kind.key_field), inner(kind.item_field), kind.keys_sorted)
+    return texts.get(kind, kind)
+
+
+def one_array(column: pa.ChunkedArray) -> pa.Array:
+    """A column as one contiguous array, of its `wide_type` where 32 bits cannot count it.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If it holds more entries of maps, which have no wide type, than can be counted.
+    """
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    if column.num_chunks == 0:
+        return pa.array([], column.type)
+    if _largest_extent(column.chunks) > row_sizes.ARRAY_BYTES:
+        column = column.cast(wide_type(column.type))
+    try:
+        return pa.concat_arrays(column.chunks)
+    except pa.ArrowInvalid as error:
+        raise MemoryBudgetError(
+            f"a column of {column.type} holds more entries than one array can; join fewer rows at once"
+            " (a smaller slice_rows), or leave the column out"
+        ) from error
+
+
+def of_one_type(arrays: Sequence[pa.Array]) -> pa.ChunkedArray:
+    """Arrays of one column, of which some may be wide, as one column."""
+    if len({array.type for array in arrays}) > 1:
+        arrays = [array.cast(wide_type(array.type)) for array in arrays]
+    return pa.chunked_array(arrays)
+
+
+def decoded(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """A column without its encoding (dictionaries, runs, views), in chunks that 32 bits can count.
+
+    Parameters
+    ----------
+    column : pa.ChunkedArray
+    kind : pa.DataType
+        What it decodes to.
+    """
+    if column.type == kind:
+        return column
+    if pa.types.is_run_end_encoded(column.type):
+        column = pc.run_end_decode(column)
+    chunks = []
+    for chunk in column.chunks:
+        taken = cuts(row_bytes(chunk), len(chunk), row_sizes.ARRAY_BYTES)
+        chunks += [chunk.slice(start, stop - start).cast(kind) for start, stop in taken]
+    return pa.chunked_array(chunks, kind)
+
+
+def narrowed(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """A table of which some columns are wide, in the types of a schema: in chunks that these can count."""
+    if table.schema.types == schema.types:
+        return table.cast(schema)
+    sizes = total_bytes(row_bytes(one_array(column)) for column in table.columns)
+    parts = cuts(sizes, table.num_rows, row_sizes.ARRAY_BYTES)
+    cast = [table.slice(start, stop - start).cast(schema) for start, stop in parts]
+    return pa.concat_tables([schema.empty_table(), *cast])
+
+
+def _largest_extent(chunks: Sequence[pa.Array]) -> int:
+    """Most bytes or elements that the offsets of one node of a column count, over its chunks."""
+    return max(map(sum, zip(*map(_extents, chunks), strict=True)), default=0)
+
+
+def _extents(array: pa.Array) -> list[int]:
+    """Bytes or elements of each node of an array that has offsets."""
+    kind, types = array.type, pa.types
+    if types.is_struct(kind):
+        return [each for i in range(kind.num_fields) for each in _extents(array.field(i))]
+    if types.is_fixed_size_list(kind):
+        size = kind.list_size
+        return _extents(array.values.slice(array.offset * size, len(array) * size))
+    if not (is_text(kind) or is_listing(kind)):
+        return []
+    first, last = ends(array)
+    if is_text(kind):
+        return [last - first]
+    return [last - first, *_extents(array.values.slice(first, last - first))]
+
+
+def stored(values: pa.Array) -> pa.Array:
+    """Values as they are stored: most of PyArrow's functions take no extension types, as UUIDs."""
+    return values.storage if isinstance(values, pa.ExtensionArray) else values
+
+
+@dataclass(frozen=True, eq=False)
+class Ids:
+    """Distinct ids of one column, numbered in the order in which they first came.
+
+    Parameters
+    ----------
+    kind : pa.DataType
+        What to hand out.
+    known : pa.Array
+        The ids as they are stored, without nulls; wide where 32-bit offsets would not do.
+    """
+
+    kind: pa.DataType
+    known: pa.Array
+
+    @classmethod
+    def none(cls, kind: pa.DataType) -> Ids:
+        """No ids of a type."""
+        return cls(kind, pa.array([], _storage_type(kind)))
+
+    def numbered(self, values: pa.Array) -> tuple[Ids, np.ndarray]:
+        """These ids and those of more rows, with the numbers of the rows: int64 array, shape (n,)."""
+        encoded = pc.dictionary_encode(stored(values))
+        rows = encoded.indices.to_numpy().astype(np.int64)
+        if not len(self.known):
+            return Ids(self.kind, encoded.dictionary), rows
+        known, distinct = of_one_type([self.known, encoded.dictionary]).chunks
+        found = pc.index_in(distinct, value_set=known)
+        if not found.null_count:
+            return self, found.to_numpy().astype(np.int64)[rows]
+        is_new = found.is_null()
+        numbers = found.fill_null(0).to_numpy().astype(np.int64)
+        numbers[is_new.to_numpy(zero_copy_only=False)] = len(known) + np.arange(found.null_count)
+        more = one_array(of_one_type([known, distinct.filter(is_new)]))
+        return Ids(self.kind, more), numbers[rows]
+
+    def of(self, numbers: np.ndarray) -> pa.Array:
+        """The ids of numbers."""
+        found = Gather(self.known, _storage_type(self.kind))(numbers)
+        is_extension = isinstance(self.kind, pa.BaseExtensionType)
+        return self.kind.wrap_array(found) if is_extension else found
+
+
+def _storage_type(kind: pa.DataType) -> pa.DataType:
+    return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind

@@ -1,0 +1,412 @@
+"""The sides of a join: events of a table, checked, in ticks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coincide.engine.events.schemas import column_of, of_one_type, one_array, stored
+from coincide.engine.events.ticks import contiguous
+from coincide.engine.events.time_columns import INVALID_REASONS, describe_invalid
+from coincide.engine.events.timestamps import ReadTimes, SideModel, TimestampColumns
+from coincide.model.errors import DataError
+from coincide.model.options import Invalid
+from coincide.model.timestamps.protocol import Events
+
+PairTest = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""From left and right rows of pairs to which of them count: bool array."""
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """Events of one side with what travels along.
+
+    Parameters
+    ----------
+    max_time : int64 array, shape (n,)
+        Ticks.
+    shapes : int64 array, shape (n,)
+        Of the timestamps.
+    model : SideModel
+        What shapes mean.
+    matchable : bool array, shape (n,), or None
+        False for events that match nothing because their time or a key is null (their times are then
+        meaningless). None: all can match.
+    keys : list of pa.Array
+        The `by` columns, in order.
+    payload : list of pa.Array
+        The columns to hand out, in order.
+    places : list of pa.Array
+        Coordinates, float64, of a join that asks where events are.
+    identity : list of pa.Array
+        What tells events apart, int64, in a join of one stream with itself.
+    ranks : int64 array, shape (n,), or None
+        Number of each event in such a stream, by which simultaneous ones are put in order.
+    tested : list of pa.Array
+        Columns of a condition on pairs, which are not handed out for its sake.
+    """
+
+    max_time: np.ndarray
+    shapes: np.ndarray
+    model: SideModel
+    matchable: np.ndarray | None
+    keys: list[pa.Array]
+    payload: list[pa.Array]
+    places: list[pa.Array] = field(default_factory=list)
+    identity: list[pa.Array] = field(default_factory=list)
+    ranks: np.ndarray | None = None
+    tested: list[pa.Array] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return self.max_time.size
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Of the supports of the timestamps: int64 array, shape (n,), ticks."""
+        return self.model.lengths(self.shapes)
+
+    @property
+    def min_time(self) -> np.ndarray:
+        """Where the supports begin: int64 array, shape (n,), ticks."""
+        return self.max_time - self.lengths
+
+    @property
+    def sort_keys(self) -> np.ndarray:
+        """Keys of the events, of intervals their doubled midpoints: int64 array, shape (n,), half ticks."""
+        return 2 * self.max_time - self.model.leans(self.shapes)
+
+    def up_to(self, largest: int) -> Side:
+        """The same events, of which those of larger shapes match nothing."""
+        is_able = self.shapes <= largest
+        if is_able.all():
+            return self
+        return replace(
+            self, matchable=is_able if self.matchable is None else self.matchable & is_able
+        )
+
+    def rows(self, index: np.ndarray) -> Side:
+        """The side with only some rows, an int64 array."""
+        keys, payload, places, identity, tested = (
+            [column.take(pa.array(index)) for column in each]
+            for each in (self.keys, self.payload, self.places, self.identity, self.tested)
+        )
+        matchable, ranks = (
+            None if each is None else each[index] for each in (self.matchable, self.ranks)
+        )
+        times = self.max_time[index], self.shapes[index]
+        return Side(*times, self.model, matchable, keys, payload, places, identity, ranks, tested)
+
+
+def concatenated(sides: Sequence[Side]) -> Side:
+    """The events of several parts of a side, of which there is at least one, as one side.
+
+    Raises
+    ------
+    ValueError
+        If only some of the parts have ranks.
+    """
+    filled = [side for side in sides if len(side)] or list(sides[:1])
+    if len(filled) == 1:
+        return filled[0]
+    every = [(s.keys, s.payload, s.places, s.identity, s.tested) for s in filled]
+    keys, payload, places, identity, tested = (
+        [one_array(of_one_type(parts)) for parts in zip(*columns, strict=True)]
+        for columns in zip(*every, strict=True)
+    )
+    return Side(
+        np.concatenate([side.max_time for side in filled]),
+        np.concatenate([side.shapes for side in filled]),
+        filled[0].model, _all_matchable(filled), keys, payload, places, identity, _all_ranks(filled),
+        tested,
+    )  # fmt: skip
+
+
+def _all_matchable(sides: Sequence[Side]) -> np.ndarray | None:
+    if all(side.matchable is None for side in sides):
+        return None
+    return np.concatenate(
+        [np.ones(len(s), bool) if s.matchable is None else s.matchable for s in sides]
+    )
+
+
+def _all_ranks(sides: Sequence[Side]) -> np.ndarray | None:
+    ranks = [side.ranks for side in sides if side.ranks is not None]
+    if ranks and len(ranks) < len(sides):
+        raise ValueError(
+            "some parts of a side have ranks and some do not: give all of them, or none"
+        )
+    return np.concatenate(ranks) if ranks else None
+
+
+def grouped_events(left: Side, right: Side, *, case_fold: bool = False) -> tuple[Events, Events]:
+    """Both sides as events whose groups are codes of their keys; unmatchable events get code -1.
+
+    Integers of any width are equal by value; texts, with `case_fold`, if they are so in lower case. The
+    two sides of a stream whose rows are the same are one object, which is sorted once.
+    """
+    if _are_same_rows(left, right):
+        stream, _ = grouped_events(left, _without_rows(right), case_fold=case_fold)
+        return stream, stream
+    codes, groups = _group_codes(left, right, case_fold)
+    events = []
+    for side, code in zip((left, right), codes, strict=True):
+        if code is None and side.matchable is not None:
+            code = np.zeros(len(side), np.int64)
+        if code is not None and side.matchable is not None:
+            code[~side.matchable] = -1
+        events.append(side.model.events(side.max_time, side.shapes, code, groups))
+    return events[0], events[1]
+
+
+def _are_same_rows(left: Side, right: Side) -> bool:
+    same = (
+        (left.max_time, right.max_time),
+        (left.shapes, right.shapes),
+        (left.matchable, right.matchable),
+    )
+    return (
+        len(left) > 0
+        and all(own is other for own, other in same)
+        and left.model is right.model
+        and all(own is other for own, other in zip(left.keys, right.keys, strict=True))
+    )
+
+
+def _without_rows(side: Side) -> Side:
+    nothing = side.max_time[:0]
+    keys = [key.slice(0, 0) for key in side.keys]
+    return Side(nothing, nothing, side.model, None, keys, [])
+
+
+def _group_codes(left: Side, right: Side, case_fold: bool) -> tuple[list[np.ndarray | None], int]:
+    """Dense codes of equal key combinations, over both sides together."""
+    if not left.keys:
+        return [None, None], 1
+    combined, groups = _codes(left.keys[0], right.keys[0], case_fold)
+    for left_key, right_key in zip(left.keys[1:], right.keys[1:], strict=True):
+        codes, distinct = _codes(left_key, right_key, case_fold)
+        # Re-densified after each key, so that the product of two stays far below 2**63.
+        combined, groups = _dense(pa.array(combined * distinct + codes))
+    return [combined[: len(left)].copy(), combined[len(left) :].copy()], groups
+
+
+def _codes(left: pa.Array, right: pa.Array, case_fold: bool) -> tuple[np.ndarray, int]:
+    values = [_wide_decimals(each) for each in _of_like_width(stored(left), stored(right))]
+    if case_fold:
+        values = [folded(each) for each in values]
+    return _dense(one_array(of_one_type(values)))
+
+
+def _of_like_width(left: pa.Array, right: pa.Array) -> list[pa.Array]:
+    """Integers of different types as those of one that holds the values of both."""
+    kinds = left.type, right.type
+    if kinds[0] == kinds[1] or not all(map(pa.types.is_integer, kinds)):
+        return [left, right]
+    common = like_width(*kinds)
+    return [left.cast(common), right.cast(common)]
+
+
+def like_width(left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    """The type that holds values of two, of integers of any width; else the left one."""
+    if left == right or not (pa.types.is_integer(left) and pa.types.is_integer(right)):
+        return left
+    # Nothing else holds both negative numbers and those from 2**63 on.
+    return (
+        pa.decimal128(20, 0)
+        if pa.types.is_uint64(left) or pa.types.is_uint64(right)
+        else pa.int64()
+    )
+
+
+def _wide_decimals(values: pa.Array) -> pa.Array:
+    """Decimals of 32 and 64 bits, of which Arrow makes no codes, as those of 128."""
+    kind = values.type
+    if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):
+        return values.cast(pa.decimal128(kind.precision, kind.scale))
+    return values
+
+
+def folded(values: pa.Array) -> pa.Array:
+    """Texts in lower case, letter by letter; all else as it is."""
+    kind = values.type
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return pc.utf8_lower(values) if is_text else values
+
+
+def _dense(values: pa.Array) -> tuple[np.ndarray, int]:
+    encoded = pc.dictionary_encode(values, null_encoding="encode")
+    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes, max(1, len(encoded.dictionary))
+
+
+def tie_ranks(side: Side) -> np.ndarray:
+    """Order of events for ties: max_time, then min_time, then the payload columns as given.
+
+    Returns
+    -------
+    int64 array, shape (n,)
+    """
+    times: Sequence[pa.Array] = [pa.array(side.max_time), pa.array(side.min_time)]
+    columns = [*times, *(_sortable(column) for column in side.payload)]
+    names = [str(i) for i in range(len(columns))]
+    order = pc.sort_indices(
+        pa.table(columns, names=names), sort_keys=[(name, "ascending") for name in names]
+    ).to_numpy()
+    ranks = np.empty(order.size, np.int64)
+    ranks[order] = np.arange(order.size)
+    return ranks
+
+
+def _sortable(column: pa.Array) -> pa.Array:
+    """Nested columns and intervals have no order: they do not take part in ties."""
+    if isinstance(column, pa.ExtensionArray):
+        column = column.storage
+    if pa.types.is_nested(column.type) or pa.types.is_interval(column.type):
+        return pa.nulls(len(column), pa.int64())
+    return column.cast(pa.float32()) if pa.types.is_float16(column.type) else column
+
+
+@dataclass(frozen=True)
+class SideCounts:
+    """What the rows of one side were.
+
+    Parameters
+    ----------
+    rows : int
+        Rows in.
+    unmatchable : int
+        Rows with a null time or key: they match nothing.
+    invalid : dict of str to int
+        Rows left out, by reason (`coincide.engine.events.time_columns.INVALID_REASONS`).
+    rounded : float
+        Largest change of a time by rounding it to ticks, in ticks; 0 where none is changed by more
+        than its float is uncertain by.
+    """
+
+    rows: int = 0
+    unmatchable: int = 0
+    invalid: dict[str, int] = field(default_factory=dict)
+    rounded: float = 0.0
+
+    @property
+    def dropped(self) -> int:
+        """Rows left out in all."""
+        return sum(self.invalid.values())
+
+    def __add__(self, other: SideCounts) -> SideCounts:
+        """Counts of the rows of both."""
+        reasons = [r for r in INVALID_REASONS if r in self.invalid or r in other.invalid]
+        return SideCounts(
+            self.rows + other.rows,
+            self.unmatchable + other.unmatchable,
+            {r: self.invalid.get(r, 0) + other.invalid.get(r, 0) for r in reasons},
+            max(self.rounded, other.rounded),
+        )
+
+
+_EXAMPLE_WIDTH = 200
+
+
+def read_side(
+    table: pa.Table,
+    columns: TimestampColumns,
+    by: Sequence[str],
+    payload: Sequence[str],
+    invalid: Invalid,
+) -> tuple[Side, SideCounts]:
+    """Arrays of one side, its invalid rows refused or left out.
+
+    Parameters
+    ----------
+    table : pa.Table
+    columns : TimestampColumns
+    by, payload : sequences of str
+        Names of the key columns and of the columns to hand out.
+    invalid : {"raise", "drop"}
+
+    Raises
+    ------
+    DataError
+        If there are invalid rows and `invalid` is ``"raise"``.
+    """
+    side = columns.scales[0].column.side
+    times = columns.read(table)
+    keys = [contiguous(column_of(table, side, name)) for name in by]
+    handed_out = [contiguous(column_of(table, side, name)) for name in payload]
+    if not any(key.null_count for key in keys) and times.are_valid:
+        counts = SideCounts(table.num_rows, rounded=times.rounded(None))
+        events = Side(times.max_time, times.shapes, columns.model, None, keys, handed_out)
+        return events, counts
+    reasons = _invalid_rows(times)
+    if reasons and invalid == "raise":
+        raise DataError(_describe(table, columns, reasons))
+    null = times.null.copy()
+    for key in keys:
+        null |= pc.is_null(key).to_numpy(zero_copy_only=False)
+    wrong = np.logical_or.reduce([np.zeros(null.size, bool), *reasons.values()])
+    # A null key does not excuse an invalid time: such a row counts once, as invalid.
+    unmatchable = int((null & ~wrong).sum())
+    counts = SideCounts(
+        table.num_rows,
+        unmatchable,
+        {reason: int(mask.sum()) for reason, mask in reasons.items()},
+        times.rounded(~(null | wrong)),
+    )
+    matchable = ~null if null.any() else None
+    result = Side(times.max_time, times.shapes, columns.model, matchable, keys, handed_out)
+    if reasons:
+        result = result.rows(np.flatnonzero(~wrong))
+    return _harmless(result), counts
+
+
+def _harmless(side: Side) -> Side:
+    """Null times hold whatever the buffer held: put 0 in their place."""
+    if side.matchable is None:
+        return side
+    max_time, shapes = (np.where(side.matchable, t, 0) for t in (side.max_time, side.shapes))
+    return replace(side, max_time=max_time, shapes=shapes)
+
+
+def _invalid_rows(times: ReadTimes) -> dict[str, np.ndarray]:
+    """Masks of invalid rows by reason; each row under its first reason only."""
+    found: dict[str, np.ndarray] = {}
+    seen = times.excused.copy()
+    for reason, mask in times.faults():
+        own = mask & ~seen
+        if own.any():
+            found[reason] = found[reason] | own if reason in found else own
+            seen |= own
+    return found
+
+
+def _describe(table: pa.Table, columns: TimestampColumns, reasons: dict[str, np.ndarray]) -> str:
+    messages = []
+    for reason, mask in reasons.items():
+        values = table.slice(int(np.argmax(mask)), 1).columns
+        row = {n: readable(c[0]) for n, c in zip(table.column_names, values, strict=True)}
+        row = {**{name: row[name] for name in columns.names}, **row}  # these first: it may be long
+        messages.append(describe_invalid(columns, reason, int(mask.sum()), example_row(row)))
+    return "; ".join(messages)
+
+
+def readable(value: pa.Scalar) -> object:
+    """What a scalar holds; the bare number of a time for which Python has no date."""
+    try:
+        return value.as_py()
+    except (ValueError, OverflowError, KeyError):
+        return getattr(value, "value", "...")
+
+
+def example_row(row: dict[str, object]) -> str:
+    """A row in words, on one line, cut to a readable width."""
+    return example_text(", ".join(f"{name}={value}" for name, value in row.items()))
+
+
+def example_text(words: str) -> str:
+    """Words on one line, cut to a readable width."""
+    text = " ".join(words.splitlines())
+    return text if len(text) <= _EXAMPLE_WIDTH else text[:_EXAMPLE_WIDTH] + " ..."

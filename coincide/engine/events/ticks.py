@@ -1,0 +1,203 @@
+"""Columns of times as ticks, and the words for them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coincide.engine.events.schemas import decoded, one_array, plain_type
+from coincide.engine.events.time_columns import TimeScale
+from coincide.model.errors import DataError, several
+from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, Tick, decimal_ticks
+
+_FACTOR_DIGITS = 15
+"""Of the nanoseconds of a day."""
+FAR = 2.0 * TIME_LIMIT
+"""What has as many ticks is out of range, however it is rounded."""
+
+
+class Ticks:
+    """A time column as int64 ticks, with masks of what is null, not finite or out of range."""
+
+    def __init__(self, column: pa.ChunkedArray, scale: TimeScale) -> None:
+        self._column = column
+        self._out_of_range: np.ndarray | None = None
+        self.rounding: np.ndarray | None = None
+        if scale.column.family == "float":
+            self._from_floats(column, scale)
+        else:
+            self._from_integers(column, scale)
+
+    def _from_floats(self, column: pa.ChunkedArray, scale: TimeScale) -> None:
+        values = column.cast(pa.float64()).to_numpy()
+        self.not_finite = ~np.isfinite(values) & ~self.null
+        values = np.where(np.isfinite(values), values, 0.0)
+        ticks = (
+            _decimal_ticks(column, scale) if scale.column.is_decimal else float_ticks(values, scale)
+        )
+        self._out_of_range = np.abs(ticks) >= TIME_LIMIT
+        if self._out_of_range.any():
+            values, ticks = (np.where(self._out_of_range, 0, each) for each in (values, ticks))
+        self.rounding = rounding(scaled_floats(values, scale.factor), scale)
+        self.ticks = ticks
+
+    def _from_integers(self, column: pa.ChunkedArray, scale: TimeScale) -> None:
+        if pa.types.is_date32(column.type):
+            column = column.cast(pa.int32())
+        if column.type.bit_width < 64:
+            column = column.cast(pa.int64())
+        array = contiguous(column)
+        values = pc.fill_null(array, pa.scalar(0, array.type)) if array.null_count else array
+        ticks = values.view(pa.int64()).to_numpy()
+        self.not_finite = np.zeros(0, bool)
+        if scale.factor.denominator != 1:
+            _check_whole(ticks, scale)
+            ticks = ticks // scale.factor.denominator
+        if scale.factor.numerator != 1:
+            self._out_of_range = (ticks >= scale.limit) | (ticks <= -scale.limit)
+            ticks = np.where(self._out_of_range, 0, ticks) * scale.factor.numerator
+        self.ticks = ticks
+
+    @property
+    def null(self) -> np.ndarray:
+        """Whether an entry is null: bool array, shape (n,)."""
+        return pc.is_null(self._column).to_numpy().astype(bool)
+
+    @property
+    def out_of_range(self) -> np.ndarray:
+        """Whether a time is too large: bool array, shape (n,)."""
+        if self._out_of_range is None:
+            return (self.ticks >= TIME_LIMIT) | (self.ticks <= -TIME_LIMIT)
+        return self._out_of_range
+
+    @property
+    def shows_all(self) -> bool:
+        """Whether the ticks alone tell what is wrong: no entry is null or had to be replaced."""
+        replaced = self._out_of_range is not None and bool(self._out_of_range.any())
+        return not (self._column.null_count or self.not_finite.any() or replaced)
+
+
+def float_ticks(values: np.ndarray, scale: TimeScale) -> np.ndarray:
+    """Floats in ticks, each as the shortest decimal that reads as it, rounded half to even.
+
+    Ascending values give ascending ticks, so bounds stay bounds.
+
+    Parameters
+    ----------
+    values : float64 array
+        No NaN among them.
+    scale : TimeScale
+
+    Returns
+    -------
+    int64 array, shape as theirs
+        Held within ±2^61, which stands for what is further.
+    """
+    scaled = scaled_floats(values, scale.factor)
+    if scale.factor.numerator == 1:  # a decimal is on the side of a half tick where its float is
+        return np.clip(np.rint(scaled), -TIME_LIMIT, TIME_LIMIT).astype(np.int64)
+    is_far = ~(np.abs(scaled) < FAR)
+    if is_far.any():
+        values = np.where(is_far, 0.0, values)
+    ticks = decimal_ticks(values, scale.factor.numerator, is_single=scale.column.is_single)
+    if is_far.any():
+        ticks = np.where(is_far, np.copysign(TIME_LIMIT, scaled).astype(np.int64), ticks)
+    return np.clip(ticks, -TIME_LIMIT, TIME_LIMIT)
+
+
+def _decimal_ticks(column: pa.ChunkedArray, scale: TimeScale) -> np.ndarray:
+    """Decimals in ticks, rounded half to even; held within ±2^61, 0 for null: int64 array."""
+    array, factor = contiguous(column), scale.factor
+    array = array.cast(pa.decimal256(array.type.precision, array.type.scale))
+    values = array.cast(pa.float64()).fill_null(0.0).to_numpy()
+    scaled = scaled_floats(values, factor)
+    is_far = (np.abs(scaled) >= FAR) | (np.abs(values) >= FAR)
+    array = pc.if_else(pa.array(is_far), None, array).fill_null(0)
+    size = pa.scalar(factor.numerator, pa.decimal256(_FACTOR_DIGITS, 0))
+    whole = pc.round(pc.multiply(array, size), 0, "half_to_even")
+    ticks = whole.cast(pa.int64()).to_numpy()
+    if factor.denominator > 1:
+        ticks = _divided(array, factor.denominator)
+    ends = np.copysign(TIME_LIMIT, scaled).astype(np.int64)
+    return np.clip(np.where(is_far, ends, ticks), -TIME_LIMIT, TIME_LIMIT)
+
+
+def _divided(array: pa.Array, ticks: int) -> np.ndarray:
+    """Decimals by an even number, rounded half to even: int64 array."""
+    whole = array.cast(pa.int64(), safe=False)
+    has_more = pc.not_equal(array, whole.cast(pa.decimal256(19, 0))).to_numpy(False)
+    number = whole.to_numpy()
+    found, rest = np.sign(number) * (np.abs(number) // ticks), np.abs(number) % ticks
+    is_up = (2 * rest > ticks) | ((2 * rest == ticks) & (has_more | (found % 2 != 0)))
+    return found + np.sign(number) * is_up
+
+
+def scaled_floats(values: np.ndarray, factor: Fraction) -> np.ndarray:
+    """Floats in ticks as they are, neither read as decimals nor rounded: float64 array.
+
+    One operation on floats that are exact, correctly rounded: Spark's SQL gives the same bits.
+    """
+    with np.errstate(over="ignore"):
+        if factor.denominator == 1:
+            return values * float(factor.numerator)
+        return values / float(factor.denominator)
+
+
+def rounding(scaled: np.ndarray, scale: TimeScale) -> np.ndarray:
+    """By how many ticks floats are changed, 0 where by no more than they are uncertain by."""
+    change = np.abs(scaled - np.rint(scaled))
+    least = np.maximum(np.abs(scaled) * scale.epsilon, scale.noise)
+    return np.where(change > least, change, 0.0)
+
+
+def _check_whole(values: np.ndarray, scale: TimeScale) -> None:
+    """Timestamps finer than a tick would lose time."""
+    finer = values[values % scale.factor.denominator != 0]
+    if not finer.size:
+        return
+    column, example = scale.column, time_words(int(finer[0]), replace(scale, tick=Tick("ns")))
+    far = int(((finer >= TIME_LIMIT) | (finer <= -TIME_LIMIT)).sum())
+    raise DataError(
+        f"{column.side}.{column.name} has timestamps finer than 1 us in"
+        f" {several(finer.size, 'row')}, for example {example}; round them, or count in nanoseconds,"
+        " with options=CorrelateOptions(unit='ns')"
+        + (f", where invalid='drop' leaves out {far:,} of them as out of range" if far else "")
+    )
+
+
+def contiguous(column: pa.ChunkedArray) -> pa.Array:
+    """One contiguous array, without its encoding; wide where 32-bit offsets would not do."""
+    return one_array(decoded(column, plain_type(column.type)))
+
+
+def time_words(ticks: int, scale: TimeScale) -> str:
+    """A time of a column, such as ``2024-05-01 08:00:00Z`` or ``1,700,000,000 s``."""
+    family, tick = scale.column.family, scale.tick
+    if family.startswith("timestamp"):
+        text = np.datetime_as_string(np.int64(ticks).view(f"datetime64[{tick.unit}]")).replace(
+            "T", " "
+        )
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+        return text + "Z" * (family == "timestamp")
+    value = Fraction(ticks) / scale.factor
+    number = f"{value.numerator:,}" if value.denominator == 1 else f"{float(value):,.15g}"
+    if tick.nanoseconds is None:
+        return number
+    step = tick.nanoseconds * scale.factor
+    return f"{number} {next(unit for unit, size in NANOSECONDS_PER_UNIT.items() if size == step)}"
+
+
+def length_words(ticks: Fraction | float, tick: Tick, digits: int = 6) -> str:
+    """A length, such as ``20 ms`` or, of bare ticks, ``20 ticks``."""
+    if tick.nanoseconds is None:
+        return f"{round(ticks):,} ticks"
+    if ticks == 0:
+        return f"0 {tick.unit}"
+    size = Fraction(ticks) * tick.nanoseconds
+    fitting = [unit for unit, step in NANOSECONDS_PER_UNIT.items() if step <= abs(size)]
+    unit = fitting[-1] if fitting else "ns"
+    return f"{float(size / NANOSECONDS_PER_UNIT[unit]):.{digits}g} {unit}"

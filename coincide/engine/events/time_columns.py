@@ -1,0 +1,351 @@
+"""What the time columns mean: which kinds go together, and how values become ticks.
+
+Shared by the Spark and the Arrow side, so that both give the same ticks and the same errors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+from coincide.model.errors import ConditionError, SchemaError, several
+from coincide.model.options import CorrelateOptions
+from coincide.model.sides import unit_option
+from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, Tick
+
+if TYPE_CHECKING:
+    from coincide.engine.events.timestamps import TimestampColumns
+
+Family = Literal["timestamp", "timestamp_ntz", "duration", "integer", "float"]
+
+INVALID_REASONS = {
+    "not_finite": "NaN or infinity in",
+    "range": "times that reach 2^61 ticks in",
+    "order": "min above max in",
+    "width": "missing, negative or infinite half-widths in",
+    "length": "timestamps longer than the declared longest length in",
+    "template": "unknown or missing ids of templates in",
+    "place": "infinite coordinates (above 1e100), or on a sphere |latitude| > 90 or |longitude| > 360, in",
+}
+"""Why a row is invalid, in the order in which it is asked, with the words for it."""
+
+_CSV_OPTIONS = {
+    "left": "--left-csv", "right": "--right-csv", "cause": "--causes-csv", "effect": "--effects-csv",
+}  # fmt: skip
+"""Of sides that have one of their own."""
+
+
+@dataclass(frozen=True)
+class TimeColumn:
+    """A time column of one side.
+
+    Parameters
+    ----------
+    side : str
+        ``"left"`` or ``"right"``, for messages.
+    name : str
+    family : str
+        ``"timestamp"`` (an instant), ``"timestamp_ntz"`` (a wall clock, or a date's midnight),
+        ``"duration"`` (elapsed time), ``"integer"``, ``"float"``.
+    nanoseconds : int or None
+        Length of one step of a timestamp or duration; None for numbers, whose unit the user gives.
+    is_single : bool
+        Whether floats have 32 bits.
+    is_decimal : bool
+        Whether what is called a float is a decimal, which has no error of its own.
+    """
+
+    side: str
+    name: str
+    family: Family
+    nanoseconds: int | None = None
+    is_single: bool = False
+    is_decimal: bool = False
+
+    def unit(self, options: CorrelateOptions) -> str | None:
+        """What a number of it counts: a duration its own unit."""
+        if self.nanoseconds is None:
+            return options.unit_of(self.side)
+        units = (unit for unit, size in NANOSECONDS_PER_UNIT.items() if size == self.nanoseconds)
+        return next(units)
+
+
+@dataclass(frozen=True)
+class TimeScale:
+    """How values of one column become ticks: ``value * factor``, rounded for floats.
+
+    Parameters
+    ----------
+    column : TimeColumn
+    factor : Fraction
+        Ticks per step of the column: a whole number, or one over a whole number.
+    tick : Tick
+    """
+
+    column: TimeColumn
+    factor: Fraction
+    tick: Tick
+
+    def of(self, name: str) -> TimeScale:
+        """The same of a column that is called otherwise."""
+        return replace(self, column=replace(self.column, name=name))
+
+    @property
+    def epsilon(self) -> float:
+        """Relative step of the column's floats, which are no more certain than that."""
+        if self.column.is_decimal:
+            return 0.0
+        return 2.0**-23 if self.column.is_single else 2.0**-52
+
+    @property
+    def noise(self) -> float:
+        """A change of so many ticks, a picosecond, is told of as none: floats were computed."""
+        return 1e-3 / (self.tick.nanoseconds or 1)
+
+    @property
+    def limit(self) -> int:
+        """Values must stay strictly inside +-limit, so that ticks stay inside +-2**61."""
+        return math.ceil(TIME_LIMIT / self.factor) if self.factor > 1 else TIME_LIMIT
+
+
+def resolve_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Tick:
+    """The tick in which all time columns of a join are counted.
+
+    What ``options.tick`` says, else microseconds for timestamps (nanoseconds with ``unit="ns"``),
+    nanoseconds for floats, whose fractions carry time, and the finest unit for integers. Beside instants,
+    numbers that have a unit are instants, too: counted since 1970 in UTC.
+
+    Raises
+    ------
+    SchemaError
+        If the columns are of different kinds, floats have no unit, or only one side has one.
+    ConditionError
+        If a unit is given that timestamps cannot have, or a tick that would round what is no float.
+    """
+    kind = _kind_of(columns, options)
+    if kind == "timestamp":
+        return _timestamp_tick(columns, options)
+    if kind == "number":
+        return _number_tick(columns, options)
+    return _tick_of_both(columns, options)
+
+
+def _timestamp_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Tick:
+    units = {options.unit_of(column.side) for column in columns}
+    for name, given in (*(("unit", unit) for unit in units), ("tick", options.tick)):
+        if given not in (None, "us", "ns"):
+            raise ConditionError(
+                f"timestamp columns are counted in us, or in ns with unit='ns'; found {name}={given!r}."
+                f" Leave the {name} out"
+            )
+    return Tick(options.tick or ("ns" if "ns" in units else "us"), is_of_columns=True)
+
+
+def _number_tick(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Tick:
+    units = _units(columns, options)
+    if not all(units):
+        if options.tick:
+            raise ConditionError(
+                f"tick={options.tick!r} says nothing as long as nobody says what a number in the time"
+                " columns counts; give the unit too, such as unit='s', or leave the tick out"
+            )
+        return Tick()
+    has_floats = any(column.family == "float" for column in columns)
+    tick = options.tick or ("ns" if has_floats else _finest(units))
+    for column, unit in zip(columns, units, strict=True):
+        if column.family != "float" and _finest([unit, tick]) != tick:
+            raise ConditionError(
+                f"{column.side}.{column.name} counts {unit}, which ticks of 1 {tick} would round;"
+                f" use options=CorrelateOptions(tick={unit!r}) or a finer one"
+            )
+    return Tick(tick, is_of_columns=any(column.family == "duration" for column in columns))
+
+
+def _tick_of_both(columns: Sequence[TimeColumn], options: CorrelateOptions) -> Tick:
+    """Of timestamps on one side, and numbers since 1970 on the other, whose units must fit the ticks."""
+    stamps = [c for c in columns if _is_stamp(c)]
+    numbers = [c for c in columns if not _is_stamp(c)]
+    own = [unit_option(column.side) for column in stamps]
+    is_fine = any(getattr(options, name) == "ns" for name in own)
+    if not is_fine:
+        is_fine = any(c.family == "float" or options.unit_of(c.side) == "ns" for c in numbers)
+    tick = options.tick or ("ns" if is_fine else "us")
+    others: dict[str, Any] = dict.fromkeys(map(unit_option, _sides(numbers)))
+    alone = replace(options, unit=None, tick=tick, **others)
+    _timestamp_tick(stamps, alone)
+    return replace(_number_tick(numbers, replace(options, tick=tick)), is_of_columns=True)
+
+
+def _kind_of(columns: Sequence[TimeColumn], options: CorrelateOptions) -> str:
+    """``"timestamp"``, ``"number"``, or ``"both"``: instants on one side, numbers on the other."""
+    kinds = {c.family if c.family.startswith("timestamp") else "number" for c in columns}
+    if kinds == {"timestamp", "number"} and _are_instants(columns, options):
+        return "both"
+    if len(kinds) > 1:
+        listed = ", ".join(dict.fromkeys(f"{c.side}.{c.name} is {c.family}" for c in columns))
+        raise SchemaError(
+            f"time columns of one join must be of one kind (instants, wall-clock times, or numbers):"
+            f" {listed}. {_remedy_for_kinds(columns)}"
+        )
+    return "number" if "number" in kinds else "timestamp"
+
+
+def _sides(columns: Iterable[TimeColumn]) -> list[str]:
+    return list(dict.fromkeys(column.side for column in columns))
+
+
+def _are_instants(columns: Sequence[TimeColumn], options: CorrelateOptions) -> bool:
+    """Whether all numbers have a unit, and stand on another side than the timestamps."""
+    numbers = _sides(c for c in columns if not _is_stamp(c))
+    stamps = _sides(filter(_is_stamp, columns))
+    are_apart = set(numbers).isdisjoint(stamps) and all(map(options.unit_of, numbers))
+    return are_apart and all(c.family not in ("timestamp_ntz", "duration") for c in columns)
+
+
+def _is_stamp(column: TimeColumn) -> bool:
+    return column.family.startswith("timestamp")
+
+
+def _remedy_for_kinds(columns: Sequence[TimeColumn]) -> str:
+    """What makes times of two kinds one, as a line that can be run."""
+    timestamps = list(filter(_is_stamp, columns))
+    if len(timestamps) == len(columns):
+        return _remedy_for_clocks(_alike([c for c in columns if c.family == "timestamp_ntz"]))
+    spans = _alike([c for c in columns if c.family == "duration"])
+    if spans:
+        return f"A duration is no instant: add {_listed(spans)} to one where the data are written"
+    side = next(c.side for c in columns if not _is_stamp(c))
+    counted = (
+        f"say with {unit_option(side)}='s' what a number of {side} counts since 1970 in UTC: it is an"
+        " instant then"
+    )
+    clocks = _alike([c for c in timestamps if c.family == "timestamp_ntz"] or timestamps)
+    if clocks[0].family == "timestamp":
+        return f"{counted[0].upper()}{counted[1:]}"
+    return f"{_remedy_for_clocks(clocks)}; and {counted}"
+
+
+def _remedy_for_clocks(clocks: Sequence[TimeColumn]) -> str:
+    """What makes instants of times of clocks."""
+    command = _rewriting(clocks, "c.assume_timezone(t[n], 'Europe/Rome')")
+    return (
+        f"Say in which zone the clocks of {_listed(clocks)} ran: in Spark by"
+        f" CAST({clocks[0].name} AS TIMESTAMP), which takes the session's, of CSV by"
+        f" {_typing(clocks)}, or in a file by {command}"
+    )
+
+
+def _typing(clocks: Sequence[TimeColumn]) -> str:
+    """The option that makes instants of clocks, of their side alone: the other may have such names too."""
+    option = _CSV_OPTIONS.get(clocks[0].side)
+    types = [f"{clock.name}=timestamp@Europe/Rome" for clock in clocks]
+    if option is None:
+        return " ".join(f"--csv-type {each}" for each in types)
+    return f"{option} '{' '.join(f'type={each}' for each in types)}'"
+
+
+def _alike(columns: Sequence[TimeColumn]) -> list[TimeColumn]:
+    """Those that are as the first one, of its side."""
+    first = columns[0] if columns else None
+    found = {c.name: c for c in columns if first and replace(c, name=first.name) == first}
+    return list(found.values())
+
+
+def _listed(columns: Sequence[TimeColumn]) -> str:
+    return " and ".join(f"{c.side}.{c.name}" for c in columns)
+
+
+def _rewriting(columns: Sequence[TimeColumn], made: str) -> str:
+    """A command that makes something else of columns ``t[n]`` in a file."""
+    names = [column.name for column in columns]
+    return (
+        'python -c "import pyarrow as a, pyarrow.compute as c, pyarrow.parquet as p;'
+        f" t = p.read_table('in.parquet'); p.write_table(a.table({{n: {made} if n in {names}"
+        " else t[n] for n in t.column_names}), 'out.parquet')\""
+    )
+
+
+def _units(columns: Sequence[TimeColumn], options: CorrelateOptions) -> list[str | None]:
+    """What the numbers of each column count; all None or none."""
+    units = [column.unit(options) for column in columns]
+    unknown = [c for c, unit in zip(columns, units, strict=True) if unit is None]
+    # Of exact instants one column is the earlier and the later end: it is told once.
+    floats = ", ".join(dict.fromkeys(f"{c.side}.{c.name}" for c in unknown if c.family == "float"))
+    if floats:
+        raise SchemaError(
+            f"float time columns need a unit: {floats}. Say what 1.0 means, for example"
+            " options=CorrelateOptions(unit='s'), or left_unit and right_unit where these differ"
+        )
+    if unknown and any(units):
+        side = unknown[0].side
+        raise SchemaError(
+            f"only one side has a unit: nobody says what a number in {side}.{unknown[0].name} counts."
+            f" Give both, the other as by options=CorrelateOptions({unit_option(side)}='s'), or one unit"
+            " for both"
+        )
+    return units
+
+
+def _finest(units: Iterable[str | None]) -> str:
+    return min((unit for unit in units if unit), key=NANOSECONDS_PER_UNIT.__getitem__)
+
+
+def scale_of(column: TimeColumn, tick: Tick, options: CorrelateOptions) -> TimeScale:
+    """How a column becomes ticks. The tick comes from `resolve_tick`."""
+    unit = options.unit_of(column.side)
+    step = column.nanoseconds or (NANOSECONDS_PER_UNIT[unit] if unit else None)
+    if step is None or tick.nanoseconds is None:
+        return TimeScale(column, Fraction(1), tick)
+    return TimeScale(column, Fraction(step, tick.nanoseconds), tick)
+
+
+def time_names(side: str, time: str | Sequence[str]) -> tuple[str, str]:
+    """Names of the min and max column; one name alone means exact instants.
+
+    Raises
+    ------
+    ConditionError
+        If it is neither one nor two names.
+    """
+    names = (time,) if isinstance(time, str) or not isinstance(time, Collection) else tuple(time)
+    if len(names) == 1:
+        names *= 2
+    if len(names) != 2 or not all(isinstance(name, str) for name in names):
+        raise ConditionError(
+            f"{side}_time must be a column name, a (min, max) pair of names, around(...), resolution(...)"
+            f" or histograms(...); found {time!r}"
+        )
+    return names
+
+
+def describe_invalid(columns: TimestampColumns, reason: str, count: int, example: object) -> str:
+    """The message for invalid rows: the column, the count, one example, and what to do."""
+    scales, names = columns.scales, " and ".join(columns.blamed(reason))
+    words = f"{scales[0].column.side}: {INVALID_REASONS[reason]} {names}"
+    hint = range_hint(scales[0].tick, scales) if reason == "range" else ""
+    return (
+        f"{words} in {several(count, 'row')},"
+        f" for example {example}. {hint and f'Here {hint}. '}Mend the data, or leave such rows out with"
+        " options=CorrelateOptions(invalid='drop')"
+    )
+
+
+def range_hint(tick: Tick, scales: Sequence[TimeScale] = ()) -> str:
+    """How far fine ticks reach, and what reaches further; empty where ticks are not the matter.
+
+    Parameters
+    ----------
+    tick : Tick
+    scales : sequence of TimeScale
+        Of the columns, if they are known: ticks that would round them are not proposed.
+    """
+    if tick.unit != "ns":
+        return ""
+    reach = "a tick is 1 ns, which reaches 73 years"
+    if any(s.column.family != "float" and s.factor < NANOSECONDS_PER_UNIT["us"] for s in scales):
+        return reach
+    unless_finer = "" if scales else ", if no time is finer"
+    return f"{reach}; options=CorrelateOptions(tick='us') reaches 73,000{unless_finer}"

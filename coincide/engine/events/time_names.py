@@ -1,0 +1,103 @@
+"""What is asked for as the timestamps of a side, before its columns are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import pyarrow as pa
+
+from coincide.engine.events.around import AroundNames, AroundRowsNames
+from coincide.engine.events.given_times import Around, AroundByRow, Histograms
+from coincide.engine.events.histograms import HistogramNames
+from coincide.engine.events.intervals import IntervalNames
+from coincide.engine.events.schemas import (
+    arrow_time_column,
+    can_be_label,
+    can_be_width,
+    check_label,
+    check_width,
+    type_of,
+)
+from coincide.engine.events.time_columns import TimeColumn, TimeScale, time_names
+from coincide.engine.events.timestamps import TimestampColumns
+
+
+class TimestampNames(Protocol):
+    """The columns that make the timestamps of a side."""
+
+    @property
+    def clocks(self) -> tuple[str, str]:
+        """The columns that hold the earliest and the latest time of an event; they may be one."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Columns that hold names: texts or whole numbers."""
+
+    @property
+    def widths(self) -> tuple[str, ...]:
+        """Columns that hold half-widths: numbers."""
+
+    def check_longest(self, argument: str) -> None:
+        """Refuse a declared longest length, where it cannot be declared.
+
+        Raises
+        ------
+        ConditionError
+        """
+
+    def resolved(
+        self, scales: tuple[TimeScale, TimeScale], longest: int | None
+    ) -> TimestampColumns:
+        """The columns, once it is known how the clocks become ticks.
+
+        Parameters
+        ----------
+        scales : (TimeScale, TimeScale)
+            Of the `clocks`.
+        longest : int or None
+            Declared longest length, ticks.
+        """
+
+
+GivenTimes = str | Sequence[str] | Around | AroundByRow | Histograms
+"""What users may say of the timestamps of a side."""
+
+
+def timestamp_names(side: str, given: GivenTimes) -> TimestampNames:
+    """What is meant by `left_time` or `right_time`.
+
+    Raises
+    ------
+    ConditionError
+        If it is nothing that timestamps can be made of.
+    """
+    if isinstance(given, Histograms):
+        return HistogramNames(given)
+    if isinstance(given, Around):
+        return AroundNames(given)
+    if isinstance(given, AroundByRow):
+        return AroundRowsNames(given)
+    return IntervalNames(*time_names(side, given))
+
+
+def all_columns(names: TimestampNames) -> list[str]:
+    """The columns that are needed, each once."""
+    return list(dict.fromkeys((*names.clocks, *names.widths, *names.labels)))
+
+
+def arrow_clocks(side: str, names: TimestampNames, schema: pa.Schema) -> list[TimeColumn]:
+    """What the clocks of a side mean as times, in a table of this schema.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing, or of a type that cannot serve.
+    """
+    for name in names.labels:
+        kind = type_of(schema, side, name)
+        check_label(side, name, str(kind), can_be_label(kind))
+    for name in names.widths:
+        kind = type_of(schema, side, name)
+        check_width(side, name, str(kind), can_be_width(kind))
+    return [arrow_time_column(side, name, type_of(schema, side, name)) for name in names.clocks]

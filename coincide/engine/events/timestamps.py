@@ -1,0 +1,216 @@
+"""The timestamps of a side, whatever their model, and the model of a pair of sides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from coincide.engine.events.ticks import Ticks
+from coincide.engine.events.time_columns import TimeScale
+from coincide.model.classes import ShapeClasses
+from coincide.model.condition import Window
+from coincide.model.templates.template import TemplateTable
+from coincide.model.timestamps import HistogramEvents, IntervalEvents, pairs_model
+from coincide.model.timestamps.protocol import Events, PairModel
+
+
+class SideModel(Protocol):
+    """The timestamps of one side; it travels with every task.
+
+    An event is its max_time and its shape, and its support is [max_time - length, max_time].
+    """
+
+    def __hash__(self) -> int: ...
+
+    @property
+    def table(self) -> TemplateTable | None:
+        """What shapes are numbers of; None of intervals."""
+
+    def lengths(self, shapes: np.ndarray) -> np.ndarray:
+        """Lengths of the supports of events: int64 array, shape (n,), ticks."""
+
+    def leans(self, shapes: np.ndarray) -> np.ndarray:
+        """How far keys are below doubled max_times, as `Rule.lean`: int64 array, shape (n,)."""
+
+    def before_ends(self, shapes: np.ndarray) -> np.ndarray:
+        """How far stamps, or midpoints, are before max_times: int64 array, shape (n,), half ticks."""
+
+    def events(
+        self, max_time: np.ndarray, shapes: np.ndarray, group: np.ndarray | None, groups: int
+    ) -> Events:
+        """Events for a join; parameters as of `coincide.model.timestamps.IntervalEvents`."""
+
+
+@dataclass(frozen=True)
+class IntervalModel:
+    """Uniform on intervals: the shape is the length.
+
+    Parameters
+    ----------
+    after : int or None
+        Ticks from the stamp of an event to its latest time; None: there are no stamps, or these are the
+        midpoints.
+    """
+
+    after: int | None = None
+    table: ClassVar[None] = None
+
+    def lengths(self, shapes: np.ndarray) -> np.ndarray:  # noqa: D102
+        return shapes
+
+    def leans(self, shapes: np.ndarray) -> np.ndarray:  # noqa: D102
+        return shapes
+
+    def before_ends(self, shapes: np.ndarray) -> np.ndarray:  # noqa: D102
+        return shapes if self.after is None else np.full(shapes.size, 2 * self.after)
+
+    def events(  # noqa: D102
+        self, max_time: np.ndarray, shapes: np.ndarray, group: np.ndarray | None, groups: int
+    ) -> IntervalEvents:
+        return IntervalEvents(max_time - shapes, max_time, group, groups)
+
+
+INTERVALS = IntervalModel()
+
+
+@dataclass(frozen=True)
+class TemplateModel:
+    """Template histograms: the shape is the number of the template."""
+
+    table: TemplateTable
+
+    def lengths(self, shapes: np.ndarray) -> np.ndarray:  # noqa: D102
+        return self.table.lengths[shapes]
+
+    def leans(self, shapes: np.ndarray) -> np.ndarray:  # noqa: D102
+        return self.table.leans[shapes]
+
+    def before_ends(self, shapes: np.ndarray) -> np.ndarray:  # noqa: D102
+        return np.zeros(shapes.size, np.int64)
+
+    def events(  # noqa: D102
+        self, max_time: np.ndarray, shapes: np.ndarray, group: np.ndarray | None, groups: int
+    ) -> HistogramEvents:
+        return HistogramEvents(max_time, shapes, self.table, group, groups)
+
+
+class Bounds(Protocol):
+    """How far apart the timestamps of a pair can be."""
+
+    def bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:
+        """Bounds on the difference of keys, of which the outer ones hold for all events."""
+
+
+class Pairs(Bounds, Protocol):
+    """The timestamps of two sides and the condition on them, before events are known.
+
+    As `coincide.model.timestamps.protocol.PairModel`, of which it is a part.
+    """
+
+    def for_events(self, left: Events, right: Events) -> tuple[PairModel, Events, Events]:
+        """The model for given events, and the events in the shapes that it knows."""
+
+    def reach(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> tuple[int, int]:
+        """Least and largest max_time of a target less that of a base event, if a pair can qualify."""
+
+
+@lru_cache(maxsize=1)  # a solved table may be large
+def pair_model(window: Window, left: SideModel, right: SideModel) -> Pairs:
+    """The model of two sides and the condition on them.
+
+    The last one is kept: what it has solved serves all slices and tasks of a process.
+    """
+    return pairs_model(window, left.table, right.table)
+
+
+Faults = Iterator[tuple[str, np.ndarray]]
+
+
+class ReadTimes(Protocol):
+    """Timestamps of the rows of a table."""
+
+    @property
+    def are_valid(self) -> bool:
+        """Whether every row is valid and no time is null: mostly so, and then no masks are needed."""
+
+    @property
+    def null(self) -> np.ndarray:
+        """Rows without a time, which match nothing: bool array, shape (n,)."""
+
+    @property
+    def excused(self) -> np.ndarray:
+        """Rows of which no fault counts, for want of a time: bool array, shape (n,)."""
+
+    def faults(self) -> Faults:
+        """Reasons of `INVALID_REASONS`, in their order, and for each a bool array, shape (n,).
+
+        Rows that are `excused` may be among them.
+        """
+
+    @property
+    def max_time(self) -> np.ndarray:
+        """Ticks, int64 array, shape (n,); of rows that are not valid anything."""
+
+    @property
+    def shapes(self) -> np.ndarray:
+        """As `max_time`."""
+
+    def rounded(self, valid: np.ndarray | None) -> float:
+        """The largest change of a time in the valid rows, or in all."""
+
+
+class TimestampColumns(Protocol):
+    """The columns that make the timestamps of a side, and how."""
+
+    @property
+    def scales(self) -> tuple[TimeScale, TimeScale]:
+        """How the columns of the earliest and of the latest time become ticks."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns."""
+
+    @property
+    def model(self) -> SideModel:
+        """What shapes of events mean."""
+
+    @property
+    def declared(self) -> tuple[int, int] | None:
+        """Smallest and largest shape, where that is known without a look at the rows."""
+
+    @property
+    def longest(self) -> int | None:
+        """Longest length of a valid event that has to be looked for in its row, ticks; None: none."""
+
+    @property
+    def beyond(self) -> tuple[int, int] | None:
+        """What to add to the earliest and to the latest time of rows to bound their events, ticks.
+
+        None where the times alone do not bound them.
+        """
+
+    def blamed(self, reason: str) -> tuple[str, ...]:
+        """The columns that hold what makes a row invalid for a reason."""
+
+    def read(self, table: pa.Table) -> ReadTimes:
+        """The timestamps of a table's rows.
+
+        Raises
+        ------
+        SchemaError
+            If a column is missing.
+        """
+
+
+def most_rounded(columns: Sequence[Ticks], valid: np.ndarray | None) -> float:
+    """The largest change of a time in the valid rows, or in all."""
+    changes = [column.rounding for column in columns if column.rounding is not None]
+    return max(
+        (float((each if valid is None else each[valid]).max(initial=0.0)) for each in changes),
+        default=0.0,
+    )

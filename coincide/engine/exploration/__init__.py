@@ -1,0 +1,1 @@
+"""What a join would find at any confidence, in numbers and charts."""

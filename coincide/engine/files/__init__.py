@@ -1,0 +1,1 @@
+"""Files: found, read, cut into slices of time, and written whole or not at all."""

@@ -1,0 +1,226 @@
+"""How CSV is written, as far as a user says it: delimiter, quotes, nulls, types, names, encoding."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as csv
+
+from coincide.engine.events.keys import parted, plain
+from coincide.engine.files.csv_times import check_format, clock_type
+from coincide.model.errors import ConditionError
+from coincide.model.options import check_choice
+
+COMMA, TAB = ",", "\t"
+_TYPES = {
+    "text": pa.string(),
+    "integer": pa.int64(),
+    "float": pa.float64(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+}
+"""What `--csv-type` knows: a timestamp is an instant, with an offset; without one it is a wall clock's.
+
+``timestamp@ZONE`` are times without an offset, of clocks of a zone."""
+_ALIASES = {"string": "text", "int": "integer", "double": "float", "bool": "boolean"}
+_WORDS = {"tab": TAB, "\\t": TAB, "space": " ", "comma": COMMA, "semicolon": ";", "bar": "|"}
+_PREFIX = "csv_"
+
+
+@dataclass(frozen=True)
+class CsvRules:
+    """How CSV is read.
+
+    Parameters
+    ----------
+    delimiter : str
+        Empty: a tab in files called ``.tsv``, else a comma.
+    quote : str
+        Empty: nothing is quoted.
+    decimal : str
+    nulls : tuple of str
+        Cells that mean nothing, beside empty ones.
+    types : dict of str to pa.DataType
+        By column.
+    names : tuple of str
+        Of the columns, in files without a header.
+    skip : int
+        Lines above the header.
+    encoding : str
+    time_format : str
+        Of the time columns, as `csv_stamps.check_format` takes it; empty: ISO 8601, or numbers.
+    drops : bool
+        Whether lines of more or fewer cells, and those whose time is none, are left out and counted.
+    said : tuple of str
+        The options that were given, as they are typed.
+    """
+
+    delimiter: str = ""
+    quote: str = '"'
+    decimal: str = "."
+    nulls: tuple[str, ...] = ()
+    types: Mapping[str, pa.DataType] = field(default_factory=dict, hash=False)
+    names: tuple[str, ...] = ()
+    skip: int = 0
+    encoding: str = "utf8"
+    time_format: str = ""
+    drops: bool = False
+    said: tuple[str, ...] = ()
+
+    def of_words(self, nanoseconds: bool) -> dict[str, pa.DataType]:
+        """The types that were given, timestamps in nanoseconds where these count."""
+        return {
+            name: pa.timestamp("ns", kind.tz)
+            if nanoseconds and pa.types.is_timestamp(kind)
+            else kind
+            for name, kind in self.types.items()
+        }
+
+    def parse_options(self, skipped: Callable[[object], object] = id) -> csv.ParseOptions:
+        """Of PyArrow; of each line that is left out it tells `skipped`."""
+        # Without it a line break in quotes is an error, but only where a block happens to end.
+        return csv.ParseOptions(
+            delimiter=self.delimiter or COMMA,
+            quote_char=self.quote or False,
+            newlines_in_values=True,
+            invalid_row_handler=partial(_left_out, skipped) if self.drops else None,
+        )
+
+    def read_options(self, **more: object) -> csv.ReadOptions:
+        """Of PyArrow."""
+        names = list(self.names) or None
+        return csv.ReadOptions(
+            column_names=names, skip_rows=self.skip, encoding=self.encoding, **more
+        )
+
+    def convert_options(self, **more: object) -> csv.ConvertOptions:
+        """Of PyArrow."""
+        return csv.ConvertOptions(
+            null_values=["", *self.nulls], strings_can_be_null=True, quoted_strings_can_be_null=True,
+            true_values=["true", "True", "TRUE"], false_values=["false", "False", "FALSE"],
+            decimal_point=self.decimal, **more,
+        )  # fmt: skip
+
+
+def _left_out(skipped: Callable[[object], object], line: csv.InvalidRow) -> str:
+    skipped(line)
+    return "skip"
+
+
+PLAIN = CsvRules()
+"""Where nobody says anything."""
+BY_COMMAS = CsvRules(delimiter=COMMA)
+
+
+def csv_rules(words: Mapping[str, Any], is_all: bool = True) -> CsvRules:
+    """The rules of the options of a command.
+
+    Parameters
+    ----------
+    words : mapping
+        By the names of the command's parameters, of which those that begin with ``csv_`` count.
+    is_all : bool
+        Whether nothing more is said elsewhere, as of one side.
+
+    Raises
+    ------
+    CoincideError
+        If an option makes no sense.
+    """
+    own = {key: value for key, value in words.items() if key.startswith(_PREFIX)}
+    said = [key for key, value in own.items() if value not in (None, [], 0)]
+    given = {key.removeprefix(_PREFIX): own[key] for key in said}
+    found: dict[str, Any] = {}
+    for name in ("delimiter", "quote", "decimal"):
+        if name in given:
+            found[name] = _character(f"--csv-{name}", given[name], may_be_none=name == "quote")
+    if "null" in given:
+        found["nulls"] = tuple(given["null"])
+    if "type" in given:
+        found["types"] = dict(_typed(word) for word in given["type"])
+    if "names" in given:
+        found["names"] = _names(given["names"])
+    if "skip" in given:
+        found["skip"] = _not_negative(given["skip"])
+    if "encoding" in given:
+        found["encoding"] = _encoding(given["encoding"])
+    if "time_format" in given:
+        found["time_format"] = check_format(_option("csv_time_format"), given["time_format"])
+    drops = words.get("invalid") == "drop"
+    rules = CsvRules(**found, drops=drops, said=tuple(map(_option, said)))
+    if is_all:
+        _check_apart(rules)
+    return rules
+
+
+def _option(word: str) -> str:
+    """As it is typed."""
+    return "--" + word.replace("csv_time", "time").replace("_", "-")
+
+
+def _character(option: str, text: str, *, may_be_none: bool) -> str:
+    if may_be_none and text.lower() == "none":
+        return ""
+    found = _WORDS.get(text.lower(), text)
+    if len(found) != 1 or not found.isascii() or found in "\r\n":
+        none = ", or none" if may_be_none else ", or one of tab, space, comma, semicolon, bar"
+        raise ConditionError(f"{option} takes one character{none}; found {text!r}")
+    return found
+
+
+def _typed(word: str) -> tuple[str, pa.DataType]:
+    name, sign, kind = word.rpartition("=")
+    if not sign or not name:
+        raise ConditionError(f"--csv-type takes COLUMN=TYPE, such as key=text; found {word!r}")
+    clock, sign, zone = kind.partition("@")
+    if sign and clock.lower() == "timestamp":
+        return name, clock_type(f"--csv-type {name}", zone)
+    kind = _ALIASES.get(kind.lower(), kind.lower())
+    check_choice(f"--csv-type {name}", kind, tuple(_TYPES))
+    return name, _TYPES[kind]
+
+
+def _names(words: Sequence[str]) -> tuple[str, ...]:
+    found = [plain(name) for word in words for name in parted(word, ",")]
+    if not all(found) or len(set(found)) < len(found):
+        raise ConditionError(
+            f"--csv-names takes the names of all columns, each of its own; found {','.join(words)!r}"
+        )
+    return tuple(found)
+
+
+def _not_negative(number: int) -> int:
+    if number < 0:
+        raise ConditionError(
+            f"--csv-skip takes how many lines stand above the header; found {number}"
+        )
+    return number
+
+
+def _encoding(name: str) -> str:
+    try:
+        return codecs.lookup(name).name
+    except LookupError:
+        raise ConditionError(
+            f"--csv-encoding takes an encoding that Python knows, such as latin-1, cp1252 or utf-16;"
+            f" found {name!r}"
+        ) from None
+
+
+def _check_apart(rules: CsvRules) -> None:
+    marks = {"--csv-delimiter": rules.delimiter or COMMA, "--csv-decimal": rules.decimal}
+    if rules.quote:
+        marks["--csv-quote"] = rules.quote
+    for option, mark in marks.items():
+        other = next((o for o, m in marks.items() if m == mark and o != option), None)
+        if other:
+            raise ConditionError(
+                f"{option} and {other} are both {mark!r}; say another one, such as --csv-delimiter ';'"
+            )

@@ -1,0 +1,508 @@
+"""Times and numbers in CSV: decimals, texts of a format, wall-clock times of a known zone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from functools import lru_cache
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coincide.engine.events.schemas import with_types
+from coincide.model.errors import ConditionError, DataError
+from coincide.model.units import MOST_PLACES
+
+_SHORT = 16
+"""A text so long has 15 digits at most, beside a point or a sign."""
+_EXACT_DIGITS = 15
+"""Decimals of so many digits are told apart by floats."""
+_MOST_PLACES = 18
+_WIDE = 38
+_NOT_FINITE = r"(?i)^[-+]?(nan|inf|infinity)$"
+_OUT_OF_RANGE = "1e19"
+"""Stands for what is not finite, or larger, as decimals have none such."""
+_NEAR_ZERO = 1e-19
+"""What is less is no tick, and may have more places than a decimal."""
+_TOO_MANY_PLACES = (r"(\.\d{18})\d*([eE])", r"(\.\d{37})\d+$")
+"""Of numbers with an exponent and without one: digits that no decimal holds."""
+
+
+class WrittenTimes:
+    """Of which type the decimals of a column are, seen part by part."""
+
+    def __init__(self, decimal: str = ".") -> None:
+        self._decimal = decimal
+        self._places, self._needs_decimals = 1, False
+
+    @property
+    def kind(self) -> pa.DataType:
+        """Of all texts that were seen."""
+        return (
+            pa.decimal128(_WIDE, min(self._places, _MOST_PLACES))
+            if self._needs_decimals
+            else pa.float64()
+        )
+
+    def look_at(self, texts: Texts) -> None:
+        """See the next texts.
+
+        Raises
+        ------
+        pa.ArrowInvalid
+            If one is no number.
+        """
+        texts = _plain(texts, self._decimal)
+        numbers = texts.cast(pa.float64())
+        self._places = max(self._places, _places(texts))
+        if self._needs_decimals:
+            return
+        is_long = pc.fill_null(pc.greater(pc.utf8_length(texts), _SHORT), False)
+        if not pc.any(is_long, min_count=0).as_py():
+            return
+        long, numbers = texts.filter(is_long), numbers.filter(is_long)
+        bare = pc.replace_substring_regex(long, r"(\.\d*?)0*$", r"\1")
+        digits = pc.replace_substring_regex(bare, r"^[-+]?0*\.?0*|[eE].*$|\.", "")
+        is_exact = pc.and_(
+            pc.less_equal(pc.utf8_length(digits), _EXACT_DIGITS),
+            pc.less_equal(_places_of(bare), MOST_PLACES),
+        )
+        prints_back = pc.equal(numbers.cast(pa.string()), bare)
+        self._needs_decimals = not pc.all(pc.or_(is_exact, prints_back)).as_py()
+
+
+def as_numbers(texts: Texts, kind: pa.DataType, decimal: str = ".") -> Texts:
+    """Texts as floats or decimals.
+
+    Raises
+    ------
+    pa.ArrowInvalid
+        If one is no number.
+    """
+    texts = _plain(texts, decimal)
+    if not pa.types.is_decimal(kind):
+        return texts.cast(kind)
+    texts = _held_by_decimals(texts)
+    if _places(texts) <= kind.scale:
+        return texts.cast(kind)
+    wide = texts.cast(pa.decimal256(2 * _WIDE, _WIDE))
+    return pc.round(wide, kind.scale).cast(kind)
+
+
+def _held_by_decimals(texts: Texts) -> Texts:
+    """Texts of numbers, without what is too large, too near to zero or too long for a decimal."""
+    sizes = pc.abs(pc.replace_substring_regex(texts, _NOT_FINITE, _OUT_OF_RANGE).cast(pa.float64()))
+    texts = pc.if_else(pc.greater_equal(sizes, float(_OUT_OF_RANGE)), _OUT_OF_RANGE, texts)
+    texts = pc.if_else(pc.less(sizes, _NEAR_ZERO), "0", texts)
+    with_exponent, without = _TOO_MANY_PLACES
+    texts = pc.replace_substring_regex(texts, with_exponent, r"\1\2")
+    return pc.replace_substring_regex(texts, without, r"\1")
+
+
+def read_as_texts(schema: pa.Schema, names: Collection[str]) -> pa.Schema:
+    """A schema to read by: text for the columns of these that are floats."""
+    return with_types(schema, dict.fromkeys(floats_of(schema, names), pa.string()))
+
+
+def floats_of(schema: pa.Schema, names: Collection[str]) -> list[str]:
+    """The columns of these that are floats."""
+    return [field.name for field in schema if field.name in names and field.type == pa.float64()]
+
+
+def with_times(table: pa.Table, names: Collection[str], decimal: str = ".") -> pa.Table:
+    """All rows of an input, with numbers for the texts of these columns.
+
+    Raises
+    ------
+    pa.ArrowInvalid
+        If a text is no number.
+    """
+    for name in names:
+        texts, written = table.column(name), WrittenTimes(decimal)
+        written.look_at(texts)
+        at = table.schema.get_field_index(name)
+        table = table.set_column(at, name, as_numbers(texts, written.kind, decimal))
+    return table
+
+
+def _plain(texts: Texts, decimal: str) -> Texts:
+    if decimal != ".":
+        texts = pc.replace_substring(texts, decimal, ".")
+    return pc.utf8_trim(texts, characters=BLANKS)
+
+
+def _places(texts: Texts) -> int:
+    """The most places of some texts; of those with exponents at least 18."""
+    most = pc.max(_places_of(texts)).as_py() or 0
+    has_exponents = pc.any(pc.match_substring_regex(texts, r"\d[eE]")).as_py()
+    return max(most, _MOST_PLACES) if has_exponents else most
+
+
+def _places_of(texts: Texts) -> Texts:
+    """Characters after the point."""
+    at = pc.find_substring(texts, ".")
+    return pc.if_else(pc.less(at, 0), 0, pc.subtract(pc.subtract(pc.utf8_length(texts), at), 1))
+
+
+_FIELDS = {
+    "Y": r"\d{4}", "y": r"\d{2}", "m": r"\d{1,2}", "b": "[A-Za-z]{3}", "B": "[A-Za-z]{3,9}",
+    "d": r"\d{1,2}", "H": r"\d{1,2}", "I": r"\d{1,2}", "p": "[AaPp][Mm]", "M": r"\d{1,2}",
+    "S": r"\d{1,2}", "f": r"\d{1,9}", "z": r"Z|[+-]\d{2}:?\d{2}",
+}  # fmt: skip
+"""What a format may hold after a ``%``, as Python's strptime has it, and what such a part looks like."""
+_MONTHS = [
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
+    "november", "december",
+]  # fmt: skip
+_ISO = r"^\d{4}-\d\d-\d\d([T ]\d\d(:\d\d(:\d\d(\.\d{1,9})?)?)?)?(Z|[+-]\d\d(:?\d\d)?)?$"
+_NOT_FINITE_TEXT = r"^[+-]?(?i:inf|infinity|nan)$"
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+
+
+def check_format(option: str, text: str) -> str:
+    """A format of times, if it names a day.
+
+    Raises
+    ------
+    ConditionError
+    """
+    parts = re.findall("%(.)", text.replace("%%", ""))
+    unknown = [part for part in parts if part not in _FIELDS]
+    if unknown or len(set(parts)) < len(parts) or text.replace("%%", "").endswith("%"):
+        known = ", ".join(f"%{part}" for part in _FIELDS)
+        raise ConditionError(
+            f"{option} takes the parts of a time, each once, such as '%d/%m/%Y %H:%M:%S'; it knows {known};"
+            f" found {text!r}"
+        )
+    if not ({"Y", "y"} & {*parts} and {"m", "b", "B"} & {*parts} and "d" in parts):
+        raise ConditionError(f"{option} needs year, month and day (%Y, %m, %d); found {text!r}")
+    if ("I" in parts) != ("p" in parts):
+        raise ConditionError(f"{option}: %I, of 12 hours, and %p go together; found {text!r}")
+    return text
+
+
+def has_offset(text: str) -> bool:
+    """Whether times of a format are instants."""
+    return "%z" in text.replace("%%", "")
+
+
+def times_of(texts: pa.ChunkedArray, kind: pa.DataType, form: str) -> pa.ChunkedArray:
+    """Texts as timestamps; null where one is no time.
+
+    Parameters
+    ----------
+    texts : pa.ChunkedArray
+    kind : pa.TimestampType
+        With the zone UTC: each has an offset. Without a zone: none has.
+    form : str
+        As `check_format` takes it; empty: ISO 8601.
+    """
+    if not form:
+        try:
+            return texts.cast(kind)
+        except pa.ArrowInvalid:
+            texts = pc.utf8_trim_whitespace(texts)
+            texts = pc.if_else(pc.match_substring_regex(texts, _ISO), texts, None)
+    chunks = [_cast(_iso(chunk, form) if form else chunk, kind) for chunk in texts.chunks]
+    return pa.chunked_array(chunks, kind)
+
+
+def _cast(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The times of texts, found by halves where some are no times, as the 31st of February."""
+    try:
+        return texts.cast(kind)
+    except pa.ArrowInvalid:
+        half = len(texts) // 2
+        if not half:
+            return pa.nulls(1, kind)
+        return pa.concat_arrays([_cast(texts[:half], kind), _cast(texts[half:], kind)])
+
+
+def _iso(texts: pa.Array, form: str) -> pa.Array:
+    """Texts of a format as those of ISO 8601; null where one is not of it."""
+    found = pc.extract_regex(pc.utf8_trim_whitespace(texts), _pattern(form))
+    names = [field.name for field in found.type]
+    parts = dict(zip(names, found.flatten(), strict=True))
+
+    def two(name: str) -> pa.Array:
+        return pc.utf8_lpad(parts[name], 2, "0") if name in parts else "00"
+
+    year = parts.get("Y")
+    if year is None:  # as POSIX has it: 69 is 1969, and 68 is 2068
+        century = pc.if_else(pc.greater_equal(parts["y"], "69"), "19", "20")
+        year = pc.binary_join_element_wise(century, parts["y"], "")
+    offset = (
+        pc.replace_substring_regex(parts["z"], r"^([+-]\d\d)(\d\d)$", r"\1:\2")
+        if "z" in parts
+        else ""
+    )
+    return pc.binary_join_element_wise(
+        pc.binary_join_element_wise(year, _month(parts, two), two("d"), "-"), "T",
+        pc.binary_join_element_wise(_hour(parts, two), two("M"), two("S"), ":"),
+        pc.binary_join_element_wise(".", parts["f"], "") if "f" in parts else "", offset, "",
+    )  # fmt: skip
+
+
+def _month(parts: dict[str, pa.Array], two: Callable[[str], pa.Array]) -> pa.Array:
+    if "m" in parts:
+        return two("m")
+    names = pc.utf8_lower(parts["b" if "b" in parts else "B"])
+    known = _MONTHS if "B" in parts else [month[:3] for month in _MONTHS]
+    number = pc.add(pc.index_in(names, pa.array(known)), 1).cast(pa.string())
+    return pc.utf8_lpad(number, 2, "0")
+
+
+def _hour(parts: dict[str, pa.Array], two: Callable[[str], pa.Array]) -> pa.Array:
+    if "I" not in parts:
+        return two("H")
+    hours = pa.array([f"{hour:02}" for hour in range(1, 13)])
+    hour = pc.index_in(two("I"), hours)  # 12 is the first
+    own = pc.if_else(pc.equal(hour, 11), 0, pc.add(hour, 1))
+    later = pc.if_else(pc.equal(pc.utf8_lower(parts["p"]), "pm"), 12, 0)
+    return pc.utf8_lpad(pc.add(own, later).cast(pa.string()), 2, "0")
+
+
+@lru_cache
+def _pattern(form: str) -> str:
+    parts = re.split("(%.)", form)
+    looks = (
+        re.escape(part) if not part.startswith("%") or len(part) < 2
+        else "%" if part == "%%" else f"(?P<{part[1]}>{_FIELDS[part[1]]})"
+        for part in parts
+    )  # fmt: skip
+    return f"^{''.join(looks)}$"
+
+
+def numbers_among(
+    texts: pa.ChunkedArray, decimal: str, *, may_be_infinite: bool
+) -> pa.ChunkedArray:
+    """Texts of numbers; null where one is of none."""
+    plain = pc.replace_substring(pc.utf8_trim_whitespace(texts), decimal, ".")
+    pattern = f"{_NUMBER}|{_NOT_FINITE_TEXT}" if may_be_infinite else _NUMBER
+    return pc.if_else(pc.match_substring_regex(plain, pattern), texts, pa.scalar(None, texts.type))
+
+
+def first_that_tells(texts: pa.Array) -> int:
+    """The row of the first text that is a time; else that is not infinite; -1 if there is none."""
+    plain = pc.utf8_trim_whitespace(texts)
+    tells = pc.match_substring_regex(plain, _NUMBER)
+    for kind in (pa.timestamp(unit, zone) for unit in ("us", "ns") for zone in (None, "UTC")):
+        times = times_of(pa.chunked_array([plain]), kind, "").combine_chunks()
+        tells = pc.or_(tells, pc.is_valid(times))
+    row: int = pc.index(tells, True).as_py()
+    return (
+        row
+        if row >= 0
+        else pc.index(pc.match_substring_regex(plain, _NOT_FINITE_TEXT), False).as_py()
+    )
+
+
+_UTC = "UTC"
+
+
+def clock_type(option: str, zone: str) -> pa.DataType:
+    """The type of a column of wall-clock times of a zone: that of the instants which they are.
+
+    Raises
+    ------
+    ConditionError
+        If there is no such zone.
+    """
+    kind = pa.timestamp("us", zone)
+    try:
+        pc.assume_timezone(pa.array([0], pa.timestamp("us")), zone)
+    except pa.ArrowInvalid:
+        raise ConditionError(
+            f"{option}: there is no zone {zone!r}; name one as in timestamp@Europe/Rome"
+        ) from None
+    # UTC by its own name is that of times with offsets.
+    return pa.timestamp("us", "Etc/UTC") if zone == _UTC else kind
+
+
+def as_shown(schema: pa.Schema) -> pa.Schema:
+    """A schema to read by: wall-clock times where clocks of a zone are."""
+    return pa.schema(
+        [
+            field.with_type(pa.timestamp(field.type.unit)) if _has_clocks(field.type) else field
+            for field in schema
+        ]
+    )
+
+
+def as_instants(table: pa.Table, schema: pa.Schema, place: Callable[[int], str]) -> pa.Table:
+    """What was read by `as_shown`, as instants.
+
+    Parameters
+    ----------
+    table : pa.Table
+    schema : pa.Schema
+        With the types of clocks.
+    place : callable
+        Words for where a row of the table is.
+
+    Raises
+    ------
+    DataError
+        If a clock showed a time twice, or never, as at the ends of summer time.
+    """
+    for i, field in enumerate(schema):
+        if _has_clocks(field.type):
+            shown = table.column(i)
+            try:
+                found = pc.assume_timezone(shown, field.type.tz)
+            except pa.ArrowInvalid as error:
+                if (row := _first_unclear(shown, field.type.tz)) < 0:
+                    raise
+                raise DataError(
+                    f"{place(row)}, column {field.name!r}: clocks of {field.type.tz} showed"
+                    f" {shown[row].as_py()} twice or never; write such times with offsets"
+                ) from error
+            table = table.set_column(i, field, found)
+    return table
+
+
+def _first_unclear(shown: pa.ChunkedArray, zone: str) -> int:
+    """The first row with a time that clocks showed twice or never; -1 if there is none."""
+    first, last = (
+        pc.assume_timezone(shown, zone, ambiguous=way, nonexistent=way)
+        for way in ("earliest", "latest")
+    )
+    row: int = pc.index(pc.not_equal(first, last), True).as_py()
+    return row
+
+
+def _has_clocks(kind: pa.DataType) -> bool:
+    return pa.types.is_timestamp(kind) and kind.tz not in (None, _UTC)
+
+
+BLANKS = " \t"
+"""What the reader allows around numbers."""
+_EXACT = 1 << 53
+Texts: TypeAlias = "pa.Array | pa.ChunkedArray"
+
+
+def with_texts(schema: pa.Schema, times: Collection[str]) -> pa.Schema:
+    """A schema to read by, so that nothing is lost: text for all that may be numbers, but for times."""
+    return pa.schema(
+        [
+            field.with_type(pa.string())
+            if _is_number(field.type) and field.name not in times
+            else field
+            for field in schema
+        ]
+    )
+
+
+def with_numbers(table: pa.Table, schema: pa.Schema, decimal: str = ".") -> pa.Table:
+    """All rows of an input as numbers again, in columns where each number prints as it was written.
+
+    Others stay text: ``007``, ``+7`` and ``1e3`` may be names, and as numbers would be those of others.
+
+    Parameters
+    ----------
+    table : pa.Table
+        As read by `with_texts`.
+    schema : pa.Schema
+        The types that the beginning of the first file suggests.
+    decimal : str
+        What stands before decimals.
+    """
+    for i, field in enumerate(schema):
+        if field.type != table.schema.field(i).type:
+            written = WrittenNumbers(field.type, decimal)
+            numbers = written.numbers(table.column(i))
+            if numbers is not None and written.are_plain:
+                table = table.set_column(i, field, numbers)
+    return table
+
+
+class WrittenNumbers:
+    """Whether the texts of a column print as numbers as they were written, seen part by part.
+
+    Parameters
+    ----------
+    kind : pa.DataType
+        Of the numbers.
+    decimal : str
+        What stands before decimals.
+
+    Attributes
+    ----------
+    are_whole : bool
+        Whether they are so, of floats.
+    """
+
+    def __init__(self, kind: pa.DataType, decimal: str = ".") -> None:
+        self.kind = kind
+        self._decimal = decimal if pa.types.is_floating(kind) else "."
+        self._print_back = True
+        self._places: list[int] = []
+        self._end_in_zeros = self._end_in_more_zeros = False
+        self.are_whole = True
+
+    @property
+    def are_plain(self) -> bool:
+        """Whether all texts are plain decimals, with zeros at their ends by one habit.
+
+        No zeros at the ends; or only those of ``1.0``; or always as many places. Not 1.1 beside 1.10.
+        """
+        if not self._print_back or not self._places:
+            return self._print_back
+        fewest, most = self._places
+        return (
+            fewest == most or not self._end_in_zeros or (fewest > 0 and not self._end_in_more_zeros)
+        )
+
+    def numbers(self, texts: Texts) -> Texts | None:
+        """The numbers of the next texts; None if these, or some before, are other than they print."""
+        if not self._print_back:
+            return None
+        if self._decimal != ".":
+            texts = pc.replace_substring(texts, self._decimal, ".")
+        texts = pc.utf8_trim(texts, characters=BLANKS)
+        try:
+            numbers = texts.cast(self.kind)
+        except pa.ArrowInvalid:
+            self._print_back = False
+            return None
+        if pa.types.is_integer(self.kind):
+            self._print_back = _equal(numbers.cast(pa.string()), texts)
+        else:
+            self._look_at_decimals(numbers, texts)
+        return numbers if self._print_back else None
+
+    def _look_at_decimals(self, numbers: Texts, texts: Texts) -> None:
+        self.are_whole = self.are_whole and holds_whole(numbers)
+        digits = pc.fill_null(pc.invert(pc.is_nan(numbers)), False)
+        numbers, texts = numbers.filter(digits), texts.filter(digits)
+        bare = pc.replace_substring_regex(texts, r"^(-?\d+)\.0+$", r"\1")
+        bare = pc.replace_substring_regex(bare, r"(\.\d*[1-9])0+$", r"\1")
+        self._print_back = _equal(numbers.cast(pa.string()), bare)
+        if not self._print_back or not len(texts):
+            return
+        places = pc.utf8_length(pc.replace_substring_regex(texts, r"^[^.]*\.?", ""))
+        found = [*self._places, *pc.min_max(places).as_py().values()]
+        self._places = [min(found), max(found)]
+        self._end_in_zeros |= _any(texts, r"\.\d*0$")
+        self._end_in_more_zeros |= _any(texts, r"\.\d+0$")
+
+
+def holds_whole(numbers: Texts) -> bool:
+    """Whether all floats of a column are whole, and few enough digits long to be told apart."""
+    is_whole = pc.and_(
+        pc.equal(numbers, pc.floor(numbers)), pc.less(pc.abs(numbers), float(_EXACT))
+    )
+    return bool(pc.all(is_whole, min_count=0).as_py())
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind)
+
+
+def _any(texts: Texts, pattern: str) -> bool:
+    return bool(pc.any(pc.match_substring_regex(texts, pattern)).as_py())
+
+
+def _equal(printed: Texts, texts: Texts) -> bool:
+    return bool(pc.all(pc.equal(printed, texts), min_count=0).as_py())

@@ -1,0 +1,340 @@
+"""Which files a side consists of, what their names tell, and which columns they hold."""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from urllib.parse import unquote
+
+import pyarrow as pa
+from pyarrow import fs
+
+from coincide.engine.files.credentials import SCHEME, Redactor, check_encoded, shown
+from coincide.model.errors import DataError
+
+FILENAME = "filename"
+"""Without folders: so it is the same by every way, and the same of both sides."""
+
+
+def lacks_name(asked: Collection[str], own: Collection[str]) -> bool:
+    """Whether `FILENAME` is asked for and is no column of the files."""
+    return FILENAME in asked and FILENAME not in own
+
+
+def with_name(schema: pa.Schema) -> pa.Schema:
+    """A schema with `FILENAME` behind its columns."""
+    return schema.append(pa.field(FILENAME, pa.string()))
+
+
+def without_name(schema: pa.Schema) -> pa.Schema:
+    """A schema without `FILENAME`."""
+    return pa.schema([field for field in schema if field.name != FILENAME])
+
+
+def named(table: pa.Table, path: str, names: Sequence[str]) -> pa.Table:
+    """Columns of rows of a file, the name of the file among them."""
+    name = pa.repeat(pa.scalar(path.rpartition("/")[2]), table.num_rows)
+    return pa.table([name if each == FILENAME else table[each] for each in names], list(names))
+
+
+@dataclass(frozen=True)
+class ColumnNames:
+    """What files call columns.
+
+    Parameters
+    ----------
+    stored : dict of str to str
+        Of all columns that are needed, by what they are called here; empty: as in the files.
+    """
+
+    stored: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, stored: Mapping[str, str]) -> ColumnNames:
+        """The names, none where all columns are called as in the files."""
+        return cls() if all(name == of_file for name, of_file in stored.items()) else cls(stored)
+
+    def in_files(self, names: Sequence[str]) -> list[str]:
+        """What files call columns: each once."""
+        return list(dict.fromkeys(self.stored.get(name, name) for name in names))
+
+    def here(self, in_files: Collection[str]) -> frozenset[str]:
+        """What columns of files are called here."""
+        if not self.stored:
+            return frozenset(in_files)
+        return frozenset(name for name, of_file in self.stored.items() if of_file in in_files)
+
+    def schema(self, of_file: pa.Schema) -> pa.Schema:
+        """The schema of a file, by the names here."""
+        if not self.stored:
+            return of_file
+        return pa.schema(
+            f.with_name(name)
+            for name, stored in self.stored.items()
+            for f in of_file
+            if f.name == stored
+        )
+
+    def table(self, of_file: pa.Table, names: Sequence[str]) -> pa.Table:
+        """Columns that were read by the names of `in_files`, by those here."""
+        if not self.stored:
+            return of_file
+        return pa.table([of_file.column(self.stored[name]) for name in names], names=list(names))
+
+
+AS_IN_FILES = ColumnNames(), ColumnNames()
+"""Of two sides whose columns are called as in their files."""
+
+
+PARQUET_ENDINGS = (".parquet", ".parq", ".pq")
+HIDDEN = ("_", ".")
+"""How names begin that Spark passes over in folders."""
+
+Given = str | os.PathLike[str] | Sequence[str]
+"""What names the files of a side."""
+
+
+@dataclass(frozen=True)
+class ParquetFiles:
+    """The files of one side, in order of their names.
+
+    Parameters
+    ----------
+    side : str
+        ``"left"`` or ``"right"``, for messages.
+    filesystem : pyarrow.fs.FileSystem
+    paths : tuple of str
+    words : tuple of str
+        What was given: each names a file, a folder or several.
+    folder : str or None
+        The folder that was given, if it was one.
+    names : ColumnNames
+        Of columns that are called otherwise here.
+    """
+
+    side: str
+    filesystem: fs.FileSystem
+    paths: tuple[str, ...]
+    words: tuple[str, ...] = field(default=(), repr=False)
+    folder: str | None = None
+    names: ColumnNames = field(default=ColumnNames(), repr=False)
+
+    @property
+    def hide(self) -> Redactor:
+        """Takes the secrets of what names the files out of a text."""
+        return Redactor.of(self.words)
+
+    @contextmanager
+    def reading(self, path: str) -> Iterator[None]:
+        """Turn failures to read a file into a `DataError` that names it."""
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise DataError(f"{self.side}: {path} is gone; was it replaced?") from error
+        except PermissionError as error:
+            raise DataError(f"{self.side}: no permission to read {path}") from error
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(
+                self.hide(f"{self.side}: cannot read {path} as Parquet: {error}")
+            ) from self.hide.cause(error)
+
+
+def find_files(side: str, given: Given) -> ParquetFiles:
+    """Look up files.
+
+    Parameters
+    ----------
+    side : str
+    given : str or path, or a sequence of them
+        A file, a folder (with all below, names beginning with ``_`` or ``.`` apart), or a glob; a path
+        of this machine or a URI that PyArrow understands. Several must be on one file system.
+
+    Raises
+    ------
+    DataError
+        If nothing is there.
+    """
+    words = words_of(given)
+    if not words:
+        raise DataError(f"{side}: no files were given")
+    places = [place_of(side, word) for word in words]
+    filesystem = places[0][0]
+    if any(not other.equals(filesystem) for other, _ in places[1:]):
+        raise DataError(
+            f"{side}: files must be on one file system; found {', '.join(map(shown, words))}"
+        )
+    found = [_found(side, word, *place) for place, word in zip(places, words, strict=True)]
+    paths = sorted({path for _, files in found for path in files})
+    folder = found[0][0] if len(found) == 1 else None
+    return ParquetFiles(side, filesystem, tuple(paths), tuple(words), folder)
+
+
+def words_of(given: Given) -> list[str]:
+    """What was given for a side, one word for each file, folder or glob."""
+    return [os.fspath(one) for one in ([given] if isinstance(given, str | os.PathLike) else given)]
+
+
+def local_path(word: str) -> str | None:
+    """Absolute path of a word that names something on this machine; None for other URIs."""
+    if word.startswith("file:"):
+        # Not urlsplit: a glob may hold a question mark.
+        host, _, path = word.removeprefix("file:").removeprefix("//").partition("/")
+        return os.path.abspath(
+            unquote(f"/{path}" if word.startswith("file:/") else host + "/" + path)
+        )
+    if SCHEME.match(word):
+        return None
+    return os.path.abspath(os.path.expanduser(word))
+
+
+def place_of(what: str, word: str) -> tuple[fs.FileSystem, str]:
+    """The file system and the path that a word names.
+
+    Parameters
+    ----------
+    what : str
+        A side or ``"output"``, for messages.
+    word : str
+        A path of this machine or a URI.
+
+    Raises
+    ------
+    DataError
+        If PyArrow cannot open the file system.
+    """
+    if not word.strip():  # would be the working folder
+        raise DataError(f"{what}: an empty name; name a path or a URI")
+    here = local_path(word)
+    if here is not None:
+        return fs.LocalFileSystem(), here
+    check_encoded(f"{what}:", word)
+    try:
+        filesystem, path = fs.FileSystem.from_uri(word)
+    except (pa.ArrowException, OSError, UnicodeError) as error:
+        hide = Redactor.of([word])
+        said = hide(f"{what}: cannot open {shown(word)}: {error}")
+        raise DataError(said) from hide.cause(error)
+    return filesystem, path.rstrip("/") or path
+
+
+def is_local(filesystem: fs.FileSystem) -> bool:
+    """Whether paths are of this machine."""
+    return str(filesystem.type_name) == "local"
+
+
+def _found(
+    side: str, word: str, filesystem: fs.FileSystem, path: str
+) -> tuple[str | None, list[str]]:
+    """The folder that a word names, if it is one, and the files."""
+    name, hide = shown(word), Redactor.of([word])
+    try:
+        there = filesystem.get_file_info(path)
+        if there.type == fs.FileType.Directory:
+            paths = _visible(filesystem, path)
+            if not paths:
+                raise DataError(f"{side}: the folder {name} holds no files")
+            return path, paths
+        if there.type != fs.FileType.NotFound:
+            return None, [path]
+        if glob.has_magic(path):
+            paths = _matching(filesystem, path)
+            if paths:
+                return None, paths
+            raise DataError(f"{side}: no file matches {name}")
+    except PermissionError as error:
+        raise DataError(f"{side}: no permission to read {name}") from error
+    except (pa.ArrowException, OSError) as error:
+        said = hide(f"{side}: cannot look at {name}: {error}")
+        raise DataError(said) from hide.cause(error)
+    raise DataError(f"{side}: {name} does not exist")
+
+
+def _visible(filesystem: fs.FileSystem, folder: str) -> list[str]:
+    """Files below a folder, without those that Spark passes over."""
+    if is_local(filesystem):
+        return list(_visible_here(folder))
+    below = filesystem.get_file_info(fs.FileSelector(folder, recursive=True))
+    files = [info.path for info in below if info.type == fs.FileType.File]
+    root = PurePosixPath(folder)
+    return [
+        path
+        for path in files
+        if not any(part.startswith(HIDDEN) for part in PurePosixPath(path).relative_to(root).parts)
+    ]
+
+
+def _visible_here(folder: str, above: frozenset[str] = frozenset()) -> Iterator[str]:
+    """The same on this machine. Links are followed, but for those that lead back to a folder above."""
+    above |= {os.path.realpath(folder)}
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith(HIDDEN):
+                continue
+            if not entry.is_dir():
+                yield entry.path
+            elif os.path.realpath(entry.path) not in above:
+                yield from _visible_here(entry.path, above)
+
+
+def _matching(filesystem: fs.FileSystem, pattern: str) -> list[str]:
+    """Files that a glob names, and those in folders that it names."""
+    parts = PurePosixPath(pattern).parts
+    first = next(i for i, part in enumerate(parts) if glob.has_magic(part))
+    base = str(PurePosixPath(*parts[:first]))
+    if filesystem.get_file_info(base).type != fs.FileType.Directory:
+        return []
+    if is_local(filesystem):
+        named = filesystem.get_file_info(list(_matching_here(base, parts[first:])))
+    elif "**" in pattern:
+        raise DataError(
+            f"** has no meaning in {pattern}; name a folder, which is all that is below it"
+        )
+    else:
+        selector = fs.FileSelector(base, recursive=len(parts) > first + 1)
+        named = [
+            info
+            for info in filesystem.get_file_info(selector)
+            if _all_fit(PurePosixPath(info.path).parts, parts)
+        ]
+    found: list[str] = []
+    for info in named:
+        folder = info.type == fs.FileType.Directory
+        found += _visible(filesystem, info.path) if folder else [info.path]
+    return found
+
+
+def _matching_here(folder: str, parts: Sequence[str]) -> Iterator[str]:
+    """What the parts of a glob name below a folder of this machine."""
+    if not parts:
+        yield folder
+        return
+    part, rest = parts[0], parts[1:]
+    if not glob.has_magic(part):
+        path = os.path.join(folder, part)
+        if os.path.exists(path):
+            yield from _matching_here(path, rest)
+        return
+    if part == "**":
+        yield from _matching_here(folder, rest)
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if part == "**":
+                if entry.is_dir(follow_symlinks=False) and _fits(entry.name, "*"):
+                    yield from _matching_here(entry.path, parts)
+            elif _fits(entry.name, part) and (not rest or entry.is_dir()):
+                yield from _matching_here(entry.path, rest)
+
+
+def _all_fit(names: Sequence[str], parts: Sequence[str]) -> bool:
+    return len(names) == len(parts) and all(map(_fits, names, parts))
+
+
+def _fits(name: str, part: str) -> bool:
+    """Whether a part of a glob names this; a star stands for nothing hidden, such as a mark of success."""
+    hidden = name.startswith(HIDDEN) and not part.startswith(HIDDEN)
+    return not hidden and fnmatch.fnmatchcase(name, part)

@@ -1,0 +1,348 @@
+"""What planning needs of the footers of Parquet files: columns, and the bounds of each row group."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from coincide.engine.events.schemas import plain_type
+from coincide.engine.events.ticks import float_ticks
+from coincide.engine.events.time_columns import TimeScale
+from coincide.engine.files.finding import ColumnNames, ParquetFiles, lacks_name, with_name
+from coincide.engine.files.old_timestamps import (
+    int96_columns,
+    is_of_the_old_calendar,
+    with_instants,
+)
+from coincide.engine.files.stamps import FileStamp, open_footer, stamp_of
+from coincide.model.errors import SchemaError
+from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT
+
+_THREADS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Footer:
+    """What the footer of one file tells.
+
+    Parameters
+    ----------
+    schema : pa.Schema
+        Names and types; INT96 is an instant.
+    int96 : frozenset of str
+        Columns of Spark's old timestamps, which cover years that nanoseconds cannot count; also those
+        that hold such within lists or structs.
+    old_calendar : bool
+        Whether times before 1900 are of the calendar that Spark had before version 3.
+    index, rows : int64 arrays, shape (groups,)
+        Of its row groups, those without rows left out: which of the file's, and how many rows.
+    ranges : dict of str to (Stored or None, list of Range or None)
+        Of the columns that were asked for, as `coincide.engine.files.footers.ranges`.
+    bytes : float
+        Of its rows in the needed columns, before they were compressed, about.
+    stamp : FileStamp
+    """
+
+    schema: pa.Schema
+    int96: frozenset[str]
+    old_calendar: bool
+    index: np.ndarray
+    rows: np.ndarray
+    ranges: dict[str, tuple[Stored | None, list[Range | None]]]
+    bytes: float
+    stamp: FileStamp
+
+
+def read_footers(
+    files: ParquetFiles, ranged: Sequence[str] = (), needed: Sequence[str] = ()
+) -> list[Footer]:
+    """The footers of all files of a side, in their order, read in parallel.
+
+    Parameters
+    ----------
+    files : ParquetFiles
+    ranged : sequence of str
+        The columns whose statistics are wanted.
+    needed : sequence of str
+        The columns that will be read.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be read, or Arrow has no type for a column; the file is named.
+    """
+
+    def footer(path: str) -> Footer:
+        with files.reading(path), files.filesystem.open_input_file(path) as source:
+            metadata, digest = open_footer(source)
+            stamp = stamp_of(files.filesystem, path, digest)
+            return _told(metadata, ranged, needed, files.names, stamp)
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        found = _sharing_schemas(pool.map(footer, files.paths))
+    if all(lacks_name(needed, each.schema.names) for each in found):
+        return _sharing_schemas(replace(each, schema=with_name(each.schema)) for each in found)
+    return found
+
+
+def _sharing_schemas(footers: Iterable[Footer]) -> list[Footer]:
+    """With one schema for all that are like the first one: of many files they are most of the memory."""
+    found: list[Footer] = []
+    for footer in footers:
+        alike = found and footer.schema.equals(found[0].schema, check_metadata=True)
+        found.append(replace(footer, schema=found[0].schema) if alike else footer)
+    return found
+
+
+def _told(
+    footer: pq.FileMetaData,
+    ranged: Sequence[str],
+    needed: Sequence[str],
+    names: ColumnNames,
+    stamp: FileStamp,
+) -> Footer:
+    old = int96_columns(footer)
+    calendar = is_of_the_old_calendar(footer)
+    rows = np.array([footer.row_group(i).num_rows for i in range(footer.num_row_groups)], np.int64)
+    index = np.flatnonzero(rows)
+    found = {name: ranges(footer, *names.in_files([name])) for name in ranged}
+    size = _row_bytes(footer, index, names.in_files(needed)) * float(rows.sum())
+    schema = with_instants(footer.schema.to_arrow_schema().remove_metadata(), old)
+    return Footer(
+        names.schema(schema), names.here(old), calendar, index, rows[index], found, size, stamp
+    )
+
+
+def _row_bytes(footer: pq.FileMetaData, index: np.ndarray, names: Sequence[str]) -> float:
+    """Bytes of a row of some columns, by a row group from the middle of the file."""
+    if not index.size:
+        return 0.0
+    group = footer.row_group(int(index[index.size // 2]))
+    columns = [group.column(i) for i in range(group.num_columns)]
+    wanted = [c for c in columns if c.path_in_schema.partition(".")[0] in names]
+    return sum(c.total_uncompressed_size for c in wanted) / group.num_rows
+
+
+def file_schemas(files: ParquetFiles, footers: Sequence[Footer]) -> list[tuple[str, pa.Schema]]:
+    """Path and schema of each file."""
+    return [(path, footer.schema) for path, footer in zip(files.paths, footers, strict=True)]
+
+
+def check_alike(
+    files: ParquetFiles, footers: Sequence[Footer], schema: pa.Schema, names: list[str]
+) -> None:
+    """Refuse files in which a needed column, which all have, is of another type than in the first.
+
+    Raises
+    ------
+    SchemaError
+        That names the file.
+    """
+    for path, found in file_schemas(files, footers):
+        for name in [] if found is schema else names:
+            kind, wanted = plain_type(found.field(name).type), plain_type(schema.field(name).type)
+            if kind != wanted:
+                raise SchemaError(
+                    f"{files.side}: the column {name!r} is {kind} in {path} and {wanted} in"
+                    f" {files.paths[0]}; write the files with one type"
+                )
+
+
+_BITS = {"INT32": 32, "INT64": 64}
+_UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
+
+Value = Any
+"""A stored value: an int, a float, or the bytes of a text, whose order is that of the texts."""
+
+Range = tuple[Value, Value]
+"""Smallest and largest stored value; None where it is not told, as beside a NaN. Of long texts some writers
+tell a bit less and a bit more."""
+
+ONLY_NULLS = (math.inf, -math.inf)
+"""The range of a row group in which a column is null throughout."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """How a file stores a column.
+
+    Parameters
+    ----------
+    family : {"integer", "float", "text"}
+    least, most : int
+        What an integer can be.
+    nanoseconds : int or None
+        Length of one step of a timestamp or date.
+    """
+
+    family: str
+    least: int = 0
+    most: int = 0
+    nanoseconds: int | None = None
+
+    def range(self, low: object, high: object) -> Range:
+        """The range that raw statistics tell of."""
+        ends = self._value(low), self._value(high)
+        # Ends the wrong way round come from a writer with another order in mind.
+        wrong = ends[0] is not None and ends[1] is not None and ends[0] > ends[1]
+        return (None, None) if wrong else ends
+
+    def _value(self, raw: object) -> Value:
+        if self.family == "text":
+            return raw if isinstance(raw, bytes) else None
+        if self.family == "float":
+            return raw if isinstance(raw, float) and not math.isnan(raw) else None
+        if not isinstance(raw, int):
+            return None
+        value = raw % 2**32 if self.least == 0 and raw < 0 else raw
+        return value if self.least <= value <= self.most else None
+
+
+def stored_as(column: pq.ColumnSchema) -> Stored | None:
+    """How a column is stored; None if its statistics cannot be read as numbers, times or texts."""
+    return _stored_as(column.physical_type, column.logical_type.to_json())
+
+
+@cache
+def _stored_as(physical: str, logical: str) -> Stored | None:
+    meaning = json.loads(logical)
+    kind, bits = meaning["Type"], _BITS.get(physical)
+    if physical in ("FLOAT", "DOUBLE") and kind == "None":
+        return Stored("float")
+    if physical == "BYTE_ARRAY" and kind == "String":
+        return Stored("text")
+    if bits is None or kind not in ("None", "Int", "Timestamp", "Date"):
+        return None
+    if kind == "Date":
+        return Stored("integer", -(2**31), 2**31 - 1, NANOSECONDS_PER_UNIT["d"])
+    if kind == "Int" and not meaning["isSigned"]:
+        # An unsigned 64-bit number is no time.
+        return Stored("integer", 0, 2 ** meaning["bitWidth"] - 1) if bits == 32 else None
+    half = 2 ** (meaning.get("bitWidth", bits) - 1)
+    unit = _UNITS.get(meaning.get("timeUnit", ""))
+    if (kind == "Timestamp") != (unit is not None):
+        return None
+    return Stored("integer", -half, half - 1, NANOSECONDS_PER_UNIT[unit] if unit else None)
+
+
+def ranges(footer: pq.FileMetaData, name: str) -> tuple[Stored | None, list[Range | None]]:
+    """How a column is stored, and its range in each row group of a file that has rows.
+
+    Returns
+    -------
+    Stored or None
+    list of Range or None
+        None: nothing is told.
+    """
+    groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
+    groups = [group for group in groups if group.num_rows]
+    place, stored = _place(footer, name)
+    if stored is None:
+        return None, [None] * len(groups)
+    return stored, [chunk_range(group.column(place), stored) for group in groups]
+
+
+def _place(footer: pq.FileMetaData, name: str) -> tuple[int, Stored | None]:
+    columns = [footer.schema.column(i) for i in range(len(footer.schema))]
+    places = [i for i, column in enumerate(columns) if column.path == name]
+    # A column in a struct may go by the same path as one with a dot in its name.
+    return (places[0], stored_as(columns[places[0]])) if len(places) == 1 else (-1, None)
+
+
+def chunk_range(chunk: pq.ColumnChunkMetaData, stored: Stored) -> Range | None:
+    """The range that the statistics of one row group tell of; None: none."""
+    statistics = chunk.statistics if chunk.is_stats_set else None
+    if statistics is None:
+        return None
+    if statistics.has_min_max:
+        return stored.range(statistics.min_raw, statistics.max_raw)
+    if statistics.has_null_count and statistics.null_count == chunk.num_values:
+        return ONLY_NULLS
+    # Writers leave the ends out where there are NaNs only, or, some of them, any.
+    return (None, None) if stored.family == "float" and statistics.has_null_count else None
+
+
+def range_ticks(
+    stored: Stored, found: Sequence[Range | None], scale: TimeScale
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ends of ranges in ticks, rounded as rows are, or outwards.
+
+    Parameters
+    ----------
+    stored : Stored
+    found : sequence of Range or None
+    scale : TimeScale
+        Of the column as it is read.
+
+    Returns
+    -------
+    two int64 arrays, shape (ranges,)
+        Held within ±2^61, which stands for "not told" too.
+    """
+    low = [-math.inf if one is None or one[0] is None else one[0] for one in found]
+    high = [math.inf if one is None or one[1] is None else one[1] for one in found]
+    if stored.family == "float":
+        return float_ticks(np.array(low), scale), float_ticks(np.array(high), scale)
+    factor = _ticks_per_step(stored, scale)
+    return _whole(low, factor, 1), _whole(high, factor, -1)
+
+
+def _ticks_per_step(stored: Stored, scale: TimeScale) -> Fraction:
+    """Of what is stored, which may be finer than what is read: Parquet has fewer units than Arrow."""
+    if stored.nanoseconds is None or scale.column.nanoseconds is None:
+        return scale.factor
+    return scale.factor * Fraction(stored.nanoseconds, scale.column.nanoseconds)
+
+
+def _whole(values: Sequence[int | float], factor: Fraction, sign: int) -> np.ndarray:
+    """Integers in ticks, rounded down by sign 1 and up by sign -1."""
+    up, down = factor.numerator, factor.denominator
+    ticks = [
+        value if isinstance(value, float) else sign * (sign * value * up // down)
+        for value in values
+    ]
+    return np.array([max(-TIME_LIMIT, min(TIME_LIMIT, tick)) for tick in ticks], np.int64)
+
+
+class MissingColumn(SchemaError):
+    """A file lacks a column that others of its side have.
+
+    Readers would fill it with nulls, and such rows match nothing: no way may take it so.
+    """
+
+
+def check_present(
+    side: str, schemas: Iterable[tuple[str, pa.Schema]], names: Sequence[str]
+) -> None:
+    """Refuse files that lack a column which others have; one that none has is not looked for.
+
+    Parameters
+    ----------
+    side : str
+    schemas : iterable of (str, pa.Schema)
+        Path and schema of each file.
+    names : sequence of str
+
+    Raises
+    ------
+    MissingColumn
+        That names the file.
+    """
+    found = [(path, set(schema.names)) for path, schema in schemas]
+    for name in names:
+        lacking = [path for path, own in found if name not in own]
+        if lacking and len(lacking) < len(found):
+            raise MissingColumn(
+                f"{side}: {lacking[0]} has no column {name!r}, which other files have; write it with"
+                " this column, of nulls if need be, or leave it out"
+            )

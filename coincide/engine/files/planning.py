@@ -1,0 +1,386 @@
+"""Planned joins of slices of files, in one process or elsewhere, or the reason why there is none."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from coincide.engine.events.schemas import holds_codes, plain_schema, with_like_keys
+from coincide.engine.events.sides import Side
+from coincide.engine.files.finding import AS_IN_FILES, ColumnNames, Given, ParquetFiles, find_files
+from coincide.engine.files.footers import (
+    Footer,
+    check_alike,
+    check_present,
+    file_schemas,
+    read_footers,
+)
+from coincide.engine.files.old_timestamps import holds_dates
+from coincide.engine.files.row_groups import RowGroups, row_groups
+from coincide.engine.files.slice_join import (
+    DirectJoin,
+    PlannedFiles,
+    SliceRows,
+    join_slice,
+    read_slice,
+)
+from coincide.engine.files.slices import DirectPlan, Parts, direct_plan
+from coincide.engine.files.stamps import FileStamps
+from coincide.engine.join.arguments import JoinArguments
+from coincide.engine.join.join import TablePlan, plan_alone, plan_tables
+from coincide.engine.reports.emptiness import Evidence, NoPairs, evidence_of, explain_emptiness
+from coincide.engine.reports.metrics import JoinTally
+from coincide.engine.reports.reports import JoinSummary
+from coincide.model.errors import CoincideError
+from coincide.model.options import CorrelateOptions
+from coincide.model.sides import LEFT, RIGHT, unit_option
+
+TIMES_WITH_STATISTICS = (
+    'spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")'
+)
+"""Spark's default, INT96, has none."""
+REMEDY = f'{TIMES_WITH_STATISTICS} and df.sort("min_time").write.parquet("ordered")'
+
+
+_BEST_GROUP_ROWS = 100_000
+
+
+class NotDirect(CoincideError, ValueError):
+    """The files can be joined, but not this way; the text says why and what would help."""
+
+
+def plan_files(
+    left: Given,
+    right: Given | None,
+    arguments: JoinArguments,
+    *,
+    parallelism: int,
+    compares_slices: bool = False,
+    names: tuple[ColumnNames, ColumnNames] = AS_IN_FILES,
+) -> DirectJoin:
+    """Plan a join from the footers of its files.
+
+    Parameters
+    ----------
+    left, right : str, path or sequence of str
+        As `find_files` takes them; without `right` the arguments say that there is one stream.
+    arguments : JoinArguments
+    parallelism : int
+        Tasks that run at once.
+    compares_slices : bool
+        Whether what slices find is compared, as a matching needs.
+    names : (ColumnNames, ColumnNames)
+        Of columns that the arguments call otherwise than the files do, which are settled then.
+
+    Raises
+    ------
+    NotDirect
+        If there are shifts or a matching, a needed column is INT96, row groups have no statistics of
+        their times, or so little order that rows would be read more than ``options.max_replication`` times.
+    DataError
+        If a file is missing or cannot be read.
+    SchemaError
+        If a column is missing, or differs between the files of a side; `MissingColumn` if only some
+        files of a side have it.
+    """
+    if arguments.shifts is not None:
+        raise NotDirect("shifts are counted by a broadcast or an exchange, or of tables in memory")
+    can_compare = arguments.matching != "optimal" and arguments.how == "inner" and compares_slices
+    if arguments.matching is not None and (arguments.is_one_stream or not can_compare):
+        raise NotDirect(
+            f"slices of files do not know each other's pairs, which matching={arguments.matching!r}"
+            " compares: a broadcast or an exchange does it, or a join of tables in memory"
+        )
+    arguments = settled(arguments, left, right)
+    needed, times = arguments.columns, arguments.time_columns
+    called = arguments.sides
+    files = (replace(find_files(called[0], left), names=names[0]),) * 2
+    if right is not None:
+        files = files[0], replace(find_files(called[1], right), names=names[1])
+    # Of one stream both sides are the same, footers too.
+    given = list(zip(files, times, needed, strict=True))[: 1 if right is None else 2]
+    footers = [read_footers(*side) for side in given]
+    footers = [footers[0], footers[-1]]
+    for side, read, columns in zip(files, footers, needed, strict=True):
+        check_present(side.side, file_schemas(side, read), columns)
+    own = [read[0].schema for read in footers]
+    schemas = with_like_keys(own, arguments.keys, arguments.right_keys)
+    tables = plan_tables(schemas[0], schemas[1], arguments)
+    beside = plan_alone(schemas[0], schemas[1], arguments, tables)
+    groups = [_row_groups(files[i], footers[i], tables, i) for i in (0, 1)]
+    options = arguments.options
+    options = replace(options, slice_rows=_rows_of_slice(footers, options))
+    planned = [
+        PlannedFiles(side, schema, FileStamps.of([footer.stamp for footer in read]))
+        for side, schema, read in zip(files, schemas, footers, strict=True)
+    ]
+    plan = _ordered_plan(files[1], groups, tables, parallelism, options)
+    join = DirectJoin(tables, (planned[0], planned[1]), plan)
+    if beside is None:
+        return join
+    plan = _ordered_plan(files[0], groups[::-1], beside, parallelism, options)
+    return replace(join, alone=DirectJoin(beside, (planned[1], planned[0]), plan))
+
+
+def settled(arguments: JoinArguments, left: Given, right: Given | None) -> JoinArguments:
+    """The arguments for files of these columns: `JoinArguments.settled`. The first file of a side tells.
+
+    Raises
+    ------
+    DataError, ConditionError, SchemaError
+    """
+    if not arguments.is_open:
+        return arguments
+    called = arguments.sides
+    own = _schema_of(find_files(called[0], left))
+    return arguments.settled(
+        own, own if right is None else _schema_of(find_files(called[1], right))
+    )
+
+
+def _schema_of(files: ParquetFiles) -> pa.Schema:
+    return plain_schema(read_footers(replace(files, paths=files.paths[:1]), ())[0].schema)
+
+
+def _row_groups(
+    files: ParquetFiles, footers: Sequence[Footer], tables: TablePlan, side: int
+) -> RowGroups:
+    """The row groups of a side, all its files being fit for the direct way."""
+    names = tables.columns(side)
+    check_alike(files, footers, footers[0].schema, names)
+    for path, footer in zip(files.paths, footers, strict=True):
+        check_readable(f"{files.side}: {path}", footer, names)
+    if tables.times[side].beyond is None:
+        widths = " and ".join(tables.times[side].names[1:])
+        raise NotDirect(
+            f"{files.side}: when events of a row group may be is not told by its times, but by {widths} of"
+            f" each row; declare the longest length, {unit_option(files.side).removesuffix('unit')}longest"
+        )
+    models, useful = tables.spec.models, tables.spec.largest_useful
+    longest = {} if models[side].table is not None else {"longest": useful[side]}
+    groups = row_groups(footers, tables.times[side], **longest)
+    _check_known(files, groups, tables, side)
+    return groups
+
+
+def _rows_of_slice(footers: Sequence[Sequence[Footer]], options: CorrelateOptions) -> int:
+    """How many rows a slice should hold, so that it holds no more bytes than it should."""
+    both = [footer for side in footers for footer in side]
+    rows, size = sum(int(f.rows.sum()) for f in both), sum(f.bytes for f in both)
+    return max(1, min(options.slice_rows, int(options.slice_bytes * rows / max(size, 1.0))))
+
+
+def _ordered_plan(
+    right_files: ParquetFiles,
+    groups: Sequence[RowGroups],
+    tables: TablePlan,
+    parallelism: int,
+    options: CorrelateOptions,
+) -> DirectPlan:
+    """The slices, if rows need not be read too often; else why."""
+
+    def planned(right: RowGroups) -> DirectPlan:
+        return direct_plan(
+            groups[0], right, tables.spec.window,
+            parallelism=parallelism, slices=options.slices, slice_rows=options.slice_rows,
+        )  # fmt: skip
+
+    plan = planned(groups[1])
+    if plan.reads <= options.max_replication:
+        return plan
+    often = (
+        f"each row would be read {plan.reads:.1f} times on average (max_replication is"
+        f" {options.max_replication:g})"
+    )
+    if planned(replace(groups[1], spans=groups[1].likely)).reads <= options.max_replication:
+        raise NotDirect(_wild(right_files, groups[1], often))
+    raise NotDirect(_disorder(plan, groups, often))
+
+
+def check_readable(file: str, footer: Footer, names: Sequence[str]) -> None:
+    """Refuse what PyArrow does not read, and old times, of which only Spark knows what they mean.
+
+    Raises
+    ------
+    NotDirect
+    """
+    old = sorted(footer.int96.intersection(names))
+    if old:
+        raise NotDirect(
+            f"{file} has {' and '.join(old)} as INT96, Spark's default for timestamps, which has no"
+            f" statistics; write it again after {TIMES_WITH_STATISTICS}"
+        )
+    coded = sorted({name for name in names if holds_codes(footer.schema.field(name).type)})
+    if coded:
+        raise NotDirect(
+            f"{file} has dictionaries within {' and '.join(coded)}, which PyArrow does not read; cast"
+            " what is nested to plain values, and write it again"
+        )
+    dated = sorted({name for name in names if holds_dates(footer.schema.field(name).type)})
+    if footer.old_calendar and dated:
+        raise NotDirect(
+            f"{file} has {' and '.join(dated)} in Spark's old calendar, which Spark alone reads rightly;"
+            " write it again with spark.sql.parquet.datetimeRebaseModeInWrite=CORRECTED"
+        )
+
+
+def _check_known(files: ParquetFiles, groups: RowGroups, tables: TablePlan, side: int) -> None:
+    unknown = np.flatnonzero(~groups.is_known)
+    if unknown.size:
+        scales = tables.times[side].scales
+        names = " and ".join(dict.fromkeys(scale.column.name for scale in scales))
+        path = files.paths[groups.places.file[unknown[0]]]
+        raise NotDirect(
+            f"{files.side}: {path} has no statistics of {names}; write it with"
+            " statistics, and times as timestamps in microseconds or integers"
+        )
+
+
+def _wild(files: ParquetFiles, groups: RowGroups, often: str) -> str:
+    """Why and how often rows are read where single times out of range hide when row groups are.
+
+    Those of the right side: slices see for themselves when their left rows are.
+    """
+    wild = np.flatnonzero(groups.is_open)
+    path = files.paths[groups.places.file[wild[0]]]
+    return (
+        f"{files.side}: {wild.size:,} of {len(groups.places):,} row groups hold NaN, infinity or times"
+        f" that reach 2^61 ticks, the first of them in {path}, so that nothing tells when their events"
+        f" are and {often}; mend such times, or leave these rows out of the files"
+    )
+
+
+def _disorder(plan: DirectPlan, groups: Sequence[RowGroups], often: str) -> str:
+    sizes = np.concatenate([side.places.rows for side in groups])
+    largest, slice_rows = int(sizes.max()), max(1, int(sizes.sum()) // len(plan.slices))
+    if largest > slice_rows:
+        return (
+            f"row groups hold up to {largest:,} rows where a slice has about {slice_rows:,}, and are"
+            f" read whole, so that {often}; written once in order of time and in smaller row groups,"
+            f" as by {_smaller_groups(slice_rows)}, the files would be joined without an exchange"
+        )
+    return (
+        f"the files are so little ordered in time that {often}; ordered once, as by {REMEDY}, they"
+        " would be joined without an exchange"
+    )
+
+
+def _smaller_groups(slice_rows: int) -> str:
+    """How to write row groups of which a slice holds several."""
+    size = max(1, min(_BEST_GROUP_ROWS, slice_rows // 4))
+    return f'pq.write_table(table.sort_by("min_time"), "ordered.parquet", row_group_size={size})'
+
+
+_MOST_ROWS = 2_000_000
+"""Rows of a side to look at, about: whole row groups, spread evenly over its files."""
+
+
+def direct_summary(join: DirectJoin, tally: JoinTally) -> JoinSummary:
+    """What a join by the direct way did, and, if it found nothing, why."""
+    right = None if join.tables.spec.is_one_stream else tally.right
+    return JoinSummary(
+        tally.left, right, tally.counters, None, "direct", join.tables.tick,
+        _no_pairs(join, tally), sides=called(join),
+    )  # fmt: skip
+
+
+def called(join: DirectJoin) -> tuple[str, str]:
+    """What messages call the sides."""
+    left, right = (each.files.side for each in join.files)
+    return left, right
+
+
+def _no_pairs(join: DirectJoin, tally: JoinTally) -> NoPairs | None:
+    """Why a join found nothing; None if it found something, or if the files cannot be read again."""
+    if tally.counters.pairs:
+        return None
+    try:
+        sides = [_looked_at(join, side) for side in (LEFT, RIGHT)]
+    except (CoincideError, OSError):
+        return None
+    evidence = [
+        replace(found, events=counts.rows - counts.unmatchable - counts.dropped)
+        for (_, found), counts in zip(sides, (tally.left, tally.right), strict=True)
+    ]
+    is_all = all(found.is_all for _, found in sides)
+    keys = None
+    if not join.tables.spec.is_one_stream:
+        keys = join.tables.key_overlap(sides[0][0], sides[1][0], is_all)
+    nearest = join.tables.nearest(sides[0][0], sides[1][0], is_all)
+    return explain_emptiness(evidence[0], evidence[1], join.tables.spec, keys, nearest)
+
+
+def _looked_at(join: DirectJoin, side: int) -> tuple[Side, Evidence]:
+    """Events of row groups of the left (0) or right (1) files, and what is known of all."""
+    tables = replace(join.tables, invalid="drop", payload=([], []), tested=([], []))
+    places = (join.plan.slices.left, join.plan.right)[side]
+    every = max(1, -(-int(places.rows.sum()) // _MOST_ROWS))
+    # The last one too: files mostly lie in time order, so that first and last times are of all rows.
+    spread = np.union1d(np.arange(0, len(places), every), max(len(places) - 1, 0))
+    parts = Parts.whole(places.take(spread[: len(places)]))
+    events, _ = tables.read(side, join.files[side].read(parts, tables.columns(side), threads=True))
+    found = evidence_of(events, tables.times[side].scales[0])
+    return events, replace(found, is_all=every == 1)
+
+
+class LocalFilesJoin:
+    """A join of Parquet files, batch by batch, in memory bounded by ``options.slice_rows``.
+
+    Used like `coincide.engine.join.join.TableJoin`. Two slices are in memory at a time.
+
+    Parameters
+    ----------
+    left, right : str, path or sequence of them
+        Without `right` the arguments say that there is one stream.
+    arguments : JoinArguments
+    say : callable
+        Told which slice of how many is joined.
+
+    Raises
+    ------
+    NotDirect
+        If the files do not lie in time order.
+    """
+
+    def __init__(
+        self,
+        left: Given,
+        right: Given | None,
+        arguments: JoinArguments,
+        say: Callable[[int, int], None] = lambda number, count: None,
+    ) -> None:
+        join = plan_files(left, right, arguments, parallelism=1)
+        self._join = join.with_tables(join.tables.in_order)
+        self._say = say
+        self.schema: pa.Schema = self._join.tables.schema
+        self.plan = self._join.plan
+        self.summary: JoinSummary | None = None
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Run the join. `summary` stands when the last batch was taken."""
+        started = time.perf_counter()
+        tally = JoinTally()
+        for join, rows in self._slices():
+            emission = join_slice(join, rows)
+            yield from emission
+            if join is self._join:
+                tally += JoinTally(*rows.counts, emission.counters)
+        seconds = time.perf_counter() - started
+        self.summary = replace(direct_summary(self._join, tally), seconds=seconds)
+
+    def _slices(self) -> Iterator[tuple[DirectJoin, SliceRows]]:
+        joins = [join for join in (self._join, self._join.alone) if join is not None]
+        slices = [(join, number) for join in joins for number in range(join.count)]
+        with ThreadPoolExecutor(1) as pool:
+            coming = pool.submit(read_slice, *slices[0], True)
+            for number, (join, _) in enumerate(slices, 1):
+                rows = coming.result()
+                if number < len(slices):
+                    coming = pool.submit(read_slice, *slices[number], True)
+                self._say(number, len(slices))
+                yield join, rows

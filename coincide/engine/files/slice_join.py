@@ -1,0 +1,275 @@
+"""One slice of files: read, checked, counted, joined. Runs wherever there is Python."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from coincide.engine.events.schemas import decoded, plain_type
+from coincide.engine.events.sides import Side, SideCounts, concatenated
+from coincide.engine.files.finding import FILENAME, ParquetFiles, lacks_name, named
+from coincide.engine.files.slices import DirectPlan, DirectSlice, Parts, needed_groups
+from coincide.engine.files.stamps import FileStamps, check_unchanged, open_footer, stamp_of
+from coincide.engine.join.join import Joined, TablePlan
+from coincide.engine.join.one_stream import ROW_NUMBERS
+from coincide.model.sides import LEFT, RIGHT
+
+_FEW_BEYOND = 0.9
+"""Rows out of reach are left out where less than this share is in reach."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sliced(ABC):
+    """A planned join of files whose slices are joined one by one; small enough to be sent to every task.
+
+    Parameters
+    ----------
+    tables : TablePlan
+        What is computed.
+    alone : Sliced or None
+        What hands out right events without a partner besides.
+    """
+
+    tables: TablePlan
+    alone: Self | None = field(default=None, kw_only=True)
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """Of the slices."""
+
+    @abstractmethod
+    def read(self, number: int) -> SliceRows:
+        """What a slice needs."""
+
+    def with_tables(self, tables: TablePlan) -> Self:
+        """The same, computed otherwise."""
+        return replace(self, tables=tables)
+
+
+@dataclass(frozen=True, eq=False)
+class DirectJoin(Sliced):
+    """A planned join of Parquet files in time order."""
+
+    files: tuple[PlannedFiles, PlannedFiles]
+    plan: DirectPlan
+
+    @property
+    def count(self) -> int:  # noqa: D102
+        return len(self.plan.slices)
+
+    def read(self, number: int) -> SliceRows:
+        """As `read_slice`."""
+        return read_slice(self, number)
+
+    @property
+    def schemas(self) -> tuple[pa.Schema, pa.Schema]:
+        """Of the left and the right files."""
+        return self.files[LEFT].schema, self.files[RIGHT].schema
+
+
+@dataclass(frozen=True, eq=False)
+class SliceRows:
+    """What a slice has read.
+
+    Parameters
+    ----------
+    left, right : Side
+        Its left events, and the right ones that they can reach.
+    counts : (SideCounts, SideCounts)
+        Of the rows that it accounts for.
+    """
+
+    left: Side
+    right: Side
+    counts: tuple[SideCounts, SideCounts]
+
+
+def read_slice(join: DirectJoin, number: int, threads: bool = False) -> SliceRows:
+    """Read what a slice needs.
+
+    Parameters
+    ----------
+    join : DirectJoin
+    number : int
+        Of the slice.
+    threads : bool
+        Whether PyArrow may use several.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be read, or rows are invalid and that is to be an error.
+    """
+    slice_, plan, tables = join.plan.slices[number], join.plan, join.tables
+    left, left_counts = _read(join, tables, LEFT, slice_.left, threads)
+    able = left.up_to(tables.spec.largest_useful[LEFT])
+    needed = needed_groups(plan.spans, able, tables.spec.window)
+    own, right_counts = _accounted(join, slice_, needed, threads)
+    sides = [own]
+    borrowed = np.setdiff1d(needed, slice_.accounts_for)
+    if borrowed.size:
+        # Their invalid rows are told of, and counted, by the slice that accounts for them.
+        lenient = replace(tables, invalid="drop")
+        sides.append(_right(join, lenient, borrowed, threads)[0])
+    right = within_reach(concatenated(sides), able, tables)
+    return SliceRows(left, right, (left_counts, right_counts))
+
+
+def join_slice(join: DirectJoin, rows: SliceRows) -> Joined:
+    """The output of a slice."""
+    return join.tables.join(rows.left, rows.right)
+
+
+def _accounted(
+    join: DirectJoin, slice_: DirectSlice, needed: np.ndarray, threads: bool
+) -> tuple[Side, SideCounts]:
+    """Right rows that the slice accounts for and needs, and the counts of all it accounts for."""
+    mine = np.intersect1d(slice_.accounts_for, needed)
+    side, counts = _right(join, join.tables, mine, threads)
+    others = np.setdiff1d(slice_.accounts_for, needed)
+    if others.size:
+        # Only looked at: their payload stays in the file.
+        tables = join.tables
+        bare = replace(tables, payload=(tables.payload[LEFT], []), tested=(tables.tested[LEFT], []))
+        counts += _right(join, bare, others, threads)[1]
+    return side, counts
+
+
+def _right(
+    join: DirectJoin, tables: TablePlan, groups: np.ndarray, threads: bool
+) -> tuple[Side, SideCounts]:
+    """Whole right row groups, by their numbers."""
+    return _read(join, tables, RIGHT, Parts.whole(join.plan.right.take(groups)), threads)
+
+
+def _read(
+    join: DirectJoin, tables: TablePlan, side: int, parts: Parts, threads: bool
+) -> tuple[Side, SideCounts]:
+    """Events of the left (0) or right (1) files; of one stream with what tells them apart."""
+    names, is_numbered = tables.columns(side), tables.spec.is_one_stream
+    return tables.read(side, join.files[side].read(parts, names, threads, is_numbered))
+
+
+def _span(left: Side) -> tuple[int, int] | None:
+    """From the earliest min_time to the latest max_time of the events that can match, ticks."""
+    low, high = left.min_time, left.max_time
+    if left.matchable is not None:
+        low, high = low[left.matchable], high[left.matchable]
+    return (int(low.min()), int(high.max())) if low.size else None
+
+
+def within_reach(right: Side, left: Side, tables: TablePlan) -> Side:
+    """Right events without those that no left event of the slice can reach, if they are many."""
+    window, span = tables.spec.window, _span(left)
+    if span is None:
+        return right.rows(np.empty(0, np.int64))
+    reached = (right.min_time <= span[1] + window.hi) & (right.max_time >= span[0] + window.lo)
+    if np.count_nonzero(reached) >= _FEW_BEYOND * len(right):
+        return right
+    return right.rows(np.flatnonzero(reached))
+
+
+_FEW_ROWS = 256
+"""Rows read at once of what is too large to be read whole."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedFiles:
+    """The files of one side as they were when the join was planned."""
+
+    files: ParquetFiles
+    schema: pa.Schema
+    stamps: FileStamps
+
+    def read(
+        self, parts: Parts, names: Sequence[str], threads: bool, is_numbered: bool = False
+    ) -> pa.Table:
+        """Some columns of parts of row groups, file by file.
+
+        Parameters
+        ----------
+        parts : Parts
+        names : sequence of str
+        threads : bool
+            Whether PyArrow may use several.
+        is_numbered : bool
+            Whether `ROW_NUMBERS` are added, which say where a row is.
+
+        Raises
+        ------
+        DataError
+            If a file cannot be read, or is another than was planned with.
+        """
+        order = np.lexsort((parts.places.index, parts.places.file))
+        parts = parts.take(order)
+        edges = np.flatnonzero(np.diff(parts.places.file)) + 1
+        runs = np.split(np.arange(len(parts.places)), edges) if len(parts.places) else []
+        wanted = pa.schema([(name, plain_type(self.schema.field(name).type)) for name in names])
+        tables = [
+            plain_table(self._of_file(parts.take(run), names, threads), wanted) for run in runs
+        ]
+        table = pa.concat_tables([wanted.empty_table(), *tables])
+        if not is_numbered:
+            return table
+        for name, numbers in zip(ROW_NUMBERS, _row_numbers(parts), strict=True):
+            table = table.append_column(name, pa.array(numbers))
+        return table
+
+    def _of_file(self, parts: Parts, names: Sequence[str], threads: bool) -> pa.Table:
+        file = int(parts.places.file[0])
+        path, filesystem = self.files.paths[file], self.files.filesystem
+        planned = self.stamps[file]
+        with self.files.reading(path), filesystem.open_input_file(path) as source:
+            metadata, digest = open_footer(source)
+            check_unchanged(self.files.side, path, planned, planned.with_digest(digest))
+            with pq.ParquetFile(source, metadata=metadata, pre_buffer=True) as open_file:
+                stored = self.files.names.in_files(names)
+                is_named = lacks_name(stored, open_file.schema_arrow.names)
+                stored = [name for name in stored if not is_named or name != FILENAME]
+                table = _row_groups(open_file, parts.places.index.tolist(), stored, threads)
+            # When all is read, so that no change before can have gone by unseen.
+            found = stamp_of(filesystem, path, digest)
+            check_unchanged(self.files.side, path, planned, found)
+        table = named(table, path, names) if is_named else self.files.names.table(table, names)
+        return _cut_to(table, parts)
+
+
+def _row_numbers(parts: Parts) -> tuple[np.ndarray, np.ndarray]:
+    """The row group of each row, ascending in order of files, and its number there."""
+    groups = (parts.places.file.astype(np.int64) << 32) + parts.places.index
+    counts = parts.stop - parts.start
+    before = np.cumsum(counts) - counts
+    within = np.arange(counts.sum()) + np.repeat(parts.start - before, counts)
+    return np.repeat(groups, counts), within
+
+
+def _row_groups(
+    file: pq.ParquetFile, groups: list[int], names: list[str], threads: bool
+) -> pa.Table:
+    try:
+        return file.read_row_groups(groups, names, use_threads=threads)
+    except pa.ArrowNotImplementedError:
+        # Of texts in lists and structs PyArrow reads 2 GiB at once, and no more.
+        few = file.iter_batches(_FEW_ROWS, groups, names, use_threads=threads)
+        return pa.Table.from_batches(list(few))
+
+
+def plain_table(table: pa.Table, wanted: pa.Schema) -> pa.Table:
+    """Columns as planned, without what may differ from file to file: encodings, what is said of nulls."""
+    pairs = zip(wanted.names, wanted.types, strict=True)
+    return pa.table([decoded(table.column(name), kind) for name, kind in pairs], wanted)
+
+
+def _cut_to(table: pa.Table, parts: Parts) -> pa.Table:
+    if parts.are_whole:
+        return table
+    begins = np.cumsum(parts.places.rows) - parts.places.rows
+    starts, rows = (begins + parts.start).tolist(), (parts.stop - parts.start).tolist()
+    return pa.concat_tables([table.slice(*run) for run in zip(starts, rows, strict=True)])

@@ -1,0 +1,269 @@
+"""Slices of row groups: each left row is in one slice, each slice reads the right rows it can reach.
+
+Unlike slices of an exchange these are cut between rows of the files, not between times: so no row is
+in two slices, whatever the order, and disorder costs reading, never correctness. A slice learns from
+its left rows when they are, and so which right row groups matter.
+
+The plan is a few arrays, with one entry a row group or a slice, and goes whole to every task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from coincide.engine.events.sides import Side
+from coincide.engine.files.row_groups import NEVER, Places, RowGroups, Spans
+from coincide.model.condition import Window
+from coincide.model.errors import several
+
+_SMALLEST_SLICE_ROWS = 100_000
+"""Below this many rows a task of its own does not pay."""
+_SNAP = 0.25
+"""A cut moves to the end of a row group that is so near, in parts of a slice: groups are read whole."""
+_LEAST_POINTS = 16
+_POINTS = 1 << 16
+"""Points in time that stand for the rows of right row groups: so many each, and in all."""
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Rows start ... stop of each of some row groups: int64 arrays, shape as that of `places`."""
+
+    places: Places
+    start: np.ndarray
+    stop: np.ndarray
+
+    @classmethod
+    def whole(cls, places: Places) -> Parts:
+        """All their rows."""
+        return cls(places, np.zeros(len(places), np.int64), places.rows)
+
+    def take(self, index: np.ndarray) -> Parts:
+        """Some of them."""
+        return Parts(self.places.take(index), self.start[index], self.stop[index])
+
+    @property
+    def are_whole(self) -> bool:
+        """Whether no row is left out."""
+        return bool(np.all(self.stop - self.start == self.places.rows))
+
+
+@dataclass(frozen=True, eq=False)
+class DirectSlice:
+    """What one task joins.
+
+    Parameters
+    ----------
+    left : Parts
+    accounts_for : int64 array
+        Numbers of the right row groups whose rows this slice checks and counts, whether it needs them
+        or not.
+    """
+
+    left: Parts
+    accounts_for: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Slices(Sequence[DirectSlice]):
+    """All slices.
+
+    Parameters
+    ----------
+    left : Places
+        In order of time: a slice is a run of their rows.
+    cuts : int64 array, shape (slices + 1,), ascending
+        First of the rows of each slice, among all of `left`; at the end their number.
+    owned : int64 array, shape (slices + 1,), ascending
+        The right row groups from owned[s] to owned[s + 1] are accounted for by slice s.
+    """
+
+    left: Places
+    cuts: np.ndarray
+    owned: np.ndarray
+
+    def __len__(self) -> int:
+        return self.cuts.size - 1
+
+    def __getitem__(self, number: int) -> DirectSlice:  # type: ignore[override]
+        """What a slice joins."""
+        if not 0 <= number < len(self):
+            raise IndexError(number)
+        start, stop = self.cuts[number : number + 2].tolist()
+        ends = _ends(self.left)
+        first, last = (int(edge[0]) for edge in _touched(ends, self.cuts[number : number + 2]))
+        places, begins = self.left.take(slice(first, last)), ends[first:last]
+        parts = Parts(places, np.maximum(start - begins, 0), np.minimum(stop - begins, places.rows))
+        return DirectSlice(parts, np.arange(*self.owned[number : number + 2]))
+
+
+@dataclass(frozen=True, eq=False)
+class DirectPlan:
+    """What all tasks do.
+
+    Parameters
+    ----------
+    slices : Slices
+    right : Places
+        All right row groups.
+    spans : Spans
+        When their events are.
+    reads : float
+        Rows to decode over rows in the files, estimated.
+    """
+
+    slices: Slices
+    right: Places
+    spans: Spans
+    reads: float
+
+    def describe(self) -> str:
+        """The plan in one line."""
+        return f"{several(len(self.slices), 'slice')} of row groups, each row read {self.reads:.2f} times"
+
+
+def direct_plan(
+    left: RowGroups,
+    right: RowGroups,
+    window: Window,
+    *,
+    parallelism: int,
+    slices: int | None,
+    slice_rows: int,
+) -> DirectPlan:
+    """Cut the left row groups into slices of about equal work, in order of time.
+
+    Time and memory grow with the number of row groups and of slices, not with their product.
+
+    Parameters
+    ----------
+    left, right : RowGroups
+    window : Window
+        Ticks.
+    parallelism : int
+        Tasks that run at once.
+    slices : int or None
+        Slices asked for; None: chosen from the rows.
+    slice_rows : int
+        Rows of both sides that a slice should hold.
+    """
+    rows = int(left.places.rows.sum() + right.places.rows.sum())
+    places, spans = left.places.take(left.in_time), left.likely.take(left.in_time)
+    work = places.rows + _rows_near(spans, right, window)
+    cuts = _cut(places, work, slices or _slices_for(rows, parallelism, slice_rows))
+    first, last = _touched(_ends(places), cuts)
+    owners, readers = _readers(_spans_of(spans, first, last), right.spans, window)
+    order = np.argsort(owners, kind="stable")
+    owned = np.searchsorted(owners[order], np.arange(cuts.size))
+    ends = _ends(places)
+    decoded = int((ends[last] - ends[first]).sum())
+    decoded += int(np.maximum(readers, 1) @ right.places.rows)
+    return DirectPlan(
+        Slices(places, cuts, owned),
+        right.places.take(order),
+        right.spans.take(order),
+        decoded / max(rows, 1),
+    )
+
+
+def needed_groups(spans: Spans, left: Side, window: Window) -> np.ndarray:
+    """Which right row groups can hold partners of some of these left events, by their very times.
+
+    A pair of positive probability has lo <= T_right - T_left <= hi for some times in its intervals.
+
+    Parameters
+    ----------
+    spans : Spans
+        Of the right row groups.
+    left : Side
+    window : Window
+
+    Returns
+    -------
+    int64 array, ascending
+    """
+    low, high = left.min_time, left.max_time
+    if left.matchable is not None:
+        low, high = low[left.matchable], high[left.matchable]
+    if not low.size:
+        return np.empty(0, np.int64)
+    order = np.argsort(low, kind="stable")
+    # Of the events that begin early enough for a row group, the latest end decides.
+    latest = np.maximum.accumulate(high[order])
+    begun = np.searchsorted(low[order], spans.last - window.lo, side="right")
+    meets = (begun > 0) & (latest[begun - 1] + window.hi >= spans.first)
+    return np.flatnonzero(meets & spans.are_timed)
+
+
+def _slices_for(rows: int, parallelism: int, slice_rows: int) -> int:
+    slices = max(1, -(-rows // slice_rows), min(parallelism, rows // _SMALLEST_SLICE_ROWS))
+    # Whole waves of tasks, so that no core idles in the last one.
+    return -(-slices // parallelism) * parallelism if slices > parallelism else slices
+
+
+def _ends(places: Places) -> np.ndarray:
+    """First row of each row group among all, and at the end their number."""
+    return np.concatenate([[0], np.cumsum(places.rows)]).astype(np.int64)
+
+
+def _touched(ends: np.ndarray, cuts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """First row group of which a slice has rows, and the one after the last: arrays over the slices."""
+    first = np.searchsorted(ends, cuts[:-1], side="right") - 1
+    return first, np.searchsorted(ends, cuts[1:], side="left")
+
+
+def _cut(places: Places, work: np.ndarray, slices: int) -> np.ndarray:
+    """Where runs of rows of about equal work begin, cut near; one empty run if there are no rows."""
+    ends = _ends(places)
+    done = np.concatenate([[0.0], np.cumsum(work)])
+    total = int(ends[-1])
+    slices = max(1, min(slices, total))
+    even = done[-1] * np.arange(1, slices) / slices
+    above = np.clip(np.searchsorted(done, even), 1, max(done.size - 1, 1))
+    below, above = (done[np.minimum(place, done.size - 1)] for place in (above - 1, above))
+    nearest = np.where(even - below <= above - even, below, above)
+    near = np.abs(nearest - even) <= _SNAP * done[-1] / slices
+    rows = np.interp(np.where(near, nearest, even), done, ends).astype(np.int64)
+    return np.concatenate([[0], np.unique(rows[(rows > 0) & (rows < total)]), [total]])
+
+
+def _spans_of(spans: Spans, first: np.ndarray, last: np.ndarray) -> Spans:
+    """When the left row groups of each slice are: those from `first` up to `last`."""
+    edges = np.column_stack([first, last]).ravel()
+    # One more, since a slice may end with the last row group; and no slice may have none.
+    earliest = np.minimum.reduceat(np.append(spans.first, NEVER), edges)[::2]
+    latest = np.maximum.reduceat(np.append(spans.last, -NEVER), edges)[::2]
+    return Spans(earliest, latest)
+
+
+def _readers(slices: Spans, right: Spans, window: Window) -> tuple[np.ndarray, np.ndarray]:
+    """Of each right row group a slice that accounts for it, and how many read it, by the footers."""
+    timed = slices.take(np.flatnonzero(slices.are_timed))
+    begin, end = timed.first + window.lo, timed.last + window.hi
+    # Slices are in order of their first times, the timed ones before the others.
+    first = np.searchsorted(np.maximum.accumulate(end), right.first)
+    begun = np.searchsorted(begin, right.last, side="right")
+    readers = np.maximum(begun - np.searchsorted(np.sort(end), right.first), 0)
+    place = np.arange(right.first.size)
+    # Those that read a row group take turns in accounting for it; the others' are dealt out.
+    turn = first + place % np.maximum(readers, 1)
+    return np.where(readers > 0, turn, place % slices.first.size), readers
+
+
+def _rows_near(left: Spans, right: RowGroups, window: Window) -> np.ndarray:
+    """Right rows that the events of each left row group can reach, if rows are spread evenly."""
+    timed = np.flatnonzero(right.likely.are_timed)
+    spans, rows = right.likely.take(timed), right.places.rows[timed]
+    count = max(_LEAST_POINTS, _POINTS // max(timed.size, 1))
+    lengths = (spans.last - spans.first).astype(np.float64)
+    parts = (np.arange(count) + 0.5) / count
+    points = (spans.first[:, None] + (lengths[:, None] * parts).astype(np.int64)).ravel()
+    order = np.argsort(points, kind="stable")
+    before = np.concatenate([[0.0], np.cumsum(np.repeat(rows / count, count)[order])])
+    points = points[order]
+    above = np.searchsorted(points, left.last + window.hi, side="right")
+    below = np.searchsorted(points, left.first + window.lo, side="left")
+    return np.where(left.are_timed, np.maximum(before[above] - before[below], 0.0), 0.0)

@@ -1,0 +1,192 @@
+"""Where the inputs are and what they are: files, folders, globs and URIs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import pyarrow as pa
+
+from coincide.engine.files.credentials import Redactor, check_encoded, shown
+from coincide.engine.files.csv_rules import BY_COMMAS, COMMA, PLAIN, TAB, CsvRules
+from coincide.engine.files.finding import PARQUET_ENDINGS, ParquetFiles, find_files, local_path
+from coincide.model.errors import DataError, first_line
+
+FORMATS = {
+    "parquet": PARQUET_ENDINGS,
+    "csv": (".csv", ".tsv"),
+    "arrow": (".arrow", ".arrows", ".feather", ".ipc"),
+}
+"""Endings of file names, by format."""
+STANDARD_INPUT = "-"
+COMPRESSED = (".gz", ".bz2", ".zst")
+
+
+@dataclass(frozen=True)
+class Source:
+    """One input.
+
+    Parameters
+    ----------
+    side : str
+        ``"left"`` or ``"right"``, for messages.
+    text : str
+        As the user wrote it.
+    file_format : str
+        A key of `FORMATS`.
+    looked_up : ParquetFiles or None
+        The files; None of a URI, where perhaps only Spark can look.
+    csv : CsvRules
+        How it is written, if it is CSV.
+    held : object
+        What goes with it.
+    skipped : dict of str to int
+        Lines of CSV that were left out, by file, once these were read.
+    """
+
+    side: str
+    text: str
+    file_format: str
+    looked_up: ParquetFiles | None = None
+    csv: CsvRules = BY_COMMAS
+    held: object = field(default=None, repr=False, compare=False)
+    skipped: dict[str, int] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def is_uri(self) -> bool:
+        """Whether the input lies elsewhere."""
+        return self.looked_up is None
+
+    @cached_property
+    def found(self) -> ParquetFiles:
+        """The files.
+
+        Raises
+        ------
+        DataError
+            If nothing is there, or PyArrow cannot look.
+        """
+        return self.looked_up or find_files(self.side, self.text)
+
+    @property
+    def paths(self) -> list[str]:
+        """What to open: the folder that was given, or the files."""
+        return list(self.found.paths) if self.found.folder is None else [self.found.folder]
+
+
+def find_source(
+    side: str, text: str, file_format: str | None = None, csv: CsvRules = PLAIN
+) -> Source:
+    """Look up what an input word names.
+
+    Parameters
+    ----------
+    side : str
+    text : str
+        A path, a glob, or a URI with a scheme.
+    file_format : str or None
+        A key of `FORMATS`; None: from the names of the files.
+    csv : CsvRules
+
+    Raises
+    ------
+    DataError
+        If nothing is there, or its format cannot be told.
+    """
+    if not text.strip():
+        raise DataError(f"the {side} input has no name; name a file, a folder, a glob or a URI")
+    if local_path(text) is None:
+        check_encoded(f"the {side} input", text)
+        return Source(side, text, file_format or _guess(side, text, [shown(text).rstrip("/*")]))
+    return source_of(text, find_files(side, text), file_format, csv)
+
+
+def source_of(
+    text: str,
+    found: ParquetFiles,
+    file_format: str | None = None,
+    csv: CsvRules = PLAIN,
+    held: object = None,
+) -> Source:
+    """The input that files are; as `find_source`."""
+    if not csv.delimiter:
+        csv = replace(csv, delimiter=TAB if all(map(_has_tabs, found.paths)) else COMMA)
+    side = found.side
+    return Source(side, text, file_format or _guess(side, text, found.paths), found, csv, held)
+
+
+def path_keys(source: Source) -> dict[str, tuple[str, ...]]:
+    """For each file of a folder the columns that the names of its subfolders hold.
+
+    As in ``day=1/hour=2/a.parquet``; an empty text stands for a subfolder of a plain name.
+    """
+    keys = {}
+    root = None if source.is_uri else source.found.folder
+    for file in source.found.paths if root else ():
+        *folders, _ = os.path.relpath(file, root).split(os.sep)
+        keys[file] = tuple(
+            key if sign else "" for key, sign, _ in (f.partition("=") for f in folders)
+        )
+    return keys
+
+
+@contextmanager
+def reading(source: Source) -> Iterator[None]:
+    """Turn failures to read into a `DataError` that names the input."""
+    hide, text = Redactor.of([source.text]), shown(source.text)
+    try:
+        yield
+    except PermissionError as error:
+        raise DataError(f"{source.side}: no permission to read {error.filename or text}") from error
+    except pa.ArrowNotImplementedError as error:
+        raise DataError(
+            f"{source.side}: cannot read {text}, perhaps since lists or structs of one row group"
+            f" hold more than 2 GiB of text; write it in smaller row groups ({first_line(error)})"
+        ) from error
+    except (pa.ArrowException, OSError, UnicodeError) as error:
+        other = ""
+        if isinstance(error, UnicodeError) and source.file_format == "csv":
+            other = "; say --csv-encoding, such as latin-1 or cp1252"
+        elif isinstance(error, pa.ArrowInvalid):
+            other = "; say --format, if it is something else"
+        why = hide(first_line(error))
+        raise DataError(
+            f"{source.side}: cannot read {text} as {source.file_format}: {why}{other}"
+        ) from hide.cause(error)
+
+
+def format_of(files: Sequence[str]) -> str | None:
+    """The format that names of files tell; None if they tell none, or several."""
+    found = {_format_of(file) for file in files}
+    return found.pop() if len(found) == 1 else None
+
+
+def _guess(side: str, text: str, files: Sequence[str]) -> str:
+    found = {_format_of(file) for file in files}
+    if len(found) == 1 and None not in found:
+        return str(found.pop())
+    known = ", ".join(ending for endings in FORMATS.values() for ending in endings)
+    what = "is of unknown format" if found == {None} else "holds files of several formats"
+    raise DataError(
+        f"{side}: {text} {what}; names that end in {known} are understood. Say --format, or"
+        " name the files with a glob"
+    )
+
+
+def _format_of(file: str) -> str | None:
+    name = _plain_name(file)
+    found = next((name_ for name_, endings in FORMATS.items() if name.endswith(endings)), None)
+    return found if found == "csv" or name == file.lower() else None
+
+
+def _has_tabs(file: str) -> bool:
+    return _plain_name(file).endswith(".tsv")
+
+
+def _plain_name(file: str) -> str:
+    """Without the ending of what compressed it."""
+    name = file.lower()
+    return next((name.removesuffix(end) for end in COMPRESSED if name.endswith(end)), name)

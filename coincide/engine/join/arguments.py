@@ -1,0 +1,243 @@
+"""The arguments of a join, checked once; what planning makes of them needs no second look."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import ClassVar
+
+from coincide.engine.backends import check_backend
+from coincide.engine.events.keys import Keys, Names
+from coincide.engine.events.time_columns import TimeColumn, resolve_tick, scale_of
+from coincide.engine.events.time_names import GivenTimes, TimestampNames, timestamp_names
+from coincide.engine.events.timestamps import TimestampColumns
+from coincide.engine.join.pair_arguments import OneStreamError, PairArguments
+from coincide.engine.join.pair_filter import GivenWhere, Where
+from coincide.engine.join.shifts import Shifts
+from coincide.engine.join.spec import JoinSpec, check_emission
+from coincide.engine.join.where import PairColumns
+from coincide.model.condition import TimingCondition
+from coincide.model.errors import ConditionError, SchemaError, found_instead
+from coincide.model.options import Backend, CorrelateOptions, Emit, How, Way
+from coincide.model.partners import LARGEST_GROUP, Matching, Partners, Prefer
+from coincide.model.sides import SIDES
+from coincide.model.units import Duration, Tick
+
+TIMES = ("min_time", "max_time")
+_OF_LEFT: dict[str, How] = {"right": "inner", "full": "left"}
+"""What is asked of left events where right ones without a partner are handed out, too."""
+_OTHER_WAY: dict[str, Way] = {
+    "broadcast-left": "broadcast-right",
+    "broadcast-right": "broadcast-left",
+}
+
+
+@dataclass(frozen=True)
+class JoinArguments(PairArguments):
+    """What is asked of a join, whatever its sides are: the arguments of `coincide.correlate`.
+
+    Raises
+    ------
+    SchemaError
+        If the condition is none.
+    ConditionError
+        If an argument makes no sense.
+    BackendError
+        If there is no such backend.
+    """
+
+    condition: TimingCondition
+    left_time: GivenTimes = ("min_time", "max_time")
+    right_time: GivenTimes = ("min_time", "max_time")
+    by: Keys = ()
+    left_columns: Names = ("id",)
+    right_columns: Names = ("id",)
+    how: How = "inner"
+    emit: Emit = "pairs"
+    probability: bool = False
+    backend: Backend = "auto"
+    options: CorrelateOptions = CorrelateOptions()
+    shifts: Shifts = None
+    is_one_stream: bool = False
+    case_fold: bool = False
+    where: GivenWhere | Where = None
+    prefer: Prefer = "probability"
+    k: int = 1
+    matching: Matching | None = None
+    largest_group: int = LARGEST_GROUP
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.condition, TimingCondition):
+            raise SchemaError(
+                "condition, the third argument, must be a TimingCondition(predicate, confidence), such as"
+                f" TimingCondition(within('0s', '3s'), 0.9); found {found_instead(self.condition)}"
+            )
+        self.check_pairs()
+        check_emission(self.how, self.emit, self.probability)
+        self.partners.check_emission(self.how, self.emit)
+        check_backend(self.backend)
+        if self.is_one_stream:
+            self._take_from_left()
+        for side, names, longest in zip(self.prefixes, self.times, self._longest, strict=True):
+            if longest is not None:
+                names.check_longest(f"{side}_longest")
+
+    def _take_from_left(self) -> None:
+        """Of one stream it is said once what its times are."""
+        if self.keeps_right:
+            raise OneStreamError(
+                f"how={self.how!r} is of two sides, and in one stream every event is a left one: use"
+                " how='left', or give the events a second time as right"
+            )
+        for name in ("right_unit", "right_longest"):
+            if getattr(self.options, name) is not None:
+                raise OneStreamError(
+                    f"{name} is of a second stream, and there is one: say {name.replace('right', 'left')}"
+                )
+        given = timestamp_names("right", self.right_time)
+        if given not in (timestamp_names("right", TIMES), timestamp_names("left", self.left_time)):
+            raise OneStreamError(
+                "of one stream both sides have the same times: leave right_time out, or give the events a"
+                " second time as right"
+            )
+        object.__setattr__(self, "right_time", self.left_time)
+
+    @property
+    def keeps_right(self) -> bool:
+        """Whether right events without a partner are handed out."""
+        return self.how in _OF_LEFT
+
+    @property
+    def alone(self) -> RightAlone | None:
+        """What hands out right events without a partner, where they are asked for.
+
+        Where it is `settled`, so is this.
+        """
+        if not self.keeps_right:
+            return None
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        options = replace(self.options, way=_OTHER_WAY.get(self.options.way, self.options.way))
+        where = self.where.mirrored() if isinstance(self.where, Where) else self.where
+        return RightAlone(
+            **given | {
+                "how": "anti", "emit": "pairs", "probability": False, "shifts": None,
+                "options": options, "where": where,
+            }
+        )  # fmt: skip
+
+    @property
+    def partners(self) -> Partners:
+        """Which partners of an event are handed out."""
+        return Partners(self.prefer, self.k, self.matching, self.largest_group)
+
+    @property
+    def times(self) -> tuple[TimestampNames, TimestampNames]:
+        """The timestamps of the left and of the right side."""
+        left, right = (
+            timestamp_names(*each)
+            for each in zip(SIDES, (self.left_time, self.right_time), strict=True)
+        )
+        return left, right
+
+    def resolved_times(
+        self, clocks: Sequence[TimeColumn]
+    ) -> tuple[TimestampColumns, TimestampColumns]:
+        """As of `PairArguments`."""
+        tick = resolve_tick(clocks, self.options)
+        scales = [scale_of(column, tick, self.options) for column in clocks]
+        longest, (left, right) = self.longest(tick), self.times
+        return (
+            left.resolved((scales[0], scales[1]), longest[0]),
+            right.resolved((scales[2], scales[3]), longest[1]),
+        )
+
+    def check_tick(self, tick: Tick) -> None:
+        """As of `PairArguments`."""
+        self.condition.window(tick)
+        self.longest(tick)
+
+    def longest(self, tick: Tick) -> tuple[int | None, int | None]:
+        """The declared longest lengths of both sides, in ticks.
+
+        Raises
+        ------
+        ConditionError
+            If one is negative.
+        """
+        given = self._longest
+        if self.is_one_stream:
+            given = given[:1] * 2
+        left, right = (None if length is None else tick.count(length) for length in given)
+        for side, length in zip(self.prefixes, (left, right), strict=True):
+            if length is not None and length < 0:
+                raise ConditionError(
+                    f"{side}_longest is a length and cannot be negative; found {length} ticks"
+                )
+        return left, right
+
+    @property
+    def _longest(self) -> tuple[Duration | None, Duration | None]:
+        return self.options.left_longest, self.options.right_longest
+
+    def spec(self, times: Sequence[TimestampColumns], threads: int, batch_pairs: int) -> JoinSpec:
+        """What is computed, in ticks; the numbers are for what the options leave open.
+
+        Raises
+        ------
+        ConditionError
+            As `check_symmetric`.
+        """
+        left, right = times
+        window = self.condition.window(left.scales[0].tick)
+        self.check_symmetric(window.lo + window.hi == 0)
+        emit = self.emit if self.matching is None else "pairs"
+        how = _OF_LEFT.get(self.how, self.how)
+        return JoinSpec(
+            window, how, emit, self.probability, self.backend,
+            self.options.classes, self.options.threads or threads,
+            self.options.batch_pairs or batch_pairs, (left.model, right.model), self.is_one_stream,
+            self.pairs_once, case_fold=self.case_fold, partners=self.partners,
+        )  # fmt: skip
+
+
+class RightAlone(JoinArguments):
+    """The right events of a join that have no partner: an anti join in which they are the left ones.
+
+    Its first side is called right, in messages and in what it hands out, and so are its arguments.
+    """
+
+    prefixes: ClassVar[tuple[str, str]] = (SIDES[1], SIDES[0])
+
+    @property
+    def hands_out_either_key(self) -> bool:
+        """As of `PairArguments`."""
+        return True
+
+    @property
+    def pair_columns(self) -> PairColumns:
+        """As of `PairArguments`."""
+        return PairColumns(self.prefixes)
+
+    @property
+    def times(self) -> tuple[TimestampNames, TimestampNames]:
+        """As of `JoinArguments`, right ones first, and so is all that follows."""
+        left, right = super().times
+        return right, left
+
+    @property
+    def keys(self) -> list[str]:  # noqa: D102
+        return super().right_keys
+
+    @property
+    def right_keys(self) -> list[str]:  # noqa: D102
+        return super().keys
+
+    @property
+    def _longest(self) -> tuple[Duration | None, Duration | None]:
+        left, right = super()._longest
+        return right, left
+
+    def spec(self, times: Sequence[TimestampColumns], threads: int, batch_pairs: int) -> JoinSpec:
+        """As of `JoinArguments`, with the window seen from the right side."""
+        spec = super().spec(times, threads, batch_pairs)
+        return spec.but(window=spec.window.mirrored())

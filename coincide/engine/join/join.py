@@ -1,0 +1,403 @@
+"""The worker half: joins of Arrow data in one process, without a JVM."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import islice
+from typing import Any, ClassVar, Protocol, Self
+
+import pyarrow as pa
+
+from coincide.engine.backends import load_task_backend
+from coincide.engine.events.schemas import (
+    can_be_key,
+    check_foldable,
+    check_keys,
+    check_present_keys,
+    decoded,
+    type_of,
+    with_like_keys,
+)
+from coincide.engine.events.sides import Side, SideCounts, like_width, read_side
+from coincide.engine.events.time_columns import TimeColumn
+from coincide.engine.events.time_names import arrow_clocks
+from coincide.engine.events.timestamps import TimestampColumns
+from coincide.engine.join.emissions import emission_of
+from coincide.engine.join.one_stream import ROW_NUMBERS
+from coincide.engine.join.order import check_preferred
+from coincide.engine.join.pair_arguments import PairArguments
+from coincide.engine.join.pair_filter import PairFilter, Where
+from coincide.engine.join.shifts import ShiftPlan, check_shifted, without_payload
+from coincide.engine.join.spec import JoinSpec, output_schema
+from coincide.engine.reports.emptiness import (
+    NearestMiss,
+    NoPairs,
+    evidence_of,
+    explain_emptiness,
+    instants_of,
+    nearest_miss,
+)
+from coincide.engine.reports.key_overlap import KeyOverlap, key_overlap
+from coincide.engine.reports.reports import AccidentalPairs, JoinSummary
+from coincide.model.options import Invalid
+from coincide.model.results import JoinCounters
+from coincide.model.units import Tick
+
+_BATCH_PAIRS = 1_000_000
+
+
+class TableJoin:
+    """A join of two tables, or of one with itself, batch by batch.
+
+    Everything that can be known without the rows is checked when it is made.
+
+    Parameters
+    ----------
+    left : pa.Table
+    right : pa.Table or None
+        None where the arguments say that there is one stream.
+    arguments : JoinArguments
+    """
+
+    plan_kind: ClassVar[type[TablePlan]]
+    """What reads and joins the tables."""
+
+    def __init__(self, left: pa.Table, right: pa.Table | None, arguments: PairArguments) -> None:
+        given = [left] if right is None else [left, right]
+        arguments = arguments.settled(given[0].schema, given[-1].schema)
+        keys = arguments.keys, arguments.right_keys
+        schemas = with_like_keys([table.schema for table in given], *keys)
+        self._tables = [as_schema(*each) for each in zip(given, schemas, keys, strict=False)]
+        self._plan = plan_tables(schemas[0], schemas[-1], arguments, self.plan_kind)
+        self._alone = plan_alone(schemas[0], schemas[-1], arguments, self._plan)
+        self._plan = self._plan.in_order
+        self._sides, self._matchless = arguments.sides, arguments.matchless
+        self._shifts = ShiftPlan.of(arguments.shifts, self._plan.spec, self._plan.tick)
+        self.schema = self._plan.schema
+        self.summary: JoinSummary | None = None
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Run the join. `summary` stands when the last batch was taken.
+
+        Raises
+        ------
+        DataError
+            If rows are invalid and ``options.invalid`` is ``"raise"``.
+        """
+        started, plan = time.perf_counter(), self._plan
+        left, right, counts = self._read()
+        emission = plan.join(left, right)
+        yield from emission
+        if self._alone is not None:
+            yield from self._alone.join(right, left)
+        accidental = plan.accidental(self._shifts, left, right)
+        seconds = time.perf_counter() - started
+        counters = emission.counters
+        no_pairs = None if counters.pairs else plan.no_pairs(left, right)
+        self.summary = JoinSummary(
+            counts[0], counts[1], counters, seconds, "in memory", plan.tick, no_pairs,
+            sides=self._sides, matchless=self._matchless, accidental=accidental,
+        )  # fmt: skip
+
+    def _read(self) -> tuple[Side, Side, tuple[SideCounts, SideCounts | None]]:
+        """Both sides, and what their rows were; of one stream no one counts the second."""
+        if self._plan.spec.is_one_stream:
+            left, right, counts = self._plan.read_stream(self._tables[0])
+            return left, right, (counts, None)
+        (left, own), (right, others) = (
+            self._plan.read(side, table) for side, table in enumerate(self._tables)
+        )
+        return left, right, (own, others)
+
+
+class Joined(Protocol):
+    """The output batches of a join, and what it looked at once they were taken."""
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]: ...
+
+    @property
+    def counters(self) -> JoinCounters:
+        """What the join looked at and found."""
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """A join of tables of two schemas: everything but the rows, resolved and checked.
+
+    Parameters
+    ----------
+    by : (list of str, list of str)
+        Key columns, left and right.
+    payload : (list of str, list of str)
+        Columns to hand out, left and right.
+    times : (TimestampColumns, TimestampColumns)
+        Left and right.
+    invalid : {"raise", "drop"}
+    spec : JoinSpec
+    schema : pa.Schema
+        Of the output.
+    tested : (list of str, list of str)
+        Columns of a condition on pairs, left and right.
+    """
+
+    by: tuple[list[str], list[str]]
+    payload: tuple[list[str], list[str]]
+    times: tuple[TimestampColumns, TimestampColumns]
+    invalid: Invalid
+    spec: JoinSpec
+    schema: pa.Schema
+    tested: tuple[list[str], list[str]] = ([], [])
+
+    @property
+    def in_order(self) -> Self:
+        """The same whose rows come in the order of left ones, if these all are handed out."""
+        if self.spec.how != "left":
+            return self
+        return replace(self, spec=self.spec.but(in_order=True))
+
+    @property
+    def tick(self) -> Tick:
+        """In what times are counted."""
+        return self.times[0].scales[0].tick
+
+    def no_pairs(self, left: Side, right: Side) -> NoPairs:
+        """Why a join of these events finds nothing."""
+        return explain_emptiness(
+            evidence_of(left, self.times[0].scales[0]),
+            evidence_of(right, self.times[1].scales[0]),
+            self.spec,
+            None if self.spec.is_one_stream else self.key_overlap(left, right),
+            self.nearest(left, right),
+        )
+
+    def nearest(self, left: Side, right: Side, is_all: bool = True) -> NearestMiss | None:
+        """The pair of these events that is nearest to the window, of exact times."""
+        instants = instants_of(left, right, self.spec.case_fold)
+        if instants is None:
+            return None
+        others = None if self.spec.is_one_stream else instants[1]
+        return nearest_miss(instants[0], others, self.spec.widest, is_all=is_all)
+
+    def key_overlap(self, left: Side, right: Side, is_all: bool = True) -> KeyOverlap | None:
+        """How many keys these events share."""
+        return key_overlap(left, right, self.by[0], is_all=is_all, case_fold=self.spec.case_fold)
+
+    def columns(self, side: int) -> list[str]:
+        """The columns that are needed of the left (0) or right (1) table."""
+        names = *self.times[side].names, *self.by[side], *self.payload[side], *self.tested[side]
+        return list(dict.fromkeys(names))
+
+    def read(self, side: int, table: pa.Table) -> tuple[Side, SideCounts]:
+        """The events of the left (0) or right (1) table.
+
+        Raises
+        ------
+        DataError
+            If rows are invalid and `invalid` is ``"raise"``.
+        """
+        numbers = [name for name in ROW_NUMBERS if name in table.column_names]
+        parts = self.payload[side], self.tested[side], numbers
+        events, counts = self._read(side, table, parts)
+        payload, tested, identity = _split(events.payload, parts)
+        return replace(events, payload=payload, tested=tested, identity=identity), counts
+
+    def read_stream(self, table: pa.Table) -> tuple[Side, Side, SideCounts]:
+        """The events of one table as both sides; raises as `read`."""
+        numbers = [name for name in ROW_NUMBERS if name in table.column_names]
+        parts = *self.payload, *self.tested, numbers
+        events, counts = self._read(0, table, parts)
+        own, others, left, right, identity = _split(events.payload, parts)
+        return (
+            replace(events, payload=own, tested=left, identity=identity),
+            replace(events, payload=others, tested=right, identity=identity),
+            counts,
+        )
+
+    def _read(
+        self, side: int, table: pa.Table, parts: Sequence[list[str]]
+    ) -> tuple[Side, SideCounts]:
+        names = [name for part in parts for name in part]
+        return read_side(table, self.times[side], self.by[side], names, self.invalid)
+
+    def join(self, left: Side, right: Side) -> Joined:
+        """The output batches of a join of these events."""
+        return emission_of(
+            left, right, self.spec, self.schema, load_task_backend(self.spec.backend)
+        )
+
+    def accidental(
+        self, shifts: ShiftPlan | None, left: Side, right: Side
+    ) -> AccidentalPairs | None:
+        """The pairs of these events by each shift; nothing but their number is computed."""
+        if shifts is None:
+            return None
+        check_shifted(shifts, self.spec, left, right)
+        backend, bare = load_task_backend(self.spec.backend), (without_payload(left), right)
+        return shifts.counted(
+            [
+                emission_of(*bare, spec, pa.schema([]), backend).counters.pairs  # type: ignore[arg-type]
+                for spec in shifts.specs
+            ]
+        )
+
+
+def _split(columns: list[pa.Array], parts: Sequence[list[str]]) -> Iterator[list[pa.Array]]:
+    """Columns in parts of as many as there are names."""
+    rest = iter(columns)
+    return (list(islice(rest, len(part))) for part in parts)
+
+
+def as_schema(table: pa.Table, schema: pa.Schema, names: list[str]) -> pa.Table:
+    """A table, some of its columns cast as the schema has them."""
+    for name in names:
+        i = schema.get_field_index(name)
+        if i >= 0:
+            column = decoded(table.column(i), schema.field(i).type)
+            table = table.set_column(i, schema.field(i), column)
+    return table
+
+
+TableJoin.plan_kind = TablePlan
+
+
+@dataclass(frozen=True)
+class AlonePlan(TablePlan):
+    """A join that hands out right events without a partner: here they are left, and it is an anti join.
+
+    Parameters
+    ----------
+    measures : int
+        How many columns of `schema`, which has those of pairs, are of pairs: the last ones.
+    """
+
+    measures: int = 0
+
+    def join(self, left: Side, right: Side) -> Joined:
+        """Their rows, in the columns of pairs."""
+        return _AmongPairs(self.bare.join(left, right), self)
+
+    @property
+    def own(self) -> list[int]:
+        """Which columns of pairs they have: keys and right ones."""
+        last = len(self.schema) - self.measures
+        return [*range(len(self.by[0])), *range(last - len(self.payload[0]), last)]
+
+    @property
+    def bare(self) -> TablePlan:
+        """The same whose rows have no more than their own columns."""
+        given = {each.name: getattr(self, each.name) for each in fields(TablePlan)}
+        return TablePlan(**given | {"schema": pa.schema([self.schema.field(i) for i in self.own])})
+
+
+@dataclass(frozen=True)
+class _AmongPairs:
+    """Batches of keys and right columns, with nulls in the place of all that a pair has besides."""
+
+    joined: Joined
+    plan: AlonePlan
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        schema, own = self.plan.schema, self.plan.own
+        for batch in self.joined:
+            columns = [pa.nulls(batch.num_rows, kind) for kind in schema.types]
+            for place, column in zip(own, batch.columns, strict=True):
+                columns[place] = column
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    @property
+    def counters(self) -> JoinCounters:
+        return self.joined.counters
+
+
+def plan_alone(
+    left: pa.Schema, right: pa.Schema, arguments: PairArguments, plan: TablePlan
+) -> AlonePlan | None:
+    """What hands out right events without a partner beside those of a plan; None if nothing does."""
+    alone = arguments.alone
+    if alone is None:
+        return None
+    found = plan_tables(right, left, alone, AlonePlan)
+    assert isinstance(found, AlonePlan)
+    return replace(found, schema=plan.schema, measures=len(plan.spec.measures))
+
+
+def plan_tables(
+    left: pa.Schema, right: pa.Schema, arguments: PairArguments, kind: type[TablePlan] = TablePlan
+) -> TablePlan:
+    """Resolve the arguments of a join against two schemas.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing or of a type that cannot serve.
+    ConditionError
+        If durations and units do not go together.
+    """
+    keys, payload = (arguments.keys, arguments.right_keys), arguments.payload
+    schemas = left, right
+    _check_key_types(schemas, arguments)
+    times = arguments.resolved_times(_clocks(schemas, arguments))
+    spec: Any = arguments.spec(times, len(os.sched_getaffinity(0)), _BATCH_PAIRS)
+    own, others = _kinds_tested(schemas, arguments)
+    if arguments.partners.preferred is not None:
+        check_preferred(arguments.sides[1], arguments.tested[1][-1], others.pop())
+    if isinstance(arguments.where, Where):
+        spec = spec.but(where=PairFilter(arguments.where, (own, others)))
+    return kind(
+        keys, payload, times, arguments.options.invalid, spec,
+        output_schema(spec, *_fields(schemas, arguments, payload)),
+        arguments.tested,
+    )  # fmt: skip
+
+
+def _check_key_types(schemas: tuple[pa.Schema, pa.Schema], arguments: PairArguments) -> None:
+    by = arguments.keys, arguments.right_keys
+    check_present_keys(arguments.sides, by, [schema.names for schema in schemas])
+    kinds = [
+        [type_of(schema, side, name) for name in names]
+        for schema, side, names in zip(schemas, arguments.sides, by, strict=True)
+    ]
+    check_keys(by[0], *([(str(kind), can_be_key(kind)) for kind in side] for side in kinds))
+    if arguments.case_fold:
+        check_foldable([str(kind) for kind in kinds[0]])
+
+
+def _kinds_tested(
+    schemas: tuple[pa.Schema, pa.Schema], arguments: PairArguments
+) -> tuple[list[pa.DataType], list[pa.DataType]]:
+    own, others = (
+        [type_of(schema, side, name) for name in names]
+        for schema, side, names in zip(schemas, arguments.sides, arguments.tested, strict=True)
+    )
+    return own, others
+
+
+def _clocks(schemas: tuple[pa.Schema, pa.Schema], arguments: PairArguments) -> list[TimeColumn]:
+    return [
+        clock
+        for side, names, schema in zip(arguments.sides, arguments.times, schemas, strict=True)
+        for clock in arrow_clocks(side, names, schema)
+    ]
+
+
+def _fields(
+    schemas: tuple[pa.Schema, pa.Schema],
+    arguments: PairArguments,
+    payload: tuple[list[str], list[str]],
+) -> list[list[pa.Field]]:
+    sides, prefixes = arguments.sides, arguments.prefixes
+    by = zip(arguments.keys, arguments.right_keys, strict=True)
+    keys = []
+    for names_of_key in by:
+        each = zip(schemas, sides, names_of_key, strict=True)
+        kinds = [type_of(*one) for one in each]
+        kind = like_width(*kinds) if arguments.hands_out_either_key else kinds[0]
+        keys.append(pa.field(names_of_key[0], kind))
+    columns = [
+        [pa.field(f"{prefix}_{name}", type_of(schema, side, name)) for name in names]
+        for schema, side, prefix, names in zip(schemas, sides, prefixes, payload, strict=True)
+    ]
+    return [keys, *columns]

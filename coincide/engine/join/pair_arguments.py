@@ -1,0 +1,416 @@
+"""The arguments that all joins of pairs share, and their conditions."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Self, get_args
+
+import pyarrow as pa
+
+from coincide.engine.events.intervals import IntervalNames
+from coincide.engine.events.keys import (
+    Keys,
+    check_all_or_names,
+    is_all_columns,
+    key_pairs,
+    names_of,
+)
+from coincide.engine.events.time_columns import TimeColumn
+from coincide.engine.events.time_names import (
+    GivenTimes,
+    TimestampNames,
+    all_columns,
+    timestamp_names,
+)
+from coincide.engine.events.timestamps import TimestampColumns
+from coincide.engine.join.pair_filter import GivenWhere, Where, check_where, where_of
+from coincide.engine.join.shifts import Shifts, check_shifts
+from coincide.engine.join.spec import AnySpec, hands_out_partners
+from coincide.engine.join.where import SIDES_ALONE, PairColumns
+from coincide.model.condition import TimingCondition, Within, mutual_deadline, within
+from coincide.model.errors import ConditionError, brief
+from coincide.model.options import CorrelateOptions, Emit, How, check_choice
+from coincide.model.partners import Partners
+from coincide.model.sides import SIDES
+from coincide.model.units import Duration, Tick
+
+EVENT = "event"
+"""What messages call the rows of one stream."""
+
+
+_ALIKE_IN_BOTH_ORDERS = ("probability", "nearest", "distance")
+
+
+class OneStreamError(ConditionError):
+    """What is asked is of two streams, and there is one."""
+
+
+class PairArguments(ABC):
+    """What is asked of a join of two sides, or of one stream with itself: a frozen dataclass.
+
+    Its columns to hand out are ``<prefix>_columns`` of both `prefixes`.
+    """
+
+    prefixes: ClassVar[tuple[str, str]] = SIDES
+    matchless: ClassVar[str] = "time or key"
+    """What rows lack that match nothing."""
+
+    by: Keys
+    case_fold: bool
+    how: How
+    emit: Emit
+    options: CorrelateOptions
+    shifts: Shifts
+    where: GivenWhere | Where
+    is_one_stream: bool
+
+    def check_pairs(self) -> None:
+        """Refuse what makes no sense of any join.
+
+        Raises
+        ------
+        ConditionError
+        """
+        check_choice("how", self.how, get_args(How))
+        check_choice("emit", self.emit, ("pairs", "lists", "counts", "best"))
+        key_pairs(self.by)
+        if self.case_fold and not self.keys:
+            raise ConditionError("case_fold is of keys: name them in by, or leave it out")
+        for name, given in zip(self._names_of_columns, self.given_columns, strict=True):
+            check_all_or_names(name, given)
+        check_options(self.options)
+        check_where(self.where, self.pair_columns)
+        check_shifts(self.shifts)
+        if self.is_one_stream and self.keys != self.right_keys:
+            raise OneStreamError(
+                "of one stream both sides have the same keys: name each once in by, or give the events a"
+                f" second time as {'right' if self.prefixes == SIDES else f'{self.prefixes[1]}s'}"
+            )
+        if self.is_one_stream and self.partners.matching is not None:
+            self._check_matching()
+
+    def _check_matching(self) -> None:
+        """Of one stream: what both orders of a pair have alike leaves each event in one pair at most."""
+        if self.partners.matching == "optimal":
+            raise OneStreamError(
+                "matching='optimal' assigns right events to left ones, and every event of one stream is"
+                " both (found no second stream). Use matching='mutual' or 'unambiguous'"
+            )
+        if self.where is not None:
+            raise OneStreamError(
+                "matching of one stream takes no where, which may hold in one order of a pair alone (found"
+                " both). Leave out where, or name in by what both events of a pair have alike"
+            )
+        if self.partners.prefer not in _ALIKE_IN_BOTH_ORDERS:
+            alike = " or ".join(map(repr, _ALIKE_IN_BOTH_ORDERS))
+            raise OneStreamError(
+                f"matching of one stream takes prefer={alike}, which"
+                f" both events of a pair see alike (found {self.partners.prefer!r}). Choose one of these"
+            )
+
+    def check_symmetric(self, is_symmetric: bool) -> None:
+        """Refuse a matching of one stream if a pair may qualify in one of its orders alone.
+
+        Raises
+        ------
+        ConditionError
+        """
+        if self.is_one_stream and self.partners.matching is not None and not is_symmetric:
+            raise OneStreamError(
+                "matching of one stream needs a condition that reaches as far before as after (found one"
+                " that does not). Give one duration, such as within='5s', or leave out matching"
+            )
+
+    @property
+    @abstractmethod
+    def partners(self) -> Partners:
+        """Which partners of an event are handed out."""
+
+    @property
+    @abstractmethod
+    def times(self) -> tuple[TimestampNames, TimestampNames]:
+        """The timestamps of both sides."""
+
+    @abstractmethod
+    def resolved_times(
+        self, clocks: Sequence[TimeColumn]
+    ) -> tuple[TimestampColumns, TimestampColumns]:
+        """The timestamps of both sides, in one tick.
+
+        Parameters
+        ----------
+        clocks : sequence of TimeColumn
+            What the two clocks of left, then those of right, mean as times.
+
+        Raises
+        ------
+        SchemaError, ConditionError
+            If they do not go together, or not with what the options say.
+        """
+
+    @abstractmethod
+    def check_tick(self, tick: Tick) -> None:
+        """Refuse a tick in which durations cannot be counted.
+
+        Raises
+        ------
+        ConditionError
+        """
+
+    @abstractmethod
+    def spec(self, times: Sequence[TimestampColumns], threads: int, batch_pairs: int) -> AnySpec:
+        """What is computed, in ticks; the numbers are for what the options leave open."""
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """What messages call the sides."""
+        return (EVENT, EVENT) if self.is_one_stream else self.prefixes
+
+    @property
+    def pairs_once(self) -> bool:
+        """Whether of one stream each pair is given in one order only."""
+        is_of_pairs = self.emit == "pairs" and self.how not in ("semi", "anti")
+        return self.is_one_stream and is_of_pairs and self.partners.matching is None
+
+    @property
+    def pair_columns(self) -> PairColumns:
+        """What `where` may be on."""
+        return SIDES_ALONE
+
+    def pair_columns_of(self, left: pa.Schema, right: pa.Schema) -> PairColumns:
+        """The same, for sides of these columns."""
+        return self.pair_columns
+
+    @property
+    def places(self) -> tuple[tuple[str | float, ...], tuple[str | float, ...]]:
+        """Coordinates of both sides: columns, and numbers that hold for all."""
+        return (), ()
+
+    @property
+    def given_columns(self) -> tuple[Sequence[str], Sequence[str]]:
+        """The columns to hand out, as they were asked for."""
+        own, others = (getattr(self, name) for name in self._names_of_columns)
+        return own, others
+
+    @property
+    def _names_of_columns(self) -> list[str]:
+        return [f"{prefix}_columns" for prefix in self.prefixes]
+
+    @property
+    def clocks(self) -> tuple[tuple[str, str], tuple[str, str]]:
+        """Names of the earlier and later time columns of both sides."""
+        own, others = (names.clocks for names in self.times)
+        return own, others
+
+    @property
+    def time_columns(self) -> tuple[list[str], list[str]]:
+        """The time columns of both sides, each once: an instant has but one."""
+        own, others = (list(dict.fromkeys(clocks)) for clocks in self.clocks)
+        return own, others
+
+    @property
+    def numbers(self) -> tuple[list[str], list[str]]:
+        """Columns of both sides that are times or coordinates, however CSV writes their numbers."""
+        own, others = (
+            [*clocks, *(p for p in place if isinstance(p, str))]
+            for clocks, place in zip(self.time_columns, self.places, strict=True)
+        )
+        return own, others
+
+    @property
+    def timestamp_columns(self) -> tuple[list[str], list[str]]:
+        """All columns that the timestamps, and places, of both sides are made of."""
+        own, others = (
+            list(dict.fromkeys([*all_columns(times), *(p for p in place if isinstance(p, str))]))
+            for times, place in zip(self.times, self.places, strict=True)
+        )
+        return own, others
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns of left that must be equal to those of right."""
+        return [left for left, _ in key_pairs(self.by)]
+
+    @property
+    def right_keys(self) -> list[str]:
+        """Those of right, in the same order."""
+        return [right for _, right in key_pairs(self.by)]
+
+    @property
+    def payload(self) -> tuple[list[str], list[str]]:
+        """The columns to hand out, left and right; none of right for semi, anti and counts."""
+        left, right = self.given_columns
+        if not hands_out_partners(self.how, self.emit):
+            right = ()
+        own, others = (() if is_all_columns(each) else each for each in (left, right))
+        return names_of(own), names_of(others)
+
+    @property
+    def tested(self) -> tuple[list[str], list[str]]:
+        """The columns that `where` needs, left and right, once `settled`; then that of `prefer`."""
+        where, preferred = self.where, self.partners.preferred
+        left, right = (where.left, where.right) if isinstance(where, Where) else ((), ())
+        return [*left], [*right, *([] if preferred is None else [preferred.column])]
+
+    @property
+    def alone(self) -> PairArguments | None:
+        """What hands out right events without a partner beside pairs; None if nothing does."""
+        return None
+
+    @property
+    def hands_out_either_key(self) -> bool:
+        """Whether keys of right events are in the output, too, in the columns of left ones."""
+        return self.how in ("right", "full")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it takes the columns of both sides to know which are needed."""
+        is_all = any(map(is_all_columns, self.given_columns))
+        return is_all or not (self.where is None or isinstance(self.where, Where))
+
+    @property
+    def words_of_needed(self) -> str | None:
+        """Words in which the needed columns that are not named are; None if all are needed."""
+        return None if any(map(is_all_columns, self.given_columns)) else str(self.where)
+
+    def settled(self, left: pa.Schema, right: pa.Schema) -> Self:
+        """The same for sides of these columns: it is known then which are handed out and needed.
+
+        Raises
+        ------
+        ConditionError, SchemaError
+            If `where` makes no sense of them.
+        """
+        if not self.is_open:
+            return self
+        keys, schemas = (self.keys, self.right_keys), (left, right)
+        found = [
+            [name for name in dict.fromkeys(schema.names) if name not in own]
+            if is_all_columns(given)
+            else given
+            for given, schema, own in zip(self.given_columns, schemas, keys, strict=True)
+        ]
+        where = self.where
+        if where is not None and not isinstance(where, Where):
+            where = where_of(where, left, right, self.pair_columns_of(left, right))
+            if where is not None and self.pairs_once:
+                where = where.of_either_order
+        changes = dict(zip(self._names_of_columns, found, strict=True))
+        return replace(self, **changes, where=where)  # type: ignore[type-var]
+
+    def without_where(self) -> Self:
+        """The same without a condition on pairs."""
+        return replace(self, where=None)  # type: ignore[type-var]
+
+    def handing_out(self, columns: Sequence[Sequence[str]]) -> Self:
+        """The same without keys and a condition on pairs; and these columns, of both sides."""
+        changes: dict[str, Any] = dict(zip(self._names_of_columns, columns, strict=True))
+        return replace(self, by=(), case_fold=False, where=None, **changes)  # type: ignore[type-var]
+
+    @property
+    def columns(self) -> tuple[list[str], list[str]]:
+        """All columns that are needed of the left and of the right side."""
+        left, right = (
+            list(dict.fromkeys([*times, *keys, *handed_out, *tested]))
+            for times, keys, handed_out, tested in zip(
+                self.timestamp_columns, (self.keys, self.right_keys), self.payload, self.tested,
+                strict=True,
+            )
+        )  # fmt: skip
+        if self.is_one_stream:
+            left = right = list(dict.fromkeys([*left, *right]))
+        return left, right
+
+
+def check_options(options: object) -> None:
+    """Refuse what are no options."""
+    if not isinstance(options, CorrelateOptions):
+        raise ConditionError(f"options must be CorrelateOptions(...); found {options!r}")
+
+
+GivenWindow = Duration | tuple[Duration, Duration] | Within
+"""What users may say of a window: its two ends, one duration for both, or a predicate."""
+_EXAMPLE = "within=('0s', '30s'), confidence=0.9"
+
+
+def condition_of(
+    condition: TimingCondition | None,
+    window: GivenWindow | None,
+    confidence: float | None,
+    times: Sequence[GivenTimes],
+) -> TimingCondition:
+    """The condition that is meant: as it was given, or of a window and a confidence.
+
+    Of exact times, which meet or do not, no confidence is needed.
+
+    Raises
+    ------
+    ConditionError
+        If it is given both ways, or not whole.
+    """
+    can_be_alone = are_exact(times)
+    if (
+        isinstance(condition, Within)
+        and window is None
+        and (confidence is not None or can_be_alone)
+    ):
+        condition, window = None, condition
+    if condition is not None:
+        if window is None and confidence is None:
+            return condition
+        given = "within" if window is not None else "confidence"
+        raise ConditionError(
+            f"condition says what pairs must meet, and {given} does, too: leave out one of them"
+        )
+    if window is None and confidence is None:
+        raise ConditionError(
+            f"say what pairs must meet, as by {_EXAMPLE}, or by condition=TimingCondition(...)"
+        )
+    if window is not None and confidence is None and can_be_alone:
+        confidence = 1.0
+    if window is None or confidence is None:
+        lacking = "within" if window is None else "confidence"
+        raise ConditionError(f"{lacking} is missing: give both, as in {_EXAMPLE}")
+    return TimingCondition(window_of(window), confidence)
+
+
+def are_exact(times: Sequence[GivenTimes]) -> bool:
+    """Whether the times of all sides are instants: each of one column."""
+    names = [timestamp_names(*each) for each in zip(SIDES, times, strict=False)]
+    return all(isinstance(each, IntervalNames) and each.lower == each.upper for each in names)
+
+
+def window_of(window: GivenWindow) -> Within:
+    """The window on delta: a predicate as it is, two ends, or one duration for both.
+
+    Raises
+    ------
+    ConditionError
+        If it is none of these.
+    """
+    if isinstance(window, Within):
+        return window
+    if isinstance(window, (tuple, list)):
+        if len(window) != 2:
+            raise ConditionError(
+                f"within takes (lo, hi), such as ('0s', '30s'), or one duration for both; found"
+                f" {brief(window)}"
+            )
+        return within(*window)
+    return mutual_deadline(window)
+
+
+def check_second(right: object) -> None:
+    """Refuse a condition where the second side belongs.
+
+    Raises
+    ------
+    ConditionError
+    """
+    if isinstance(right, (TimingCondition, Within)):
+        raise ConditionError(
+            "right is a condition: to join one stream with itself say condition=..., as in"
+            " correlate(events, condition=...)"
+        )

@@ -1,0 +1,235 @@
+"""A condition on the columns of pairs, as workers test it: on the columns of both sides, run by run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.acero as acero
+import pyarrow.compute as pc
+
+from coincide.engine.events.sides import PairTest, Side
+from coincide.engine.join.where import SIDES_ALONE, PairColumns, expression_of
+from coincide.model.errors import ConditionError, DataError, SchemaError, first_line
+
+GivenWhere: TypeAlias = "str | pc.Expression | None"
+"""What users may say: SQL text, or an Arrow expression, over ``left_...`` and ``right_...`` columns."""
+Measure: TypeAlias = Callable[[np.ndarray, np.ndarray], dict[str, np.ndarray]]
+"""From left and right rows of pairs to their columns of their own, by name."""
+
+
+def no_measures(left_rows: np.ndarray, right_rows: np.ndarray) -> dict[str, np.ndarray]:
+    """Of pairs that have no columns of their own."""
+    return {}
+
+
+@dataclass(frozen=True, eq=False)
+class Where:
+    """A condition on pairs, and the columns that it needs.
+
+    Parameters
+    ----------
+    expression : pc.Expression
+    left, right : tuple of str
+        Names of columns, without ``left_`` and ``right_``, or what else `pair` has for them.
+    pair : PairColumns
+        All that it may be on.
+    measures : tuple of str
+        Columns of the pair itself that it needs.
+    """
+
+    expression: pc.Expression
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+    pair: PairColumns = SIDES_ALONE
+    measures: tuple[str, ...] = ()
+
+    @property
+    def of_either_order(self) -> Where:
+        """The same of one stream, whose events have on both sides what is needed of either."""
+        both = tuple(dict.fromkeys([*self.left, *self.right]))
+        return replace(self, left=both, right=both)
+
+    @property
+    def names(self) -> list[str]:
+        """Of the columns of a pair, left ones first."""
+        own, other = self.pair.prefixes
+        of_left, of_right = (f"{own}_{n}" for n in self.left), (f"{other}_{n}" for n in self.right)
+        return [*of_left, *of_right, *self.measures]
+
+    def mirrored(self) -> Where:
+        """The same of a join whose sides are swapped."""
+        prefixes = self.pair.prefixes[1], self.pair.prefixes[0]
+        return replace(
+            self, left=self.right, right=self.left, pair=replace(self.pair, prefixes=prefixes)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PairFilter:
+    """A condition on pairs whose columns have types, for workers.
+
+    Parameters
+    ----------
+    where : Where
+    kinds : (list of pa.DataType, list of pa.DataType)
+        Of its left and right columns; workers may have them coded as int64.
+    """
+
+    where: Where
+    kinds: tuple[list[pa.DataType], list[pa.DataType]]
+
+    def __post_init__(self) -> None:
+        nothing = [pa.nulls(1, kind) for kind in self._all_kinds]
+        try:
+            found = self._evaluated(nothing, 1).type
+        except pa.ArrowException as error:
+            columns = ", ".join(
+                f"{name} is {kind}"
+                for name, kind in zip(self.where.names, self._all_kinds, strict=True)
+            )
+            raise SchemaError(
+                f"where makes no sense of these columns ({columns}): {first_line(error)}. Cast one, or"
+                " compare it with something of its type"
+            ) from error
+        if not pa.types.is_boolean(found):
+            raise ConditionError(
+                f"where must be true or false of a pair, and is {found}: compare it with something"
+            )
+
+    @property
+    def _all_kinds(self) -> list[pa.DataType]:
+        measures = dict(self.where.pair.measures)
+        return [*self.kinds[0], *self.kinds[1], *(measures[name] for name in self.where.measures)]
+
+    def between(self, left: Side, right: Side, measure: Measure = no_measures) -> PairTest:
+        """The test of pairs of two sides. Null counts as no.
+
+        Parameters
+        ----------
+        left, right : Side
+        measure : callable
+            Gives the columns of pairs of their own, if the condition needs any.
+        """
+        sides = [
+            # A column by which partners are preferred may come after those of the condition.
+            list(map(in_kind, side.tested[: len(kinds)], kinds))
+            for side, kinds in zip((left, right), self.kinds, strict=True)
+        ]
+
+        def test(left_rows: np.ndarray, right_rows: np.ndarray) -> np.ndarray:
+            indices = pa.array(left_rows), pa.array(right_rows)
+            columns = [
+                column.take(index)
+                for side, index in zip(sides, indices, strict=True)
+                for column in side
+            ]
+            if self.where.measures:
+                measured = measure(left_rows, right_rows)
+                columns += [pa.array(measured[name]) for name in self.where.measures]
+            try:
+                met = self._evaluated(columns, left_rows.size)
+            except pa.ArrowException as error:
+                raise DataError(
+                    f"where cannot be told of some pairs: {first_line(error)}; leave such rows out of"
+                    " the sides, make a column of what is computed, or cast the columns to a wider type"
+                ) from error
+            found: np.ndarray = met.to_numpy(zero_copy_only=False)
+            return found
+
+        return test
+
+    def _evaluated(self, columns: list[pa.Array], size: int = 0) -> pa.Array:
+        # A condition of constants alone has rows, too.
+        table = pa.table([*columns, pa.nulls(size)], names=[*self.where.names, ""])
+        source = acero.Declaration("table_source", acero.TableSourceNodeOptions(table))
+        options = acero.ProjectNodeOptions([self.where.expression], ["is_met"])
+        plan = acero.Declaration("project", options, inputs=[source])
+        found = plan.to_table(use_threads=False)["is_met"]
+        if pa.types.is_boolean(found.type):
+            found = pc.fill_null(found, False)
+        return found.combine_chunks()
+
+
+def in_kind(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """A column in its own type, as which it may have been coded in int64."""
+    if column.type == kind:
+        return column
+    if pa.types.is_int64(column.type):
+        if pa.types.is_timestamp(kind):
+            return column.view(kind)
+        if pa.types.is_date32(kind):
+            return column.cast(pa.int32()).view(kind)
+    return column.cast(kind)
+
+
+def where_of(
+    given: GivenWhere, left: pa.Schema, right: pa.Schema, pair: PairColumns = SIDES_ALONE
+) -> Where | None:
+    """What is meant, of pairs of two sides of these columns.
+
+    Raises
+    ------
+    ConditionError, SchemaError
+    """
+    if given is None:
+        return None
+    check_where(given, pair)
+    known = pair.fields(left, right)
+    if isinstance(given, str):
+        expression, used = expression_of(given, pair, known)
+        for name in used:
+            if name not in known:
+                has = ", ".join(map(repr, known))
+                raise SchemaError(f"where: a pair has no column {name!r}; it has {has}")
+    else:
+        expression, used = given, _used(given, known, pair)
+    names = [
+        tuple(name for name in dict.fromkeys(schema.names) if f"{prefix}_{name}" in used)
+        for prefix, schema in zip(pair.prefixes, (left, right), strict=True)
+    ]
+    measures = tuple(name for name, _ in pair.measures if name in used)
+    return Where(expression, names[0], names[1], pair, measures)
+
+
+def check_where(given: object, pair: PairColumns = SIDES_ALONE) -> None:
+    """Refuse what is no condition on pairs; None is none.
+
+    Raises
+    ------
+    ConditionError
+    """
+    if given is not None and not isinstance(given, (str, pc.Expression, Where)):
+        own, other = pair.prefixes
+        raise ConditionError(
+            f"where must be SQL text, such as '{own}_amount = {other}_amount', or an expression of"
+            f" pyarrow.compute; found {given!r}"
+        )
+    if isinstance(given, str):
+        expression_of(given, pair)
+
+
+def _used(given: pc.Expression, fields: dict[str, pa.DataType], pair: PairColumns) -> list[str]:
+    """The columns of a pair without which an expression has no meaning; Arrow does not name them."""
+
+    def fails(names: list[str]) -> str:
+        try:
+            table = pa.table({name: pa.array([], fields[name]) for name in names})
+            acero.Declaration(
+                "project",
+                acero.ProjectNodeOptions([given], ["is_met"]),
+                inputs=[acero.Declaration("table_source", acero.TableSourceNodeOptions(table))],
+            ).to_table(use_threads=False)
+        except pa.ArrowException as error:
+            return first_line(error)
+        return ""
+
+    words = str(given)
+    # Only what its words hold can be meant: most columns are sorted out unseen.
+    likely = [name for name in fields if name in words]
+    if why := fails(likely):
+        raise SchemaError(f"where makes no sense of the columns of a pair, {pair.words}: {why}")
+    return [name for name in likely if fails([other for other in likely if other != name])]

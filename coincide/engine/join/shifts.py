@@ -1,0 +1,195 @@
+"""Pairs that chance alone would make, counted by time shifts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from coincide.engine.events.sides import Side
+from coincide.engine.events.ticks import length_words
+from coincide.engine.join.spec import AnySpec
+from coincide.engine.reports.reports import AccidentalPairs
+from coincide.engine.reports.warnings import warn
+from coincide.model.causality.limits import UNBOUNDED
+from coincide.model.errors import ConditionError, ShortShiftsWarning, brief
+from coincide.model.units import TIME_LIMIT, Duration, Tick, plain, size_of
+
+Shifts = Sequence[Duration] | None
+_EXAMPLE = "('30s', '-30s', '47s')"
+
+
+def check_shifts(given: object) -> None:
+    """Refuse what are no shifts; None is none.
+
+    Raises
+    ------
+    ConditionError
+    """
+    if given is None:
+        return
+    if isinstance(given, (str, bytes)) or not isinstance(given, Collection):
+        raise ConditionError(
+            f"shifts must be a sequence of durations, such as {_EXAMPLE}; found {brief(given)}"
+        )
+    if len(given) == 0:
+        raise ConditionError(f"shifts is empty; give some, such as {_EXAMPLE}, or leave it out")
+    for each in given:
+        size_of(each)
+
+
+def check_told(shifts: object, report: object) -> None:
+    """Refuse shifts that nobody would hear of.
+
+    Raises
+    ------
+    ConditionError
+    """
+    if shifts is not None and report is None:
+        raise ConditionError(
+            "what shifts count is told in a report: add report=JoinReport(), or leave out shifts"
+        )
+
+
+@dataclass(frozen=True)
+class ShiftPlan:
+    """The joins that count accidental pairs.
+
+    Parameters
+    ----------
+    given : tuple of int and str
+        The shifts as they were given.
+    specs : tuple of AnySpec
+        For each what is computed: counts, of the right side moved by it.
+    tick : Tick
+    """
+
+    given: tuple[int | str, ...]
+    specs: tuple[AnySpec, ...]
+    tick: Tick
+
+    @classmethod
+    def of(cls, given: Shifts, spec: AnySpec, tick: Tick) -> ShiftPlan | None:
+        """The joins for given shifts of the join of a spec; None without shifts.
+
+        Raises
+        ------
+        ConditionError
+            If a shift is 0, given twice, out of range, no whole number of ticks, or so short that pairs
+            of the answer would be counted as accidental.
+        """
+        if given is None:
+            return None
+        given = tuple(given)
+        ticks = [tick.count(each) for each in given]
+        if not _is_bounded(spec):
+            raise ConditionError(
+                "shifts move times, which the condition does not bound on both sides: add"
+                " Temporal(lo, hi), or leave out shifts"
+            )
+        for i, (words, size) in enumerate(zip(given, ticks, strict=True)):
+            _check_shift(words, size, spec, tick)
+            if size in ticks[:i]:
+                first = given[ticks.index(size)]
+                raise ConditionError(
+                    f"shifts has {words!r} twice (the first is {first!r}); leave one out"
+                )
+        return cls(tuple(map(plain, given)), tuple(spec.moved(size) for size in ticks), tick)
+
+    def counted(self, counts: Sequence[int]) -> AccidentalPairs:
+        """What the joins have counted."""
+        return AccidentalPairs(self.given, tuple(counts))
+
+    def check_times(self, first: int, last: int) -> None:
+        """Refuse shifts by which right times, of which these are the first and last, leave their range.
+
+        Raises
+        ------
+        ConditionError
+        """
+        for words in self.given:
+            size = self.tick.count(words)
+            if max(abs(first + size), abs(last + size)) >= TIME_LIMIT:
+                raise ConditionError(
+                    f"the shift {words!r} moves times beyond 2^61 ticks. Use a shorter one, or a coarser"
+                    " tick"
+                )
+
+    def warn_of_short(self, spec: AnySpec, longest: tuple[int, int]) -> None:
+        """Warn of shifts by which pairs of the answer may still qualify.
+
+        Of a confidence above 1/2 there are none: the probabilities of two windows that have nothing in
+        common add up to no more than 1.
+
+        Parameters
+        ----------
+        spec : AnySpec
+            Of the join.
+        longest : (int, int)
+            Longest timestamp of each side, ticks.
+        """
+        if spec.widest.confidence > 0.5 or not any(longest):
+            return
+        enough = _least_shift(spec) + sum(longest) * (2 if spec.is_one_stream else 1)
+        sizes = [abs(self.tick.count(each)) for each in self.given]
+        short = [str(g) for g, size in zip(self.given, sizes, strict=True) if size <= enough]
+        if short:
+            warn(
+                f"shifts {', '.join(short)} are no longer than the window and the longest timestamps"
+                f" together, {length_words(enough, self.tick)}: at this confidence some pairs of the answer"
+                " may be among the accidental ones. Use longer shifts",
+                ShortShiftsWarning,
+            )
+
+
+def _is_bounded(spec: AnySpec) -> bool:
+    window = spec.widest
+    return max(-window.lo, window.hi) < UNBOUNDED
+
+
+def _least_shift(spec: AnySpec) -> int:
+    """By a shift that is not longer, a pair of the answer may qualify with all its probability."""
+    window = spec.widest
+    if not spec.is_one_stream:
+        return window.width
+    # Nor must a pair of the answer in its other order.
+    return max(window.width, 2 * max(window.hi, -window.lo))
+
+
+def _check_shift(words: Duration, size: int, spec: AnySpec, tick: Tick) -> None:
+    if size == 0:
+        raise ConditionError(
+            f"the shift {words!r} moves nothing, and counts the pairs of the answer; leave it out"
+        )
+    least, window = _least_shift(spec), spec.widest
+    if abs(size) <= least:
+        limit = "twice the farther end of the window," if least > window.width else "the window, of"
+        raise ConditionError(
+            f"the shift {words!r} is not longer than {limit} {length_words(least, tick)}, so that pairs of"
+            " the answer would count as accidental. Use a longer one"
+        )
+    if abs(size) + max(-window.lo, window.hi) >= TIME_LIMIT:
+        raise ConditionError(
+            f"the shift {words!r} moves the window beyond 2^61 ticks. Use a shorter one, or a coarser tick"
+        )
+
+
+def without_payload(side: Side) -> Side:
+    """A side of which nothing is handed out."""
+    return replace(side, payload=[])
+
+
+def check_shifted(shifts: ShiftPlan, spec: AnySpec, left: Side, right: Side) -> None:
+    """Refuse shifts that move times out of their range, and warn of short ones.
+
+    Raises
+    ------
+    ConditionError
+    """
+    lengths = []
+    for side in (left, right):
+        rows = slice(None) if side.matchable is None else side.matchable
+        lengths.append(side.lengths[rows])
+    times = right.max_time[rows]
+    if times.size:
+        shifts.check_times(int((times - lengths[1]).min()), int(times.max()))
+    shifts.warn_of_short(spec, (int(lengths[0].max(initial=0)), int(lengths[1].max(initial=0))))

@@ -1,0 +1,510 @@
+"""A strict subset of SQL as Arrow expressions: what means the same on Spark and in a worker."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.acero as acero
+import pyarrow.compute as pc
+
+from coincide.model.errors import ConditionError, brief
+from coincide.model.sides import SIDES
+
+Fields: TypeAlias = "Mapping[str, pa.DataType]"
+Kind: TypeAlias = "pa.DataType | None"
+_NANOSECONDS = {
+    "NANOSECOND": 1, "MICROSECOND": 10**3, "MILLISECOND": 10**6, "SECOND": 10**9,
+    "MINUTE": 60 * 10**9, "HOUR": 3600 * 10**9, "DAY": 86400 * 10**9, "WEEK": 7 * 86400 * 10**9,
+}  # fmt: skip
+UNITS = "NANOSECOND, MICROSECOND, MILLISECOND, SECOND, MINUTE, HOUR, DAY or WEEK"
+_CASTS = {
+    **dict.fromkeys(("BIGINT", "LONG"), pa.int64()),
+    **dict.fromkeys(("INT", "INTEGER"), pa.int32()),
+    "SMALLINT": pa.int16(), "TINYINT": pa.int8(), "DOUBLE": pa.float64(),
+    **dict.fromkeys(("FLOAT", "REAL"), pa.float32()),
+    **dict.fromkeys(("STRING", "VARCHAR", "TEXT"), pa.string()),
+    "BOOLEAN": pa.bool_(), "DATE": pa.date32(),
+}  # fmt: skip
+TARGETS = ", ".join(_CASTS)
+_TESTS: dict[str, Callable[[pa.DataType], bool]] = {
+    "whole": pa.types.is_integer, "float": pa.types.is_floating, "decimal": pa.types.is_decimal,
+    "boolean": pa.types.is_boolean, "date": pa.types.is_date, "timestamp": pa.types.is_timestamp,
+    "duration": pa.types.is_duration, "nothing": pa.types.is_null,
+    "text": lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind),
+}  # fmt: skip
+_TAKES = {
+    "whole": ("whole", "float", "decimal", "boolean", "text"),
+    "float": ("whole", "float", "decimal", "text"),
+    "text": ("whole", "decimal", "boolean", "date", "text"),
+    "boolean": ("boolean", "whole", "text"),
+    "date": ("date", "timestamp", "text"),
+}
+"""From what a cast means the same in every SQL: floats and times are printed in many ways."""
+_NUMBERS = ("whole", "float", "decimal")
+
+
+def kind_of(expression: pc.Expression, fields: Fields) -> Kind:
+    """The type of an expression over columns of these types; None if it has none."""
+    table = pa.table({name: pa.array([], kind) for name, kind in fields.items()} or {"": []})
+    source = acero.Declaration("table_source", acero.TableSourceNodeOptions(table))
+    options = acero.ProjectNodeOptions([expression], ["it"])
+    try:
+        found = acero.Declaration("project", options, inputs=[source]).to_table(use_threads=False)
+    except pa.ArrowException:
+        return None
+    return found.schema.field(0).type
+
+
+def interval(number: str, unit: str) -> pa.Scalar | None:
+    """A duration of a number of units, such as ``2.5`` and ``SECONDS``; None if there is no such one."""
+    size = _NANOSECONDS.get(unit.upper()) or _NANOSECONDS.get(unit.upper().removesuffix("S"))
+    found = re.fullmatch(r"\s*([+-]?)(\d+)(?:\.(\d*))?\s*", number)
+    if size is None or found is None:
+        return None
+    sign, wholes, decimals = found[1], found[2], found[3] or ""
+    ticks, rest = divmod(int(wholes + decimals) * size, 10 ** len(decimals))
+    if rest:
+        return None
+    ticks = -ticks if sign == "-" else ticks
+    is_fine = ticks % 1000 != 0
+    try:
+        return pa.scalar(
+            ticks if is_fine else ticks // 1000, pa.duration("ns" if is_fine else "us")
+        )
+    except (pa.ArrowInvalid, OverflowError):
+        return None
+
+
+def cast(given: pc.Expression, word: str, kind: Kind) -> tuple[pc.Expression | None, str]:
+    """An expression as another type; None, and what is wrong, where that has no one meaning.
+
+    Parameters
+    ----------
+    given : pc.Expression
+    word : str
+        The type in SQL.
+    kind : pa.DataType or None
+        What it is; None where nobody knows yet.
+    """
+    target = _CASTS.get(word.upper())
+    if target is None:
+        return None, f"CAST knows {TARGETS}; found {word}"
+    own = None if kind is None else _class_of(kind)
+    if own is None or own == "nothing":
+        return given.cast(target), ""
+    wanted = _class_of(target)
+    if own not in _TAKES[str(wanted)]:
+        cure = "compare times with TIMESTAMP '...'"
+        if own == "duration":
+            cure = "divide it by INTERVAL '1' SECOND"
+        elif own == "float":
+            cure = "compare numbers"
+        return None, f"a CAST of {kind} AS {word.upper()} has no one meaning; {cure}"
+    if wanted == "whole" and own in ("float", "decimal"):
+        given = pc.trunc(given)
+    if own == "text" and wanted != "text":
+        given = pc.utf8_trim_whitespace(given)
+    return given.cast(target), ""
+
+
+def product(one: pc.Expression, other: pc.Expression, kinds: tuple[Kind, Kind]) -> pc.Expression:
+    """Of numbers, or of a duration and a number: to the nearest step of the duration."""
+    if _classes(kinds) == ["float", "duration"]:
+        one, other, kinds = other, one, kinds[::-1]
+    if _classes(kinds) == ["duration", "float"]:
+        return _steps(_as_float(one) * other.cast("float64"), kinds[0])
+    return one * other
+
+
+def quotient(one: pc.Expression, other: pc.Expression, kinds: tuple[Kind, Kind]) -> pc.Expression:
+    """As in SQL: of whole numbers it is none, and by zero it is null; of durations it is a number."""
+    classes = _classes(kinds)
+    if classes == ["duration", "duration"]:
+        unit = max(
+            (kind.unit for kind in kinds if kind is not None), key=["s", "ms", "us", "ns"].index
+        )
+        fine = pa.duration(unit)
+        return quotient(_as_float(one.cast(fine)), _as_float(other.cast(fine)), (None, None))
+    if classes[0] == "duration" and classes[1] in _NUMBERS:
+        return _steps(quotient(_as_float(one), other, (None, None)), kinds[0])
+    divisor = other.cast("float64")
+    nothing = pc.scalar(pa.scalar(None, pa.float64()))
+    return pc.divide(one.cast("float64"), pc.if_else(divisor == 0.0, nothing, divisor))
+
+
+def unlike(kinds: tuple[Kind, Kind]) -> str:
+    """What is wrong with comparing or adding a duration and a number; empty if they are none."""
+    classes = _classes(kinds)
+    if "duration" in classes and any(each in _NUMBERS for each in classes):
+        return (
+            f"{kinds[0]} and {kinds[1]} are no two durations; write the number as INTERVAL '5' SECOND, or"
+            " divide the duration by INTERVAL '1' SECOND"
+        )
+    return ""
+
+
+def _classes(kinds: tuple[Kind, Kind]) -> list[str | None]:
+    return [None if kind is None else _class_of(kind) for kind in kinds]
+
+
+def _class_of(kind: pa.DataType) -> str | None:
+    return next((name for name, test in _TESTS.items() if test(kind)), None)
+
+
+def _as_float(duration: pc.Expression) -> pc.Expression:
+    return duration.cast("int64").cast("float64")
+
+
+def _steps(number: pc.Expression, kind: Kind) -> pc.Expression:
+    """Halves away from zero, as Spark has it."""
+    return pc.round(number, round_mode="half_towards_infinity").cast("int64").cast(kind)
+
+
+@dataclass(frozen=True)
+class PairColumns:
+    """The names of a pair's columns.
+
+    Parameters
+    ----------
+    prefixes : (str, str)
+        Of the columns of its left and of its right event.
+    measures : tuple of (str, pa.DataType)
+        Columns of the pair itself.
+    """
+
+    prefixes: tuple[str, str] = SIDES
+    measures: tuple[tuple[str, pa.DataType], ...] = ()
+
+    @property
+    def words(self) -> str:
+        """What there is, in words."""
+        return ", ".join([*(f"{p}_..." for p in self.prefixes), *(n for n, _ in self.measures)])
+
+    def knows(self, name: str) -> bool:
+        """Whether a name can be that of such a column."""
+        return name.startswith(tuple(f"{prefix}_" for prefix in self.prefixes)) or any(
+            name == measure for measure, _ in self.measures
+        )
+
+    def fields(self, left: pa.Schema, right: pa.Schema) -> dict[str, pa.DataType]:
+        """All columns of pairs of two sides, left ones first."""
+        sides = zip(self.prefixes, (left, right), strict=True)
+        own = {f"{prefix}_{field.name}": field.type for prefix, schema in sides for field in schema}
+        return {**own, **dict(self.measures)}
+
+
+SIDES_ALONE = PairColumns()
+
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)"
+    r"|(?P<text>'(?:[^']|'')*')|(?P<quoted>`(?:[^`]|``)+`)|(?P<word>[A-Za-z_]\w*)"
+    r"|(?P<sign>--|<=>|<=|>=|<>|!=|==|[-+*/(),=<>]))"
+)
+_WORDS = {"AND", "OR", "NOT", "IS", "NULL", "IN", "BETWEEN", "LIKE", "TRUE", "FALSE"}
+_COMPARISONS: dict[str, Callable[[Any, Any], pc.Expression]] = {
+    "=": lambda a, b: a == b, "==": lambda a, b: a == b, "<>": lambda a, b: a != b,
+    "!=": lambda a, b: a != b, "<": lambda a, b: a < b, "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
+}  # fmt: skip
+_FUNCTIONS: dict[str, tuple[int, Callable[..., pc.Expression]]] = {
+    "abs": (1, pc.abs_checked), "lower": (1, pc.utf8_lower), "upper": (1, pc.utf8_upper),
+    "length": (1, pc.utf8_length), "trim": (1, lambda text: pc.utf8_trim(text, characters=" ")),
+    "coalesce": (0, pc.coalesce),
+}  # fmt: skip
+_UNDERSTOOD = (
+    "Comparisons, AND, OR, NOT, IS NULL, IN, BETWEEN, LIKE, + - * /, abs, lower, upper, length, trim,"
+    " coalesce, CAST, and TIMESTAMP, DATE and INTERVAL literals are understood; an Arrow expression can"
+    " say more"
+)
+
+
+def expression_of(
+    text: str, pair: PairColumns = SIDES_ALONE, fields: Fields | None = None
+) -> tuple[pc.Expression, list[str]]:
+    """What a condition in SQL is in Arrow, and the names that it uses.
+
+    Nulls count as they do in SQL: a comparison with one is neither true nor false.
+
+    Parameters
+    ----------
+    text : str
+    pair : PairColumns
+    fields : mapping of str to pa.DataType or None
+        The columns of a pair; None where nobody knows them yet, and text alone is checked.
+
+    Raises
+    ------
+    ConditionError
+        If it is none of the subset.
+    """
+    reader = _Reader(text, pair, fields or {})
+    try:
+        found = reader.disjunction()
+    except RecursionError:
+        raise ConditionError(
+            f"where={brief(text)}: too many parentheses within each other; an Arrow expression can say more"
+        ) from None
+    reader.check_end()
+    return found, list(dict.fromkeys(reader.names))
+
+
+class _Reader:
+    """Reads a text from left to right, a method for each level of precedence."""
+
+    def __init__(self, text: str, pair: PairColumns, fields: Fields) -> None:
+        self._text, self._pair, self._fields = text, pair, fields
+        self._tokens = list(_tokens(text, pair))
+        self._at = 0
+        self.names: list[str] = []
+
+    def disjunction(self) -> pc.Expression:
+        found = self._conjunction()
+        while self._takes("OR"):
+            found = found | self._conjunction()
+        return found
+
+    def check_end(self) -> None:
+        if self._at < len(self._tokens):
+            raise self._error(f"{self._tokens[self._at][1]!r} is not expected there")
+
+    def _conjunction(self) -> pc.Expression:
+        found = self._negation()
+        while self._takes("AND"):
+            found = found & self._negation()
+        return found
+
+    def _negation(self) -> pc.Expression:
+        return ~self._negation() if self._takes("NOT") else self._predicate()
+
+    def _predicate(self) -> pc.Expression:
+        own = self._sum()
+        kind, sign = self._next
+        if kind == "sign" and sign in _COMPARISONS:
+            self._at += 1
+            return _COMPARISONS[sign](own, self._like(own, self._sum()))
+        if self._takes("IS"):
+            negated = self._takes("NOT")
+            self._expects("NULL")
+            return ~own.is_null() if negated else own.is_null()
+        negated = self._takes("NOT")
+        if self._takes("BETWEEN"):
+            low = self._like(own, self._sum())
+            self._expects("AND")
+            found = (own >= low) & (own <= self._like(own, self._sum()))
+        elif self._takes("IN"):
+            found = self._any_of(own)
+        elif self._takes("LIKE"):
+            found = pc.match_like(own, self._literal_text())
+        elif negated:
+            raise self._error("NOT is followed by IN, BETWEEN or LIKE there")
+        else:
+            return own
+        return ~found if negated else found
+
+    def _any_of(self, own: pc.Expression) -> pc.Expression:
+        """As comparisons, so that nulls count as in SQL."""
+        self._expects("(")
+        found = own == self._like(own, self._sum())
+        while self._takes(","):
+            found = found | (own == self._like(own, self._sum()))
+        self._expects(")")
+        return found
+
+    def _sum(self) -> pc.Expression:
+        found = self._product()
+        while self._next[1] in ("+", "-") and self._next[0] == "sign":
+            adds = self._takes("+") or not self._takes("-")
+            other = self._like(found, self._product())
+            found = found + other if adds else found - other
+        return found
+
+    def _like(self, own: pc.Expression, other: pc.Expression) -> pc.Expression:
+        """The second of two expressions, if it can stand beside the first."""
+        if why := unlike(self._kinds(own, other)):
+            raise self._error(why)
+        return other
+
+    def _kinds(self, *given: pc.Expression) -> tuple[Kind, Kind]:
+        own, other = (kind_of(each, self._used()) if self._fields else None for each in given)
+        return own, other
+
+    def _used(self) -> Fields:
+        return {name: self._fields[name] for name in self.names if name in self._fields}
+
+    def _product(self) -> pc.Expression:
+        found = self._factor()
+        while self._next[1] in ("*", "/") and self._next[0] == "sign":
+            multiplies = self._takes("*") or not self._takes("/")
+            other = self._factor()
+            kinds = self._kinds(found, other)
+            found = product(found, other, kinds) if multiplies else quotient(found, other, kinds)
+        return found
+
+    def _factor(self) -> pc.Expression:
+        if self._takes("-"):
+            kind, word = self._next
+            if kind == "number":
+                self._at += 1
+                return self._number("-" + word)
+            return pc.negate_checked(self._factor())
+        if self._takes("("):
+            found = self.disjunction()
+            self._expects(")")
+            return found
+        kind, word = self._next
+        self._at += 1
+        if kind == "number":
+            return self._number(word)
+        if kind == "text":
+            return pc.scalar(_unquoted(word))
+        if kind == "quoted":
+            return self._column(word[1:-1].replace("``", "`"))
+        if kind == "word":
+            return self._word(word)
+        self._at -= 1
+        raise self._error(
+            "it ends too early" if kind == "end" else f"{word!r} is not expected there"
+        )
+
+    def _number(self, word: str) -> pc.Expression:
+        if re.search(r"[.eE]", word):
+            return pc.scalar(float(word))
+        if not -(2**63) <= int(word) < 2**63:
+            raise self._error(f"{word} is beyond whole numbers of 64 bits")
+        return pc.scalar(int(word))
+
+    def _word(self, word: str) -> pc.Expression:
+        upper = word.upper()
+        if upper in ("TRUE", "FALSE"):
+            return pc.scalar(upper == "TRUE")
+        if upper == "NULL":
+            return pc.scalar(None)
+        if upper in ("TIMESTAMP", "DATE") and self._next[0] == "text":
+            return self._time(upper)
+        if upper == "INTERVAL" and self._next[0] in ("text", "number"):
+            return self._interval()
+        if upper == "CAST" and self._next[1] == "(":
+            return self._cast()
+        if self._next[1] == "(" and word.lower() in _FUNCTIONS:
+            return self._call(word.lower())
+        if self._next[1] == "(" and upper not in _WORDS:
+            raise self._error(f"{word} is no function that is known")
+        if upper in _WORDS:
+            self._at -= 1
+            raise self._error(f"{word!r} is not expected there")
+        return self._column(word)
+
+    def _call(self, name: str) -> pc.Expression:
+        self._expects("(")
+        given = [self._sum()]
+        while self._takes(","):
+            given.append(self._sum())
+        self._expects(")")
+        count, function = _FUNCTIONS[name]
+        if count and len(given) != count:
+            raise self._error(f"{name} takes {count} argument; found {len(given)}")
+        return function(*given)
+
+    def _time(self, kind: str) -> pc.Expression:
+        text = self._literal_text()
+        try:
+            found = dt.datetime.fromisoformat(text)
+        except ValueError:
+            raise self._error(
+                f"{text!r} is no {kind.lower()}, as 2024-01-31T12:00:00Z is"
+            ) from None
+        return pc.scalar(found.date() if kind == "DATE" else found)
+
+    def _interval(self) -> pc.Expression:
+        """One number and unit, or several, as in INTERVAL '1' HOUR 30 MINUTES; or both in quotes."""
+        found: pc.Expression | None = None
+        while found is None or self._next[0] in ("text", "number"):
+            kind, word = self._next
+            self._at += 1
+            number, _, unit = (
+                _unquoted(word).strip().partition(" ") if kind == "text" else (word, "", "")
+            )
+            if not unit.strip():
+                unit = self._next[1]
+                self._at += 1
+            size = interval(number, unit.strip())
+            if size is None:
+                raise self._error(
+                    f"INTERVAL takes a number and one of {UNITS}, as INTERVAL '5' SECOND; found"
+                    f" {word} {unit}".rstrip()
+                )
+            found = pc.scalar(size) if found is None else found + pc.scalar(size)
+        return found
+
+    def _cast(self) -> pc.Expression:
+        self._expects("(")
+        given = self.disjunction()
+        self._expects("AS")
+        word = self._next[1]
+        self._at += 1
+        self._expects(")")
+        found, why = cast(given, word, self._kinds(given, given)[0])
+        if found is None:
+            raise self._error(why)
+        return found
+
+    def _column(self, name: str) -> pc.Expression:
+        if not self._pair.knows(name):
+            known = [f"{prefix}_{name}" for prefix in self._pair.prefixes]
+            known += [measure for measure, _ in self._pair.measures]
+            raise self._error(
+                f"{name!r} is no column of a pair: say {' or '.join(known)}, and quote texts as 'a'"
+            )
+        self.names.append(name)
+        return pc.field(name)
+
+    def _literal_text(self) -> str:
+        kind, word = self._next
+        if kind != "text":
+            raise self._error(f"a text in single quotes belongs before {word!r}")
+        self._at += 1
+        return _unquoted(word)
+
+    @property
+    def _next(self) -> tuple[str, str]:
+        return self._tokens[self._at] if self._at < len(self._tokens) else ("end", "")
+
+    def _takes(self, word: str) -> bool:
+        kind, found = self._next
+        is_it = kind in ("word", "sign") and found.upper() == word
+        self._at += is_it
+        return is_it
+
+    def _expects(self, word: str) -> None:
+        if not self._takes(word):
+            found = self._next[1]
+            raise self._error(
+                f"{word} is missing before {found!r}" if found else f"{word} is missing"
+            )
+
+    def _error(self, what: str) -> ConditionError:
+        return ConditionError(f"where={brief(self._text)}: {what}. {_UNDERSTOOD}")
+
+
+def _tokens(text: str, pair: PairColumns) -> Any:
+    at = 0
+    while at < len(text.rstrip()):
+        found = _TOKEN.match(text, at)
+        if found is None:
+            raise ConditionError(
+                f"where={brief(text)}: {text[at:].strip()[:1]!r} is not expected there. Columns of a"
+                f" pair are called {pair.words}: names with other characters than letters, digits and _"
+                " stand in backticks, texts in single quotes"
+            )
+        yield found.lastgroup, found[str(found.lastgroup)]
+        at = found.end()
+
+
+def _unquoted(word: str) -> str:
+    return word[1:-1].replace("''", "'")

@@ -1,0 +1,1 @@
+"""What an operator tells of itself: numbers for who asks, warnings for who does not."""

@@ -1,0 +1,257 @@
+"""What a join tells of itself: numbers for who asks, warnings for who does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING
+
+from coincide.engine.events.sides import SideCounts
+from coincide.engine.events.time_columns import INVALID_REASONS, range_hint
+from coincide.engine.reports.emptiness import NoPairs
+from coincide.engine.reports.warnings import Loss, losses, warn, warn_of_losses
+from coincide.model.errors import ConditionError, NoPairsWarning, UnmatchableRowsWarning
+from coincide.model.results import JoinCounters
+from coincide.model.sides import SIDES
+from coincide.model.units import Duration, Tick
+
+if TYPE_CHECKING:
+    from spark_plugin.ways.files.tasks import StepSeconds
+
+
+_SHORT_REASONS = {
+    "not_finite": "with NaN or infinity",
+    "range": "out of range",
+    "order": "whose min is above max",
+    "width": "with a missing, negative or infinite half-width",
+    "length": "longer than declared",
+    "template": "of unknown template",
+    "place": "in impossible places",
+}
+assert list(_SHORT_REASONS) == list(INVALID_REASONS)
+
+
+@dataclass(frozen=True)
+class JoinSummary:
+    """What a finished join did.
+
+    Parameters
+    ----------
+    left, right : SideCounts or None
+        What the rows were; None where nobody counted.
+    counters : JoinCounters or None
+        None where nobody counted.
+    seconds : float or None
+        None of a DataFrame, which others compute.
+    way : {"in memory", "direct", "broadcast", "collect", "exchange"}
+        How rows got to the kernels.
+    tick : Tick
+        In what times were counted.
+    no_pairs : NoPairs or None
+        Why it found nothing, if so.
+    rows, size : int or None
+        Rows of files that were written, and bytes, where they are known.
+    slices : int or None
+        None where a side went to every worker, and in one process.
+    replication : float or None
+        Copies of a right event, on average, where they were counted.
+    why : str
+        Why this way was taken.
+    steps : StepSeconds or None
+        Seconds inside the tasks of the direct way, summed over them.
+    sides : (str, str)
+        What `left` and `right` are called in warnings.
+    matchless : str
+        What the rows have not that match nothing.
+    accidental : AccidentalPairs or None
+        What was counted by ``shifts=``.
+    """
+
+    left: SideCounts | None
+    right: SideCounts | None
+    counters: JoinCounters | None
+    seconds: float | None
+    way: str
+    tick: Tick
+    no_pairs: NoPairs | None = None
+    rows: int | None = None
+    size: int | None = None
+    slices: int | None = None
+    replication: float | None = None
+    why: str = ""
+    steps: StepSeconds | None = None
+    sides: tuple[str, str] = SIDES
+    matchless: str = "time or key"
+    accidental: AccidentalPairs | None = None
+
+    @property
+    def accidental_pairs(self) -> float | None:
+        """Accidental pairs to expect among those found; None without ``shifts=``."""
+        return None if self.accidental is None else self.accidental.expected
+
+    @property
+    def accidental_spread(self) -> float | None:
+        """Their standard deviation from shift to shift; None of less than two shifts."""
+        return None if self.accidental is None else self.accidental.spread
+
+
+class JoinReport:
+    """Takes what a join tells of itself: give one as ``report=``, then ask it.
+
+    Examples
+    --------
+    >>> report = JoinReport()
+    >>> pairs = correlate(left, right, condition, report=report)
+    >>> pairs.write.parquet("pairs")
+    >>> report.summary().left.dropped
+    """
+
+    def __init__(self) -> None:
+        self._known: JoinSummary | None = None
+        self._finish: Callable[[], JoinSummary] | None = None
+
+    def summary(self) -> JoinSummary:
+        """What the join did.
+
+        Of a DataFrame, which is computed later, this waits for its first action. After one that fails, or
+        needs a part of the result, as ``limit(5)`` does, it tells no more than was known before. Warnings
+        are given of what was not.
+
+        Raises
+        ------
+        ConditionError
+            If no join was given this report.
+        """
+        if self._finish is not None:
+            planned, self._known, self._finish = self._known, self._finish(), None
+            assert planned is not None
+            warn_of(_news(self._known, planned))
+        return self._so_far
+
+    @property
+    def left(self) -> SideCounts | None:
+        """What the left rows were, as far as that is known without waiting."""
+        return self._so_far.left
+
+    @property
+    def right(self) -> SideCounts | None:
+        """What the right rows were, as far as that is known without waiting."""
+        return self._so_far.right
+
+    @property
+    def accidental(self) -> AccidentalPairs | None:
+        """What was counted by ``shifts=``, which needs no waiting."""
+        return self._so_far.accidental
+
+    @property
+    def _so_far(self) -> JoinSummary:
+        if self._known is None:
+            raise ConditionError(
+                "no join has reported here; give this report to one, correlate(..., report=report)"
+            )
+        return self._known
+
+    def take(self, known: JoinSummary, finish: Callable[[], JoinSummary] | None = None) -> None:
+        """What a join knows, and how to ask for the rest once its result was computed."""
+        self._known, self._finish = known, finish
+
+
+def check_report(report: object) -> None:
+    """Refuse what is no report.
+
+    Raises
+    ------
+    ConditionError
+    """
+    if report is not None and not isinstance(report, JoinReport):
+        raise ConditionError(f"report must be a JoinReport(); found {report!r}")
+
+
+def tell(
+    summary: JoinSummary,
+    report: JoinReport | None,
+    finish: Callable[[], JoinSummary] | None = None,
+) -> None:
+    """Hand a summary to the report, if there is one, and warn of what is lost."""
+    if report is not None:
+        report.take(summary, finish)
+    warn_of(summary)
+
+
+def _news(summary: JoinSummary, planned: JoinSummary) -> JoinSummary:
+    """What was not known when the join was planned."""
+    return replace(
+        summary,
+        left=None if planned.left else summary.left,
+        right=None if planned.right else summary.right,
+        no_pairs=None if planned.no_pairs else summary.no_pairs,
+    )
+
+
+def warn_of(summary: JoinSummary) -> None:
+    """Warn of rows that were left out, times that were rounded, and of an answer that is empty."""
+    for side, counts in zip(summary.sides, (summary.left, summary.right), strict=True):
+        if counts is not None:
+            lost = side_warnings(counts, summary.tick, summary.matchless)
+            warn_of_losses(side, counts.rows, lost)
+    no_pairs = summary.no_pairs
+    has_rows = all(counts is None or counts.rows for counts in (summary.left, summary.right))
+    if no_pairs is not None and not no_pairs.is_asked_for and has_rows:
+        warn(f"no pair is found: {'; '.join(no_pairs.lines)}", NoPairsWarning)
+
+
+def side_warnings(counts: SideCounts, tick: Tick, matchless: str = "time or key") -> list[Loss]:
+    """What the user of a side should know, in words, with the category of each."""
+    found: list[Loss] = []
+    if counts.unmatchable:
+        found.append((UnmatchableRowsWarning, f"{counts.unmatchable:,} without {matchless}"))
+    hint = range_hint(tick) if counts.invalid.get("range") else ""
+    return found + losses(counts.invalid, _SHORT_REASONS, counts.rounded, tick, hint)
+
+
+def side_words(counts: SideCounts, tick: Tick, matchless: str = "time or key") -> list[str]:
+    """What the user of a side should know, in words."""
+    return [words for _, words in side_warnings(counts, tick, matchless)]
+
+
+@dataclass(frozen=True)
+class AccidentalPairs:
+    """Pairs that qualify when the times of the right side are moved, where no pair is a true one.
+
+    Parameters
+    ----------
+    shifts : tuple of int and str
+        As they were given.
+    counts : tuple of int
+        Qualifying pairs by each shift.
+    """
+
+    shifts: tuple[Duration, ...]
+    counts: tuple[int, ...]
+
+    @property
+    def expected(self) -> float:
+        """Accidental pairs to expect in the answer: the mean of the counts."""
+        return fmean(self.counts)
+
+    @property
+    def spread(self) -> float | None:
+        """Standard deviation of the counts (n - 1); None of one shift, which does not tell it."""
+        return stdev(self.counts) if len(self.counts) > 1 else None
+
+    @property
+    def words(self) -> str:
+        """The numbers, for a reader."""
+        spread = "" if self.spread is None else f" ± {self.spread:,.1f}"
+        shifts = ", ".join(f"{s}: {n:,}" for s, n in zip(self.shifts, self.counts, strict=True))
+        return f"{self.expected:,.1f}{spread} expected by chance; by shift {shifts}"
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain values, for JSON."""
+        spread = None if self.spread is None else round(self.spread, 3)
+        return {
+            "accidental_pairs": round(self.expected, 3),
+            "accidental_spread": spread,
+            "accidental_by_shift": dict(zip(map(str, self.shifts), self.counts, strict=True)),
+        }

@@ -1,0 +1,126 @@
+"""Rows that are lost, late or rounded, in words, and warnings in the name of who called us."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterable, Mapping
+
+from coincide.engine.events.ticks import length_words
+from coincide.model.errors import (
+    CoincideWarning,
+    DroppedRowsWarning,
+    LateRowsWarning,
+    RoundedTimesWarning,
+)
+from coincide.model.units import NANOSECONDS_PER_UNIT, Tick
+
+_FEW = 10
+"""So many of a unit say a length well enough; of fewer the next finer unit is taken."""
+
+
+def warn_of_late(table: str, rows: int, late: int, by: int, tick: Tick, cure: str) -> None:
+    """Warn of rows that came too late, if there are any.
+
+    Parameters
+    ----------
+    table : str
+        What messages call the rows.
+    rows, late : int
+        All, and those that were too late.
+    by : int
+        How far the latest of them lay behind what had come before it, ticks.
+    tick : Tick
+    cure : str
+        What would have taken them; ``{delay}`` in it is a delay that does.
+    """
+    if late:
+        words = cure.format(delay=delay_argument(by, tick))
+        warn(
+            f"{table}, {rows:,} rows: {late:,} came too late, by up to {length_words(by, tick, digits=4)},"
+            f" and were left out. {words}",
+            LateRowsWarning,
+        )
+
+
+def warn_of_repeated(table: str, rows: int, repeated: int, cure: str) -> None:
+    """Warn where most rows are of a time that their stream has had."""
+    if are_most(repeated, rows):
+        warn(
+            f"{table}, {rows:,} rows: {repeated:,} are of a time again that their stream has had, and were"
+            f" left out. {cure}",
+            LateRowsWarning,
+        )
+
+
+def are_most(some: int, rows: int) -> bool:
+    """Whether some of the rows are more than half of them."""
+    return 2 * some > rows
+
+
+def delay_argument(ticks: int, tick: Tick) -> str:
+    """A delay that is at least so long, as one writes it in Python: ``'64min'``, or ``5000`` bare ticks."""
+    if tick.nanoseconds is None:
+        return str(ticks)
+    size = ticks * tick.nanoseconds
+    units = [u for u, step in NANOSECONDS_PER_UNIT.items() if tick.nanoseconds <= step]
+    fitting = [u for u in units if NANOSECONDS_PER_UNIT[u] * _FEW <= size]
+    unit = fitting[-1] if fitting else units[0]
+    return f"'{-(-size // NANOSECONDS_PER_UNIT[unit])}{unit}'"
+
+
+Loss = tuple[type[CoincideWarning], str]
+"""The category of a warning, and its words."""
+
+
+def losses(
+    dropped: Mapping[str, int],
+    words: Mapping[str, str],
+    rounded: float,
+    tick: Tick | None,
+    hint: str = "",
+) -> list[Loss]:
+    """What is lost of rows.
+
+    Parameters
+    ----------
+    dropped : mapping of str to int
+        Rows that were left out, by reason.
+    words : mapping of str to str
+        Of each reason, that follow a number of rows.
+    rounded : float
+        Largest change of a time by rounding it to ticks, in ticks.
+    tick : Tick or None
+        In what times are counted; None before the first row.
+    hint : str
+        What may help against what was left out.
+    """
+    found: list[Loss] = []
+    count = sum(dropped.values())
+    if count:
+        reasons = ", ".join(f"{n:,} {words[why]}" for why, n in dropped.items() if n)
+        told = f"{count:,} invalid, left out ({reasons})"
+        found.append((DroppedRowsWarning, f"{told}: {hint}" if hint else told))
+    if rounded and tick is not None:
+        change = length_words(rounded, tick, digits=3)
+        found.append((RoundedTimesWarning, f"times rounded by up to {change}"))
+    return found
+
+
+def warn_of_losses(table: str, rows: int, lost: Iterable[Loss]) -> None:
+    """Warn of each, in the name of a table that has some rows."""
+    for kind, words in lost:
+        warn(f"{table}, {rows:,} rows: {words}", kind)
+
+
+_OURS = ("coincide", "cpu_fallback", "gpu_kernels", "spark_plugin")
+
+
+def warn(text: str, kind: type[CoincideWarning]) -> None:
+    """Warn, in the name of the line outside this package that called it."""
+    level, frame = 1, sys._getframe()
+    while (
+        frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _OURS
+    ):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, kind, stacklevel=level)

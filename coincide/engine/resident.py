@@ -1,0 +1,187 @@
+"""What lives on a backend from batch to batch: live events of streams, the index of border queries."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Any, TypeVar
+
+import numpy as np
+
+from coincide.engine.backends import load_backend, release_gpu
+from coincide.model.borders.crossings import Found
+from coincide.model.borders.monitor import Search, Wanted
+from coincide.model.classes import ShapeClasses
+from coincide.model.errors import MemoryBudgetError
+from coincide.model.sides import LEFT, RIGHT
+from coincide.model.streams.state import (
+    Deferred,
+    LiveBlockStep,
+    LiveEvents,
+    Progress,
+    Regions,
+    Rules,
+)
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+_Events = tuple[LiveEvents, LiveEvents]
+
+
+class ResilientLiveBlocks:
+    """Used as `LiveBlocks`. Nothing is done by halves on the GPU, so that the CPU can do it again.
+
+    A copy, or what is unpickled, chooses its backend anew, where it is made: its events travel by way
+    of host memory.
+
+    Parameters
+    ----------
+    algorithm : {"lazy", "classes"}
+    backend : {"auto", "cpu", "gpu"}
+    events : (LiveEvents, LiveEvents), optional
+        Live events to begin with, of the left and the right side; none if not given.
+
+    Raises
+    ------
+    BackendError
+        If ``"gpu"`` is asked for and no GPU can be used here.
+    """
+
+    def __init__(self, algorithm: Deferred, backend: str, events: _Events | None = None) -> None:
+        self._algorithm = algorithm
+        self._backend = backend
+        try:
+            self._live = self._made(events)
+            return
+        except MemoryBudgetError as error:
+            self._warn(error)
+        self._live = self._made(events)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ResilientLiveBlocks, (self._algorithm, self._backend, self._events())
+
+    @property
+    def counts(self) -> np.ndarray:
+        """As `LiveBlocks`, like all that follow."""
+        return self._live.counts
+
+    def shapes(self, side: int) -> np.ndarray:
+        """Shapes of the live events of a side."""
+        return self._live.shapes(side)
+
+    def events(self, side: int) -> LiveEvents:
+        """A copy of the live events of a side, in host memory."""
+        return self._live.events(side)
+
+    def reserve(self, extra: int) -> None:
+        """Have room for more events."""
+        self._do(lambda live: live.reserve(extra))
+
+    def reclassed(self, classes: tuple[ShapeClasses, ShapeClasses]) -> ResilientLiveBlocks:
+        """The same events in other length classes."""
+        live = self._do(lambda live: live.reclassed(classes))
+        made = object.__new__(ResilientLiveBlocks)
+        vars(made).update(vars(self) | {"_live": live})
+        return made
+
+    def evaluate(
+        self, waiting: Any, progress: Progress, *more: Any
+    ) -> tuple[int, np.ndarray, np.ndarray]:
+        """Correlate all events that wait."""
+
+        def work(live: LiveBlockStep) -> tuple[int, np.ndarray, np.ndarray]:
+            live.reserve(int(progress.waiting.max()))
+            return live.evaluate(waiting, progress, *more)
+
+        return self._do(work)
+
+    def let_go(self, progress: Progress, regions: Regions, rules: Rules, tally: np.ndarray) -> None:
+        """Let go of obsolete events."""
+        self._do(lambda live: live.let_go(progress, regions, rules, tally))
+
+    def _do(self, work: Callable[[LiveBlockStep], T]) -> T:
+        try:
+            return work(self._live)
+        except MemoryBudgetError as error:
+            if self._backend == "cpu":
+                raise
+            self._warn(error)
+        # Outside the handler: its traceback would keep the device's arrays.
+        self._live = self._made(self._events())
+        release_gpu()
+        return work(self._live)
+
+    def _warn(self, error: MemoryBudgetError) -> None:
+        _log.warning("going on on the CPU: %s", error)
+        self._backend = "cpu"
+
+    def _events(self) -> _Events:
+        return self._live.events(LEFT), self._live.events(RIGHT)
+
+    def _made(self, events: _Events | None) -> LiveBlockStep:
+        package = load_backend(self._backend).__name__
+        return import_module(f"{package}.streams").LiveBlocks(self._algorithm, events)
+
+
+class ResilientSearch:
+    """Used as `BorderSearch`. Both backends agree in order, so that what was handed out stands.
+
+    Parameters
+    ----------
+    first, second : callable
+        Make the search on the GPU, and on the CPU once the device's memory does not do.
+    falls_back : callable
+        Called then.
+    """
+
+    def __init__(
+        self,
+        first: Callable[[], Search],
+        second: Callable[[], Search],
+        falls_back: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._gpu, self._second, self._falls_back = first(), second, falls_back
+        self._cpu: Search | None = None
+
+    @property
+    def retrieved(self) -> int:
+        """As `BorderSearch`, like all that follow."""
+        return self._gpu.retrieved + (0 if self._cpu is None else self._cpu.retrieved)
+
+    @property
+    def segments(self) -> np.ndarray:
+        """Where points lie among borders."""
+        if self._cpu is None:
+            try:
+                return self._gpu.segments
+            except MemoryBudgetError as error:
+                _warn(error)
+        return self._on_cpu().segments
+
+    def found(
+        self, start: int, stop: int, wanted: Wanted, processing: int, most: int
+    ) -> Iterator[Found]:
+        """The crossings of points start ... stop."""
+        if self._cpu is None:
+            try:
+                for chunk in self._gpu.found(start, stop, wanted, processing, most):
+                    start = chunk.stop
+                    yield chunk
+            except MemoryBudgetError as error:
+                _warn(error)
+        if start < stop:
+            yield from self._on_cpu().found(start, stop, wanted, processing, most)
+
+    def _on_cpu(self) -> Search:
+        # Outside the handlers: their tracebacks would keep the device's arrays.
+        if self._cpu is None:
+            self._cpu = self._second()
+            self._falls_back()
+            release_gpu()
+        return self._cpu
+
+
+def _warn(error: MemoryBudgetError) -> None:
+    _log.warning("going on on the CPU: %s", error)

@@ -1,0 +1,1 @@
+"""Joins of two streams of tables, push by push."""

@@ -1,0 +1,236 @@
+"""Streams: correlators of arrays, and joins of tables by keys, on the CPU or on a GPU. Needs no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import cpu_fallback.streams
+import gpu_kernels.streams
+from coincide.engine.backends import check_backend
+from coincide.engine.events.keys import Keys
+from coincide.engine.events.template_frames import templates_of
+from coincide.engine.events.time_names import GivenTimes
+from coincide.engine.join.arguments import JoinArguments
+from coincide.engine.join.pair_arguments import GivenWindow, OneStreamError, condition_of
+from coincide.engine.join.pair_filter import GivenWhere
+from coincide.engine.resident import ResilientLiveBlocks
+from coincide.engine.streams.arguments import StreamArguments
+from coincide.engine.streams.stream_join import StreamJoin
+from coincide.model.condition import TimingCondition, Window
+from coincide.model.errors import ConditionError, SchemaError, found_instead
+from coincide.model.options import Backend, CorrelateOptions, How, check_choice
+from coincide.model.options import Emit as JoinEmit
+from coincide.model.partners import Matching, Prefer
+from coincide.model.streams.options import Emit
+from coincide.model.streams.sides import MOST_LENGTHS
+from coincide.model.streams.state import Deferred, LiveBlockStep
+from coincide.model.templates.template import Templates, TemplateTable
+from coincide.model.units import Duration
+from cpu_fallback.streams.correlators import LiveBlocks
+
+LEAST_BLOCK = 1 << 14
+"""Events of a block from which on ``"auto"`` takes a GPU. Estimated, not measured: a block costs a GPU 1 to
+2 ms whatever its size, in which a CPU correlates several thousand events."""
+
+
+def stream_correlator(
+    algorithm: str,
+    condition: Window | TimingCondition,
+    *,
+    left_delay: int,
+    right_delay: int,
+    left_longest: int | None = None,
+    right_longest: int | None = None,
+    left_shortest: int = 0,
+    right_shortest: int = 0,
+    left_templates: object = None,
+    right_templates: object = None,
+    most_lengths: int = MOST_LENGTHS,
+    block: int | None = 1000,
+    every: int | None = None,
+    emit: Emit = "pairs",
+    classes: int | None = None,
+    response: bool = False,
+    backend: Backend = "auto",
+    by: None = None,
+) -> cpu_fallback.streams.StreamCorrelator:
+    """Make a stream correlator, as `cpu_fallback.streams.stream_correlator`, on a GPU where there is one.
+
+    The answers are the same, pair for pair, and so are the counters; only the sum of response times may
+    be rounded otherwise. On a GPU the live events stay in its memory, and a block travels there when it
+    is due. Make it in the process that does the work, after any fork: it looks whether there is a GPU.
+
+    Where the device has no memory for a block, not even event by event, the live events move to the host
+    once, with one warning, and the CPU goes on; no pair is lost or given out twice. A pickle or a deep
+    copy is made by way of host memory and chooses its backend anew, where it is loaded.
+
+    Parameters
+    ----------
+    algorithm : {"simple", "simple-sort", "eager", "lazy", "lookup", "classes"}
+        A GPU has "lazy" and "classes".
+    condition : Window or TimingCondition
+        And what follows, but for the last: as `cpu_fallback.streams.stream_correlator`.
+    left_templates, right_templates : TemplateTable, Templates, mapping, path or table, optional
+        As `coincide.histograms` takes templates, in ticks.
+    backend : {"auto", "cpu", "gpu"}
+        ``"auto"`` takes a GPU if one can be used, the algorithm is one of a GPU's, and `block` is at least
+        `LEAST_BLOCK`; with `every` alone, where blocks are as large as they happen to be, the CPU.
+    by : None
+        Keys are for `stream_tables`, which takes them with tables, ids and units.
+
+    Returns
+    -------
+    StreamCorrelator
+
+    Raises
+    ------
+    ConditionError
+        As `cpu_fallback.streams.stream_correlator`, if the backend is unknown, or if there are keys.
+    BackendError
+        If ``"gpu"`` is asked for, and no GPU can be used here or the algorithm is the CPU's alone. Later,
+        if the device fails: its live events are lost then.
+    """
+    if by is not None:
+        raise ConditionError(
+            "stream_correlator takes arrays of one pair of streams; coincide.stream_tables takes by=, with"
+            " tables, ids and units"
+        )
+    check_choice("algorithm", algorithm, cpu_fallback.streams.ALGORITHMS)
+    check_backend(backend)
+    if backend == "gpu":
+        gpu_kernels.streams.check_algorithm(algorithm)
+    return cpu_fallback.streams.stream_correlator(
+        algorithm,
+        condition,
+        left_delay=left_delay,
+        right_delay=right_delay,
+        left_longest=left_longest,
+        right_longest=right_longest,
+        left_shortest=left_shortest,
+        right_shortest=right_shortest,
+        left_templates=_templates(left_templates),
+        right_templates=_templates(right_templates),
+        most_lengths=most_lengths,
+        block=block,
+        every=every,
+        emit=emit,
+        classes=classes,
+        response=response,
+        live_blocks=partial(_live_blocks, backend, block),
+    )
+
+
+def _templates(given: object) -> Templates | TemplateTable | None:
+    return given if given is None or isinstance(given, TemplateTable) else templates_of(given)
+
+
+def _live_blocks(backend: Backend, block: int | None, algorithm: Deferred) -> LiveBlockStep:
+    if not _may_use_gpu(backend, block) or algorithm not in gpu_kernels.streams.ALGORITHMS:
+        return LiveBlocks(algorithm)
+    return ResilientLiveBlocks(algorithm, backend)
+
+
+def _may_use_gpu(backend: Backend, block: int | None) -> bool:
+    if backend == "auto":
+        return block is not None and block >= LEAST_BLOCK
+    return backend == "gpu"
+
+
+def stream_tables(
+    condition: TimingCondition | None = None,
+    *,
+    within: GivenWindow | None = None,
+    confidence: float | None = None,
+    left_delay: Duration,
+    right_delay: Duration | None = None,
+    left_time: GivenTimes = ("min_time", "max_time"),
+    right_time: GivenTimes = ("min_time", "max_time"),
+    by: Keys = (),
+    case_fold: bool = False,
+    left_columns: str | Sequence[str] = ("id",),
+    right_columns: str | Sequence[str] = ("id",),
+    how: How = "inner",
+    emit: JoinEmit = "pairs",
+    probability: bool = False,
+    left_schema: Any = None,
+    right_schema: Any = None,
+    backend: Backend = "auto",
+    options: CorrelateOptions = CorrelateOptions(),
+    where: GivenWhere = None,
+    prefer: Prefer = "probability",
+    k: int = 1,
+    matching: Matching | None = None,
+) -> StreamJoin:
+    """Join two streams of tables as their rows arrive, or one with itself, by any number of keys.
+
+    What it gives out, all in all, is what `coincide.correlate_tables` gives of all rows that were pushed,
+    but for late ones. Events are kept for as long as something may come that they can be a partner of.
+
+    Parameters
+    ----------
+    condition : TimingCondition
+    within, confidence
+        In place of `condition`, as of `coincide.correlate`.
+    left_delay, right_delay : int, str or timedelta
+        How long after its max_time an event of the side may arrive, such as ``"250ms"``; an int counts
+        ticks. An event arrives at the largest max_time that its side has seen, over all keys, and one
+        that comes later than this is left out, counted, and kept for `StreamJoin.take_late`. Without
+        `right_delay` there is one stream, which is joined with itself as by ``correlate_tables(events)``:
+        left is every event, right every other one, and pairs are given once. Of events of one and the
+        same timestamp the one that came first is left.
+    left_time, right_time, by, case_fold, left_columns, right_columns
+        As of `coincide.correlate_tables`.
+    how, emit
+        As of `coincide.correlate_tables`. Pairs (``how="inner"``, ``emit="pairs"``) are given out when the
+        second of the two events comes. All else tells of left events, and is given out when no event
+        may come any more that could be a partner: ``how="anti"`` tells of deadlines that were missed.
+    probability : bool
+        Add the satisfaction probability (float64).
+    left_schema, right_schema : pa.Schema, optional
+        Of the tables to come. Without it the first table of a side says of which types its columns are,
+        and until that is known of both, events wait. With ``"*"`` it says which columns there are.
+    backend : {"auto", "cpu", "gpu"}
+        ``"auto"`` takes a GPU, where there is one, for blocks of many events.
+    options : CorrelateOptions
+        ``left_longest`` and ``right_longest`` let events go sooner. Of intervals without it those are
+        reckoned with that are not too long for the window and the confidence.
+    where : str or pyarrow.compute.Expression, optional
+        As of `coincide.correlate`.
+    prefer, k, matching
+        As of `coincide.correlate`. A pair of ``matching="mutual"`` is given out when no event may come that
+        could be a better partner of either, one of ``"unambiguous"`` when none may come that could be one.
+        There is no ``"optimal"`` here.
+
+    Returns
+    -------
+    StreamJoin
+        Events go into its `push`.
+
+    Raises
+    ------
+    ConditionError
+        If the condition or an argument makes no sense.
+    SchemaError
+        If a schema is none, or lacks a column.
+    BackendError
+        If the backend is unknown.
+    """
+    times = (left_time, left_time if right_delay is None else right_time)
+    condition = condition_of(condition, within, confidence, times)
+    if not isinstance(condition, TimingCondition):
+        raise SchemaError(
+            "condition must be a TimingCondition(predicate, confidence), such as"
+            f" TimingCondition(within('0s', '3s'), 0.9); found {found_instead(condition)}"
+        )
+    try:
+        join = JoinArguments(
+            condition, left_time=left_time, right_time=right_time, by=by, case_fold=case_fold,
+            left_columns=left_columns, right_columns=right_columns, how=how, emit=emit,
+            probability=probability, backend=backend, options=options, is_one_stream=right_delay is None,
+            where=where, prefer=prefer, k=k, matching=matching,
+        )  # fmt: skip
+    except OneStreamError as error:
+        raise ConditionError(f"right_delay is missing, or else {error}") from None
+    return StreamJoin(StreamArguments(join, left_delay, right_delay), (left_schema, right_schema))

@@ -1,0 +1,209 @@
+"""From pushed tables to events: their schemas, those in time, late ones, and those that match nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from coincide.engine.events.frames import needed_among
+from coincide.engine.events.schemas import check_name, decoded, of_dicts, plain_type, type_of
+from coincide.engine.events.sides import Side, SideCounts, read_side
+from coincide.engine.events.time_columns import resolve_tick, scale_of
+from coincide.engine.events.time_names import arrow_clocks
+from coincide.engine.join.arguments import JoinArguments
+from coincide.engine.join.join import TablePlan
+from coincide.engine.join.one_stream import ROW_NUMBERS
+from coincide.engine.streams.arguments import StreamArguments
+from coincide.engine.streams.live import Part, marks_of
+from coincide.model.errors import ConditionError, DataError, SchemaError
+from coincide.model.sides import SIDES
+
+_ROW = ROW_NUMBERS[-1]
+"""A column beside those of the user: the row of the push, to find late ones by."""
+
+
+@dataclass(frozen=True, eq=False)
+class Arrivals:
+    """What a push brings.
+
+    Parameters
+    ----------
+    events : tuple of Part
+        In time; they can match. Of one stream twice: as left events and as right ones.
+    matchless : Part or None
+        With a null time or key; None if there are none.
+    late : pa.Table
+        Rows that came later than the delay permits, as they were pushed.
+    clock : int
+        The latest max_time of the side by now, ticks.
+    counts : SideCounts
+        Of all rows.
+    behind : int
+        How far the latest of the late rows lies behind what came before it, ticks.
+    """
+
+    events: tuple[Part, ...]
+    matchless: Part | None
+    late: pa.Table
+    clock: int
+    counts: SideCounts
+    behind: int = 0
+
+
+def read_arrivals(
+    plan: TablePlan, number: int, table: pa.Table, clock: int, delay: int, taken: int = 0
+) -> Arrivals:
+    """The rows of a push, in order of arrival.
+
+    An event arrives at the largest max_time that its side has seen, over all keys. It is late if its own
+    is more than the delay below that.
+
+    Parameters
+    ----------
+    plan : TablePlan
+    number : int
+        LEFT or RIGHT.
+    table : pa.Table
+    clock : int
+        The largest max_time so far, ticks.
+    delay : int
+    taken : int
+        Events of the side that were in time so far: ranks go on from there.
+
+    Raises
+    ------
+    DataError
+        If rows are invalid and ``options.invalid`` is ``"raise"``.
+    """
+    sides, counts = _read(plan, number, table)
+    can_match = sides[0].matchable
+    matchless = None
+    if can_match is not None:
+        null = np.flatnonzero(~can_match)
+        none = np.zeros(null.size, np.int64)
+        matchless = Part(replace(sides[0].rows(null), ranks=none), none.astype(np.uint16))
+        sides = [_chosen(side, can_match) for side in sides]
+    max_time = sides[0].max_time
+    clocks = np.maximum.accumulate(np.maximum(max_time, clock))
+    is_late = max_time < clocks - delay
+    late, behind = table.slice(0, 0), 0
+    if is_late.any():
+        behind = int((clocks - max_time)[is_late].max())
+        rows = _rows(plan, number, table, counts)
+        rows = rows if can_match is None else rows[can_match]
+        late = table.take(pa.array(rows[is_late]))
+        sides = [_chosen(side, ~is_late) for side in sides]
+    ranks = np.arange(taken, taken + len(sides[0]))
+    sides = [replace(side, ranks=ranks) for side in sides]
+    marks = marks_of(sides[0].keys, len(sides[0]), case_fold=plan.spec.case_fold)
+    events = tuple(Part(side, marks) for side in sides)
+    now = int(clocks[-1]) if clocks.size else clock
+    return Arrivals(events, matchless, late, now, counts, behind)
+
+
+def _read(plan: TablePlan, number: int, table: pa.Table) -> tuple[list[Side], SideCounts]:
+    """The events of a table; of one stream as left events and as right ones."""
+    if plan.spec.is_one_stream:
+        left, right, counts = plan.read_stream(table)
+        return [left, right], counts
+    side, counts = plan.read(number, table)
+    return [side], counts
+
+
+def _rows(plan: TablePlan, number: int, table: pa.Table, counts: SideCounts) -> np.ndarray:
+    """Of each event its row in the table, from which invalid rows have been left out."""
+    rows = np.arange(table.num_rows)
+    if not counts.dropped:
+        return rows
+    (side, *_), _ = _read(plan, number, table.append_column(_ROW, pa.array(rows)))
+    found: np.ndarray = side.identity[-1].to_numpy()
+    return found
+
+
+def _chosen(side: Side, mask: np.ndarray) -> Side:
+    return replace(side.rows(np.flatnonzero(mask)), matchable=None)
+
+
+_TEXTS = {pa.string(), pa.large_string()}
+_BYTES = {pa.binary(), pa.large_binary()}
+
+
+def needed_schema(side: str, schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
+    """The columns that are needed, in plain types.
+
+    Raises
+    ------
+    SchemaError
+        If one is missing or stands twice.
+    """
+    return pa.schema([(name, type_of(schema, side, name)) for name in names])
+
+
+def open_names(schema: pa.Schema, number: int, join: JoinArguments) -> list[str]:
+    """Columns of a side of which some are needed, before the other side's are known."""
+    names = join.columns[number]
+    if not join.is_open:
+        return names
+    needed = [*names, *needed_among(schema.names, join.words_of_needed)]
+    in_order = (name for name in schema.names if name in needed)
+    return list(dict.fromkeys([*in_order, *names]))
+
+
+def in_schema(side: str, table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The needed columns of a later table, in the types of the first.
+
+    Raises
+    ------
+    SchemaError
+        If one is missing, stands twice, or is of another type.
+    DataError
+        If texts of more than 2 GiB are to be of the first table's type.
+    """
+    columns = []
+    for field in schema:
+        check_name(side, field.name, table.column_names)
+        columns.append(_as_type(side, field, table.column(field.name)))
+    return pa.table(columns, schema=schema)
+
+
+def _as_type(side: str, field: pa.Field, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    found = plain_type(column.type)
+    if found != field.type and not _is_alike(found, field.type):
+        raise SchemaError(
+            f"{side}.{field.name} is {found} and was {field.type} in the first table; cast it, or make a"
+            f" new stream{of_dicts([(field.type, found)])}"
+        )
+    try:
+        return decoded(column, field.type)
+    except pa.ArrowInvalid as error:
+        raise DataError(f"{side}.{field.name}: {error}; push fewer rows at once") from error
+
+
+def _is_alike(found: pa.DataType, first: pa.DataType) -> bool:
+    """Whether types differ in how writers store values: an empty column may have none at all."""
+    return pa.types.is_null(found) or any({found, first} <= kinds for kinds in (_TEXTS, _BYTES))
+
+
+def check_alone(number: int, table: pa.Table, arguments: StreamArguments) -> None:
+    """Refuse the rows of a side whose partner's columns nobody knows yet, where they are invalid.
+
+    The tick of both together may be finer: what this side's own would round is looked at once it is known.
+
+    Raises
+    ------
+    SchemaError, DataError
+    """
+    side, join = SIDES[number], arguments.join
+    names = join.times[number]
+    clocks = arrow_clocks(side, names, table.schema)
+    tick = resolve_tick(clocks, join.options)
+    scales = [scale_of(clock, tick, join.options) for clock in clocks]
+    try:
+        columns = names.resolved((scales[0], scales[1]), join.longest(tick)[number])
+    except ConditionError:
+        return
+    keys = (join.keys, join.right_keys)[number]
+    read_side(table, columns, keys, join.payload[number], join.options.invalid)

@@ -1,0 +1,307 @@
+"""The state of a join of streams, and what each call makes of it: nothing here is written into."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from coincide.engine.events.sides import SideCounts
+from coincide.engine.join.join import TablePlan
+from coincide.engine.streams.arguments import StreamArguments
+from coincide.engine.streams.live import Horizon, Live, Part, horizon_of, join_block, joined
+from coincide.engine.streams.matching import Settled, Step, decided, kept_from
+from coincide.engine.streams.reading import Arrivals, read_arrivals
+from coincide.model.results import JoinCounters
+from coincide.model.sides import LEFT, RIGHT
+from coincide.model.streams.state import NEVER
+from coincide.model.units import TIME_LIMIT, Tick
+
+_END = 8 * TIME_LIMIT
+"""After whatever may come."""
+
+
+@dataclass(frozen=True, eq=False)
+class Running:
+    """Two streams whose columns are known.
+
+    Parameters
+    ----------
+    plan : TablePlan
+    delays : (int, int)
+        Ticks.
+    horizon : Horizon
+    at_once : bool
+        Whether rows are pairs, given out when the second event comes; else rows tell of left events,
+        and are given out when no partner can come any more.
+    streams : (Stream, Stream)
+    counters : JoinCounters
+    """
+
+    plan: TablePlan
+    delays: tuple[int, int]
+    horizon: Horizon
+    at_once: bool
+    streams: tuple[Stream, Stream]
+    counters: JoinCounters = field(default_factory=JoinCounters)
+
+    @classmethod
+    def of(cls, plan: TablePlan, schemas: list[pa.Schema], arguments: StreamArguments) -> Running:
+        """Before the first event.
+
+        Raises
+        ------
+        ConditionError
+            If delays and units do not go together.
+        """
+        left, right = (Stream.of(plan, n, schemas[n % len(schemas)]) for n in (LEFT, RIGHT))
+        return cls(
+            plan,
+            arguments.delays(plan.tick),
+            horizon_of(plan),
+            arguments.gives_pairs_at_once,
+            (left, right),
+        )
+
+    @property
+    def clocks(self) -> tuple[int, int]:
+        """Of both sides, ticks."""
+        return self.streams[LEFT].clock, self.streams[RIGHT].clock
+
+    def pushed(self, number: int, table: pa.Table) -> tuple[Running, pa.Table]:
+        """After a push of one side, and what it makes final.
+
+        Raises
+        ------
+        DataError
+            If rows are invalid and are to be refused.
+        """
+        stream, delay = self.streams[number], self.delays[number]
+        arrivals = read_arrivals(self.plan, number, table, stream.clock, delay, stream.taken)
+        if not self.plan.spec.is_one_stream:
+            return self._took(number, arrivals)
+        left, right = arrivals.events
+        after, found = self._took(LEFT, replace(arrivals, events=(left,)))
+        again = replace(arrivals, events=(right,), late=table.slice(0, 0), counts=SideCounts())
+        after, others = after._took(RIGHT, again)
+        return after, pa.concat_tables([found, others])
+
+    def _took(self, number: int, arrivals: Arrivals) -> tuple[Running, pa.Table]:
+        """After events of one side, and what they make final."""
+        after, (events,) = self._with(number, self.streams[number].after(arrivals)), arrivals.events
+        if self.plan.spec.matching:
+            return after._keeping(number, events)._decided(self, arrivals.matchless, number)
+        if self.at_once:
+            found, counters = self._pairs(number, events)
+            return after._keeping(number, events)._counted(counters), found
+        if number == RIGHT:
+            return after._keeping(number, events)._settled(self._until[LEFT], [])
+        # Some come when their partners can come no more: they are final already.
+        is_final = events.side.max_time < self._until[LEFT]
+        final, waiting = (events.where(mask) for mask in (is_final, ~is_final))
+        lonely = [] if arrivals.matchless is None else [arrivals.matchless]
+        return after._keeping(number, waiting)._settled(self._until[LEFT], [final, *lonely])
+
+    def advanced(self, clocks: tuple[int, int]) -> tuple[Running, pa.Table]:
+        """After time has passed, and what that makes final."""
+        streams = [replace(s, clock=c) for s, c in zip(self.streams, clocks, strict=True)]
+        after = replace(self, streams=(streams[LEFT], streams[RIGHT]))
+        if self.plan.spec.matching:
+            return after._decided(self)
+        if self.at_once:
+            return after._trimmed(), self.plan.schema.empty_table()
+        return after._settled(self._until[LEFT], [])
+
+    def finished(self) -> tuple[Running, pa.Table]:
+        """After the last event, and what had to wait for that."""
+        return self.advanced((_END, _END))
+
+    def without_late(self, number: int) -> tuple[Running, pa.Table]:
+        """The late rows of a side, taken."""
+        stream = self.streams[number]
+        late = pa.concat_tables(stream.late)
+        return self._with(number, replace(stream, late=(late.schema.empty_table(),))), late
+
+    def summary(self) -> StreamSummary:
+        """What was taken and found so far."""
+        left, right = self.streams
+        return StreamSummary(
+            left.counts,
+            None if self.plan.spec.is_one_stream else right.counts,
+            (left.late_count, right.late_count),
+            (len(left.live), len(right.live)),
+            sum(s.live.nbytes + sum(late.nbytes for late in s.late) for s in self.streams),
+            self.counters,
+            self.plan.tick,
+        )
+
+    def _pairs(self, number: int, events: Part) -> tuple[pa.Table, JoinCounters]:
+        """Those of new events with the live ones of the other side."""
+        horizon, others = self.horizon, self.streams[1 - number].live
+        if number == LEFT:
+            near = others.near(events, (horizon.first, horizon.last))
+            return join_block(self.plan, self.horizon, events, near)
+        near = others.near(events, (-horizon.last, -horizon.first))
+        return join_block(self.plan, self.horizon, near, events)
+
+    def _settled(self, settled: int, final: list[Part]) -> tuple[Running, pa.Table]:
+        """Give out left events that have become final, besides others that are.
+
+        Parameters
+        ----------
+        settled : int
+            Those before this max_time have been given out.
+        final : list of Part
+        """
+        left, right = (stream.live for stream in self.streams)
+        rows = joined([left.between(settled, self._until[LEFT]), *final])
+        near = right.near(rows, (self.horizon.first, self.horizon.last))
+        found, counters = join_block(self.plan, self.horizon, rows, near)
+        return self._trimmed()._counted(counters), found
+
+    def _decided(
+        self, before: Running, matchless: Part | None = None, number: int = LEFT
+    ) -> tuple[Running, pa.Table]:
+        """Give out one-to-one pairs that have become final since a state before this one.
+
+        Parameters
+        ----------
+        before : Running
+        matchless : Part, optional
+            Events that have come since and match nothing.
+        number : int
+            Of which side these are.
+        """
+        left, right = (stream.live for stream in self.streams)
+        step = Step(before._progress, self._progress)
+        found, counters = decided(self.plan, self.horizon, (left, right), step)
+        if matchless is not None and number == LEFT:
+            alone, _ = join_block(self.plan, self.horizon, matchless, right.none)
+            found = pa.concat_tables([found, alone])
+        return self._trimmed()._counted(counters), found
+
+    @property
+    def _progress(self) -> tuple[Settled, Settled]:
+        until, (left, right) = self._until, self.streams
+        return Settled(until[LEFT], left.taken), Settled(until[RIGHT], right.taken)
+
+    def _keeping(self, number: int, events: Part) -> Running:
+        stream = self.streams[number]
+        kept = self._with(number, stream.with_live(stream.live.with_more(events)))
+        return kept._trimmed() if self.at_once else kept
+
+    def _trimmed(self) -> Running:
+        """Without events that nothing to come, or that waits, can be a partner of."""
+        left, right = self.streams
+        until = self._until
+        if self.plan.spec.matching:
+            until = kept_from(self.horizon, until)
+        elif not self.at_once:
+            earliest = min(self._to_come[LEFT], until[LEFT])
+            until = until[LEFT], self.horizon.right_until(earliest)
+        streams = (
+            left.with_live(left.live.since(until[LEFT])),
+            right.with_live(right.live.since(until[RIGHT])),
+        )
+        return replace(self, streams=streams)
+
+    @property
+    def _to_come(self) -> tuple[int, int]:
+        """The least max_time that can still come on either side."""
+        (left, right), delays = self.clocks, self.delays
+        return left - delays[LEFT], right - delays[RIGHT]
+
+    @property
+    def _until(self) -> tuple[int, int]:
+        """The least max_time of either side that something to come can be a partner of."""
+        left, right = self._to_come
+        return self.horizon.left_until(right), self.horizon.right_until(left)
+
+    def _with(self, number: int, stream: Stream) -> Running:
+        left, right = self.streams
+        return replace(self, streams=(stream, right) if number == LEFT else (left, stream))
+
+    def _counted(self, counters: JoinCounters) -> Running:
+        return replace(self, counters=self.counters + counters)
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """One side so far.
+
+    Parameters
+    ----------
+    live : Live
+        Events that are kept.
+    clock : int
+        Its largest max_time so far, or the time to which it was advanced, ticks.
+    late : tuple of pa.Table
+        Late rows that were not taken yet.
+    counts : SideCounts
+    late_count : int
+    behind : int
+        How far the latest of the rows that were late in the last push lay behind the clock, ticks.
+    taken : int
+        Events that were in time.
+    """
+
+    live: Live
+    clock: int
+    late: tuple[pa.Table, ...]
+    counts: SideCounts = field(default_factory=SideCounts)
+    late_count: int = 0
+    behind: int = 0
+    taken: int = 0
+
+    @classmethod
+    def of(cls, plan: TablePlan, number: int, schema: pa.Schema) -> Stream:
+        """Before the first event."""
+        none = schema.empty_table()
+        arrivals = read_arrivals(plan, number, none, NEVER, 0)
+        return cls(Live(arrivals.events[number % len(arrivals.events)]), NEVER, (none,))
+
+    def after(self, arrivals: Arrivals) -> Stream:
+        """The same after a push, whose events are yet to be kept."""
+        late = (*self.late, arrivals.late) if arrivals.late.num_rows else self.late
+        return replace(
+            self,
+            clock=arrivals.clock,
+            late=late,
+            counts=self.counts + arrivals.counts,
+            late_count=self.late_count + arrivals.late.num_rows,
+            behind=arrivals.behind,
+            taken=self.taken + len(arrivals.events[0]),
+        )
+
+    def with_live(self, live: Live) -> Stream:
+        """The same with other events."""
+        return replace(self, live=live)
+
+
+@dataclass(frozen=True)
+class StreamSummary:
+    """What became of all rows so far, and what was found.
+
+    Parameters
+    ----------
+    left, right : SideCounts
+        What the rows were. Of one stream `left` tells of it, and `right` is None.
+    late : (int, int)
+        Of those: rows that came later than the delay permits, left and right. They took no part.
+    live : (int, int)
+        Events that are kept, left and right; of one stream for partners after them, and before them.
+    nbytes : int
+        Bytes that these take, and late rows that nobody has taken yet.
+    counters : JoinCounters
+        What was looked at and found.
+    tick : Tick or None
+        In what times are counted; None until the columns of both sides are known.
+    """
+
+    left: SideCounts = field(default_factory=SideCounts)
+    right: SideCounts | None = field(default_factory=SideCounts)
+    late: tuple[int, int] = (0, 0)
+    live: tuple[int, int] = (0, 0)
+    nbytes: int = 0
+    counters: JoinCounters = field(default_factory=JoinCounters)
+    tick: Tick | None = None

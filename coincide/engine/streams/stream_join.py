@@ -1,0 +1,295 @@
+"""A join of two streams of tables: events come in push by push, and rows go out when they are final."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pyarrow as pa
+
+from coincide.engine.events.frames import (
+    TABLES,
+    arrow_table,
+    is_nothing,
+    needed_names,
+    offers_arrow,
+)
+from coincide.engine.events.intervals import instant_of
+from coincide.engine.events.schemas import narrowed, with_like_keys
+from coincide.engine.join.join import plan_tables
+from coincide.engine.reports.warnings import warn_of_late
+from coincide.engine.streams.arguments import StreamArguments, given_schema
+from coincide.engine.streams.reading import check_alone, in_schema, needed_schema, open_names
+from coincide.engine.streams.running import Running, StreamSummary
+from coincide.model.errors import ConditionError, DataError, SchemaError
+from coincide.model.sides import LEFT, RIGHT, SIDES, side_index
+
+
+class StreamJoin:
+    """Takes tables of two streams, or of one, in as they come, and gives rows out when they are final.
+
+    Made by `coincide.stream_tables`. All rows that it gives out, together, are those of
+    `coincide.correlate_tables` of all rows that were pushed and not late, each once. Calls from several
+    threads are taken one after the other. It pickles, and can be copied.
+
+    A refused push takes nothing, and so does a call that is ended by Ctrl-C or for want of memory: it
+    can be made again.
+    """
+
+    def __init__(self, arguments: StreamArguments, schemas: tuple[Any, Any]) -> None:
+        self._arguments = arguments
+        self._sides, self._columns = arguments.sides, arguments.join.columns
+        self._schemas: list[pa.Schema | None] = [None for _ in self._sides]
+        # Of the first table of each side; to be joined, keys may have to be of a wider type.
+        self._given: list[pa.Schema | None] = [None for _ in self._sides]
+        self._held: list[list[pa.Table]] = [[] for _ in self._sides]
+        self._running: Running | None = None
+        self._closed = False
+        self._lock = threading.Lock()
+        given = [given_schema(*each) for each in zip(SIDES, schemas, strict=True)]
+        if self._is_one and given[RIGHT] is not None:
+            raise ConditionError(
+                "right_delay is missing, or else right_schema is of a second stream, and there is one: say"
+                " left_schema"
+            )
+        for number, schema in enumerate(given):
+            if schema is not None:
+                self._take(number, schema.empty_table())
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            return {k: v for k, v in vars(self).items() if k != "_lock"}  # none is written into
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._lock = threading.Lock()
+
+    def push(self, side: Any = None, events: Any = None) -> pa.Table:
+        """Take events of one side, and give out what they make final.
+
+        Of one stream it is ``push(events)``.
+
+        Parameters
+        ----------
+        side : {"left", "right"}
+        events : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
+            In order of arrival. The first table of a side, which may be empty, says of which types its
+            columns are. Until that is known of both sides, by a table or by ``left_schema`` and
+            ``right_schema``, events are kept, and what is given out has no columns. An empty list is
+            nothing, and says nothing.
+
+        Returns
+        -------
+        pa.Table
+            As of `coincide.correlate_tables`, in no particular order.
+
+        Raises
+        ------
+        ConditionError
+            If the side is unknown, or there is but one; if durations and units do not go together.
+        SchemaError
+            If a column is missing, of a type that cannot serve, or of another than in the first table.
+        DataError
+            If rows are invalid and ``options.invalid`` is ``"raise"``; after `flush`.
+
+        Warns
+        -----
+        LateRowsWarning
+            Of rows that came later than the delay allows.
+        """
+        if self._is_one and events is None:
+            side, events = None, side
+        elif events is None and not isinstance(side, str):
+            raise ConditionError(
+                "push takes the side of the events first: push('left', events) or push('right', events);"
+                " of one stream, which is made without right_delay, push(events)"
+            )
+        number = self._number(side)
+        words = self._sides[number]
+        if is_nothing(events):
+            with self._lock:
+                self._check_open()
+                return pa.table({}) if self._running is None else self.schema.empty_table()
+        if not offers_arrow(events):
+            raise SchemaError(f"{words} events must be {TABLES}; found {type(events).__name__}")
+        join, names = self._arguments.join, self._columns[number]
+        if self._running is None and join.is_open:
+            names = needed_names(events, names, join.words_of_needed)
+        table = arrow_table(words, events, names, join.numbers[number], self._schemas[number])
+        with self._lock:
+            self._check_open()
+            return self._take(number, table)
+
+    def advance(self, time: Any, side: str | None = None) -> pa.Table:
+        """Let time pass without events, as for streams that fall silent.
+
+        Parameters
+        ----------
+        time : int, float, datetime, numpy.datetime64 or pa.Scalar
+            As the time columns hold it. Events that are more than the delay before it are late from now
+            on. A clock that is later already stays.
+        side : {"left", "right"}, optional
+            Whose clock moves; None: both.
+
+        Returns
+        -------
+        pa.Table
+            What this makes final.
+
+        Raises
+        ------
+        ConditionError
+            If it is no such time, the side is unknown, or the columns of a side are not known yet.
+        DataError
+            After `flush`.
+        """
+        numbers = (LEFT, RIGHT) if side is None else (self._number(side),)
+        with self._lock:
+            self._check_open()
+            running = self._resolved("advance")
+            options, join = self._arguments.join.options, running.plan
+            clocks = list(running.clocks)
+            for number in numbers:
+                scale = join.times[number].scales[1]
+                clocks[number] = max(clocks[number], instant_of("time", time, scale, options))
+            self._running, found = running.advanced((clocks[0], clocks[1]))
+            return found
+
+    def flush(self) -> pa.Table:
+        """End of both streams: what was not final. After this nothing more can be pushed.
+
+        Raises
+        ------
+        ConditionError
+            If events were pushed, and the columns of the other side are not known.
+        DataError
+            After `flush`.
+        """
+        with self._lock:
+            self._check_open()
+            if self._running is None and not any(self._held):
+                self._closed = True
+                return pa.table({})
+            self._running, found = self._resolved("flush").finished()
+            self._closed = True
+            return found
+
+    def take_late(self, side: str | None = None) -> pa.Table:
+        """The late rows of a side since they were last taken, as they were pushed.
+
+        Of one stream it is ``take_late()``.
+        """
+        number = self._number(side)
+        with self._lock:
+            if self._running is None:
+                schema = self._schemas[number]
+                return pa.table({}) if schema is None else schema.empty_table()
+            running, late = self._running.without_late(number)
+            given = self._given[number]
+            assert given is not None
+            late = narrowed(late, pa.schema([given.field(name) for name in late.column_names]))
+            self._running = running
+            return late
+
+    def summary(self) -> StreamSummary:
+        """What became of all rows so far, and what was found."""
+        with self._lock:
+            if self._running is None:
+                return StreamSummary(right=None) if self._is_one else StreamSummary()
+            return self._running.summary()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of what is given out.
+
+        Raises
+        ------
+        ConditionError
+            If the columns of a side are not known yet.
+        """
+        return self._resolved("schema").plan.schema
+
+    @property
+    def _is_one(self) -> bool:
+        return len(self._sides) == 1
+
+    def _number(self, side: object) -> int:
+        """LEFT or RIGHT; of one stream, whose side nobody says, LEFT."""
+        if not self._is_one:
+            return side_index(side)
+        if side is not None:
+            raise ConditionError(
+                "there is one stream, as right_delay was left out, and it has no sides: say push(events),"
+                " advance(time) and take_late(), or give right_delay"
+            )
+        return LEFT
+
+    def _take(self, number: int, table: pa.Table) -> pa.Table:
+        schema, side = self._schemas[number], self._sides[number]
+        if schema is None:
+            names = open_names(table.schema, number, self._arguments.join)
+            schema = needed_schema(side, table.schema, names)
+        table = in_schema(side, table, schema)
+        if self._running is not None:
+            running, rows = self._running.pushed(number, table)
+            self._warn(number, table, self._running, running)
+            self._running = running
+            return rows
+        schemas, held = list(self._schemas), [list(each) for each in self._held]
+        schemas[number] = schema
+        held[number].append(table)
+        if None in schemas:
+            check_alone(number, table, self._arguments)
+            self._given[number] = schema
+            self._schemas, self._held = schemas, held
+            return pa.table({})
+        self._given[number] = schema
+        return self._begin([s for s in schemas if s is not None], held)
+
+    def _begin(self, found: list[pa.Schema], held: list[list[pa.Table]]) -> pa.Table:
+        """Join what waited until the columns of all sides were known."""
+        arguments = self._arguments.settled(found)
+        join, sides = arguments.join, list(enumerate(self._sides))
+        known = with_like_keys(
+            [needed_schema(side, found[n], join.columns[n]) for n, side in sides],
+            *(join.keys, join.right_keys),
+        )
+        running = Running.of(plan_tables(known[0], known[-1], join), known, arguments)
+        parts = []
+        for number, side in sides:
+            for waiting in held[number]:
+                before = running
+                running, rows = before.pushed(number, in_schema(side, waiting, known[number]))
+                self._warn(number, waiting, before, running)
+                parts.append(rows)
+        self._schemas, self._held, self._running = [*known], [[] for _ in known], running
+        self._arguments, self._columns = arguments, join.columns
+        return pa.concat_tables(parts)
+
+    def _warn(self, number: int, table: pa.Table, before: Running, after: Running) -> None:
+        """Warn of late rows, before anything is kept: where that is an error, nothing is taken."""
+        stream, side = after.streams[number], SIDES[number]
+        cure = f"Say {side}_delay={{delay}}, which takes them, or push rows in order of time"
+        late = stream.late_count - before.streams[number].late_count
+        name = self._sides[number]
+        warn_of_late(name, table.num_rows, late, stream.behind, after.plan.tick, cure)
+
+    def _resolved(self, method: str) -> Running:
+        if self._running is None:
+            if self._is_one:
+                raise ConditionError(
+                    f"{method} needs the columns of the stream, which are not known: push a table, which"
+                    " may be empty, or give left_schema="
+                )
+            missing = [side for side, s in zip(SIDES, self._schemas, strict=True) if s is None]
+            raise ConditionError(
+                f"{method} needs the columns of both sides, and those of {' and '.join(missing)} are not"
+                f" known: push a table, which may be empty, or give {missing[0]}_schema="
+            )
+        return self._running
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise DataError(
+                "this stream has been flushed and takes no more events; make a new one with stream_tables"
+            )

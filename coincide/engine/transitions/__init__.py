@@ -1,0 +1,1 @@
+"""Region transitions of crossings."""

@@ -1,0 +1,251 @@
+"""The arguments of region transitions, checked once, and the columns of their events."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import pyarrow as pa
+
+from coincide.engine.events.intervals import IntervalColumns, instant_of
+from coincide.engine.events.schemas import (
+    arrow_time_column,
+    can_be_key,
+    computed_time,
+    result_time,
+    type_of,
+)
+from coincide.engine.events.time_columns import TimeColumn, resolve_tick, scale_of
+from coincide.model.condition import TimingCondition, Within
+from coincide.model.errors import ConditionError, SchemaError, brief
+from coincide.model.options import CorrelateOptions, check_choice
+from coincide.model.transitions import REPEATED, DwellRule, Repeated
+from coincide.model.units import Duration, Tick, size_of
+
+SIDE = "events"
+"""What the table is called in messages."""
+
+MADE_COLUMNS = (
+    "transition", "first_min_time", "first_max_time", "min_time", "max_time",
+)  # fmt: skip
+"""Columns of the result after those of the query and the stream."""
+
+_OPTIONS = ("unit", "tick", "invalid")
+
+
+@dataclass(frozen=True)
+class TransitionArguments:
+    """What is asked of region transitions: the arguments of `coincide.transition_tables`.
+
+    Raises
+    ------
+    ConditionError
+        If an argument makes no sense.
+    """
+
+    within: Duration
+    confidence: float | None = None
+    query: str = "query_id"
+    stream: str | None = "stream_id"
+    event: str = "event"
+    time: str | Sequence[str] = ("min_time", "max_time")
+    repeated: Repeated = "raise"
+    options: CorrelateOptions = CorrelateOptions()
+
+    def __post_init__(self) -> None:
+        _check_within(self.within)
+        _ = self._condition
+        for argument in ("query", "stream", "event"):
+            name, may_lack = getattr(self, argument), argument == "stream"
+            if not isinstance(name, str) and not (may_lack and name is None):
+                raise ConditionError(
+                    f"{argument} must be the name of a column{' or None' * may_lack}; found"
+                    f" {brief(name)}"
+                )
+        _ = self.clocks
+        check_choice("repeated", self.repeated, REPEATED)
+        _check_options(self.options)
+        twice = [name for name, n in Counter(self.result_columns).items() if n > 1]
+        if twice:
+            raise ConditionError(
+                f"the result would have two columns {twice[0]!r}: it has {', '.join(MADE_COLUMNS)} beside"
+                " those of query and stream; rename the column that query or stream names"
+            )
+
+    @property
+    def clocks(self) -> tuple[str, str]:
+        """The columns of the earliest and of the latest time; they may be one."""
+        names = [self.time] if isinstance(self.time, str) else self.time
+        found = tuple(names) if isinstance(names, (list, tuple)) else ()
+        if len(found) not in (1, 2) or not all(isinstance(name, str) for name in found):
+            raise ConditionError(
+                "time must be the name of a column of exact instants, or a (min, max) pair of names;"
+                f" found {brief(self.time)}"
+            )
+        return found[0], found[-1]
+
+    @property
+    def ids(self) -> list[str]:
+        """The columns of the query and, unless all events are of one stream, of the stream."""
+        return [self.query] if self.stream is None else [self.query, self.stream]
+
+    @property
+    def columns(self) -> list[str]:
+        """All columns that are needed of the events, each once."""
+        return list(dict.fromkeys((*self.ids, self.event, *self.clocks)))
+
+    @property
+    def result_columns(self) -> list[str]:
+        """All columns of the result."""
+        return [*self.ids, *MADE_COLUMNS]
+
+    @property
+    def _condition(self) -> TimingCondition:
+        """A dwell time is a difference of times like any other; of exact ones, P is 0 or 1."""
+        return TimingCondition(
+            Within(0, self.within), 1.0 if self.confidence is None else self.confidence
+        )
+
+    def times(self, clocks: Sequence[TimeColumn]) -> IntervalColumns:
+        """How the two time columns become ticks.
+
+        Raises
+        ------
+        SchemaError, ConditionError
+            If they do not go together, or not with what the options say.
+        """
+        lower, upper = clocks
+        if lower.family != upper.family:
+            raise SchemaError(
+                f"{SIDE}.{lower.name} is {lower.family} and {SIDE}.{upper.name} is {upper.family}; cast"
+                " one, so that both are of one kind"
+            )
+        tick = resolve_tick(clocks, self.options)
+        scales = [scale_of(column, tick, self.options) for column in clocks]
+        return IntervalColumns((scales[0], scales[1]))
+
+    def rule(self, tick: Tick) -> DwellRule:
+        """The decision on dwell times, in ticks.
+
+        Raises
+        ------
+        ConditionError
+            If `within` is no whole number of ticks, or reaches 2**61 ticks.
+        """
+        return DwellRule.of(self._condition.window(tick))
+
+
+def _check_within(within: Duration) -> None:
+    if size_of(within) < 0:
+        raise ConditionError(
+            "within is the longest dwell time of a transition and cannot be negative; found"
+            f" {brief(within)}"
+        )
+
+
+def _check_options(options: CorrelateOptions) -> None:
+    if not isinstance(options, CorrelateOptions):
+        raise ConditionError(f"options must be CorrelateOptions(...); found {brief(options)}")
+    default = CorrelateOptions()
+    for field in fields(CorrelateOptions):
+        if field.name not in _OPTIONS and getattr(options, field.name) != getattr(
+            default, field.name
+        ):
+            raise ConditionError(
+                f"transitions take {', '.join(_OPTIONS)} of CorrelateOptions; {field.name} means nothing"
+                " here: leave it out"
+            )
+
+
+@dataclass(frozen=True)
+class EventColumns:
+    """The columns of one schema; everything but the rows is known and checked.
+
+    Parameters
+    ----------
+    arguments : TransitionArguments
+    times : IntervalColumns
+    rule : DwellRule
+        In ticks.
+    schema : pa.Schema
+        Of the result.
+    """
+
+    arguments: TransitionArguments
+    times: IntervalColumns
+    rule: DwellRule
+    schema: pa.Schema
+
+    @classmethod
+    def of(cls, schema: pa.Schema, arguments: TransitionArguments) -> EventColumns:
+        """The columns that arguments name.
+
+        Raises
+        ------
+        SchemaError
+            If a column is missing or of a type that cannot serve.
+        ConditionError
+            If durations and units do not go together.
+        """
+        kinds = [type_of(schema, SIDE, name) for name in arguments.columns]
+        kind_of = dict(zip(arguments.columns, kinds, strict=True))
+        ids = [kind_of[name] for name in arguments.ids]
+        for name, kind in zip(arguments.ids, ids, strict=True):
+            _check_id(name, kind)
+        _check_words(arguments.event, kind_of[arguments.event])
+        clocks = [kind_of[name] for name in arguments.clocks]
+        times = arguments.times(
+            [
+                arrow_time_column(SIDE, name, kind)
+                for name, kind in zip(arguments.clocks, clocks, strict=True)
+            ]
+        )
+        tick = times.scales[0].tick
+        own = [result_time(kind, tick) for kind in clocks]
+        made = [*ids, pa.string(), *own, *(computed_time(kind, tick) for kind in clocks)]
+        result = pa.schema(list(zip(arguments.result_columns, made, strict=True)))
+        return cls(arguments, times, arguments.rule(tick), result)
+
+    @property
+    def tick(self) -> Tick:
+        """In what times are counted."""
+        return self.times.scales[0].tick
+
+    @property
+    def id_kinds(self) -> tuple[pa.DataType, pa.DataType]:
+        """Plain types of the query and of the stream; one stream is a number."""
+        stream = pa.int64() if self.arguments.stream is None else self.schema.types[1]
+        return self.schema.types[0], stream
+
+    def instant(self, argument: str, value: Any) -> int:
+        """A time that a caller gives, in ticks.
+
+        Parameters
+        ----------
+        argument : str
+            What the caller calls it.
+        value : int, float, datetime, numpy.datetime64 or pa.Scalar
+            As the time columns hold it.
+
+        Raises
+        ------
+        ConditionError
+            If it is no time like those of the columns.
+        """
+        return instant_of(argument, value, self.times.scales[1], self.arguments.options)
+
+
+def _check_id(name: str, kind: pa.DataType) -> None:
+    if not can_be_key(kind):
+        raise SchemaError(
+            f"{SIDE}.{name} is {kind}, which cannot be compared exactly; cast it to a string or an integer"
+        )
+
+
+def _check_words(name: str, kind: pa.DataType) -> None:
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        raise SchemaError(
+            f"{SIDE}.{name} is {kind}; it must be a text: 'I' where a stream enters, 'O' where it leaves"
+        )

@@ -1,0 +1,405 @@
+"""Region transitions of a stream of events: Tran-Seq as an object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from coincide.engine.events.frames import TABLES, arrow_table, is_nothing, offers_arrow
+from coincide.engine.events.schemas import Ids, as_times, other_types, with_first_types
+from coincide.engine.events.ticks import time_words
+from coincide.engine.reports.warnings import warn_of_late
+from coincide.engine.transitions.arguments import SIDE, EventColumns, TransitionArguments
+from coincide.engine.transitions.reading import (
+    HINT,
+    Batch,
+    PairIds,
+    described,
+    read_events,
+    rows_in_words,
+    words_of_repeated,
+)
+from coincide.engine.transitions.reports import TransitionCounts, TransitionSummary, warn_of_both
+from coincide.model.errors import ConditionError, DataError, SchemaError
+from coincide.model.options import CorrelateOptions
+from coincide.model.transitions import (
+    STAYS,
+    TRANSITIONS,
+    Crossings,
+    Found,
+    Repeated,
+    behind_their_group,
+    decided_by_the_clock,
+    decided_by_the_next,
+    first_of_each,
+    last_of_each,
+    repeats,
+    stable_order,
+    time_order,
+)
+from coincide.model.units import Duration
+
+
+class TransitionMonitor:
+    """Finds region transitions of events that come bit by bit.
+
+    Tran-Seq (section 6.4 of the BMQ paper). What is kept is the last event of each query and stream.
+    A push takes time for the events pushed and, about 0.1 µs each, for the ids of queries and of streams
+    that are known; an advance for the events kept. Events in order give the same rows however they are
+    cut into pushes, and the rows of `coincide.transition_tables`. It pickles.
+
+    Parameters
+    ----------
+    within, confidence, query, stream, event, time, repeated, options
+        As of `coincide.transition_tables`.
+
+    Raises
+    ------
+    ConditionError
+        If an argument makes no sense.
+    """
+
+    def __init__(
+        self,
+        *,
+        within: Duration,
+        confidence: float | None = None,
+        query: str = "query_id",
+        stream: str | None = "stream_id",
+        event: str = "event",
+        time: str | Sequence[str] = ("min_time", "max_time"),
+        repeated: Repeated = "raise",
+        options: CorrelateOptions = CorrelateOptions(),
+    ) -> None:
+        self._arguments = TransitionArguments(
+            within, confidence, query, stream, event, time, repeated, options
+        )
+        self._columns: EventColumns | None = None
+        self._first: pa.Schema | None = None
+        self._watches: OpenWatches | None = None
+        self._clock: int | None = None
+        self._latest: int | None = None
+        self._counts = TransitionCounts()
+        self._rounded = 0.0
+        self._behind = 0
+
+    def push(self, events: Any) -> pa.Table:
+        """Take events, and hand out what they decide.
+
+        Parameters
+        ----------
+        events : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
+            Those of one query and stream in order of the midpoints of their timestamps, also across
+            pushes. None that begins before the time that `advance` was given. The first table, which
+            may be empty, says of which types the columns are. An empty list is nothing, and says nothing.
+
+        Returns
+        -------
+        pa.Table
+            As of `coincide.transition_tables`; without columns while their types are not known.
+
+        Raises
+        ------
+        SchemaError
+            If a column is missing, of a type that cannot serve, or of another than in the first push.
+        DataError
+            If events are invalid, late or repeated, and are to be refused. Nothing of the push is
+            taken then.
+        ConditionError
+            If units do not go together, or timestamps are intervals and there is no confidence.
+
+        Warns
+        -----
+        LateRowsWarning
+            Of events that came too late, where ``invalid="drop"`` leaves them out.
+        ToldTwiceWarning
+            Once, if events are told as crossed and as stayed.
+        """
+        if is_nothing(events):
+            return pa.table({}) if self._columns is None else self._columns.schema.empty_table()
+        before = self._counts
+        found = self._take(events, in_order=True)
+        self._warn(before)
+        return found
+
+    def advance(self, time: Any) -> pa.Table:
+        """Move the clock: no event is still to come that could lie before this time.
+
+        Parameters
+        ----------
+        time : int, float, datetime, numpy.datetime64 or pa.Scalar
+            As the time columns hold it.
+
+        Returns
+        -------
+        pa.Table
+            The stays that have become certain: P(T + within < time) reaches the confidence.
+
+        Raises
+        ------
+        ConditionError
+            If it is no such time or lies before the one that was given before, or nothing was pushed yet.
+        """
+        return self._pass_time(self._resolved("advance").instant("time", time))
+
+    def flush(self, until: Any = None) -> pa.Table:
+        """End of the data: `advance` to a time, by default to the largest max_time pushed.
+
+        What is undecided then stays so, and is counted by `summary`. More may be pushed.
+
+        Parameters
+        ----------
+        until : int, float, datetime, numpy.datetime64 or pa.Scalar, optional
+            As the time columns hold it.
+
+        Returns
+        -------
+        pa.Table
+
+        Raises
+        ------
+        ConditionError
+            As `advance`.
+        """
+        columns = self._resolved("flush")
+        if until is not None:
+            return self._pass_time(columns.instant("until", until))
+        known = [time for time in (self._latest, self._clock) if time is not None]
+        return self._pass_time(max(known)) if known else columns.schema.empty_table()
+
+    def summary(self) -> TransitionSummary:
+        """What was found so far, and what is undecided."""
+        return TransitionSummary(
+            self._counts,
+            0 if self._watches is None else self._watches.undecided,
+            self._rounded,
+            None if self._columns is None else self._columns.tick,
+        )
+
+    def _take(self, events: Any, in_order: bool) -> pa.Table:
+        """Take events, those of one query and stream in order or else to be sorted."""
+        if not offers_arrow(events):
+            raise SchemaError(
+                f"{SIDE} must be {TABLES}; found {type(events).__name__}. .collect() makes one of a"
+                " Polars LazyFrame, .toArrow() of a Spark DataFrame"
+            )
+        names = self._arguments.columns
+        table = arrow_table(SIDE, events, names, self._arguments.clocks, self._first)
+        table = with_first_types(table, self._first)
+        columns = EventColumns.of(table.schema, self._arguments)
+        if self._columns not in (None, columns):
+            raise SchemaError(
+                other_types(
+                    SIDE, self._first, table.schema,
+                    lambda schema: EventColumns.of(schema, self._arguments) == self._columns,
+                )
+            )  # fmt: skip
+        reading = read_events(table, columns, self._clock)
+        batch, self._behind = reading.batch, reading.behind
+        watches = OpenWatches(columns) if self._watches is None else self._watches
+        rows, counts = watches.take(batch if in_order else _sorted(batch))
+        if counts.dropped:
+            self._behind = max(self._behind, watches.behind)
+        self._columns, self._watches = columns, watches
+        self._first = self._first or pa.schema([table.schema.field(name) for name in names])
+        self._counts += replace(counts, events=reading.rows)
+        self._counts += TransitionCounts(dropped=reading.dropped)
+        self._rounded = max(self._rounded, reading.rounded)
+        if len(batch):
+            latest = int(batch.crossings.max_time.max())
+            self._latest = latest if self._latest is None else max(latest, self._latest)
+        return rows
+
+    def _warn(self, before: TransitionCounts) -> None:
+        """Warn of late events of a push, and once of what is told twice."""
+        now, columns = self._counts, self._resolved("push")
+        late = now.dropped.get("late", 0) - before.dropped.get("late", 0)
+        cure = (
+            "Push events in order of their times, as a BorderMonitor(..., delay={delay}) gives them"
+        )
+        warn_of_late(SIDE, now.events - before.events, late, self._behind, columns.tick, cure)
+        if not before.both:
+            warn_of_both(now)
+
+    def _pass_time(self, until: int) -> pa.Table:
+        assert self._watches is not None
+        if self._clock is not None and until < self._clock:
+            scale = self._resolved("advance").times.scales[1]
+            raise ConditionError(
+                f"the clock cannot go back from {time_words(self._clock, scale)} to"
+                f" {time_words(until, scale)}"
+            )
+        rows, counts = self._watches.pass_time(until)
+        self._clock = until
+        self._counts += counts
+        return rows
+
+    def _resolved(self, method: str) -> EventColumns:
+        if self._columns is None:
+            raise ConditionError(
+                f"{method}() knows no columns yet: push events first, or a table without rows"
+            )
+        return self._columns
+
+
+def transitions_of_table(
+    events: Any, until: Any, monitor: TransitionMonitor
+) -> tuple[pa.Table, TransitionSummary]:
+    """All that a new monitor finds in events of any order, and what it tells of them."""
+    found = [monitor._take(events, in_order=False), monitor.flush(until)]
+    return pa.concat_tables(found), monitor.summary()
+
+
+def _sorted(batch: Batch) -> Batch:
+    order = time_order(batch.crossings.latest)
+    return batch if order is None else batch.rows(order)
+
+
+_BATCH_ROWS = 1_000_000
+
+
+class OpenWatches:
+    """The last event of each query and stream, on which the next one is decided.
+
+    Parameters
+    ----------
+    columns : EventColumns
+    """
+
+    def __init__(self, columns: EventColumns) -> None:
+        self._columns = columns
+        self._ids = PairIds(*(Ids.none(kind) for kind in columns.id_kinds))
+        none = np.zeros(0, np.int64)
+        self._keys = none  # ascending, and the events in their order
+        self._events = Crossings.of(none.astype(np.int8), none, none)
+        self.behind = (
+            0  # of the last batch that had late events: by how many ticks the latest was late
+        )
+
+    def __len__(self) -> int:
+        return self._keys.size
+
+    @property
+    def undecided(self) -> int:
+        """Watches whose stay was not given out."""
+        return int((~self._events.told).sum())
+
+    def take(self, batch: Batch) -> tuple[pa.Table, TransitionCounts]:
+        """What new events decide. A refused batch leaves everything as it was.
+
+        Parameters
+        ----------
+        batch : Batch
+            Those of one query and stream in order of their midpoints.
+
+        Raises
+        ------
+        DataError
+            If events are late and invalid ones are refused; if they repeat others and these are.
+        """
+        ids, keys = self._ids.keyed(batch.ids)
+        order = stable_order(ids.compact(keys))
+        keys, events = keys[order], batch.crossings.rows(order)
+        starts = first_of_each(keys)
+        places = np.searchsorted(self._keys, keys[starts])
+        is_open = np.zeros(starts.size, bool)
+        inside = places < len(self)
+        is_open[inside] = self._keys[places[inside]] == keys[starts[inside]]
+        if is_open.any():  # each goes before the new ones of its key; no row of the batch is its
+            before = starts[is_open]
+            events = events.with_inserted(before, self._events.rows(places[is_open]))
+            keys, order = np.insert(keys, before, keys[before]), np.insert(order, before, -1)
+
+        behind = behind_their_group(keys, events.latest)
+        is_late = behind > 0
+        late = int(is_late.sum())
+        if late:
+            self._refuse_late(batch, order, is_late)
+            keys, events, order = keys[~is_late], events.rows(~is_late), order[~is_late]
+            self.behind = int(behind.max()) // 2
+
+        again = repeats(keys, events.kind)
+        repeated = int(again.sum())
+        latest = events.latest[last_of_each(keys)]
+        if repeated:
+            self._refuse_repeated(batch, order, again)
+            if self._columns.arguments.repeated == "first":
+                keys, events = keys[~again], events.rows(~again)
+
+        found = decided_by_the_next(keys, events, self._columns.rule)
+        last = last_of_each(keys)
+        self._ids = ids
+        rows = self._rows(keys, events, found)
+        self._keep(keys[last], events.rows(last)._replace(latest=latest), places, is_open)
+        return rows, _counted(found, repeated, {"late": late} if late else {})
+
+    def _keep(
+        self, keys: np.ndarray, events: Crossings, places: np.ndarray, is_open: np.ndarray
+    ) -> None:
+        """Put events of ascending keys in their places, or before what is there."""
+        for column, values in zip(self._events, events, strict=True):
+            column[places[is_open]] = values[is_open]
+        if not is_open.all():
+            new, before = ~is_open, places[~is_open]
+            self._keys = np.insert(self._keys, before, keys[new])
+            self._events = self._events.with_inserted(before, events.rows(new))
+
+    def pass_time(self, until: int) -> tuple[pa.Table, TransitionCounts]:
+        """The stays that a time decides, before which no event is to come: ticks."""
+        found = decided_by_the_clock(self._events, until, self._columns.rule)
+        rows = self._rows(self._keys, self._events, found)
+        self._events.told[found.row] = True
+        return rows, _counted(found)
+
+    def _rows(self, keys: np.ndarray, events: Crossings, found: Found) -> pa.Table:
+        """The rows of the result, found among events of these keys."""
+        schema, tick = self._columns.schema, self._columns.times.scales[0].tick
+        own_times = schema.types[-4:]
+        words = pa.array(TRANSITIONS)
+        batches = []
+        for start in range(0, found.row.size, _BATCH_ROWS):
+            taken = slice(start, start + _BATCH_ROWS)
+            row = found.row[taken]
+            kinds = pa.DictionaryArray.from_arrays(pa.array(found.transition[taken]), words)
+            times = (
+                *(events.min_time[row], events.max_time[row]),
+                *(found.min_time[taken], found.max_time[taken]),
+            )
+            batches.append(
+                pa.record_batch(
+                    [
+                        *self._ids.of(keys[row])[: schema.names.index("transition")],
+                        kinds.dictionary_decode(),
+                        *(as_times(pa.array(t), f, tick) for t, f in zip(times, own_times, strict=True)),
+                    ],
+                    schema=schema,
+                )
+            )  # fmt: skip
+        return pa.Table.from_batches(batches, schema)
+
+    def _refuse_late(self, batch: Batch, order: np.ndarray, behind: np.ndarray) -> None:
+        if self._columns.arguments.options.invalid == "drop":
+            return
+        example = described(batch, int(order[np.argmax(behind)]), self._columns)
+        raise DataError(
+            f"{SIDE}: {rows_in_words(int(behind.sum()))} with events that come after a later one of their"
+            f" query and stream, for example {example}. Push events in order of their times, all at once"
+            f" by transition_tables, or {HINT}"
+        )
+
+    def _refuse_repeated(self, batch: Batch, order: np.ndarray, again: np.ndarray) -> None:
+        if self._columns.arguments.repeated == "raise":
+            example = described(batch, int(order[np.argmax(again)]), self._columns)
+            raise DataError(words_of_repeated(int(again.sum()), example))
+
+
+def _counted(
+    found: Found, repeated: int = 0, dropped: dict[str, int] | None = None
+) -> TransitionCounts:
+    kinds = np.bincount(found.transition, minlength=2 * STAYS)
+    by_word = {word: int(n) for word, n in zip(TRANSITIONS, kinds, strict=True)}
+    return TransitionCounts(0, dropped or {}, repeated, by_word, found.neither, found.both)

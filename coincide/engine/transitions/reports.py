@@ -1,0 +1,128 @@
+"""What region transitions tell of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from coincide.engine.reports.later import LaterReport
+from coincide.engine.reports.metrics import of_bits
+from coincide.engine.reports.warnings import Loss, losses, warn, warn_of_losses
+from coincide.engine.transitions.arguments import SIDE
+from coincide.model.errors import ToldTwiceWarning
+from coincide.model.transitions import TRANSITIONS
+from coincide.model.units import Tick
+
+REASONS = {
+    "null": "with nulls",
+    "event": "whose event is neither I nor O",
+    "not_finite": "with NaN or infinity",
+    "range": "out of range",
+    "order": "whose min is above max",
+    "late": "that came too late",
+}
+"""Why an event is left out, in the order in which it is asked, with the words for it."""
+
+
+@dataclass(frozen=True)
+class TransitionCounts:
+    """What became of events.
+
+    Parameters
+    ----------
+    events : int
+        Rows in.
+    dropped : dict of str to int
+        Rows left out, by reason: ``"null"``, ``"event"`` (neither I nor O), ``"not_finite"``,
+        ``"range"``, ``"order"`` (min above max), ``"late"``.
+    repeated : int
+        I after I or O after O.
+    found : dict of str to int
+        Rows of the result, by transition.
+    neither, both : int
+        Dwell times of which neither the transition nor the stay reaches the confidence, and those of which
+        both do, so that there are two rows of them: none above a confidence of 0.5.
+    """
+
+    events: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
+    repeated: int = 0
+    found: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TRANSITIONS, 0))
+    neither: int = 0
+    both: int = 0
+
+    def __add__(self, other: TransitionCounts) -> TransitionCounts:
+        reasons = [r for r in REASONS if r in self.dropped or r in other.dropped]
+        return TransitionCounts(
+            self.events + other.events,
+            {r: self.dropped.get(r, 0) + other.dropped.get(r, 0) for r in reasons},
+            self.repeated + other.repeated,
+            {word: self.found[word] + other.found[word] for word in TRANSITIONS},
+            self.neither + other.neither,
+            self.both + other.both,
+        )
+
+
+@dataclass(frozen=True)
+class TransitionSummary:
+    """What was found of events, and what is still open.
+
+    Parameters
+    ----------
+    counts : TransitionCounts
+    undecided : int
+        Last events of their query and stream after which too little time is known to say stay.
+    rounded : float
+        Largest change of a time by rounding it to ticks, in ticks.
+    tick : Tick or None
+        In what times were counted; None before the first event.
+    """
+
+    counts: TransitionCounts = TransitionCounts()
+    undecided: int = 0
+    rounded: float = 0.0
+    tick: Tick | None = None
+
+    @classmethod
+    def of_counts(cls, counts: Mapping[str, int], tick: Tick) -> TransitionSummary:
+        """From what tasks have counted: the numbers of `COUNTED`."""
+        told = TransitionCounts(
+            counts["events"],
+            {reason: counts[reason] for reason in REASONS if counts[reason]},
+            counts["repeated"],
+            {word: counts[word] for word in TRANSITIONS},
+            counts["neither"],
+            counts["both"],
+        )
+        return cls(told, counts["undecided"], of_bits(counts["rounded"]), tick)
+
+
+COUNTED = ("events", *REASONS, "repeated", *TRANSITIONS, "neither", "both", "undecided", "rounded")
+"""What tasks count, by name; `rounded` as `as_bits` has it."""
+
+
+class TransitionReport(LaterReport[TransitionSummary]):
+    """Takes what `transitions` tells: give one as ``report=``, then ask its `summary`."""
+
+    operator = "transitions"
+
+    @staticmethod
+    def warn_of(summary: TransitionSummary) -> None:
+        """Warn of events that were left out or are told twice, and of times that were rounded."""
+        warn_of_losses(SIDE, summary.counts.events, losses_of(summary))
+        warn_of_both(summary.counts)
+
+
+TWICE = "told twice, as crossed and as stayed. Say a confidence above 0.5, such as 0.9"
+"""What is wrong with events of which both reach the confidence."""
+
+
+def warn_of_both(counts: TransitionCounts) -> None:
+    """Warn of events that are told as crossed and as stayed, if there are any."""
+    if counts.both:
+        warn(f"{SIDE}, {counts.events:,} rows: {counts.both:,} are {TWICE}", ToldTwiceWarning)
+
+
+def losses_of(summary: TransitionSummary) -> list[Loss]:
+    """What is lost, in words, with the category of each."""
+    return losses(summary.counts.dropped, REASONS, summary.rounded, summary.tick)

@@ -1,0 +1,1 @@
+"""Causality through a bounded window."""

@@ -1,0 +1,168 @@
+"""The arguments of causality through a window, checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from coincide.engine.causality.arguments import (
+    Coordinate,
+    Place,
+    check_condition,
+    check_places,
+    coordinates,
+)
+from coincide.engine.events.keys import Names, check_names, names_of
+from coincide.model.causality.condition import CausalityCondition, CausalityModel
+from coincide.model.errors import CoincideError, ConditionError, brief
+from coincide.model.options import CorrelateOptions
+from coincide.model.units import Tick
+from coincide.model.windowed_causality import BY_DISTANCE, POLICIES, WindowOptions, WindowTerms
+
+EVENT = "event"
+"""What the table is called in messages."""
+
+_CELLS = 4
+"""Cells, of which places are learnt one by one, are so many to the reach."""
+
+
+@dataclass(frozen=True)
+class WindowArguments:
+    """What is asked of causality through a window: the arguments of `coincide.WindowedCausality`.
+
+    Raises
+    ------
+    SchemaError
+        If the condition is none.
+    ConditionError
+        If an argument makes no sense.
+    """
+
+    condition: CausalityCondition
+    time: str = "time"
+    place: Place = ()
+    arrival: str | None = None
+    role: str | None = None
+    home: Sequence[float] | float = ()
+    columns: Names = ("id",)
+    options: WindowOptions = WindowOptions()
+
+    def __post_init__(self) -> None:
+        check_condition(self.condition)
+        check_names("columns", self.columns)
+        if not isinstance(self.options, WindowOptions):
+            raise ConditionError(f"options must be WindowOptions(...); found {brief(self.options)}")
+        for name in ("time", "arrival", "role"):
+            given = getattr(self, name)
+            if not isinstance(given, str) and (name == "time" or given is not None):
+                raise ConditionError(
+                    f"{name} must be the name of a column{' of exact instants' * (name == 'time')}; found"
+                    f" {brief(given)}"
+                )
+        check_places(self.condition, "place", len(self.coordinates))
+        self._check_home()
+        if self.options.max_stay is not None and self.arrival is None:
+            raise ConditionError(
+                "max_stay is a time, so the window must know when tuples arrive: name the column with"
+                " arrival=, or leave max_stay out to count arrivals"
+            )
+
+    @property
+    def coordinates(self) -> tuple[Coordinate, ...]:
+        """Where tuples are."""
+        return coordinates("place", self.place, self.condition.space)
+
+    @property
+    def payload(self) -> list[str]:
+        """The columns to hand out."""
+        return names_of(self.columns)
+
+    @property
+    def other_columns(self) -> list[str]:
+        """Columns that are read beside times and places."""
+        return [each for each in (self.arrival, self.role) if each is not None]
+
+    @property
+    def reading(self) -> CorrelateOptions:
+        """Options of reading times."""
+        given = self.options
+        return CorrelateOptions(unit=given.unit, tick=given.tick, invalid=given.invalid)
+
+    def with_options(self, **changes: Any) -> WindowArguments:
+        """The same with other options."""
+        return replace(self, options=replace(self.options, **changes))
+
+    def model(self, tick: Tick) -> CausalityModel:
+        """The condition in ticks."""
+        with told_of_windows():
+            return self.condition.model(tick, heights=len(self.coordinates) == 3)
+
+    def terms(self, model: CausalityModel, tick: Tick) -> WindowTerms:
+        """What kernels take."""
+        options, (lo, hi) = self.options, model.window
+        own = self.role is None
+        lo = max(lo, 0) if own and model.is_forward else lo
+        with told_of_windows():
+            stay = options.window if options.max_stay is None else tick.count(options.max_stay)
+        policy = POLICIES.index(options.policy)
+        return WindowTerms(
+            model.rule, lo, hi, model.deltas[1], own, policy, options.window, stay,
+            options.max_stay is None, self._side(model), self._home(), options.following,
+        )  # fmt: skip
+
+    def _side(self, model: CausalityModel) -> float:
+        """Of cells: a power of two, so that places are cut alike wherever it is done."""
+        reach = model.reach
+        if model.rule.curvature:
+            reach /= float(np.sqrt(model.rule.curvature))
+        if not 0 < reach < 2.0**500:
+            return 1.0 if reach == 0 else float("inf")
+        return float(2.0 ** np.floor(np.log2(reach / _CELLS)))
+
+    def _home(self) -> tuple[float, float, float, float]:
+        given = _numbers(self.home)
+        if not given:
+            return 0.0, 0.0, 0.0, 0.0
+        points = self.condition.space.points([np.array([each]) for each in given])
+        x, y, z, h = np.append(points[:, 0], 0.0)[:4].tolist()
+        return x, y, z, h
+
+    def _check_home(self) -> None:
+        given = _numbers(self.home)
+        if given and len(given) != len(self.coordinates):
+            raise ConditionError(
+                f"home has {len(given)} coordinates and place {len(self.coordinates)}: give as many"
+            )
+        space = self.condition.space
+        limits = space.limits(len(given)) if given else []
+        if any(abs(one) > limit for one, limit in zip(given, limits, strict=True)):
+            raise ConditionError(f"home is no place of {space}; found {brief(self.home)}")
+        if not given and self.options.policy in BY_DISTANCE:
+            raise ConditionError(
+                f"policy {self.options.policy!r} asks how far tuples are from the window: say where it"
+                " is, as by home=(0.5, 0.5), and name the coordinates in place"
+            )
+
+
+@contextmanager
+def told_of_windows() -> Iterator[None]:
+    """Errors from within name the options of windows, not those of joins."""
+    try:
+        yield
+    except CoincideError as error:
+        raise type(error)(str(error).replace("CorrelateOptions", "WindowOptions")) from None
+
+
+def _numbers(given: object) -> tuple[float, ...]:
+    each = (given,) if not isinstance(given, (tuple, list)) else tuple(given)
+    try:
+        found = tuple(float(one) for one in each)
+    except (TypeError, ValueError):
+        found = (float("nan"),)
+    if not all(np.isfinite(found)):
+        raise ConditionError(f"home must be numbers, one a coordinate; found {brief(given)}")
+    return found

@@ -1,0 +1,208 @@
+"""What share of all pairs policies and windows find of a recorded stream, and what any policy could."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from coincide.engine.causality.arguments import Place
+from coincide.engine.windowed_causality.arguments import WindowArguments
+from coincide.engine.windowed_causality.reading import Arriving, WindowColumns
+from coincide.engine.windowed_causality.reports import tell
+from coincide.engine.windowed_causality.window import read_table
+from coincide.model.causality.condition import CausalityCondition, CausalityModel
+from coincide.model.causality.spaces import PlacedEvents, no_points
+from coincide.model.errors import ConditionError, brief
+from coincide.model.options import check_choice, check_count
+from coincide.model.windowed_causality import (
+    BY_DISTANCE,
+    CAUSE,
+    EFFECT,
+    MOST_TUPLES,
+    POLICIES,
+    Policy,
+    WindowOptions,
+)
+
+BOUND = "bound"
+"""In the place of a policy: what none can exceed."""
+
+
+class Recall(NamedTuple):
+    """Pairs that a policy found with a window, of all pairs."""
+
+    policy: str
+    window: int
+    pairs: int
+    exact: int
+    recall: float | None
+
+
+def exact_pairs(
+    arriving: Arriving, model: CausalityModel, own: bool, threads: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """All pairs of causes and effects: their positions by arrival, two int64 arrays, shape (pairs,)."""
+    join_of = import_module("cpu_fallback.causality").CausalityJoin
+    if own:
+        rows = [np.arange(arriving.times.size)] * 2
+        events = _events(arriving, rows[0])
+        join = join_of(events, None if model.is_forward else events, model, threads=threads)
+    else:
+        rows = [np.flatnonzero(arriving.roles == role) for role in (CAUSE, EFFECT)]
+        join = join_of(*(_events(arriving, each) for each in rows), model, threads=threads)
+    own_rows, others = rows[0][join.left_order], rows[1][join.right_order]
+    found = join.pairs(0, own_rows.size, own_rows, others)
+    if own and not model.is_forward:
+        return _once(found[0], found[1], arriving.times)
+    return found[0], found[1]
+
+
+def _once(
+    causes: np.ndarray, effects: np.ndarray, times: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of one stream without those that are told in the other order, or of one tuple."""
+    is_back = np.where(
+        times[causes] == times[effects], causes > effects, times[causes] > times[effects]
+    )
+    is_told = np.isin(effects * times.size + causes, causes * times.size + effects)
+    kept = (causes != effects) & ~(is_back & is_told)
+    return causes[kept], effects[kept]
+
+
+def recalls(
+    arriving: Arriving,
+    arguments: WindowArguments,
+    model: CausalityModel,
+    tick: Any,
+    windows: Sequence[int],
+    policies: Sequence[Policy],
+    threads: int,
+) -> Iterator[Recall]:
+    """What each policy finds with each window, and the bound of each window."""
+    windowed = import_module("cpu_fallback.windowed_causality")
+    causes, effects = exact_pairs(arriving, model, arguments.role is None, threads)
+    exact, tuples = causes.size, arriving.times.size
+    points = no_points() if arriving.points is None else arriving.points
+    first, second = np.minimum(causes, effects), np.maximum(causes, effects)
+    for window in windows:
+        for policy in policies:
+            stay = arguments.options.max_stay if policy == "fcfo" else None
+            chosen = arguments.with_options(window=window, policy=policy, max_stay=stay)
+            join = windowed.WindowJoin(chosen.terms(model, tick))
+            taken = join.take(arriving.times, arriving.clocks, points, arriving.roles)
+            yield _recall(policy, window, sum(part.causes.size for part in taken), exact)
+        bound = windowed.most_pairs(first, second, tuples, window)
+        yield _recall(BOUND, window, bound, exact)
+
+
+def usable(policies: Sequence[Policy], arguments: WindowArguments) -> list[Policy]:
+    """The policies that what is given allows."""
+    has_home = arguments.home not in ((), [])
+    learns = arguments.options.sample != 0
+    return [
+        p for p in policies if (has_home or p not in BY_DISTANCE) and (learns or p != "expected")
+    ]
+
+
+def _recall(policy: str, window: int, pairs: int, exact: int) -> Recall:
+    return Recall(policy, window, pairs, exact, pairs / exact if exact else None)
+
+
+def _events(arriving: Arriving, rows: np.ndarray) -> PlacedEvents:
+    points = None if arriving.points is None else arriving.points[:, rows]
+    return PlacedEvents(arriving.times[rows], points)
+
+
+_SCHEMA = pa.schema(
+    [
+        ("policy", pa.string()), ("window", pa.int64()), ("pairs", pa.int64()), ("exact", pa.int64()),
+        ("recall", pa.float64()),
+    ]
+)  # fmt: skip
+
+
+def window_recall(
+    events: Any,
+    condition: CausalityCondition,
+    *,
+    windows: Sequence[int] = (500,),
+    policies: Sequence[Policy] | None = None,
+    time: str = "time",
+    place: Place = (),
+    arrival: str | None = None,
+    role: str | None = None,
+    home: Sequence[float] | float = (),
+    options: WindowOptions = WindowOptions(),
+) -> pa.Table:
+    """What share of all pairs each policy finds in a recorded stream, and what any policy could.
+
+    All pairs are those of `coincide.causality_tables`, of a stream with itself where there is no `role`.
+
+    Parameters
+    ----------
+    events : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
+        Tuples in the order in which they arrived.
+    condition, time, place, arrival, role, home
+        As of `coincide.WindowedCausality`.
+    windows : sequence of int
+    policies : sequence of str, optional
+        None: all that need nothing which is not given; ``"fcfo"`` and ``"fhcfo"`` need `home`.
+    options : WindowOptions
+        Of these, `policy` and `window` do not count here.
+
+    Returns
+    -------
+    pa.Table
+        Columns ``policy``, ``window``, ``pairs`` (found), ``exact`` (all there are) and ``recall``
+        (null where there are none). A row of policy ``bound`` for each window: no policy can find
+        more, even if it knew the future (`cpu_fallback.windowed_causality.join`).
+
+    Raises
+    ------
+    SchemaError, ConditionError, DataError
+        As `coincide.WindowedCausality`.
+
+    Warns
+    -----
+    DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning
+    """
+    arguments = WindowArguments(
+        condition, time, place, arrival, role, home, (), _of_any_policy(options)
+    )
+    for window in _sequence("windows", windows):
+        check_count("windows", window, most=MOST_TUPLES)
+    chosen = usable(POLICIES, arguments) if policies is None else _sequence("policies", policies)
+    for policy in chosen:
+        check_choice("policies", policy, POLICIES)
+    table = read_table(events, arguments)
+    columns = WindowColumns(table.schema, arguments)
+    arriving = columns.read(table, None)
+    model = arguments.model(columns.tick)
+    rows = list(
+        recalls(
+            arriving, arguments, model, columns.tick, windows, chosen, len(os.sched_getaffinity(0))
+        )
+    )
+    tell(arriving.counts, arriving.backwards, columns.tick)
+    found = zip(*rows, strict=True) if rows else [()] * len(Recall._fields)
+    return pa.table([list(each) for each in found], schema=_SCHEMA)
+
+
+def _of_any_policy(options: object) -> WindowOptions:
+    if not isinstance(options, WindowOptions):
+        raise ConditionError(f"options must be WindowOptions(...); found {brief(options)}")
+    policy: Policy = "fcfo" if options.max_stay is not None else "fifo"
+    return WindowOptions(
+        1, policy, options.max_stay, options.sample, options.invalid, options.unit, options.tick
+    )
+
+
+def _sequence(name: str, given: Any) -> Any:
+    if isinstance(given, (str, int)) or not isinstance(given, Sequence):
+        raise ConditionError(f"{name} must be a sequence; found {brief(given)}")
+    return given

@@ -1,0 +1,106 @@
+"""What a window tells of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+
+from coincide.engine.events.sides import SideCounts
+from coincide.engine.events.ticks import length_words
+from coincide.engine.events.time_columns import INVALID_REASONS
+from coincide.engine.reports.later import LaterReport
+from coincide.engine.reports.metrics import as_bits, of_bits
+from coincide.engine.reports.reports import side_warnings
+from coincide.engine.reports.warnings import warn, warn_of_losses
+from coincide.engine.windowed_causality.arguments import EVENT
+from coincide.model.errors import DroppedRowsWarning
+from coincide.model.units import Tick
+from coincide.model.windowed_causality import WindowCounts
+
+
+@dataclass(frozen=True)
+class WindowSummary:
+    """What became of all that was pushed.
+
+    Parameters
+    ----------
+    rows : SideCounts
+        Rows pushed, those without time, place or role, and those left out.
+    backwards : int
+        Rows left out since they arrived before the one before them.
+    counts : WindowCounts
+        What became of the others, and what is known of the pairs that were missed.
+    pairs : int
+        Pairs found.
+    tick : Tick or None
+        In what times were counted; None before the first push.
+    """
+
+    rows: SideCounts = SideCounts()
+    backwards: int = 0
+    counts: WindowCounts = WindowCounts()
+    pairs: int = 0
+    tick: Tick | None = None
+
+    @property
+    def recall(self) -> float | None:
+        """The estimated share of all pairs that was found; None while nothing is known."""
+        return self.counts.recall
+
+    @property
+    def recall_error(self) -> float | None:
+        """Standard error of `recall`."""
+        return self.counts.recall_error
+
+
+_REASONS = tuple(INVALID_REASONS)
+_COUNTS = tuple(each.name for each in fields(WindowCounts))
+COUNTED = ("rows", "unmatchable", *_REASONS, "backwards", *_COUNTS, "pairs", "rounded")
+"""What tasks count, by name; `rounded` as `as_bits` has it."""
+
+
+def counted(summary: WindowSummary) -> dict[str, int]:
+    """The numbers of `COUNTED`."""
+    rows = summary.rows
+    return {
+        **dict.fromkeys(_REASONS, 0),
+        **rows.invalid,
+        **asdict(summary.counts),
+        "rows": rows.rows,
+        "unmatchable": rows.unmatchable,
+        "backwards": summary.backwards,
+        "pairs": summary.pairs,
+        "rounded": as_bits(rows.rounded),
+    }
+
+
+def summary_of(counts: Mapping[str, int], tick: Tick) -> WindowSummary:
+    """Back from `counted`."""
+    invalid = {reason: counts[reason] for reason in _REASONS if counts[reason]}
+    rows = SideCounts(counts["rows"], counts["unmatchable"], invalid, of_bits(counts["rounded"]))
+    became = WindowCounts(**{name: counts[name] for name in _COUNTS})
+    return WindowSummary(rows, counts["backwards"], became, counts["pairs"], tick)
+
+
+class WindowReport(LaterReport[WindowSummary]):
+    """Takes what `windowed_causality` tells: give one as ``report=``, then ask its `summary`."""
+
+    operator = "windowed_causality"
+
+    @staticmethod
+    def warn_of(summary: WindowSummary) -> None:
+        """Warn of rows that were left out or matched nothing, and of times that were rounded."""
+        assert summary.tick is not None
+        tell(summary.rows, summary.backwards, summary.tick)
+
+
+def tell(rows: SideCounts, backwards: int, tick: Tick, behind: int = 0) -> None:
+    """Warn of what is lost; `behind` is by how many ticks the latest row was late, if that is known."""
+    warn_of_losses(EVENT, rows.rows, side_warnings(rows, tick, "time, place or role"))
+    if backwards:
+        by = f" (by up to {length_words(behind, tick, digits=4)})" if behind else ""
+        warn(
+            f"{EVENT}, {rows.rows:,} rows: {backwards:,} that arrived before the one before{by}, left out."
+            " Push rows in order of their arrival",
+            DroppedRowsWarning,
+        )

@@ -1,0 +1,248 @@
+"""Causality through a bounded window, as an object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from coincide.engine.causality.arguments import Place, names_of_coordinates
+from coincide.engine.causality.emptiness import warn_of_names
+from coincide.engine.causality.shapes import delta_name
+from coincide.engine.events.frames import TABLES, arrow_table, is_nothing, offers_arrow
+from coincide.engine.events.keys import Names
+from coincide.engine.events.schemas import one_array, other_types, with_first_types
+from coincide.engine.events.sides import SideCounts
+from coincide.engine.join.spec import check_output_names
+from coincide.engine.windowed_causality.arguments import EVENT, WindowArguments
+from coincide.engine.windowed_causality.reading import Arriving, WindowColumns
+from coincide.engine.windowed_causality.reports import WindowSummary, tell
+from coincide.model.causality.condition import CausalityCondition
+from coincide.model.causality.spaces import no_points
+from coincide.model.errors import SchemaError
+from coincide.model.units import Tick
+from coincide.model.windowed_causality import WindowCounts, WindowOptions, WindowTerms
+
+
+class WindowedCausality:
+    """Finds causes and effects in one pass through a window of n tuples.
+
+    Causality join query processing (section 3.2 of Kwon & Li, 2009). Each tuple that arrives meets those in
+    the window, in either role: a cause that arrives after its effect meets it too. Then, if the window
+    is full, one goes, by the policy, and the new one is kept. (``"expected"`` may send the new one away at
+    once.) However tuples are cut into pushes, the pairs are the same. It pickles.
+
+    Parameters
+    ----------
+    condition : CausalityCondition
+        On exact instants.
+    time : str
+        Column of valid times: when it happened.
+    place : sequence of str and float
+        The coordinates, as of `coincide.causality_tables`. A row where one is null or NaN matches nothing,
+        and takes no place in the window.
+    arrival : str, optional
+        Column of the times of arrival, which must not go back, of the same kind as valid times. ``"fcfo"``
+        counts `max_stay` by it, and ``"expected"`` ages; without it the latest valid time is the clock.
+    role : str, optional
+        Column of the words cause and effect; a null matches nothing. None: every tuple may be both. If
+        both orders of a pair qualify, the earlier is the cause, and of simultaneous ones the one that
+        arrived first.
+    home : sequence of float
+        Where the window is: ``"fcfo"`` and ``"fhcfo"`` let the nearest tuples go.
+    columns : str or sequence of str
+        Columns to hand out, as ``cause_<name>`` and ``effect_<name>``.
+    options : WindowOptions
+
+    Raises
+    ------
+    SchemaError, ConditionError
+        If an argument makes no sense.
+    """
+
+    def __init__(
+        self,
+        condition: CausalityCondition,
+        *,
+        time: str = "time",
+        place: Place = (),
+        arrival: str | None = None,
+        role: str | None = None,
+        home: Sequence[float] | float = (),
+        columns: Names = ("id",),
+        options: WindowOptions = WindowOptions(),
+    ) -> None:
+        self._arguments = WindowArguments(
+            condition, time, place, arrival, role, home, columns, options
+        )
+        self._columns: WindowColumns | None = None
+        self._first: pa.Schema | None = None
+        self._terms: WindowTerms | None = None
+        self._join: Any = None
+        self._numbers = np.zeros(0, np.int64)
+        self._payload: list[pa.Array] = []
+        self._rows, self._backwards, self._pairs = SideCounts(), 0, 0
+        self._clock: int | None = None
+        self._before = WindowCounts()
+
+    @classmethod
+    def of(cls, arguments: WindowArguments) -> WindowedCausality:
+        """As these arguments have it."""
+        given = {each.name: getattr(arguments, each.name) for each in fields(arguments)}
+        return cls(**given)
+
+    def push(self, events: Any) -> pa.Table:
+        """Take tuples in the order in which they arrived, and hand out the pairs that they show.
+
+        Parameters
+        ----------
+        events : pa.Table, whatever offers Arrow's C stream, list of dicts, or path
+            The first table, which may be empty, says of which types the columns are. An empty list is
+            nothing, and says nothing.
+
+        Returns
+        -------
+        pa.Table
+            The columns as ``cause_...`` and ``effect_...``, delta (T_effect - T_cause, int64, named as by
+            `coincide.causality_tables`) and, where there are places, ``distance`` (float64); by the tuple
+            that came last.
+
+        Raises
+        ------
+        SchemaError
+            If a column is missing, of a type that cannot serve, or of another than in the first push.
+        DataError
+            If rows are invalid, and are to be refused. Nothing of the push is taken then.
+
+        Warns
+        -----
+        DroppedRowsWarning, UnmatchableRowsWarning, RoundedTimesWarning
+        """
+        if is_nothing(events):
+            return pa.table({}) if self._columns is None else self._schema.empty_table()
+        if self._columns is None:
+            warn_of_names(self._arguments.condition, [self._arguments.coordinates])
+        found, arriving = self._taken(read_table(events, self._arguments, self._first))
+        assert self._columns is not None
+        tell(arriving.counts, arriving.backwards, self._columns.tick, arriving.behind)
+        return found
+
+    def take(self, table: pa.Table) -> pa.Table:
+        """As `push`, without warnings: `summary` tells what is lost."""
+        return self._taken(table)[0]
+
+    def _taken(self, table: pa.Table) -> tuple[pa.Table, Arriving]:
+        table = with_first_types(table, self._first)
+        columns = WindowColumns(table.schema, self._arguments)
+        if self._columns not in (None, columns):
+            raise SchemaError(
+                other_types(
+                    f"{EVENT}s", self._first, table.schema,
+                    lambda schema: WindowColumns(schema, self._arguments) == self._columns,
+                )
+            )  # fmt: skip
+        check_output_names(output_names(self._arguments, columns.tick))
+        arriving = columns.read(table, self._clock)
+        if self._columns is None:
+            self._columns, self._first = columns, table.schema
+            self._begin()
+        found = self._take(arriving, columns)
+        self._rows += arriving.counts
+        self._backwards += arriving.backwards
+        self._pairs += found.num_rows
+        return found, arriving
+
+    def flush(self) -> pa.Table:
+        """End of the stream: the window is emptied, and what is pushed next meets nothing of before.
+
+        Returns
+        -------
+        pa.Table
+            Without rows: pairs are told as soon as they are found, and none wait.
+        """
+        if self._columns is None:
+            return pa.table({})
+        self._before = self._before.then(self._join.counts)
+        self._begin()
+        self._numbers, self._payload, self._clock = np.zeros(0, np.int64), [], None
+        return self._schema.empty_table()
+
+    def summary(self) -> WindowSummary:
+        """What became of all that was pushed, and what share of the pairs is likely to have been found."""
+        counts = WindowCounts() if self._join is None else self._join.counts
+        return WindowSummary(
+            self._rows, self._backwards, self._before.then(counts), self._pairs,
+            None if self._columns is None else self._columns.tick,
+        )  # fmt: skip
+
+    def _begin(self) -> None:
+        assert self._columns is not None
+        if self._terms is None:
+            tick = self._columns.tick
+            self._terms = self._arguments.terms(self._arguments.model(tick), tick)
+        self._join = import_module("cpu_fallback.windowed_causality").WindowJoin(self._terms)
+
+    @property
+    def _schema(self) -> pa.Schema:
+        assert self._columns is not None
+        kinds = output_kinds([field.type for field in self._columns.payload])
+        names = output_names(self._arguments, self._columns.tick)
+        return pa.schema(list(zip(names, kinds, strict=False)))
+
+    def _take(self, arriving: Arriving, columns: WindowColumns) -> pa.Table:
+        join, first = self._join, self._join.arrived
+        payload = arriving.payload
+        if self._numbers.size:
+            pairs = zip(self._payload, payload, strict=True)
+            payload = [one_array(pa.chunked_array(each)) for each in pairs]
+        batches = list(self._batches(arriving, first, payload))
+        kept = join.kept()
+        places = pa.array(self._rows_of(kept, first))
+        self._numbers, self._payload = kept, [column.take(places) for column in payload]
+        if arriving.clocks.size:
+            self._clock = int(arriving.clocks[-1])
+        return pa.Table.from_batches(batches, self._schema)
+
+    def _batches(
+        self, arriving: Arriving, first: int, payload: list[pa.Array]
+    ) -> Iterator[pa.RecordBatch]:
+        points = no_points() if arriving.points is None else arriving.points
+        placed, schema = bool(self._arguments.coordinates), self._schema
+        taken = self._join.take(arriving.times, arriving.clocks, points, arriving.roles)
+        for part in taken:
+            sides = [pa.array(self._rows_of(each, first)) for each in (part.causes, part.effects)]
+            measures = [pa.array(part.deltas), *([pa.array(part.distances)] if placed else [])]
+            columns = [column.take(rows) for rows in sides for column in payload]
+            yield pa.RecordBatch.from_arrays([*columns, *measures], schema=schema)
+
+    def _rows_of(self, numbers: np.ndarray, first: int) -> np.ndarray:
+        """Where tuples stand behind those that were kept before `first` arrived: these are searched."""
+        rows: np.ndarray = numbers + (self._numbers.size - first)
+        early = np.flatnonzero(numbers < first)
+        rows[early] = np.searchsorted(self._numbers, numbers[early])
+        return rows
+
+
+def output_names(arguments: WindowArguments, tick: Tick) -> list[str]:
+    """Of the columns of pairs; without places there is no distance."""
+    handed = [f"{side}_{name}" for side in ("cause", "effect") for name in arguments.payload]
+    return [*handed, delta_name(tick), *(["distance"] if arguments.coordinates else [])]
+
+
+def output_kinds(payload: Sequence[pa.DataType]) -> list[pa.DataType]:
+    """Of the same columns, distance included."""
+    return [*payload, *payload, pa.int64(), pa.float64()]
+
+
+def read_table(given: Any, arguments: WindowArguments, first: pa.Schema | None = None) -> pa.Table:
+    """The table of what was given, of the columns that are needed."""
+    if not offers_arrow(given):
+        raise SchemaError(f"{EVENT}s must be {TABLES}; found {type(given).__name__}")
+    places = names_of_coordinates(arguments.coordinates)
+    names = [arguments.time, *places, *arguments.other_columns, *arguments.payload]
+    clocks = [name for name in (arguments.time, arguments.arrival) if name is not None]
+    return arrow_table(EVENT, given, list(dict.fromkeys(names)), [*clocks, *places], first)

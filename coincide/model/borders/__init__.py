@@ -1,0 +1,1 @@
+"""Border queries: readings, ranges, and the crossings between."""

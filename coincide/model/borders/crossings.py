@@ -1,0 +1,310 @@
+"""Border-crossing events (Definition 2 of the BMQ paper), and the stream table of its section 4.1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from coincide.model.borders.moves import FIRST, FROM_OUTSIDE, MOVE
+from coincide.model.compiled import compiled
+
+OUT, IN, PASSED = 0, 1, 2
+"""Kind of a crossing in arrays: the stream left the query's range, entered it, or went through it between
+two readings, which is told as an `IN` and an `OUT`."""
+
+EVENTS = ("O", "I")
+"""The word for each kind, in column `event`."""
+
+
+class Found(NamedTuple):
+    """A chunk of what a search has found.
+
+    Attributes
+    ----------
+    start, stop : int
+        The points that it is of.
+    points : int64 array, shape (n,)
+        Where each crossing was seen, ascending.
+    rows : int32 array, shape (n,)
+        Of the queries, in the index.
+    events : int8 array, shape (n,)
+        `OUT`, `IN` or `PASSED`.
+    """
+
+    start: int
+    stop: int
+    points: np.ndarray
+    rows: np.ndarray
+    events: np.ndarray
+
+
+class Crossings(NamedTuple):
+    """Crossings of a batch of readings, n of them.
+
+    Attributes
+    ----------
+    rows : int64 array
+        The reading, of the batch, at which each was seen.
+    queries : int64 array
+        Numbers of the queries.
+    events : int8 array
+        `OUT` or `IN`.
+    min_times, max_times : int64 array
+        When it happened: between the reading before and this one.
+    instants : int64 array or None
+        When a straight move from reading to reading meets the border.
+    """
+
+    rows: np.ndarray
+    queries: np.ndarray
+    events: np.ndarray
+    min_times: np.ndarray
+    max_times: np.ndarray
+    instants: np.ndarray | None
+
+
+_MAX_TIMES = Crossings._fields.index("max_times")
+
+
+def in_time(parts: Iterable[Crossings], most: int) -> Iterator[Crossings]:
+    """Crossings in order of their max_times, in chunks; of equal ones as they come."""
+    found = list(parts)
+    if not found:
+        return
+    *columns, instants = zip(*found, strict=True)
+    whole = [np.concatenate(column) for column in columns]
+    whole += [] if instants[0] is None else [np.concatenate(instants)]
+    times = whole[_MAX_TIMES]
+    if (times[1:] < times[:-1]).any():
+        order = np.argsort(times, kind="stable")
+        whole = [column[order] for column in whole]
+    for start in range(0, times.size, most):
+        chunk = [column[start : start + most] for column in whole]
+        yield Crossings._make(chunk if instants[0] is not None else [*chunk, None])
+
+
+@compiled(allocates=True)
+def accepted(streams, times, is_gap, known, last_times):
+    """Which readings come after all of their stream before them.
+
+    Parameters
+    ----------
+    streams, times : int64 arrays, shape (n,)
+        By stream, in order of arrival.
+    is_gap : bool array, shape (n,)
+        Readings that are none.
+    known : bool array, last_times : int64 array, by stream
+
+    Returns
+    -------
+    bool array, shape (n,)
+    int, int
+        Late ones, and ones that repeat a time.
+    """
+    kept = ~is_gap
+    late = repeated = 0
+    stream, begun, last = -1, False, 0
+    for k in range(streams.size):
+        if streams[k] != stream:
+            stream = streams[k]
+            begun, last = known[stream], last_times[stream]
+        if is_gap[k]:
+            continue
+        if begun and times[k] <= last:
+            kept[k] = False
+            if times[k] == last:
+                repeated += 1
+            else:
+                late += 1
+        else:
+            begun, last = True, times[k]
+    return kept, late, repeated
+
+
+_COLUMNS = ("known", "times", "values", "segments")
+"""Of the stream table."""
+
+
+class Points(NamedTuple):
+    """Readings of a batch by stream and in order of time, before each stream's the last one known.
+
+    Attributes
+    ----------
+    values : float64 array, shape (n, d)
+    times : int64 array, shape (n,)
+    kinds : int8 array, shape (n,)
+        `FIRST`, `FROM_OUTSIDE` or `MOVE`, from the point before.
+    rows : int64 array, shape (n,)
+        Of the batch; -1: known before it.
+    streams : int64 array, shape (n,)
+    near : int32 array, shape (n, d, 2)
+        Segments near which the points that begin a stream lie.
+    """
+
+    values: np.ndarray
+    times: np.ndarray
+    kinds: np.ndarray
+    rows: np.ndarray
+    streams: np.ndarray
+    near: np.ndarray
+
+    @property
+    def ends(self) -> np.ndarray:
+        """The last point of each stream: int64 array."""
+        return np.flatnonzero(np.append(self.kinds[1:] != MOVE, self.kinds.size > 0))
+
+
+@dataclass
+class Taken:
+    """What became of the readings of a batch, or of many.
+
+    Parameters
+    ----------
+    readings : int
+        All.
+    gaps : int
+        With a value that is null or NaN: the stream is taken to be where it was.
+    repeated, late : int
+        Of a time that their stream has had, or is past: left out.
+    """
+
+    readings: int = 0
+    gaps: int = 0
+    repeated: int = 0
+    late: int = 0
+
+    def add(self, other: Taken) -> None:
+        """Count the readings of one more batch."""
+        for name in ("readings", "gaps", "repeated", "late"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+class StreamTable:
+    """The last reading of each stream, and its region segments: 9 + 16 d bytes a stream.
+
+    Parameters
+    ----------
+    dimensions : int
+        d.
+    """
+
+    def __init__(self, dimensions: int) -> None:
+        self.known = np.zeros(0, np.bool_)
+        self.times = np.zeros(0, np.int64)
+        self.values = np.zeros((0, dimensions))
+        self.segments = np.zeros((0, dimensions, 2), np.int32)
+
+    def __len__(self) -> int:
+        return int(self.known.size)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(getattr(self, name).nbytes for name in _COLUMNS)
+
+    def reserve(self, streams: int) -> None:
+        """Have room for streams that are called 0 ... streams - 1, and for some more."""
+        if streams > len(self):
+            self.resize(max(streams, 2 * len(self)))
+
+    def resize(self, streams: int) -> None:
+        """Make room for streams that are called 0 ... streams - 1."""
+        for name in _COLUMNS:
+            old = getattr(self, name)
+            new = np.zeros((streams, *old.shape[1:]), old.dtype)
+            new[: old.shape[0]] = old[:streams]
+            setattr(self, name, new)
+
+    def keep_only(self, stream: int) -> None:
+        """Forget all streams but one, which is called 0 from now on."""
+        for name in _COLUMNS:
+            column = getattr(self, name)
+            column[0] = column[stream]
+        self.known[1:] = False
+
+    def take(
+        self,
+        streams: np.ndarray,
+        times: np.ndarray,
+        values: np.ndarray,
+        *,
+        from_outside: bool,
+        in_any_order: bool = False,
+    ) -> tuple[Points, Taken]:
+        """The points of a batch of readings. Of each stream they come in the order of their arrival.
+
+        A reading that is not later than all of its stream before it is left out, so that any batching of
+        readings gives the same points.
+
+        Parameters
+        ----------
+        streams, times : int64 arrays, shape (n,)
+        values : float64 array, shape (n, d)
+        from_outside : bool
+            Whether a stream's first reading is told as coming from outside.
+        in_any_order : bool
+            Whether readings of a stream are to be put in order of their times, of equal ones the least
+            values first.
+        """
+        rows = np.argsort(streams, kind="stable") if (np.diff(streams) < 0).any() else None
+        if in_any_order and _is_disordered(streams, times, rows):
+            rows = np.lexsort((*values.T[::-1], times, streams))
+        if rows is not None:
+            streams, times, values = streams[rows], times[rows], values[rows]
+        is_gap = np.isnan(values).any(axis=1)
+        kept, late, repeated = accepted(streams, times, is_gap, self.known, self.times)
+        taken = Taken(streams.size, int(is_gap.sum()), repeated, late)
+        rows = np.flatnonzero(kept) if rows is None else rows[kept]
+        if rows.size < kept.size:
+            streams, times, values = streams[kept], times[kept], values[kept]
+        return self._points(rows, streams, times, values, from_outside), taken
+
+    def _points(
+        self,
+        rows: np.ndarray,
+        streams: np.ndarray,
+        times: np.ndarray,
+        values: np.ndarray,
+        from_outside: bool,
+    ) -> Points:
+        begins = np.flatnonzero(np.append(True, streams[1:] != streams[:-1])[: streams.size])
+        is_known = self.known[streams[begins]]
+        known = begins[is_known]
+        old = streams[known]
+        kinds = np.full(streams.size, MOVE, np.int8)
+        kinds[begins[~is_known]] = FROM_OUTSIDE if from_outside else FIRST
+        points = Points(
+            np.insert(values, known, self.values[old], axis=0),
+            np.insert(times, known, self.times[old]),
+            np.insert(kinds, known, FIRST),
+            np.insert(rows, known, -1),
+            np.insert(streams, known, old),
+            np.zeros((streams.size + known.size, values.shape[1], 2), np.int32),
+        )
+        points.near[known + np.arange(known.size)] = self.segments[old]
+        return points
+
+    def keep(self, points: Points, segments: np.ndarray) -> None:
+        """Remember the last point of each stream, and its segments.
+
+        Parameters
+        ----------
+        points : Points
+        segments : int32 array, shape (n, d, 2)
+        """
+        ends = points.ends
+        streams = points.streams[ends]
+        self.known[streams] = True
+        self.times[streams] = points.times[ends]
+        self.values[streams] = points.values[ends]
+        self.segments[streams] = segments[ends]
+
+
+def _is_disordered(streams: np.ndarray, times: np.ndarray, rows: np.ndarray | None) -> bool:
+    """Whether some reading, in the order of rows, is not later than the one before it of its stream."""
+    if rows is not None:
+        streams, times = streams[rows], times[rows]
+    return bool(((streams[1:] == streams[:-1]) & (times[1:] <= times[:-1])).any())

@@ -1,0 +1,1 @@
+"""Causes and effects in space and time."""

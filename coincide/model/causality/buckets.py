@@ -1,0 +1,294 @@
+"""Events of a side in buckets, each a cell of the grid or one place, by time within."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from coincide.model.causality.deciding import squared_gap
+from coincide.model.causality.grid import DIMENSIONS
+from coincide.model.causality.spaces import H, PlacedEvents, Points, X, Y, Z, no_points
+from coincide.model.compiled import Int64s, compiled
+
+_DENSE = 4
+"""Numbers of buckets an event up to which counting them all takes less time than sorting by digits."""
+
+
+class Buckets(NamedTuple):
+    """Events sorted by (bucket, time, row); those that match nothing are last, in no bucket.
+
+    Parameters
+    ----------
+    order : int64 array, shape (n,)
+        Row of each event in the caller's arrays.
+    ranks : int64 array, shape (n,)
+        What decides among simultaneous events of one stream: `order`, unless the caller has numbers.
+    times, lengths : int64 arrays, shape (n,)
+        Ticks; `lengths` is empty where all are exact instants.
+    points : Points
+        Those of events that have no places, where these have none.
+    numbers : int64 array, shape (buckets,)
+        Ascending.
+    offsets : int64 array, shape (buckets + 1,)
+        First event of each bucket.
+    boxes : float64 array, shape (buckets, 2, 3)
+        Least and largest x, y and z of the events of each bucket.
+    """
+
+    order: Int64s
+    ranks: Int64s
+    times: Int64s
+    lengths: Int64s
+    points: Points
+    numbers: Int64s
+    offsets: Int64s
+    boxes: np.ndarray
+
+
+def in_buckets(events: PlacedEvents, numbers: np.ndarray, most: int) -> Buckets:
+    """Sort events into buckets.
+
+    Parameters
+    ----------
+    events : PlacedEvents
+    numbers : int64 array, shape (n,)
+        Bucket of each event; `most` for none.
+    most : int
+    """
+    points = no_points() if events.points is None else events.points
+    lengths = np.empty(0, np.int64) if events.lengths is None else events.lengths
+    if most == 1 and events.group is None and is_ascending(events.times):
+        offsets = np.array([0, len(events)][: 2 if len(events) else 1], np.int64)
+        numbers = np.zeros(offsets.size - 1, np.int64)
+        boxes = _boxes(points, offsets)
+        order = np.arange(len(events))
+        ranks = order if events.ranks is None else events.ranks
+        return Buckets(order, ranks, events.times, lengths, points, numbers, offsets, boxes)
+    rows = rows_by_time(events.times)
+    if most <= _DENSE * rows.size:
+        order, times, points, found, offsets = _dealt(rows, numbers, most, events.times, points)
+    else:
+        order = sorted_rows(rows, numbers, most)
+        times, points = _gathered(order, events.times, points)
+        found, offsets = _runs(numbers, order, most)
+    lengths = lengths[order] if lengths.size else lengths
+    ranks = order if events.ranks is None else events.ranks[order]
+    return Buckets(order, ranks, times, lengths, points, found, offsets, _boxes(points, offsets))
+
+
+@compiled(allocates=True)
+def _dealt(rows, numbers, most, times, points):
+    """Deal events, in the order of `rows`, to their buckets: in one pass, each is touched once."""
+    starts = np.zeros(most + 2, np.int64)
+    for number in numbers:
+        starts[number + 1] += 1
+    count = 0
+    for number in range(most):
+        count += starts[number + 1] > 0
+    found, offsets = np.empty(count, np.int64), np.zeros(count + 1, np.int64)
+    count = 0
+    for number in range(most + 1):
+        if number < most and starts[number + 1] > 0:
+            found[count] = number
+            offsets[count + 1] = offsets[count] + starts[number + 1]
+            count += 1
+        starts[number + 1] += starts[number]
+    n = rows.size
+    order, times_out, points_out = (
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.empty_like(points),
+    )
+    for row in rows:
+        at = starts[numbers[row]]
+        starts[numbers[row]] = at + 1
+        order[at], times_out[at] = row, times[row]
+        for d in range(points.shape[0]):
+            points_out[d, at] = points[d, row]
+    return order, times_out, points_out, found, offsets
+
+
+@compiled(allocates=True)
+def _gathered(order, times, points):
+    times_out, points_out = np.empty(order.size, np.int64), np.empty_like(points)
+    for at in range(order.size):
+        times_out[at] = times[order[at]]
+        for d in range(points.shape[0]):
+            points_out[d, at] = points[d, order[at]]
+    return times_out, points_out
+
+
+@compiled(allocates=True)
+def _boxes(points, offsets):
+    boxes = np.zeros((offsets.size - 1, 2, 3))
+    for bucket in range(offsets.size - 1):
+        for d in range(min(3, points.shape[0])):
+            low, high = np.inf, -np.inf
+            for i in range(offsets[bucket], offsets[bucket + 1]):
+                low, high = min(low, points[d, i]), max(high, points[d, i])
+            boxes[bucket, 0, d], boxes[bucket, 1, d] = low, high
+    return boxes
+
+
+@compiled(allocates=True)
+def _runs(numbers, order, most):
+    """The numbers below `most` that occur, and where the events of each begin."""
+    count, last = 0, np.int64(-1)
+    for row in order:
+        if numbers[row] != last and numbers[row] < most:
+            count += 1
+            last = numbers[row]
+    found, offsets = np.empty(count, np.int64), np.empty(count + 1, np.int64)
+    count, last, n = 0, np.int64(-1), 0
+    for row in order:
+        if numbers[row] == most:
+            break
+        if numbers[row] != last:
+            last = numbers[row]
+            found[count], offsets[count] = last, n
+            count += 1
+        n += 1
+    offsets[count] = n
+    return found, offsets
+
+
+@compiled(allocates=True)
+def cell_numbers(cells, points, group, none):
+    """The number of each event's cell.
+
+    Parameters
+    ----------
+    cells : CellNumbers
+    points : Points
+        Those of no event, where no dimension has more than one cell.
+    group : int64 array, shape (n,)
+        Codes of keys, negative for events that match nothing.
+    none : int64
+        The number of those.
+    """
+    numbers = np.empty(group.size, np.int64)
+    for i in range(group.size):
+        if group[i] < 0:
+            numbers[i] = none
+            continue
+        number = group[i] * cells.stride[DIMENSIONS]
+        for d in range(points.shape[0]):
+            if cells.per_unit[d] > 0.0:
+                cell = int((points[d, i] - cells.origin[d]) * cells.per_unit[d])
+                number += cell * cells.stride[d]
+        numbers[i] = number
+    return numbers
+
+
+@compiled(allocates=True)
+def extent(points, group):
+    """Least and largest x, y, z and h of the events that can match: two float64 arrays, shape (4,)."""
+    low, high = np.full(DIMENSIONS, np.inf), np.full(DIMENSIONS, -np.inf)
+    for d in range(points.shape[0]):
+        for i in range(group.size):
+            if group[i] >= 0:
+                low[d], high[d] = min(low[d], points[d, i]), max(high[d], points[d, i])
+    return low, high
+
+
+@compiled(allocates=True)
+def gap_between(own, i, others, j):
+    """|x - y|² of event i and event j of two arrays of `Points`."""
+    return squared_gap(others[X, j] - own[X, i], others[Y, j] - own[Y, i], others[Z, j] - own[Z, i])
+
+
+@compiled(allocates=True)
+def height_between(own, i, others, j):
+    """The difference of their heights."""
+    return others[H, j] - own[H, i] if own.shape[0] > H else 0.0
+
+
+@compiled(forceinline=True)
+def gap_to_side(value, low, high):
+    """How far a coordinate is from the nearest between two ends."""
+    return max(max(low - value, value - high), 0.0)
+
+
+@compiled(allocates=True)
+def gallop(values, at, end, bound):
+    """The first position from `at` on, before `end`, of a value that is at least `bound`, or `end`.
+
+    Parameters
+    ----------
+    values : int64 array, ascending from `at` to `end`
+    at, end, bound : int64
+
+    Returns
+    -------
+    int64
+    """
+    if at >= end or values[at] >= bound:
+        return at
+    step = 1
+    while at + step < end and values[at + step] < bound:
+        at += step
+        step *= 2
+    low, high = at, min(at + step, end)  # below the bound, and not
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if values[middle] < bound:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+_DIGIT_BITS = 11
+
+
+@compiled(allocates=True)
+def sorted_rows(order, numbers, most):
+    """Sort rows by a number, those of equal numbers as they are in `order`.
+
+    Parameters
+    ----------
+    order : int64 array, shape (n,)
+        Rows; overwritten.
+    numbers : int64 array, shape (rows,)
+        At least 0.
+    most : int64
+        The largest number.
+
+    Returns
+    -------
+    int64 array, shape (n,)
+        The rows in order.
+    """
+    other = np.empty_like(order)
+    shift = 0
+    while most >> shift > 0:
+        starts = np.zeros((1 << _DIGIT_BITS) + 1, np.int64)
+        mask = (1 << _DIGIT_BITS) - 1
+        for row in order:
+            starts[((numbers[row] >> shift) & mask) + 1] += 1
+        for digit in range(1 << _DIGIT_BITS):
+            starts[digit + 1] += starts[digit]
+        for row in order:
+            digit = (numbers[row] >> shift) & mask
+            other[starts[digit]] = row
+            starts[digit] += 1
+        order, other = other, order
+        shift += _DIGIT_BITS
+    return order
+
+
+@compiled(allocates=True)
+def is_ascending(times):
+    """Whether an int64 array is in order."""
+    for i in range(1, times.size):  # noqa: SIM110 - a generator is not compiled
+        if times[i] < times[i - 1]:
+            return False
+    return True
+
+
+def rows_by_time(times: np.ndarray) -> np.ndarray:
+    """Rows in order of time, equal ones by row: int64 array, shape (n,)."""
+    if is_ascending(times):
+        return np.arange(times.size)
+    return np.argsort(times, kind="stable")

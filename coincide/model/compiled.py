@@ -1,0 +1,232 @@
+"""How Coincide compiles: Numba, without the GIL, cached on disk; and what all kernels share."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any
+
+import numba
+import numpy as np
+from numba.core import types
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import AnalysisPass, register_pass
+from numba.core.errors import TypingError
+from numba.core.typed_passes import NopythonTypeInference
+from numba.extending import overload
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class ArraysAreBorrowed(AnalysisPass):
+    """Refuses a kernel that returns arrays, or calls one that does."""
+
+    _name = "arrays_are_borrowed"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        """Look at what the kernel returns, and at what its callees do."""
+        returned = {"the kernel": state.return_type}
+        for call, signature in state.calltypes.items():
+            callee = state.typemap[call.func.name] if getattr(call, "op", "") == "call" else None
+            if isinstance(callee, types.Dispatcher):
+                returned[callee.dispatcher.py_func.__name__] = signature.return_type
+        for who, kind in returned.items():
+            if state.targetctx.data_model_manager[kind].contains_nrt_meminfo():
+                raise TypingError(f"{who} returns arrays; say compiled(allocates=True)")
+        return False
+
+
+class BorrowingCompiler(CompilerBase):
+    """Numba's own, with that check."""
+
+    def define_pipelines(self) -> list[Any]:
+        """The passes."""
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.add_pass_after(ArraysAreBorrowed, NopythonTypeInference)
+        passes.finalize()
+        return [passes]
+
+
+BORROWING: dict[str, Any] = {"_nrt": False, "pipeline_class": BorrowingCompiler}
+"""Options of `numba.njit` for a kernel that counts no references."""
+
+
+Int64s = Annotated[np.ndarray, types.Array(types.int64, 1, "C")]
+"""A C-contiguous array of one dimension; others likewise."""
+
+Float64s = Annotated[np.ndarray, types.Array(types.float64, 1, "C")]
+
+
+PACKAGES = ("coincide", "cpu_fallback", "gpu_kernels")
+"""Packages with kernels, which lie side by side: in a folder or in a zip archive."""
+
+_SOURCES = (".py", ".pyc")  # the second where a package is installed without its sources
+_KEPT = (".nbi", ".nbc", ".lcs")
+_DIGITS = 16
+
+
+class KeyedBySources:
+    """Mixin for a `CacheImpl` of Numba or Numba-CUDA."""
+
+    def get_filename_base(self, fullname: str, abiflags: str) -> str:
+        """The name without its ending of a function's files."""
+        own: str = super().get_filename_base(fullname, abiflags)  # type: ignore[misc]
+        return f"{own}-{sources_digest()}"
+
+
+class ForgetsOtherSources:
+    """Mixin for a `Cache` of Numba or Numba-CUDA: holds a kernel of no sources but these."""
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled kernel, and let go of what was compiled from other sources.
+
+        Who still wants to load that compiles it again. Nothing is kept of a kernel for named tuples of
+        other packages, which their methods went into: an edit of those would not show.
+        """
+        if not all(map(_is_of_ours, getattr(sig, "args", sig))):
+            return
+        super().save_overload(sig, data)  # type: ignore[misc]
+        base: str = self._impl.filename_base  # type: ignore[attr-defined]
+        function = base.removesuffix(f"-{sources_digest()}").rpartition("-")[0]
+        folder = Path(self.cache_path)  # type: ignore[attr-defined]
+        for path in folder.glob(f"{glob.escape(function)}-*"):
+            if path.suffix in _KEPT and sources_digest() not in path.name:
+                with suppress(OSError):
+                    path.unlink()
+
+
+class _KernelCacheImpl(KeyedBySources, CompileResultCacheImpl):
+    pass
+
+
+class KernelCache(ForgetsOtherSources, FunctionCache):
+    """Numba's cache of a function, keyed by the sources of all kernels."""
+
+    _impl_class = _KernelCacheImpl
+
+
+def keep_on_disk(kernel: Any, kind: type) -> None:
+    """Give what Numba will compile a cache on disk, if there is a folder for it.
+
+    Parameters
+    ----------
+    kernel : Dispatcher
+        Of Numba or Numba-CUDA; nothing is done with a plain function.
+    kind : type
+        `KernelCache`, or its like of Numba-CUDA.
+    """
+    if not hasattr(kernel, "_cache"):
+        return
+    try:
+        kept = kind(kernel.py_func)
+    except RuntimeError as error:
+        if "cache" not in str(error):
+            raise
+        return
+    # Of an import from a zip archive Numba finds out only when it writes.
+    if is_writable(kept.cache_path):
+        kernel._cache = kept
+
+
+def _is_of_ours(kind: Any) -> bool:
+    """Whether the named tuples in a type of Numba's are of the packages with kernels."""
+    if hasattr(kind, "instance_class"):
+        home = kind.instance_class.__module__.partition(".")[0]
+        return home in PACKAGES and all(map(_is_of_ours, kind))
+    return True
+
+
+@cache
+def is_writable(folder: str) -> bool:
+    """Whether files can be made in a folder, which is made if need be."""
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+@cache
+def sources_digest() -> str:
+    """Hexadecimal digits that differ where any kernel source does."""
+    digest = hashlib.sha256()
+    root: Any = files(PACKAGES[0])
+    for package in PACKAGES:
+        for name, source in sorted(_sources(root.parent / package, package)):
+            digest.update(f"{name}\0{len(source)}\0".encode() + source)
+    return digest.hexdigest()[:_DIGITS]
+
+
+def _sources(folder: Any, name: str) -> Iterator[tuple[str, bytes]]:
+    """Names and contents of the sources in a folder and below; of none that is not there."""
+    for entry in folder.iterdir() if folder.is_dir() else ():
+        inner = f"{name}/{entry.name}"
+        if entry.name.endswith(_SOURCES):
+            yield inner, entry.read_bytes()
+        elif entry.name != "__pycache__" and entry.is_dir():
+            yield from _sources(entry, inner)
+
+
+def compiled(
+    function: Callable[..., Any] | None = None, /, *, allocates: bool = False, **options: Any
+) -> Any:
+    """Compile with `numba.njit`, kept on disk if there is a folder for it.
+
+    Kernels release the GIL, so that one compiled version serves a single-core Spark worker and, run
+    by several threads on disjoint blocks, a whole machine. ``error_model="numpy"`` keeps division
+    free of branches; ``fastmath`` stays off, since probabilities must agree to the bit.
+
+    What is on disk is used with the very sources that it was compiled from
+    (`coincide.model.compiled`). Where no folder can be written (zip imports, read-only site-packages
+    without a home) a kernel is compiled anew in each process.
+
+    Parameters
+    ----------
+    function : callable
+    allocates : bool
+        True for a kernel that makes or returns an array, or calls one that does. Others do without
+        counting references, which in a small function that takes arrays costs ten times what the
+        function does; one that needs them after all is refused when it is compiled.
+    **options
+        Of `numba.njit`.
+    """
+    if function is None:
+        return lambda inner: compiled(inner, allocates=allocates, **options)
+    owners = {"_nrt": True} if allocates else BORROWING
+    kernel = numba.njit(**{"nogil": True, "error_model": "numpy", **owners, **options})(function)
+    keep_on_disk(kernel, KernelCache)
+    return kernel
+
+
+@compiled(forceinline=True)
+def copy_into(target, source):
+    """Copy an array, or a slice, over another of its length: one dimension.
+
+    ``target[:] = source`` would broadcast, and the message that Numba has for shapes which do not fit
+    takes it as long to compile as a whole join.
+    """
+    for i in range(target.size):
+        target[i] = source[i]
+
+
+def product(a: float, b: float) -> float:
+    """a * b, rounded before anything is added to it: compilers for GPUs would fuse the two."""
+    return a * b
+
+
+def _product(a, b):
+    return lambda a, b: a * b
+
+
+overload(product)(_product)

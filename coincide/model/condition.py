@@ -1,0 +1,239 @@
+"""The timing condition: a predicate on delta = T_right - T_left, and the confidence that it must reach."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Literal, get_args
+
+from coincide.model.errors import ConditionError, brief, percent
+from coincide.model.options import check_choice
+from coincide.model.units import Duration, Tick, as_float, plain, size_of
+
+SMALLEST_CONFIDENCE = 2.0**-49
+"""Below this the decision's slack would let impossible pairs through."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """A timing condition in ticks, as the kernels take it.
+
+    Parameters
+    ----------
+    lo, hi : int
+        Ends of the window on delta, in ticks, inclusive.
+    confidence : float
+        ct, in (0, 1].
+    """
+
+    lo: int
+    hi: int
+    confidence: float
+
+    @property
+    def width(self) -> int:
+        """hi - lo, in ticks."""
+        return self.hi - self.lo
+
+    def mirrored(self) -> Window:
+        """The window seen from the right side."""
+        return Window(-self.hi, -self.lo, self.confidence)
+
+    def moved(self, ticks: int) -> Window:
+        """The window so many ticks later."""
+        return Window(self.lo + ticks, self.hi + ticks, self.confidence)
+
+
+@dataclass(frozen=True)
+class TimingCondition:
+    """A pair qualifies when its satisfaction probability reaches the confidence threshold.
+
+    Lee & Lee (2010), section 3.
+
+    Parameters
+    ----------
+    predicate : Within
+        Made by `within`, `mutual_deadline`, `deadline` or `delay`.
+    confidence : float
+        The confidence threshold ct, 0 < ct <= 1.
+    """
+
+    predicate: Within
+    confidence: float
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.predicate, Within):
+            raise ConditionError(
+                f"the predicate must be made by within() or mutual_deadline(); found {self.predicate!r}"
+            )
+        if isinstance(self.confidence, bool) or not isinstance(self.confidence, Real):
+            raise ConditionError(
+                f"the confidence must be a number, such as 0.9; found {brief(self.confidence)}"
+            )
+        confidence = as_float(self.confidence)
+        if math.isnan(confidence) or not 0.0 < confidence <= 1.0:
+            raise ConditionError(
+                f"the confidence threshold must lie in (0, 1]; found {confidence}. 0.5 asks for pairs"
+                f" that are more likely than not{percent(confidence)}"
+            )
+        if confidence <= SMALLEST_CONFIDENCE:
+            raise ConditionError(
+                f"the confidence threshold {confidence} cannot be told from 0 in float64 arithmetic;"
+                " use more than 2^-49"
+            )
+        object.__setattr__(self, "confidence", confidence)
+
+    def window(self, tick: Tick) -> Window:
+        """The condition in ticks.
+
+        Raises
+        ------
+        ConditionError
+            As `Within.window`.
+        """
+        lo, hi = self.predicate.window(tick)
+        return Window(lo, hi, self.confidence)
+
+    def mirrored(self) -> TimingCondition:
+        """The same condition with the two sides swapped."""
+        return TimingCondition(self.predicate.mirrored(), self.confidence)
+
+
+Closed = Literal["both", "left", "right", "neither"]
+"""Which ends of a window belong to it, as pandas says it: the left end is lo, the right one hi."""
+_SWAPPED: dict[Closed, Closed] = {
+    "both": "both", "left": "right", "right": "left", "neither": "neither",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Within:
+    """lo <= delta <= hi. None leaves that end open.
+
+    Parameters
+    ----------
+    lo, hi : int, str or None
+        Durations: ints in ticks, or strings with a unit.
+    closed : {"both", "left", "right", "neither"}
+        Which ends belong to the window. Time is whole ticks: an end that does not is left out by moving
+        it in by one tick.
+    """
+
+    lo: Duration | None
+    hi: Duration | None
+    closed: Closed = field(default="both", kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_choice("closed", self.closed, get_args(Closed))
+        if self.lo is None and self.hi is None:
+            raise ConditionError("a predicate needs at least one bound; found none")
+        for name in ("lo", "hi"):
+            bound = getattr(self, name)
+            if bound is not None:
+                size_of(bound)
+                object.__setattr__(self, name, plain(bound))
+        if type(self.lo) is type(self.hi) and self.lo is not None and self.hi is not None:
+            _check_order(self, size_of(self.lo), size_of(self.hi))
+
+    def __repr__(self) -> str:
+        said = "" if self.closed == "both" else f", closed={self.closed!r}"
+        return f"Within(lo={self.lo!r}, hi={self.hi!r}{said})"
+
+    def window(self, tick: Tick) -> tuple[int, int]:
+        """The two ends in ticks, for a join; both belong to it, whatever `closed` says.
+
+        Raises
+        ------
+        ConditionError
+            If an end is open, no tick lies between them, or an end is no whole number of ticks.
+        """
+        if self.lo is None or self.hi is None:
+            raise ConditionError(
+                f"a join needs both ends of its window, but {self} leaves one open. Use"
+                " within(lo, hi), for example within(0, '5s') instead of deadline('5s')"
+            )
+        lo, hi = tick.count(self.lo), tick.count(self.hi)
+        _check_order(self, lo, hi)
+        lo += self.closed in ("right", "neither")
+        hi -= self.closed in ("left", "neither")
+        if lo > hi:
+            raise ConditionError(
+                f"the window is empty: closed={self.closed!r} leaves no whole tick between"
+                f" {self.lo} and {self.hi}. Say closed='both', or count time in a finer tick"
+            )
+        return lo, hi
+
+    def mirrored(self) -> Within:
+        """The predicate for swapped sides: within(-hi, -lo)."""
+        return Within(_negated(self.hi), _negated(self.lo), closed=_SWAPPED[self.closed])
+
+    def __str__(self) -> str:
+        above = "<=" if self.closed in ("both", "left") else "<"
+        below = "<=" if self.closed in ("both", "right") else "<"
+        if self.hi is None:
+            return f"delta {above.replace('<', '>')} {self.lo}"
+        if self.lo is None:
+            return f"delta {below} {self.hi}"
+        return f"{self.lo} {above} delta {below} {self.hi}"
+
+
+def within(lo: Duration, hi: Duration, *, closed: Closed = "both") -> Within:
+    """lo <= T_right - T_left <= hi.
+
+    Parameters
+    ----------
+    lo, hi : int, str or timedelta
+        Durations: ints in ticks, or strings with a unit.
+    closed : {"both", "left", "right", "neither"}
+        Which ends belong to the window, as pandas says it. Time is whole ticks, so an end that does not
+        belong to it is moved in by one tick.
+
+    Examples
+    --------
+    >>> str(within(0, "30s", closed="right"))
+    '0 < delta <= 30s'
+    """
+    return Within(lo, hi, closed=closed)
+
+
+def mutual_deadline(d: Duration, *, closed: Closed = "both") -> Within:
+    """|T_right - T_left| <= d, the mutual deadline of Lee & Lee (2010), section 3.
+
+    `closed` is as of `within`.
+    """
+    Within(None, d)  # refuses what is no duration
+    if size_of(d) < 0:
+        raise ConditionError(
+            f"a mutual deadline must not be negative; found {brief(d)}. Leave out the minus"
+        )
+    return Within(_negated(d), d, closed=closed)
+
+
+def deadline(d: Duration) -> Within:
+    """T_right - T_left <= d. One-sided: for single pairs, not for joins."""
+    return Within(None, d)
+
+
+def delay(d: Duration) -> Within:
+    """T_right - T_left >= d. One-sided: for single pairs, not for joins."""
+    return Within(d, None)
+
+
+def _negated(bound: Duration | None) -> Duration | None:
+    if bound is None:
+        return None
+    bound = plain(bound)
+    if isinstance(bound, int):
+        return -bound
+    text = bound.strip()
+    if text.startswith("-"):
+        return text[1:].strip()
+    return "-" + text.removeprefix("+").strip()
+
+
+def _check_order(predicate: Within, lo: object, hi: object) -> None:
+    if lo > hi:  # type: ignore[operator]
+        raise ConditionError(
+            f"the window is empty: lo ({predicate.lo}) is above hi ({predicate.hi}). Swap the two"
+        )

@@ -1,0 +1,169 @@
+"""How a join is run. Nothing here changes which pairs it finds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Literal, get_args
+
+from coincide.model.classes import MAX_CLASSES
+from coincide.model.errors import ConditionError, brief
+from coincide.model.sides import unit_option
+from coincide.model.units import TIME_LIMIT, Duration, as_float, unit_name
+
+How = Literal["inner", "left", "right", "full", "semi", "anti"]
+Emit = Literal["pairs", "lists", "counts", "best"]
+Invalid = Literal["raise", "drop"]
+Backend = Literal["auto", "cpu", "gpu"]
+SideName = Literal["left", "right"]
+Way = Literal[
+    "auto", "direct", "broadcast", "broadcast-left", "broadcast-right", "collect", "exchange"
+]
+"""How the events of two sides meet."""
+
+MOST_SLICES = 1_000_000
+"""Each is a task of Spark, whose driver keeps a record of every one."""
+_LARGEST = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class CorrelateOptions:
+    """Options of `correlate` and `correlate_tables`.
+
+    Parameters
+    ----------
+    unit : str or None
+        What a number in the time columns counts: ``"ns"``, ``"us"``, ``"ms"``, ``"s"``, ... Needed
+        for float columns, and for integer columns when durations are given as strings. Timestamps need
+        none, but ``"ns"`` where they are finer than 1 us; durations have their own.
+    left_unit, right_unit : str or None
+        The same for one side, where the sides differ; None: `unit`.
+    tick : str or None
+        In what times are counted; None: us for timestamps, ns for floats, and for integers the finer
+        unit of the two sides. Only floats can be rounded: what a tick would round else is refused.
+    invalid : {"raise", "drop"}
+        What to do with rows whose time is no time (min > max, NaN, infinity, out of range, longer
+        than a declared longest length): an error, or leave them out and count them.
+    left_longest, right_longest : int, str or None
+        Declared longest length of a timestamp (the papers' pi) of each side. A longer one is invalid.
+    time_range : (int, int) or None
+        Declared first and last time of the left side, in ticks. With both longest lengths it spares
+        the pass over the data that plans the slices; slices are then of equal duration.
+    slices : int or None
+        Number of time slices, hence of Spark tasks, at most 1,000,000; None: from the data and the
+        cluster.
+    slice_rows, slice_bytes : int
+        Rows, and bytes of rows, that a slice should hold when `slices` is None; they bound the memory
+        of a worker, which takes two to three times the bytes. Of two small sides that are collected, a
+        task may hold so many rows of each.
+    max_replication : float
+        How many copies of a right event slices may hold on average, unless that is what bounding the
+        memory takes.
+    way : {"auto", "direct", "broadcast", "broadcast-left", "broadcast-right", "collect", "exchange"}
+        How events meet on Spark. ``"direct"``: tasks read their own parts of Parquet files, which must
+        lie nearly in time order. ``"broadcast"``: the smaller side, or the one that is named, goes to
+        every worker, so that the other need not be shuffled. ``"collect"``: both do, by way of the driver.
+        ``"exchange"``: both sides are shuffled.
+        ``"auto"``: directly where files are given and allow it; else both are collected where Spark
+        takes them for small; else both are exchanged without a look where Spark knows that they are large,
+        and how far pairs reach is known; else by broadcast of a side of at most
+        `broadcast_bytes`, if `slices` is None and an exchange would move and do more. Any other value
+        is what is done, whatever the sizes.
+    broadcast_bytes : int
+        Most bytes, on the way to the workers, of a side that is broadcast by itself, and of both that
+        are collected.
+    batch_pairs : int or None
+        Pairs in one output batch; None: 65,536 in a Spark worker, 1,000,000 elsewhere. A batch exceeds
+        it only by the matches of one event.
+    classes : int or None
+        Length classes a side (K); None: chosen from the data. 1 is the papers' lazy algorithm.
+    threads : int or None
+        Threads of one process; None: every core in a single process, one in a Spark worker.
+    """
+
+    unit: str | None = None
+    left_unit: str | None = None
+    right_unit: str | None = None
+    tick: str | None = None
+    invalid: Invalid = "raise"
+    left_longest: Duration | None = None
+    right_longest: Duration | None = None
+    time_range: tuple[int, int] | None = None
+    slices: int | None = None
+    slice_rows: int = 1_000_000
+    slice_bytes: int = 256 << 20
+    max_replication: float = 4.0
+    way: Way = "auto"
+    broadcast_bytes: int = 64 << 20
+    batch_pairs: int | None = None
+    classes: int | None = None
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("unit", "left_unit", "right_unit", "tick"):
+            given = getattr(self, name)
+            if given is not None:
+                object.__setattr__(self, name, unit_name(given))
+        check_choice("invalid", self.invalid, get_args(Invalid))
+        check_choice("way", self.way, get_args(Way))
+        for name in ("slice_rows", "slice_bytes", "batch_pairs", "threads"):
+            check_count(name, getattr(self, name))
+        check_count("broadcast_bytes", self.broadcast_bytes, 0)
+        check_count("slices", self.slices, most=MOST_SLICES)
+        check_count("classes", self.classes, most=MAX_CLASSES)
+        if not isinstance(self.max_replication, Real) or not as_float(self.max_replication) >= 1.0:
+            raise ConditionError(
+                f"max_replication must be at least 1; found {brief(self.max_replication)}"
+            )
+        object.__setattr__(self, "max_replication", as_float(self.max_replication))
+        if self.time_range is not None:
+            _check_time_range(self.time_range)
+
+    @property
+    def small_side(self) -> SideName | None:
+        """The side that `way` names to go to every worker."""
+        sides: dict[str, SideName] = {"broadcast-left": "left", "broadcast-right": "right"}
+        return sides.get(self.way)
+
+    def unit_of(self, side: str) -> str | None:
+        """What a number in the time columns of a side counts: `coincide.model.sides.unit_option`."""
+        given: str | None = getattr(self, unit_option(side))
+        return given or self.unit
+
+
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    """Refuse a value that is none of the choices.
+
+    Raises
+    ------
+    ConditionError
+        Naming the argument and its choices.
+    """
+    if value not in choices:
+        raise ConditionError(f"{name} must be one of {', '.join(choices)}; found {brief(value)}")
+
+
+def _check_time_range(time_range: object) -> None:
+    ends = tuple(time_range) if isinstance(time_range, (tuple, list)) else ()
+    if len(ends) != 2 or not all(isinstance(end, int) and abs(end) < TIME_LIMIT for end in ends):
+        raise ConditionError(
+            f"time_range must be two ints below 2^61, in ticks; found {brief(time_range)}"
+        )
+    if ends[0] > ends[1]:
+        raise ConditionError(f"time_range is empty: {ends[0]} is after {ends[1]}")
+
+
+def check_count(name: str, value: int | None, least: int = 1, most: int = _LARGEST) -> None:
+    """Refuse what is not a whole number from `least` to `most`; None is left to be chosen.
+
+    Raises
+    ------
+    ConditionError
+        Naming the argument.
+    """
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ConditionError(f"{name} must be an int of at least {least}; found {brief(value)}")
+    if value > most:
+        raise ConditionError(f"{name} must be at most {most:,}; found {brief(value)}")

@@ -1,0 +1,166 @@
+"""Which partners of an event are handed out, where it has several."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import ClassVar, Literal, get_args
+
+from coincide.model.errors import ConditionError
+from coincide.model.options import check_choice, check_count
+
+PreferWord = Literal["probability", "nearest", "first", "last"]
+Prefer = PreferWord | str
+"""What makes a partner the best one: a word, or a column of it."""
+PreferEffectWord = Literal["probability", "nearest", "first", "last", "distance"]
+PreferEffect = PreferEffectWord | str
+"""What makes an effect the best one: also where it is."""
+Matching = Literal["mutual", "optimal", "unambiguous"]
+"""How events are matched one to one."""
+
+MOST_PARTNERS = 10_000
+"""Of `k`: that many are kept at hand for each event."""
+LARGEST_GROUP = 2_000
+"""Events of a connected group, unless said otherwise: assigned in a second or two."""
+MOST_IN_GROUP = 20_000
+"""Its table of pairs takes up to 0.8 GB."""
+
+
+@dataclass(frozen=True)
+class Preferred:
+    """A column of a partner by which the best one is chosen, and whether the largest value is best."""
+
+    column: str
+    is_descending: bool = False
+
+
+@dataclass(frozen=True)
+class Partners:
+    """Which partners of an event are handed out.
+
+    Parameters
+    ----------
+    prefer : {"probability", "nearest", "first", "last"} or str
+        The best partner is the most probable one, the one whose midpoint is nearest, the earliest, or the
+        latest by its midpoint; or it is the one with the least value of a column, such as ``"snr"``, or
+        with the largest, ``"-snr"``. ``"+last"`` is a column that is called as a word is.
+    k : int
+        How many partners of each left event, the best first.
+    matching : {"mutual", "optimal", "unambiguous"} or None
+        One to one: pairs in which each event is the other's best partner, the best assignment as a
+        whole, or pairs of which neither event has another partner. None: a right event may be the
+        partner of many.
+    largest_group : int
+        Most events of both sides that an optimal assignment may have to look at together.
+
+    Raises
+    ------
+    ConditionError
+        If one is none of these, or they do not go together.
+    """
+
+    prefer: PreferEffect = "probability"
+    k: int = 1
+    matching: Matching | None = None
+    largest_group: int = LARGEST_GROUP
+
+    preferences: ClassVar[tuple[str, ...]] = get_args(PreferWord)
+
+    def __post_init__(self) -> None:
+        self._check_prefer()
+        if self.k is None:
+            raise ConditionError("k must be an int of at least 1; found None")
+        check_count("k", self.k, most=MOST_PARTNERS)
+        if self.largest_group is None:
+            raise ConditionError("largest_group must be an int of at least 2; found None")
+        check_count("largest_group", self.largest_group, 2, MOST_IN_GROUP)
+        if self.matching != "optimal" and self.largest_group != LARGEST_GROUP:
+            raise ConditionError(
+                "largest_group is of matching='optimal', which alone assigns whole groups; leave it out"
+            )
+        if self.matching is None:
+            return
+        check_choice("matching", self.matching, get_args(Matching))
+        if self.k != 1:
+            raise ConditionError(f"matching={self.matching!r} is one to one; leave out k={self.k}")
+        if self.matching == "unambiguous" and self.prefer != "probability":
+            raise ConditionError(
+                "matching='unambiguous' takes pairs of which neither event has another partner, so that"
+                f" there is none to prefer; leave out prefer={self.prefer!r}"
+            )
+        if self.matching == "optimal" and self.prefer not in ("probability", "nearest"):
+            raise ConditionError(
+                f"matching='optimal' takes prefer='probability' or 'nearest', whose sums it optimises; for"
+                f" prefer={self.prefer!r} use matching='mutual'"
+            )
+
+    def _check_prefer(self) -> None:
+        words, given = self.preferences, self.prefer
+        if isinstance(given, str) and given.strip("+-") and not self._is_slip:
+            return
+        found = f"found {given!r}"
+        if self._is_slip:
+            found += f"; if a column is called so, write '+{given}'"
+        raise ConditionError(
+            f"prefer must be one of {', '.join(words)}, or a column, such as 'snr' for its least value and"
+            f" '-snr' for its largest; {found}"
+        )
+
+    @property
+    def _is_slip(self) -> bool:
+        """Whether it looks like a word that was meant."""
+        given = self.prefer
+        if not isinstance(given, str) or given in self.preferences or given[:1] in "+-":
+            return False
+        near = get_close_matches(given, self.preferences, 1, 0.8)
+        return any(abs(len(word) - len(given)) < 2 for word in near)
+
+    @property
+    def preferred(self) -> Preferred | None:
+        """The column by which the best partner is chosen; None where a word says it."""
+        if self.prefer in self.preferences:
+            return None
+        sign = self.prefer[:1]
+        return Preferred(self.prefer[1:] if sign in "+-" else self.prefer, sign == "-")
+
+    @property
+    def is_most_probable(self) -> bool:
+        """Whether the best partner is asked for, and it is the most probable one."""
+        return self.prefer == "probability" and self.k == 1
+
+    def check_emission(self, how: str, emit: str) -> None:
+        """Refuse what has no meaning for an answer of such a shape.
+
+        Raises
+        ------
+        ConditionError
+        """
+        if self.matching is not None:
+            is_one_sided = how not in ("inner", "left")
+            if is_one_sided or emit not in ("pairs", "best"):
+                shape = f"how={how!r}" if is_one_sided else f"emit={emit!r}"
+                if how == "right":
+                    shape += ", or swap the sides and mirror the window"
+                raise ConditionError(
+                    f"matching={self.matching!r} gives pairs, one a row, with how='left' beside left events"
+                    f" that are in none; leave out {shape}"
+                )
+            return
+        if emit == "best" or (self.prefer == "probability" and self.k == 1):
+            return
+        said = f"k={self.k}" if self.prefer == "probability" else f"prefer={self.prefer!r}"
+        raise ConditionError(
+            f"{said} says which partners are handed out, and emit={emit!r} hands out all or none; add"
+            " emit='best', or leave it out"
+        )
+
+
+@dataclass(frozen=True)
+class EffectPartners(Partners):
+    """Which effects of a cause are handed out: as `Partners`, also by their distance in space."""
+
+    preferences: ClassVar[tuple[str, ...]] = get_args(PreferEffectWord)
+
+
+MOST_PROBABLE = Partners()
+"""What is handed out where nothing else is asked for."""

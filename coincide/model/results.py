@@ -1,0 +1,97 @@
+"""What a join counts of itself."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class JoinCounters:
+    """What a join looked at and found.
+
+    Parameters
+    ----------
+    candidates : int
+        Pairs in the outer ranges: those not excluded unseen.
+    probed : int
+        Candidates in the shell, decided by the probability formula.
+    pairs : int
+        Qualifying pairs.
+    """
+
+    candidates: int = 0
+    probed: int = 0
+    pairs: int = 0
+
+    @classmethod
+    def of_tally(cls, sure: int, probed: int, probed_pairs: int) -> JoinCounters:
+        """From the pairs that qualified unseen, the targets probed and those of them that qualified."""
+        return cls(candidates=sure + probed, probed=probed, pairs=sure + probed_pairs)
+
+    def __add__(self, other: JoinCounters) -> JoinCounters:
+        return JoinCounters(
+            self.candidates + other.candidates, self.probed + other.probed, self.pairs + other.pairs
+        )
+
+
+def offsets_of(counts: np.ndarray) -> np.ndarray:
+    """Exclusive scan of counts: int64 array, shape (n + 1,)."""
+    offsets = np.zeros(counts.size + 1, np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    return offsets
+
+
+def runs_of_about(offsets: np.ndarray, batch_pairs: int) -> Iterator[tuple[int, int]]:
+    """Cut base positions into runs of about `batch_pairs` matches.
+
+    Parameters
+    ----------
+    offsets : int64 array, shape (n + 1,)
+        Exclusive scan of the matches of each position.
+    batch_pairs : int
+
+    Yields
+    ------
+    (int, int)
+        Start and stop. A run has more matches than `batch_pairs` only if it is one event, and at most
+        `batch_pairs` events.
+    """
+    start, n = 0, offsets.size - 1
+    while start < n:
+        stop = int(np.searchsorted(offsets, offsets[start] + batch_pairs, side="right")) - 1
+        stop = min(max(stop, start + 1), start + batch_pairs, n)
+        yield start, stop
+        start = stop
+
+
+class CountedJoin:
+    """A join whose matches are counted once, so that any run of base positions can be filled by itself."""
+
+    @property
+    @abstractmethod
+    def _counted(self) -> tuple[np.ndarray, np.ndarray]:
+        """The matches of each base position, and the tally that `JoinCounters.of_tally` takes."""
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Matches of each base position: int64 array, shape (n_left,)."""
+        return self._counted[0]
+
+    @property
+    def counters(self) -> JoinCounters:
+        """What the join looked at and found."""
+        return JoinCounters.of_tally(*self._counted[1].tolist())
+
+    @cached_property
+    def offsets(self) -> np.ndarray:
+        """Exclusive scan of the counts: int64 array, shape (n_left + 1,)."""
+        return offsets_of(self.counts)
+
+    def chunks(self, batch_pairs: int) -> Iterator[tuple[int, int]]:
+        """Runs of base positions of about `batch_pairs` matches: `coincide.model.results.runs_of_about`."""
+        return runs_of_about(self.offsets, batch_pairs)

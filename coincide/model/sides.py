@@ -1,0 +1,32 @@
+"""The two sides of a correlation, by name and by number."""
+
+from __future__ import annotations
+
+from coincide.model.errors import ConditionError
+
+LEFT, RIGHT = 0, 1
+"""Index of a side in every array that has one entry a side."""
+
+SIDES = ("left", "right")
+
+
+_FIRST = ("left", "cause", "event")
+"""What the left side is called: by `correlate`, of causes, and where there is but one side."""
+
+
+def unit_option(side: str) -> str:
+    """The option that says what a number in the time columns of a side counts."""
+    return "left_unit" if side in _FIRST else "right_unit"
+
+
+def side_index(side: object) -> int:
+    """LEFT or RIGHT.
+
+    Raises
+    ------
+    ConditionError
+        If `side` is not ``"left"`` or ``"right"``.
+    """
+    if not isinstance(side, str) or side not in SIDES:
+        raise ConditionError(f"side must be 'left' or 'right'; found {side!r}")
+    return SIDES.index(side)

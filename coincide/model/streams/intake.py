@@ -1,0 +1,481 @@
+"""What is pushed, checked before anything of it is taken in."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from coincide.model.errors import DataError, SchemaError, brief
+from coincide.model.sides import LEFT, RIGHT, SIDES
+from coincide.model.streams.arrays import (
+    ARRIVAL,
+    ARRIVALS,
+    FINE,
+    OUT_OF_RANGE,
+    REVERSED,
+    TOO_LONG,
+    Column,
+    check_size,
+    first_arrival_trouble,
+    first_interval_trouble,
+    first_template_trouble,
+    integers,
+    is_null,
+    marks_of,
+)
+from coincide.model.streams.model import LengthNumbers
+from coincide.model.streams.results import Late, LateEvents, LateHistogramEvents
+from coincide.model.templates.template import TemplateTable, without_offsets
+from coincide.model.timestamps import IntervalEvents
+from coincide.model.timestamps.histograms import HistogramEvents
+from coincide.model.units import TIME_LIMIT
+
+NO_ARRIVAL = np.empty(0, np.int64)
+
+
+class Batch(NamedTuple):
+    """Checked events of one or both sides, in order of arrival.
+
+    Parameters
+    ----------
+    sides : uint8 array, shape (n,)
+    max_time, shapes : int64 arrays, shape (n,)
+        Ticks; as the timestamps' model gives them.
+    arrival : int64 array, shape (n,) or (0,)
+        Arrival instants, ticks; none: each event comes as late as its side's largest max_time.
+    """
+
+    sides: np.ndarray
+    max_time: np.ndarray
+    shapes: np.ndarray
+    arrival: np.ndarray
+
+
+class Intake(Protocol):
+    """Makes batches of what is pushed, and gives late events back as they were pushed."""
+
+    @property
+    def rule(self) -> Any:
+        """The `Rule` that knows every shape of the batches made so far. Seldom another than before."""
+
+    def one_sided(
+        self, side: int, events: Any, arrival: npt.ArrayLike | None, clock: np.ndarray
+    ) -> Batch:
+        """Events of one side as a batch.
+
+        Parameters
+        ----------
+        side : int
+            From `side_index`.
+        events, arrival, clock
+            As `mixed`, which also says what is raised.
+        """
+
+    def mixed(
+        self, sides: npt.ArrayLike, events: Any, arrival: npt.ArrayLike | None, clock: np.ndarray
+    ) -> Batch:
+        """Events of both sides as a batch.
+
+        Parameters
+        ----------
+        sides : array of int, shape (n,)
+            0 for left, 1 for right.
+        events
+            As `StreamCorrelator.push_mixed` takes them.
+        arrival : int64 array, shape (n,), or None
+            Arrival instants, ticks.
+        clock : int64 array, shape (2,)
+            Latest arrival instant of each side so far.
+
+        Raises
+        ------
+        SchemaError
+            If arrays are not one-dimensional arrays of integers, of equal size.
+        DataError
+            If an entry is null; if an event cannot be one of its side; if arrival instants go back.
+        """
+
+    def late(
+        self, side: int, numbers: np.ndarray, max_time: np.ndarray, shapes: np.ndarray
+    ) -> Late:
+        """Late events of a side, from int64 arrays, shape (n,): arrival numbers, and as in batches."""
+
+
+class OneKindIntake(ABC):
+    """An `Intake` of events of one kind on both sides: two columns of integers.
+
+    Parameters
+    ----------
+    rule : NamedTuple, optional
+        None where another intake has it.
+    """
+
+    COLUMNS: tuple[Column, Column]
+
+    def __init__(self, rule: Any = None) -> None:
+        self.rule = rule
+
+    def one_sided(
+        self, side: int, events: Any, arrival: npt.ArrayLike | None, clock: np.ndarray
+    ) -> Batch:
+        """As `Intake`, like all that follow."""
+        columns = self._columns(events, (side,))
+        marks = np.full(columns[0].size, side, np.uint8)
+        return self._checked(marks, columns, arrival, clock)
+
+    def mixed(
+        self, sides: npt.ArrayLike, events: Any, arrival: npt.ArrayLike | None, clock: np.ndarray
+    ) -> Batch:
+        """Events of both sides as a batch."""
+        columns = self._columns(events, (LEFT, RIGHT))
+        marks = marks_of(sides)
+        check_size("sides", marks, self.COLUMNS[0].name, columns[0].size)
+        return self._checked(marks, columns, arrival, clock)
+
+    @abstractmethod
+    def late(
+        self, side: int, numbers: np.ndarray, max_time: np.ndarray, shapes: np.ndarray
+    ) -> Late:
+        """Late events of a side."""
+
+    @abstractmethod
+    def _given(self, events: Any, sides: tuple[int, ...]) -> tuple[npt.ArrayLike, npt.ArrayLike]:
+        """The columns of events of these sides, as they were pushed."""
+
+    @abstractmethod
+    def _first_trouble(
+        self, marks: np.ndarray, first: np.ndarray, second: np.ndarray
+    ) -> tuple[int, int]:
+        """The first event that cannot be one of its side: what is wrong, or FINE, and where."""
+
+    @abstractmethod
+    def _described(self, first: int, second: int) -> str:
+        """An event, in few words."""
+
+    @abstractmethod
+    def _complaint(self, trouble: int, side: int, first: int, second: int) -> str:
+        """What is wrong with an event, and what to do."""
+
+    @abstractmethod
+    def _batch(
+        self, marks: np.ndarray, first: np.ndarray, second: np.ndarray, arrival: np.ndarray
+    ) -> Batch:
+        """The batch of checked columns."""
+
+    def _columns(self, events: Any, sides: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+        given = self._given(events, sides)
+        one, other = self.COLUMNS
+        first, second = integers(one, given[0]), integers(other, given[1])
+        check_size(other.name, second, one.name, first.size)
+        return first, second
+
+    def _checked(
+        self,
+        marks: np.ndarray,
+        columns: tuple[np.ndarray, np.ndarray],
+        arrival: npt.ArrayLike | None,
+        clock: np.ndarray,
+    ) -> Batch:
+        instants = NO_ARRIVAL
+        if arrival is not None:
+            instants = integers(ARRIVALS, arrival)
+            check_size("arrival", instants, self.COLUMNS[0].name, marks.size)
+        trouble, at = self._first_trouble(marks, *columns)
+        if instants.size:
+            untimely, when = first_arrival_trouble(marks, instants, clock, TIME_LIMIT)
+            if when < at:
+                raise DataError(
+                    self._where(marks, columns, int(when))
+                    + _untimely(untimely, int(when), marks, instants, clock)
+                )
+        if trouble != FINE:
+            event = int(marks[at]), *(int(column[at]) for column in columns)
+            raise DataError(self._where(marks, columns, int(at)) + self._complaint(trouble, *event))
+        return self._batch(marks, *columns, instants)
+
+    def _where(self, marks: np.ndarray, columns: tuple[np.ndarray, np.ndarray], at: int) -> str:
+        event = self._described(*(int(column[at]) for column in columns))
+        return f"{SIDES[int(marks[at])]}: event {at} of this push, {event}, "
+
+
+def refuse_groups(group: object) -> None:
+    """Refuse events that have groups.
+
+    Raises
+    ------
+    DataError
+    """
+    if group is not None:
+        raise DataError(
+            "a stream correlator knows no groups; coincide.stream_tables joins tables by keys. Push events"
+            " without group"
+        )
+
+
+def where_tables_go(events: object) -> str:
+    """For messages: what takes tables, if it is one that was given."""
+    if hasattr(events, "__arrow_c_stream__") or hasattr(events, "__arrow_c_array__"):
+        return ". coincide.stream_tables takes tables"
+    return ""
+
+
+def _untimely(
+    trouble: int, at: int, marks: np.ndarray, instants: np.ndarray, clock: np.ndarray
+) -> str:
+    arrival, side = int(instants[at]), int(marks[at])
+    if trouble == ARRIVAL:
+        return f"arrives at {arrival}, beyond 2^61 ticks; use a coarser unit"
+    earlier = instants[:at][marks[:at] == side]
+    last = int(max(clock[side], earlier.max(initial=clock[side])))
+    return (
+        f"arrives at {arrival}, before an earlier event or heartbeat of its side, at {last};"
+        " push the events of a side in order of arrival"
+    )
+
+
+class IntervalIntake(OneKindIntake):
+    """The `Intake` of `IntervalEvents` and of pairs of arrays (min_time, max_time).
+
+    Parameters
+    ----------
+    lengths : int64 array, shape (2, 2)
+        Shortest and longest of the left and the right side, ticks.
+    rule : NamedTuple, optional
+        As `OneKindIntake`.
+    """
+
+    COLUMNS = (Column("min_time"), Column("max_time"))
+
+    def __init__(self, lengths: np.ndarray, rule: Any = None) -> None:
+        super().__init__(rule)
+        self._lengths = lengths
+
+    def late(  # noqa: D102
+        self, side: int, numbers: np.ndarray, max_time: np.ndarray, shapes: np.ndarray
+    ) -> LateEvents:
+        return LateEvents(numbers, max_time - shapes, max_time)
+
+    def _given(self, events: Any, sides: tuple[int, ...]) -> tuple[npt.ArrayLike, npt.ArrayLike]:
+        if isinstance(events, IntervalEvents):
+            refuse_groups(events.group)
+            return events.min_time, events.max_time
+        if isinstance(events, tuple) and len(events) == 2:
+            return events
+        raise SchemaError(
+            "events must be IntervalEvents or a pair of arrays (min_time, max_time); found"
+            f" {type(events).__name__}{where_tables_go(events)}"
+        )
+
+    def _first_trouble(
+        self, marks: np.ndarray, first: np.ndarray, second: np.ndarray
+    ) -> tuple[int, int]:
+        return first_interval_trouble(marks, first, second, self._lengths, TIME_LIMIT)
+
+    def _batch(
+        self, marks: np.ndarray, first: np.ndarray, second: np.ndarray, arrival: np.ndarray
+    ) -> Batch:
+        return Batch(marks, second, second - first, arrival)
+
+    def _described(self, first: int, second: int) -> str:
+        return f"[{first}, {second}]"
+
+    def _complaint(self, trouble: int, side: int, first: int, second: int) -> str:
+        name, length = SIDES[side], second - first
+        shortest, longest = self._lengths[side].tolist()
+        if trouble == OUT_OF_RANGE:
+            return "reaches 2^61 ticks; use a coarser unit"
+        if trouble == REVERSED:
+            return "has min_time above max_time; swap the two or leave the event out"
+        if trouble == TOO_LONG:
+            return (
+                f"is {length} ticks long, but {name}_longest is {longest};"
+                f" declare a larger {name}_longest or leave the event out"
+            )
+        return (
+            f"is {length} ticks long, but {name}_shortest is {shortest};"
+            f" declare a smaller {name}_shortest or leave the event out"
+        )
+
+
+class MixedIntake:
+    """The `Intake` of a pair of kinds. The shape of an interval is the number of its length.
+
+    Parameters
+    ----------
+    interval_side : int
+    intervals : IntervalIntake
+        Knows the declared lengths.
+    templates : TemplateIntake
+    numbers : LengthNumbers
+    """
+
+    def __init__(
+        self,
+        interval_side: int,
+        intervals: IntervalIntake,
+        templates: TemplateIntake,
+        numbers: LengthNumbers,
+    ) -> None:
+        self._interval_side = interval_side
+        self._kinds = (intervals, templates) if interval_side == LEFT else (templates, intervals)
+        self._numbers = numbers
+
+    @property
+    def rule(self) -> Any:
+        """As `Intake`, like all that follow. Another one when new lengths have come."""
+        return self._numbers.rule
+
+    def one_sided(  # noqa: D102
+        self, side: int, events: Any, arrival: npt.ArrayLike | None, clock: np.ndarray
+    ) -> Batch:
+        return self._numbered(side, self._kinds[side].one_sided(side, events, arrival, clock))
+
+    def mixed(
+        self, sides: npt.ArrayLike, events: Any, arrival: npt.ArrayLike | None, clock: np.ndarray
+    ) -> Batch:
+        """Of a pair of the left side's events and the right side's, which `sides` interleaves."""
+        marks = marks_of(sides)
+        if not isinstance(events, tuple) or len(events) != 2:
+            raise SchemaError(
+                "where one side has intervals and the other one templates, a mixed push takes a pair"
+                " (left events, right events), each as push takes them, and sides says in which order"
+                f" they came; found {type(events).__name__}"
+            )
+        instants = NO_ARRIVAL
+        if arrival is not None:
+            instants = integers(ARRIVALS, arrival)
+            check_size(ARRIVALS.name, instants, "sides", marks.size)
+        rows = [np.flatnonzero(marks == side) for side in (LEFT, RIGHT)]
+        parts = []
+        for side in (LEFT, RIGHT):
+            when = None if arrival is None else instants[rows[side]]
+            part = self._kinds[side].one_sided(side, events[side], when, clock)
+            if part.sides.size != rows[side].size:
+                raise SchemaError(
+                    f"sides has {rows[side].size} entries of {side} ({SIDES[side]}), but there are"
+                    f" {part.sides.size} events of that side; give one for each event"
+                )
+            parts.append(part)
+        # Lengths are numbered last, when nothing else can be wrong.
+        parts = [self._numbered(side, part) for side, part in enumerate(parts)]
+        max_time, shapes = np.empty(marks.size, np.int64), np.empty(marks.size, np.int64)
+        for at, part in zip(rows, parts, strict=True):
+            max_time[at], shapes[at] = part.max_time, part.shapes
+        return Batch(marks, max_time, shapes, instants)
+
+    def late(  # noqa: D102
+        self, side: int, numbers: np.ndarray, max_time: np.ndarray, shapes: np.ndarray
+    ) -> Late:
+        given = self._numbers.lengths[shapes] if side == self._interval_side else shapes
+        return self._kinds[side].late(side, numbers, max_time, given)
+
+    def _numbered(self, side: int, batch: Batch) -> Batch:
+        if side != self._interval_side:
+            return batch
+        return batch._replace(shapes=self._numbers.numbered(batch.shapes))
+
+
+_TEMPLATE = Column(
+    "template",
+    "integers (numbers of templates) or of text (their ids)",
+    "Give the ids, or number them by TemplateTable.numbered(ids)",
+)
+
+
+class TemplateIntake(OneKindIntake):
+    """The `Intake` of `HistogramEvents` and of pairs of arrays (max_time, template).
+
+    Parameters
+    ----------
+    tables : (TemplateTable, TemplateTable)
+        Of the left and the right side.
+    rule : NamedTuple, optional
+        As `OneKindIntake`.
+    """
+
+    COLUMNS = (Column("max_time"), _TEMPLATE)
+
+    def __init__(self, tables: tuple[TemplateTable, TemplateTable], rule: Any = None) -> None:
+        super().__init__(rule)
+        self._tables = tables
+        self._counts = np.array([len(table) for table in tables], np.int64)
+
+    def late(  # noqa: D102
+        self, side: int, numbers: np.ndarray, max_time: np.ndarray, shapes: np.ndarray
+    ) -> LateHistogramEvents:
+        return LateHistogramEvents(numbers, max_time, shapes)
+
+    def _given(self, events: Any, sides: tuple[int, ...]) -> tuple[npt.ArrayLike, npt.ArrayLike]:
+        if isinstance(events, HistogramEvents):
+            refuse_groups(events.group)
+            for side in sides:
+                self._check_table(events.table, side)
+            return events.max_time, events.template
+        if isinstance(events, tuple) and len(events) == 2:
+            return events[0], self._numbered(events[1], sides)
+        raise SchemaError(
+            "events must be HistogramEvents or a pair of arrays (max_time, template); found"
+            f" {type(events).__name__}{where_tables_go(events)}"
+        )
+
+    def _numbered(self, template: npt.ArrayLike, sides: tuple[int, ...]) -> npt.ArrayLike:
+        """Numbers of templates; ids become numbers."""
+        if not _is_text(template):
+            return template
+        table, name = self._tables[sides[0]], SIDES[sides[0]]
+        if any(self._tables[side] != table for side in sides):
+            raise SchemaError(
+                "template: ids do not say of which side's templates they are in a mixed push; number"
+                " them by TemplateTable.numbered(ids) of each side, or push one side at a time"
+            )
+        ids = [None if is_null(each) else each for each in np.asarray(template).tolist()]
+        numbers = table.numbered(ids)
+        if (unknown := np.flatnonzero(numbers < 0)).size:
+            at = int(unknown[0])
+            raise DataError(
+                f"{name}: event {at} of this push has the template {brief(ids[at])}, which is none of the"
+                f" {len(table):,} of {name}_templates; leave the event out, or add a template"
+            )
+        return numbers
+
+    def _check_table(self, table: TemplateTable, side: int) -> None:
+        own = self._tables[side]
+        if table is not own and table != own and without_offsets(table) != own:
+            raise SchemaError(
+                f"the events have another TemplateTable than {SIDES[side]}_templates; number their"
+                f" templates by {SIDES[side]}_templates.numbered(ids)"
+            )
+
+    def _first_trouble(
+        self, marks: np.ndarray, first: np.ndarray, second: np.ndarray
+    ) -> tuple[int, int]:
+        return first_template_trouble(marks, first, second, self._counts, TIME_LIMIT)
+
+    def _batch(
+        self, marks: np.ndarray, first: np.ndarray, second: np.ndarray, arrival: np.ndarray
+    ) -> Batch:
+        return Batch(marks, first, second, arrival)
+
+    def _described(self, first: int, second: int) -> str:
+        return f"of template {second} at {first}"
+
+    def _complaint(self, trouble: int, side: int, first: int, second: int) -> str:
+        if trouble == OUT_OF_RANGE:
+            return "reaches 2^61 ticks; use a coarser unit"
+        name, count = SIDES[side], int(self._counts[side])
+        unknown = "; TemplateTable.numbered gives -1 for an unknown id" if second == -1 else ""
+        return (
+            f"has a template that is none of {name}_templates, which are numbered 0 to {count - 1}"
+            f"{unknown}; leave the event out, or add a template"
+        )
+
+
+def _is_text(values: npt.ArrayLike) -> bool:
+    """Whether values are ids, nulls aside."""
+    array = np.asarray(values)
+    if array.dtype.kind == "O" and array.ndim == 1:
+        return any(isinstance(each, str) for each in array.tolist())
+    return array.dtype.kind in "UT" and array.ndim == 1

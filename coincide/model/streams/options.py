@@ -1,0 +1,172 @@
+"""What a stream correlator is told about its streams, checked once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import index
+from typing import Literal, get_args
+
+from coincide.model.classes import MAX_CLASSES
+from coincide.model.condition import TimingCondition, Window, Within, within
+from coincide.model.errors import ConditionError
+from coincide.model.options import check_choice
+from coincide.model.streams.model import StreamModel
+from coincide.model.units import TIME_LIMIT, Tick
+
+Emit = Literal["pairs", "counts"]
+
+
+@dataclass(frozen=True)
+class SideLimits:
+    """What is promised about the events of one side, in ticks.
+
+    Parameters
+    ----------
+    delay : int
+        The papers' largest delay: an event arrives no later than this after its max_time.
+    shortest, longest : int
+        Least and largest shape of the timestamps: of intervals, the papers' rho and pi.
+    """
+
+    delay: int
+    shortest: int
+    longest: int
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """Everything that a correlator needs to know before the first event.
+
+    Parameters
+    ----------
+    model : StreamModel
+        Of the timestamps, with the condition on them.
+    limits : (SideLimits, SideLimits)
+        Left and right.
+    block : int or None
+        Re-evaluate once a side has this many unprocessed events.
+    every : int or None
+        Re-evaluate once this much stream time, ticks, has passed since the last time.
+    emit : {"pairs", "counts"}
+    classes : int or None
+        Length classes a side; None: a default.
+    response : bool
+        Whether to measure response times.
+    """
+
+    model: StreamModel
+    limits: tuple[SideLimits, SideLimits]
+    block: int | None
+    every: int | None
+    emit: Emit
+    classes: int | None
+    response: bool
+
+    def __post_init__(self) -> None:
+        check_choice("emit", self.emit, get_args(Emit))
+        for name in ("block", "every", "classes"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, count_of(name, value))
+        if self.classes is not None and self.classes > MAX_CLASSES:
+            raise ConditionError(f"classes must be at most {MAX_CLASSES}; found {self.classes}")
+        if self.block is None and self.every is None:
+            raise ConditionError(
+                "no re-evaluation condition: give block (events), every (ticks), or both"
+            )
+
+
+def side_limits(side: str, delay: object, shortest: object, longest: object) -> SideLimits:
+    """The limits of one side.
+
+    Raises
+    ------
+    ConditionError
+        If one is negative, no whole number or 2**62 ticks and more, or rho is above pi.
+    """
+    delay, shortest, longest = (
+        _ticks(f"{side}_{name}", value)
+        for name, value in (("delay", delay), ("shortest", shortest), ("longest", longest))
+    )
+    if shortest > longest:
+        raise ConditionError(
+            f"{side}_shortest ({shortest}) is above {side}_longest ({longest}); swap the two"
+        )
+    return SideLimits(delay, shortest, longest)
+
+
+def window_in_ticks(condition: Window | TimingCondition) -> Window:
+    """The condition as a checked window.
+
+    Raises
+    ------
+    ConditionError
+        If it is neither a Window nor a TimingCondition, or makes no sense as one.
+    """
+    if isinstance(condition, TimingCondition):
+        _refuse_text(condition.predicate)
+        return condition.window(Tick())
+    if not isinstance(condition, Window):
+        raise ConditionError(
+            f"the condition must be a TimingCondition or a Window; found {condition!r}. Wrap a"
+            " predicate as TimingCondition(predicate, confidence=...)"
+        )
+    _refuse_text(condition)
+    lo, hi = Tick().count(condition.lo), Tick().count(condition.hi)
+    if lo > hi:
+        raise ConditionError(f"the window is empty: lo ({lo}) is above hi ({hi}). Swap the two")
+    return Window(lo, hi, checked_confidence(condition.confidence))
+
+
+def checked_confidence(confidence: float) -> float:
+    """The threshold by the rules of `TimingCondition`."""
+    return TimingCondition(within(0, 0), confidence).confidence
+
+
+def _refuse_text(ends: Window | Within) -> None:
+    for end in (ends.lo, ends.hi):
+        if isinstance(end, str):
+            raise ConditionError(
+                f"the duration {end!r} has a unit, but a stream's times are bare ticks; give it as an"
+                " int in ticks"
+            )
+
+
+def count_of(name: str, value: object) -> int:
+    """A whole number of at least 1.
+
+    Raises
+    ------
+    ConditionError
+        If it is none.
+    """
+    number = _whole(name, value)
+    if number < 1:
+        raise ConditionError(f"{name} must be at least 1; found {number}")
+    return number
+
+
+def _ticks(name: str, value: object) -> int:
+    number = _whole(name, value)
+    # Times lie within 2^61 of zero, so they can be twice as far apart.
+    if not 0 <= number < 2 * TIME_LIMIT:
+        raise ConditionError(f"{name} must be 0 or more and below 2^62 ticks; found {number}")
+    return number
+
+
+def _whole(name: str, value: object) -> int:
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return index(value)  # type: ignore[arg-type]
+    except TypeError:
+        hint = "; a stream's times are bare ticks, give an int" if isinstance(value, str) else ""
+        raise ConditionError(f"{name} must be an int; found {value!r}{hint}") from None
+
+
+FARTHEST = 2**63 - 1
+
+
+def clamped(bound: int) -> int:
+    """A bound as an int64: differences of keys are smaller than any that it is cut to."""
+    return max(-FARTHEST, min(FARTHEST - 1, bound))

@@ -1,0 +1,142 @@
+"""What is declared about the two streams, as a model of their timestamps and its limits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from coincide.model.condition import Window
+from coincide.model.errors import ConditionError
+from coincide.model.sides import LEFT, RIGHT
+from coincide.model.streams.model import StreamModel
+from coincide.model.streams.models import HistogramStreams, IntervalStreams, MixedStreams
+from coincide.model.streams.options import SideLimits, count_of, side_limits
+from coincide.model.templates.template import Templates, TemplateTable, without_offsets
+from coincide.model.units import Tick
+
+MOST_LENGTHS = 4096
+"""Different lengths of intervals beside templates, unless something else is said."""
+
+
+class Side(NamedTuple):
+    """What is declared about one stream.
+
+    Parameters
+    ----------
+    name : {"left", "right"}
+    delay, shortest, longest : object
+        As given; the last two of intervals only, longest None if not given.
+    templates : object
+        Templates, in ticks or a TemplateTable; None: the stream has intervals.
+    """
+
+    name: str
+    delay: object
+    shortest: object
+    longest: object
+    templates: object
+
+    @property
+    def table(self) -> TemplateTable | None:
+        """The templates, checked.
+
+        Raises
+        ------
+        ConditionError
+            If it is something else, or its edges have a unit.
+        DataError
+            If a template makes no histogram.
+        """
+        if self.templates is None:
+            return None
+        if isinstance(self.templates, TemplateTable):
+            # What is pushed are max_times: where they come from is no longer asked.
+            return without_offsets(self.templates)
+        if isinstance(self.templates, Templates):
+            return without_offsets(_in_bare_ticks(self.name, self.templates))
+        raise ConditionError(
+            f"{self.name}_templates must be Templates or a TemplateTable; found"
+            f" {type(self.templates).__name__}"
+        )
+
+    @property
+    def limits(self) -> SideLimits:
+        """Limits of the shapes: of numbers of templates, or of lengths.
+
+        Raises
+        ------
+        ConditionError
+        """
+        if (table := self.table) is None:
+            if self.longest is None:
+                raise ConditionError(
+                    f"give {self.name}_longest, the longest interval of that stream in ticks, or"
+                    f" {self.name}_templates if its timestamps are histograms"
+                )
+            return side_limits(self.name, self.delay, self.shortest, self.longest)
+        if self.longest is not None or self.shortest != 0:
+            raise ConditionError(
+                f"{self.name}_longest and {self.name}_shortest are of intervals, but the lengths of"
+                f" {self.name}_templates are known; leave them out"
+            )
+        return side_limits(self.name, self.delay, 0, len(table) - 1)
+
+
+def _in_bare_ticks(name: str, templates: Templates) -> TemplateTable:
+    try:
+        return templates.table(Tick())
+    except ConditionError as error:
+        if templates.unit is None and not any(
+            isinstance(edge, str) for each in templates.given.values() for edge in each.edges
+        ):
+            raise
+        raise ConditionError(
+            f"{name}_templates have edges with a unit, but a stream's times are bare ticks; say how long"
+            f" one is, as by {name}_templates=templates.table(Tick('us')); a fit has .templates"
+        ) from error
+
+
+def declared(
+    window: Window, left: Side, right: Side, most_lengths: object
+) -> tuple[StreamModel, tuple[SideLimits, SideLimits]]:
+    """The model of two streams, and the limits of their shapes.
+
+    Parameters
+    ----------
+    window : Window
+        Ticks.
+    left, right : Side
+    most_lengths : object
+        As given: of intervals beside templates.
+
+    Raises
+    ------
+    ConditionError
+        If what is declared makes no sense.
+    MemoryBudgetError
+        If there are too many pairs of templates.
+    """
+    most = count_of("most_lengths", most_lengths)
+    sides = left.limits, right.limits
+    first, second = left.table, right.table
+    if first is not None and second is not None:
+        return HistogramStreams(window, first, second), sides
+    if first is not None:
+        return _mixed(window, RIGHT, first, sides, most)
+    if second is not None:
+        return _mixed(window, LEFT, second, sides, most)
+    return IntervalStreams(window), sides
+
+
+def _mixed(
+    window: Window,
+    interval_side: int,
+    table: TemplateTable,
+    sides: tuple[SideLimits, SideLimits],
+    most: int,
+) -> tuple[StreamModel, tuple[SideLimits, SideLimits]]:
+    intervals, templates = sides[interval_side], sides[1 - interval_side]
+    lengths = intervals.shortest, intervals.longest
+    numbered = replace(intervals, shortest=0, longest=most - 1)
+    limits = (numbered, templates) if interval_side == LEFT else (templates, numbered)
+    return MixedStreams(window, interval_side, lengths, table, most), limits

@@ -1,0 +1,1 @@
+"""Template histograms, and the tables that decide on them."""

@@ -1,0 +1,169 @@
+"""How likely one template's time exceeds another's, to a known error; and what is kept of it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from threading import Lock
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from coincide.model.compiled import compiled, product
+
+UNIT = 2.0**-52
+
+
+@compiled(forceinline=True)
+def relative_error(x, i, y, j):
+    """A bound on the relative error of `tail` for template i of x and template j of y: `Buckets`."""
+    own = x.starts[i + 1] - x.starts[i]
+    other = y.starts[j + 1] - y.starts[j]
+    return UNIT * (own + 2 * other + 16)
+
+
+@compiled
+def tail(x, i, y, j, z):
+    """P(Y - X > z), and the density of Y - X at z.
+
+    Parameters
+    ----------
+    x, y : Buckets
+    i, j : int64
+        Templates of X and of Y.
+    z : int64
+        Ticks.
+
+    Returns
+    -------
+    float64, float64
+        The density is for searching: it leaves out buckets of length 0.
+    """
+    k, k_end, q, q_end = x.starts[i], x.starts[i + 1] - 1, y.starts[j], y.starts[j + 1] - 1
+    x_edges, x_densities, y_edges, y_densities = x.edges, x.densities, y.edges, y.densities
+    masses, beyond = x.masses, y.beyond
+    total = density = 0.0
+    at, lowest = x_edges[k] + z, y_edges[q]
+    while k < k_end and at < lowest:
+        stop = x_edges[k + 1] + z
+        if stop > lowest:
+            total += product(x_densities[k], float(lowest - at))
+            at = lowest
+        else:
+            total += masses[k]
+            at = stop
+            k += 1
+    while q < q_end and y_edges[q + 1] <= at:
+        q += 1
+    # From here on `at` is in bucket k of X, moved by z, and in bucket q of Y.
+    while k < k_end and q < q_end:
+        x_stop, y_stop = x_edges[k + 1] + z, y_edges[q + 1]
+        if x_stop == at:  # a bucket of length 0
+            above = beyond[q + 1] + product(y_densities[q], float(y_stop - at))
+            total += product(masses[k], above)
+            k += 1
+            continue
+        stop = min(x_stop, y_stop)
+        mean_rest = 0.5 * (float(y_stop - at) + float(y_stop - stop))
+        above = beyond[q + 1] + product(y_densities[q], mean_rest)
+        mass = product(x_densities[k], float(stop - at))
+        total += product(mass, above)
+        density += product(mass, y_densities[q])
+        at = stop
+        k += x_stop <= stop
+        while q < q_end and y_edges[q + 1] <= at:
+            q += 1
+    return total, density
+
+
+@compiled
+def window_tails(x, i, y, j, lo, hi):
+    """P(Y - X < lo) + P(Y - X > hi): how likely the difference is outside of a window."""
+    return tail(y, j, x, i, -lo)[0] + tail(x, i, y, j, hi)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class SatisfactionTimes:
+    """Which s = max_right - max_left qualify, by pair of templates.
+
+    Parameters
+    ----------
+    first, last : int64 arrays, shape (left templates, right templates)
+        The least and the largest that does, ticks; (1, 0) where none does.
+    gap_starts : int64 array, shape (pairs + 1,), or (0,) if there is no gap
+        Where the gaps of each pair begin; pairs row by row.
+    gap_first, gap_last : int64 arrays, shape (gaps,)
+        What between `first` and `last` does not qualify.
+    """
+
+    first: np.ndarray
+    last: np.ndarray
+    gap_starts: np.ndarray
+    gap_first: np.ndarray
+    gap_last: np.ndarray
+
+    @property
+    def nbytes(self) -> int:
+        """Of all arrays."""
+        return sum(array.nbytes for array in vars(self).values())
+
+    def ranges(self, left: int, right: int) -> list[tuple[int, int]]:
+        """The ranges of a pair of templates, ascending, both ends inclusive."""
+        first, last = int(self.first[left, right]), int(self.last[left, right])
+        if first > last:
+            return []
+        gaps = slice(0)
+        if self.gap_starts.size:
+            pair = left * self.first.shape[1] + right
+            gaps = slice(int(self.gap_starts[pair]), int(self.gap_starts[pair + 1]))
+        ends = [first]
+        for low, high in zip(
+            self.gap_first[gaps].tolist(), self.gap_last[gaps].tolist(), strict=True
+        ):
+            ends += [low - 1, high + 1]
+        ends.append(last)
+        return list(zip(ends[::2], ends[1::2], strict=True))
+
+
+Result = TypeVar("Result")
+
+
+class KeptResults(Generic[Result]):
+    """A function that remembers: threads may call it at once.
+
+    Parameters
+    ----------
+    solve : callable
+        Its arguments must be hashable.
+    most : int
+        Results to keep: those that were asked for last.
+    is_kept : callable
+        Whether a result is small enough.
+    """
+
+    def __init__(
+        self, solve: Callable[..., Result], most: int, is_kept: Callable[[Result], bool]
+    ) -> None:
+        self._solve, self._most, self._is_kept = solve, most, is_kept
+        self._lock = Lock()
+        self._results: OrderedDict[tuple[Hashable, ...], Result] = OrderedDict()
+
+    def __call__(self, *given: Hashable) -> Result:
+        """The result of some arguments."""
+        with self._lock:
+            if given in self._results:
+                self._results.move_to_end(given)
+                return self._results[given]
+        result = self._solve(*given)
+        if self._is_kept(result):
+            with self._lock:
+                self._results[given] = result
+                if len(self._results) > self._most:
+                    self._results.popitem(last=False)
+        return result
+
+    def clear(self) -> None:
+        """Let go of all."""
+        with self._lock:
+            self._results.clear()

@@ -1,0 +1,611 @@
+"""Template histograms: Mok, Woo & Lee (2006), Definition 1 and Example 3; tables and bands of them."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from numbers import Rational, Real
+from operator import index
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from coincide.model.classes import ShapeClasses
+from coincide.model.compiled import Float64s, Int64s, compiled
+from coincide.model.errors import ConditionError, DataError, brief
+from coincide.model.templates.tails import SatisfactionTimes
+from coincide.model.units import (
+    NANOSECONDS_PER_UNIT,
+    TIME_LIMIT,
+    Tick,
+    parse_duration,
+    plain,
+    unit_name,
+)
+
+MASS_TOLERANCE = 1e-9
+"""How far masses may be from summing to 1."""
+
+
+@dataclass(frozen=True)
+class Template:
+    """A histogram: the time is in bucket k, [edges[k], edges[k + 1]], with masses[k], uniform inside.
+
+    An interval is one bucket. A bucket of length 0 is an exact instant, a gap is a bucket of mass 0.
+
+    Parameters
+    ----------
+    edges : sequence of int, length n + 1
+        Ends of the buckets, ticks, not falling.
+    masses : sequence of float, length n
+        Probability of each bucket: not negative, and summing to 1 (to 1e-9; then normalised).
+    observed : bool
+        What the edges are relative to. True: to the time that an event carries, as delays turned round
+        are. False: only to one another, and an event's time is where the last edge comes to lie.
+    name : str
+        For errors.
+
+    Raises
+    ------
+    DataError
+        If edges fall, a mass is negative or not finite, or masses do not sum to 1.
+    """
+
+    edges: tuple[int, ...]
+    masses: tuple[float, ...]
+    observed: bool = False
+    name: str = ""
+
+    def __init__(
+        self,
+        edges: Sequence[int],
+        masses: Sequence[float],
+        *,
+        observed: bool = False,
+        name: str = "",
+    ) -> None:
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "observed", bool(observed))
+        object.__setattr__(self, "edges", tuple(self._edge(edge) for edge in edges))
+        object.__setattr__(self, "masses", tuple(self._mass(mass) for mass in masses))
+        self._check()
+
+    @classmethod
+    def of_delays(
+        cls, edges: Sequence[int], masses: Sequence[float], *, name: str = ""
+    ) -> Template:
+        """A template from delays: an event seen at t took place at t less its delay.
+
+        Example 3: of delays (0, 10, 0.6), (10, 20, 0.3), (20, 40, 0.1) an event seen at 40 was in
+        (30, 40) with 0.6.
+
+        Parameters
+        ----------
+        edges, masses, name
+            As `Template`, of delays.
+        """
+        # Checked as given, so that an error speaks of what was given.
+        given = cls(edges, masses, name=name)
+        mirrored = tuple(-edge for edge in reversed(given.edges))
+        return cls(mirrored, tuple(reversed(given.masses)), observed=True, name=name)
+
+    @property
+    def length(self) -> int:
+        """From the first edge to the last, ticks."""
+        return self.edges[-1] - self.edges[0]
+
+    @property
+    def _words(self) -> str:
+        return f"template {brief(self.name)}" if self.name else "the template"
+
+    def _edge(self, edge: object) -> int:
+        try:
+            ticks = index(edge)  # type: ignore[arg-type]
+        except TypeError as error:
+            raise DataError(
+                f"{self._words}: an edge must be a whole number of ticks; found {brief(edge)}"
+            ) from error
+        if abs(ticks) >= TIME_LIMIT // 2:
+            raise DataError(f"{self._words}: the edge {brief(ticks)} reaches 2^60 ticks")
+        return ticks
+
+    def _mass(self, mass: object) -> float:
+        try:
+            value = float(mass)  # type: ignore[arg-type]
+        except (TypeError, ValueError, OverflowError) as error:
+            raise DataError(
+                f"{self._words}: a mass must be a number; found {brief(mass)}"
+            ) from error
+        if not 0.0 <= value < math.inf:
+            raise DataError(
+                f"{self._words}: a mass is a probability, at least 0; found {brief(mass)}"
+            )
+        return value
+
+    def _check(self) -> None:
+        if not self.masses or len(self.edges) != len(self.masses) + 1:
+            raise DataError(
+                f"{self._words}: n buckets have n + 1 edges and n masses, n at least 1; found"
+                f" {len(self.edges)} edges and {len(self.masses)} masses"
+            )
+        for low, high in zip(self.edges, self.edges[1:], strict=False):
+            if low > high:
+                raise DataError(f"{self._words}: edges must not fall; found {high} after {low}")
+        total = math.fsum(self.masses)
+        if abs(total - 1.0) > MASS_TOLERANCE:
+            raise DataError(
+                f"{self._words}: the masses sum to {total:.12g}; they must sum to 1. Divide them by"
+                " their sum if they are counts"
+            )
+
+
+class Buckets(NamedTuple):
+    """The buckets of all templates of a table, as kernels take them.
+
+    Parameters
+    ----------
+    starts : int64 array, shape (n + 1,)
+        The first edge of each template; it has one edge more than buckets.
+    edges : int64 array, shape (edges,)
+        Ticks, relative to the template's max.
+    masses : float64 array, shape (edges,)
+        Of the bucket that begins at each edge, normalised; 0 at the last edge of a template.
+    densities : float64 array, shape (edges,)
+        Mass by tick of the bucket; 0 for one of length 0.
+    beyond : float64 array, shape (edges,)
+        Mass of all buckets that begin at or after each edge of the template.
+    """
+
+    starts: Int64s
+    edges: Int64s
+    masses: Float64s
+    densities: Float64s
+    beyond: Float64s
+
+
+@dataclass(frozen=True, eq=False)
+class TemplateTable:
+    """Template histograms in ticks: Mok, Woo & Lee (2006), Definition 4. Made by `template_table`.
+
+    Equal tables are those of equal content, so that what has been solved for one serves the other.
+
+    Parameters
+    ----------
+    ids : tuple of str
+        Names of the templates. A template's number is its place.
+    starts, edges : int64 arrays
+        As `Buckets`; the last edge of each template is 0.
+    given : float64 array, shape (edges,)
+        Masses as given, which sum to nearly 1; 0 at the last edge of a template.
+    offsets : int64 array, shape (n,)
+        What a template's max is later than the time that an event carries, ticks.
+    """
+
+    ids: tuple[str, ...]
+    starts: np.ndarray
+    edges: np.ndarray
+    given: np.ndarray
+    offsets: np.ndarray
+
+    def __len__(self) -> int:
+        return self.starts.size - 1
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TemplateTable) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __getstate__(self) -> dict[str, object]:
+        fields = ("ids", "starts", "edges", "given", "offsets")
+        return {name: getattr(self, name) for name in fields}  # what can be made again stays here
+
+    @classmethod
+    def of_lengths(cls, lengths: np.ndarray) -> TemplateTable:
+        """Intervals of these lengths, as histograms of one bucket.
+
+        Parameters
+        ----------
+        lengths : int64 array, shape (n,)
+            Ticks, >= 0.
+        """
+        n = lengths.size
+        edges = np.zeros(2 * n, np.int64)
+        edges[::2] = -lengths
+        given = np.zeros(2 * n)
+        given[::2] = 1.0
+        return cls((), 2 * np.arange(n + 1), edges, given, np.zeros(n, np.int64))
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A hash of the content."""
+        found = hashlib.sha256(repr(self.ids).encode())
+        for array in (self.starts, self.edges, self.given, self.offsets):
+            found.update(array.tobytes())
+        return found.digest()
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """Lengths of the templates, last edge less first: int64 array, shape (n,), ticks."""
+        return -self.edges[self.starts[:-1]]
+
+    @cached_property
+    def buckets(self) -> Buckets:
+        """The buckets, normalised."""
+        return Buckets(self.starts, self.edges, *_normalised(self.starts, self.edges, self.given))
+
+    @cached_property
+    def exact_masses(self) -> np.ndarray:
+        """Of `buckets`, each within a few units of 2**-53 of itself: float64 array, shape (edges,)."""
+        if (np.diff(self.starts) == 2).all():  # intervals, of which there may be many
+            return (self.given > 0.0).astype(np.float64)
+        runs = np.split(self.given, self.starts[1:-1])
+        return np.concatenate([run / math.fsum(run) for run in runs])
+
+    @cached_property
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean, relative to max, and standard deviation of each: float64 arrays, shape (n,), ticks."""
+        return _moments(self.buckets)
+
+    @cached_property
+    def leans(self) -> np.ndarray:
+        """How far twice the mean is below twice the max: int64 array, shape (n,), half ticks."""
+        return np.rint(-2.0 * self.moments[0]).astype(np.int64)
+
+    @cached_property
+    def spreads(self) -> np.ndarray:
+        """Standard deviations, rounded up: int64 array, shape (n,), ticks."""
+        return np.ceil(self.moments[1]).astype(np.int64)
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.ids)}
+
+    def numbered(self, ids: Sequence[str | None]) -> np.ndarray:
+        """The number of the template of each id, -1 where there is none.
+
+        Parameters
+        ----------
+        ids : sequence of (str or None), length n
+
+        Returns
+        -------
+        int64 array, shape (n,)
+        """
+        return np.array([self._numbers.get(name, -1) for name in ids], np.int64)  # type: ignore[arg-type]
+
+    def joined(self, more: TemplateTable) -> TemplateTable:
+        """Another table after this one: numbers stay.
+
+        Raises
+        ------
+        DataError
+            If both have a template of one id.
+        """
+        twice = set(self.ids) & set(more.ids)
+        if twice:
+            raise DataError(
+                f"the template {brief(min(twice))} is in both tables; give it one id once"
+            )
+        return TemplateTable(
+            self.ids + more.ids,
+            np.concatenate([self.starts, self.starts[-1] + more.starts[1:]]),
+            *(
+                np.concatenate([getattr(each, name) for each in (self, more)])
+                for name in ("edges", "given", "offsets")
+            ),
+        )
+
+    def only(self, numbers: np.ndarray) -> TemplateTable:
+        """Some of the templates, numbered anew in this order: an int64 array."""
+        sizes = np.diff(self.starts)[numbers]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        places = np.repeat(self.starts[:-1][numbers] - starts[:-1], sizes) + np.arange(starts[-1])
+        ids = tuple(self.ids[number] for number in numbers) if self.ids else ()
+        return TemplateTable(
+            ids, starts, self.edges[places], self.given[places], self.offsets[numbers]
+        )
+
+
+def template_table(templates: Mapping[str, Template]) -> TemplateTable:
+    """A table of checked templates, in ticks. Templates of near spread become neighbours.
+
+    Parameters
+    ----------
+    templates : mapping of str to Template
+        Edges in ticks.
+
+    Raises
+    ------
+    DataError
+        If there is none.
+    """
+    if not templates:
+        raise DataError("the table of templates is empty; give at least one template histogram")
+    each = list(templates.values())
+    sizes = [len(template.edges) for template in each]
+    edges = np.array([edge - t.edges[-1] for t in each for edge in t.edges], np.int64)
+    given = np.array([mass for t in each for mass in (*t.masses, 0.0)], np.float64)
+    offsets = np.array([t.edges[-1] if t.observed else 0 for t in each], np.int64)
+    table = TemplateTable(
+        tuple(templates), np.concatenate([[0], np.cumsum(sizes)]), edges, given, offsets
+    )
+    return table.only(np.argsort(table.moments[1], kind="stable"))
+
+
+def without_offsets(table: TemplateTable) -> TemplateTable:
+    """The table for events whose max_time is known: equal templates are equal wherever they were seen."""
+    return replace(table, offsets=np.zeros_like(table.offsets))
+
+
+@compiled(allocates=True)
+def _normalised(starts, edges, given):
+    masses, densities, beyond = (
+        np.zeros(given.size),
+        np.zeros(given.size),
+        np.zeros(given.size),
+    )
+    for i in range(starts.size - 1):
+        total = 0.0
+        for e in range(starts[i], starts[i + 1]):
+            total += given[e]
+        above = 0.0
+        for back in range(starts[i + 1] - starts[i]):
+            e = starts[i + 1] - 1 - back
+            masses[e] = given[e] / total
+            if back and edges[e] < edges[e + 1]:
+                densities[e] = masses[e] / float(edges[e + 1] - edges[e])
+            above += masses[e]
+            beyond[e] = above
+    return masses, densities, beyond
+
+
+@compiled(allocates=True)
+def _moments(buckets):
+    n = buckets.starts.size - 1
+    means, deviations = np.empty(n), np.empty(n)
+    for i in range(n):
+        mean = 0.0
+        for e in range(buckets.starts[i], buckets.starts[i + 1] - 1):
+            mean += (
+                buckets.masses[e] * 0.5 * (float(buckets.edges[e]) + float(buckets.edges[e + 1]))
+            )
+        square = 0.0
+        for e in range(buckets.starts[i], buckets.starts[i + 1] - 1):
+            middle = 0.5 * (float(buckets.edges[e]) + float(buckets.edges[e + 1])) - mean
+            width = float(buckets.edges[e + 1] - buckets.edges[e])
+            square += buckets.masses[e] * (middle * middle + width * width / 12.0)
+        means[i], deviations[i] = mean, np.sqrt(square)
+    return means, deviations
+
+
+Edge = int | float | Decimal | str
+"""A number counts `unit`; a string is a duration such as ``"40ms"``."""
+
+
+@dataclass(frozen=True)
+class GivenTemplate:
+    """One template.
+
+    Parameters
+    ----------
+    edges : tuple of int, float, Decimal or str, length n + 1
+        Ends of the buckets, not falling. Timedeltas become strings.
+    masses : tuple of float, length n
+        Probabilities of the buckets, summing to 1.
+    delays : bool
+        Whether the edges are delays of detection: an event seen at t took place at t less its delay.
+        Else the last edge comes to lie at the time that an event carries.
+    """
+
+    edges: tuple[Edge, ...]
+    masses: tuple[float, ...]
+    delays: bool = False
+
+    def __post_init__(self) -> None:
+        edges: tuple[Any, ...] = self.edges
+        # NumPy's timedeltas call themselves integers.
+        if any(isinstance(edge, timedelta | np.timedelta64) for edge in edges):
+            object.__setattr__(self, "edges", tuple(map(_as_text, edges)))
+
+
+@dataclass(frozen=True)
+class Templates:
+    """A table of template histograms (Mok, Woo & Lee, 2006, Definition 4), by their ids.
+
+    Parameters
+    ----------
+    given : mapping of str to GivenTemplate
+    unit : str or None
+        Of edges that are numbers: ``"ns"`` ... ``"d"``. None: the ticks of the join's time columns.
+
+    Raises
+    ------
+    ConditionError
+        If the unit is unknown.
+    DataError
+        If there is no template, or one of them makes no histogram.
+    """
+
+    given: Mapping[str, GivenTemplate]
+    unit: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.unit is not None:
+            object.__setattr__(self, "unit", unit_name(self.unit))
+        if not self.given:
+            raise DataError("the table of templates is empty; give at least one template histogram")
+
+    def __len__(self) -> int:
+        return len(self.given)
+
+    def table(self, tick: Tick) -> TemplateTable:
+        """The templates in ticks; edges are rounded to whole ones.
+
+        Parameters
+        ----------
+        tick : Tick
+            Of the time columns that are joined.
+
+        Raises
+        ------
+        DataError
+            If a template makes no histogram.
+        ConditionError
+            If an edge has a unit, and the time columns are plain numbers of unknown unit.
+        """
+        return template_table({name: self._in_ticks(name, tick) for name in self.given})
+
+    def _in_ticks(self, name: str, tick: Tick) -> Template:
+        given = self.given[name]
+        edges = [self._ticks(name, edge, tick) for edge in given.edges]
+        make = Template.of_delays if given.delays else Template
+        return make(edges, given.masses, name=name)
+
+    def _ticks(self, name: str, edge: Edge, tick: Tick) -> int:
+        if isinstance(edge, str):
+            return self._of_nanoseconds(name, _duration(name, edge), tick)
+        number = _exact(edge)
+        if number is None:
+            raise DataError(
+                f"template {brief(name)}: an edge must be a finite number or a duration such as '40ms';"
+                f" found {brief(edge)}"
+            )
+        if self.unit is not None:
+            return self._of_nanoseconds(name, number * NANOSECONDS_PER_UNIT[self.unit], tick)
+        if number.denominator != 1:
+            raise ConditionError(
+                f"template {brief(name)}: the edge {edge} is no whole number of ticks; say in which unit"
+                " edges are (unit='s')"
+            )
+        return int(number)
+
+    def _of_nanoseconds(self, name: str, nanoseconds: Fraction, tick: Tick) -> int:
+        if tick.nanoseconds is None:
+            raise ConditionError(
+                f"template {brief(name)}: its edges have a unit, but the time columns are plain numbers of"
+                " unknown unit. Give the unit of the columns, as by options=CorrelateOptions(unit='us')"
+            )
+        return round(nanoseconds / tick.nanoseconds)
+
+
+def _as_text(edge: Any) -> Edge:
+    return plain(edge) if isinstance(edge, timedelta | np.timedelta64) else edge
+
+
+def comparable(name: str, edge: Any) -> Any:
+    """An edge by which buckets are ordered: a duration in nanoseconds, a number as it is."""
+    return _duration(name, edge) if isinstance(edge, str) else edge
+
+
+def _duration(name: str, edge: str) -> Fraction:
+    try:
+        return parse_duration(edge)
+    except ConditionError as error:
+        raise ConditionError(f"template {brief(name)}: {error}") from error
+
+
+def _exact(edge: object) -> Fraction | None:
+    """A number exactly; None for what is no finite number."""
+    if isinstance(edge, bool):
+        return None
+    if isinstance(edge, Rational):
+        return Fraction(int(edge.numerator), int(edge.denominator))  # NumPy's would overflow
+    if isinstance(edge, Decimal):
+        return Fraction(edge) if edge.is_finite() else None
+    return Fraction(float(edge)) if isinstance(edge, Real) and math.isfinite(edge) else None
+
+
+_FAR = np.int64(2**62)
+
+
+def class_bands(
+    table: SatisfactionTimes,
+    left: ShapeClasses,
+    right: ShapeClasses,
+    left_leans: np.ndarray,
+    right_leans: np.ndarray,
+) -> np.ndarray:
+    """Bounds on the difference of keys, right less left, in half ticks, by pair of classes.
+
+    Parameters
+    ----------
+    table : SatisfactionTimes
+    left, right : ShapeClasses
+        K1 and K2 classes of templates.
+    left_leans, right_leans : int64 arrays
+        By how much a key is below its doubled max_time, by template.
+
+    Returns
+    -------
+    int64 array, shape (K1, K2, 4)
+        As `coincide.model.bands.band_table`.
+    """
+    arrays = table.first, table.last, table.gap_starts, table.gap_first, table.gap_last
+    ends = (left.lowest, left.highest), (right.lowest, right.highest)
+    return _extremes(arrays, *ends, left_leans, right_leans)
+
+
+def class_extremes(
+    table: SatisfactionTimes, left: ShapeClasses, right: ShapeClasses
+) -> tuple[int, int]:
+    """The least and the largest s that qualifies with some pair of templates of the classes, ticks."""
+    block = (
+        slice(int(left.lowest[0]), int(left.highest[-1]) + 1),
+        slice(int(right.lowest[0]), int(right.highest[-1]) + 1),
+    )
+    first, last = table.first[block], table.last[block]
+    some = first <= last
+    if not some.any():
+        return 0, 0
+    return int(first[some].min()), int(last[some].max())
+
+
+@compiled(allocates=True)
+def _extremes(table, left, right, left_leans, right_leans):
+    first, last, has_gaps = table[0], table[1], table[2].size > 0
+    bands = np.empty((left[0].size, right[0].size, 4), np.int64)
+    for a in range(left[0].size):
+        for b in range(right[0].size):
+            outer_lo, outer_hi = _FAR, -_FAR
+            inner_lo, inner_hi = -_FAR, _FAR
+            for i in range(left[0][a], left[1][a] + 1):
+                for j in range(right[0][b], right[1][b] + 1):
+                    # Selections, not branches: so many pairs are looked at together.
+                    low, high = first[i, j], last[i, j]
+                    some, lean = low <= high, left_leans[i] - right_leans[j]
+                    outer_lo = min(outer_lo, 2 * low + lean if some else _FAR)
+                    outer_hi = max(outer_hi, 2 * high + lean if some else -_FAR)
+                    if has_gaps:
+                        low, high = _widest(table, i, j)
+                    inner_lo = max(inner_lo, 2 * low + lean if some else _FAR)
+                    inner_hi = min(inner_hi, 2 * high + lean if some else -_FAR)
+            if outer_lo > outer_hi:
+                outer_lo, outer_hi = np.int64(0), np.int64(-1)
+            if inner_lo > inner_hi:
+                inner_lo, inner_hi = outer_lo, outer_lo - 1
+            bands[a, b, 0], bands[a, b, 1] = outer_lo, inner_lo
+            bands[a, b, 2], bands[a, b, 3] = inner_hi, outer_hi
+    return bands
+
+
+@compiled(forceinline=True)
+def _widest(table, i, j):
+    """The widest range of a pair, which may be taken unseen."""
+    first, last, gap_starts, gap_first, gap_last = table
+    low, high = first[i, j], last[i, j]
+    pair = i * first.shape[1] + j
+    best_low, best_high, start = low, low - 1, low
+    for gap in range(gap_starts[pair], gap_starts[pair + 1]):
+        if gap_first[gap] - 1 - start > best_high - best_low:
+            best_low, best_high = start, gap_first[gap] - 1
+        start = gap_last[gap] + 1
+    if high - start > best_high - best_low:
+        best_low, best_high = start, high
+    return best_low, best_high

@@ -1,0 +1,277 @@
+"""Histogram timestamps: Mok, Woo & Lee (2006). The shape of an event is the number of its template.
+
+The decision is a table of integers (`coincide.model.templates.satisfaction`), so that no candidate's
+probability is ever evaluated. A key is twice the mean of a timestamp, by which templates of any skew lie
+best above each other. `coincide.model.timestamps.mixed` has what meets intervals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from coincide.model.bands import mirrored
+from coincide.model.class_choice import Costs, Population, cheapest_classes
+from coincide.model.classes import ShapeClasses, class_ends
+from coincide.model.compiled import Int64s, product
+from coincide.model.condition import Window
+from coincide.model.probability import distance_from_middle
+from coincide.model.sides import LEFT
+from coincide.model.templates.satisfaction import satisfaction_times
+from coincide.model.templates.tails import SatisfactionTimes, window_tails
+from coincide.model.templates.template import Buckets, TemplateTable, class_bands, class_extremes
+from coincide.model.timestamps.protocol import Events, PairModel
+
+_COSTS = Costs(probe=2.0)
+"""As of intervals, but for a probe: two comparisons with a row of the table."""
+
+_MERITS = 2.0**40
+"""Of partners for `emit="best"`: probabilities are told apart to one part in so many."""
+
+_STREAM_CLASSES = 6
+"""Of a side, unless something else is said."""
+
+
+class HistogramTimes(NamedTuple):
+    """Histograms of one side: `coincide.model.timestamps.protocol.Times`.
+
+    Parameters
+    ----------
+    max_time, template : int64 arrays, shape (n,)
+        Ticks; number of the template.
+    leans : int64 array, shape (templates,)
+        Of the templates, half ticks.
+    """
+
+    max_time: Int64s
+    template: Int64s
+    leans: Int64s
+
+    def key_at(self, row):  # noqa: D102
+        return 2 * self.max_time[row] - self.leans[self.template[row]]
+
+    def shape_at(self, row):  # noqa: D102
+        return self.template[row]
+
+    def keys(self) -> Any:  # noqa: D102
+        return 2 * self.max_time - self.leans[self.template]
+
+    def shapes(self) -> Any:  # noqa: D102
+        return self.template
+
+    def of(self, rows: np.ndarray) -> HistogramTimes:  # noqa: D102
+        return HistogramTimes(self.max_time[rows], self.template[rows], self.leans)
+
+
+@dataclass(frozen=True, eq=False)
+class HistogramEvents:
+    """Events whose timestamps are histograms, each of a template.
+
+    Parameters
+    ----------
+    max_time : int64 array, shape (n,), C-contiguous
+        Where the last edge of the event's template lies, ticks, |time| < 2**61.
+    template : int64 array, shape (n,), C-contiguous
+        Numbers of templates of the table.
+    table : TemplateTable
+    group : int64 array, shape (n,), or None
+        As `IntervalEvents`.
+    groups : int
+        As `IntervalEvents`.
+    """
+
+    max_time: np.ndarray
+    template: np.ndarray
+    table: TemplateTable
+    group: np.ndarray | None = None
+    groups: int = 1
+
+    def __len__(self) -> int:
+        return self.max_time.size
+
+    @property
+    def times(self) -> HistogramTimes:
+        """The histograms, for a join."""
+        return HistogramTimes(self.max_time, self.template, self.table.leans)
+
+
+class HistogramRule(NamedTuple):
+    """The decision on two histograms: `coincide.model.timestamps.protocol.Rule`.
+
+    Parameters
+    ----------
+    first, last, gap_starts, gap_first, gap_last : int64 arrays
+        As `SatisfactionTimes`, the first two row by row.
+    right_templates : int
+        Number of templates of the right side.
+    left_leans, right_leans, left_lengths, right_lengths : int64 arrays
+        Of the templates, half ticks and ticks.
+    left, right : Buckets
+        For probabilities, of pairs that are handed out.
+    lo, hi : int
+        The window, ticks.
+    """
+
+    first: Int64s
+    last: Int64s
+    gap_starts: Int64s
+    gap_first: Int64s
+    gap_last: Int64s
+    right_templates: int
+    left_leans: Int64s
+    right_leans: Int64s
+    left_lengths: Int64s
+    right_lengths: Int64s
+    left: Buckets
+    right: Buckets
+    lo: int
+    hi: int
+
+    def lean(self, side, shape):  # noqa: D102
+        return self.left_leans[shape] if side == LEFT else self.right_leans[shape]
+
+    def qualifies(self, s, left, right):  # noqa: D102
+        pair = left * self.right_templates + right
+        # Both compared, without a branch: beside a threshold it would be mispredicted at every other pair.
+        inside = (self.first[pair] <= s) & (s <= self.last[pair])
+        if self.gap_starts.size and inside:
+            for gap in range(self.gap_starts[pair], self.gap_starts[pair + 1]):
+                inside &= not self.gap_first[gap] <= s <= self.gap_last[gap]
+        return inside
+
+    def probability(self, s, left, right):  # noqa: D102
+        outside = window_tails(self.left, left, self.right, right, self.lo - s, self.hi - s)
+        return max(0.0, 1.0 - outside)
+
+    def merit(self, s, left, right):  # noqa: D102
+        if not self.qualifies(s, left, right):
+            return -1.0
+        # A sum over buckets in another order errs otherwise: what is equal must stay so.
+        return math.floor(product(self.probability(s, left, right), _MERITS) + 0.5) / _MERITS
+
+    def distance(self, s, left, right):  # noqa: D102
+        # Of the middles of the supports, as of intervals.
+        apart = 2 * s + (self.left_lengths[left] - self.right_lengths[right])
+        return distance_from_middle(apart, self.lo, self.hi)
+
+
+@dataclass(frozen=True)
+class HistogramPairs:
+    """Histograms on both sides: `coincide.model.timestamps.protocol.PairModel`.
+
+    Parameters
+    ----------
+    window : Window
+        The timing condition, ticks.
+    left, right : TemplateTable
+    """
+
+    window: Window
+    left: TemplateTable
+    right: TemplateTable
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"window": self.window, "left": self.left, "right": self.right}
+
+    @cached_property
+    def table(self) -> SatisfactionTimes:
+        """The decision."""
+        return satisfaction_times(self.left, self.right, self.window)
+
+    @cached_property
+    def rule(self) -> HistogramRule:
+        """As `PairModel`, like all that follow."""
+        table, left, right = self.table, self.left, self.right
+        return HistogramRule(
+            table.first.reshape(-1), table.last.reshape(-1), table.gap_starts, table.gap_first,
+            table.gap_last, len(right), left.leans, right.leans, left.lengths, right.lengths,
+            left.buckets, right.buckets, self.window.lo, self.window.hi,
+        )  # fmt: skip
+
+    def for_events(self, left: Events, right: Events) -> tuple[PairModel, Events, Events]:  # noqa: D102
+        return self, left, right
+
+    def choose_classes(  # noqa: D102
+        self, left: Population, right: Population, groups: int, classes: int | None
+    ) -> tuple[ShapeClasses, ShapeClasses]:
+        sides = (left, self.left), (right, self.right)
+        if classes is not None or not left.size or not right.size:
+            k1, k2 = (_at_most(population, table, classes or 1) for population, table in sides)
+            return k1, k2
+        outer = self.bands(LEFT, *(_whole(table) for _, table in sides))[0, 0]
+        return cheapest_classes(
+            left, right, groups, _COSTS,
+            lambda side, sample, mosts: _ends_of_each(sample, sides[side][1], mosts),
+            lambda k1, k2: self.bands(LEFT, k1, k2),
+            (int(outer[0]), int(outer[3])),
+        )  # fmt: skip
+
+    def bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:  # noqa: D102
+        left, right = (own, other) if base_side == LEFT else (other, own)
+        table = class_bands(self.table, left, right, self.left.leans, self.right.leans)
+        return table if base_side == LEFT else mirrored(table)
+
+    def reach(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> tuple[int, int]:  # noqa: D102
+        left, right = (own, other) if base_side == LEFT else (other, own)
+        first, last = class_extremes(self.table, left, right)
+        return (first, last) if base_side == LEFT else (-last, -first)
+
+    def top_leans(self, side: int, classes: ShapeClasses) -> np.ndarray:  # noqa: D102
+        return classes.largest((self.left if side == LEFT else self.right).leans)
+
+    def max_time_bands(self, base_side: int, own: ShapeClasses, other: ShapeClasses) -> np.ndarray:
+        """As `coincide.model.streams.model.StreamModel`, like what follows: Theorem 3, for any window."""
+        leans = [self.left.leans, self.right.leans]
+        leans[1 - base_side] = np.zeros_like(leans[1 - base_side])
+        left, right = (own, other) if base_side == LEFT else (other, own)
+        table = class_bands(self.table, left, right, *leans)
+        return (table if base_side == LEFT else mirrored(table))[:, 0]
+
+    def stream_classes(  # noqa: D102
+        self, side: int, seen: np.ndarray, most: int | None, limits: tuple[int, int]
+    ) -> ShapeClasses:
+        table = self.left if side == LEFT else self.right
+        ends = _ends(seen, table, most or _STREAM_CLASSES)
+        ends = np.append(ends[(ends >= limits[0]) & (ends < limits[1])], limits[1])
+        lowest = np.concatenate([[limits[0]], ends[:-1] + 1])
+        return ShapeClasses(lowest, ends, np.full(ends.size, 1.0 / ends.size))
+
+    def certainty(self, left: ShapeClasses, right: ShapeClasses) -> float | None:  # noqa: D102
+        return None
+
+
+def _whole(table: TemplateTable) -> ShapeClasses:
+    return ShapeClasses.one(0, len(table) - 1)
+
+
+def _at_most(population: Population, table: TemplateTable, most: int) -> ShapeClasses:
+    if population.size == 0:
+        return ShapeClasses.one(0, 0)
+    return population.classes_between(_ends(population.shape_sample(), table, most))
+
+
+def _ends(sample: np.ndarray, table: TemplateTable, most: int) -> np.ndarray:
+    """The last template of each of at most so many classes, of templates of near spread."""
+    return _ends_of_each(sample, table, [most])[0]
+
+
+def _ends_of_each(
+    sample: np.ndarray, table: TemplateTable, mosts: Sequence[int]
+) -> list[np.ndarray]:
+    """As `_ends` for each of several limits, what they share done once."""
+    occurring = np.unique(sample)
+    # Spreads rise with the number, but for templates that were added later.
+    rising = np.maximum.accumulate(table.spreads)
+    found = []
+    for most, tops in zip(mosts, class_ends(rising[sample], mosts), strict=True):
+        ends = occurring.copy()
+        if occurring.size > most:
+            ends = np.unique(np.searchsorted(rising, tops, side="right") - 1)
+        ends[-1] = len(table) - 1
+        found.append(ends)
+    return found

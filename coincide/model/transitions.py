@@ -1,0 +1,405 @@
+"""Region transitions (section 6.2 of the BMQ paper): watches, decisions on dwell times, ordering."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+
+from coincide.model.borders.crossings import OUT
+from coincide.model.compiled import compiled
+from coincide.model.condition import Window
+from coincide.model.probability import (
+    DECISION_SLACK,
+    one_sided_probability,
+    trapezoid_cdf,
+    window_probability,
+)
+
+
+class DwellRule(NamedTuple):
+    """The decision on a dwell time.
+
+    Parameters
+    ----------
+    within : int
+        The longest dwell time of a transition, ticks.
+    threshold : float
+        The least probability that qualifies: ct − 2⁻⁵⁰.
+    """
+
+    within: int
+    threshold: float
+
+    @classmethod
+    def of(cls, window: Window) -> DwellRule:
+        """The rule of a timing condition within(0, t)."""
+        return cls(window.hi, window.confidence - DECISION_SLACK)
+
+
+@compiled
+def dwell_probabilities(s: int, l1: int, l2: int, within: int) -> tuple[float, float]:
+    """P(Δ <= within) and P(Δ > within), given Δ >= 0.
+
+    Parameters
+    ----------
+    s : int64
+        max_second - max_first, ticks. The midpoint of the second event is not before that of the
+        first, so that Δ >= 0 has a probability of at least 1/2.
+    l1, l2 : int64
+        Lengths of the first and the second timestamp, ticks, >= 0.
+    within : int64
+        Ticks, >= 0.
+
+    Returns
+    -------
+    (float64, float64)
+        They sum to 1, up to rounding. The error of each is below 5e-16, less than the decision's slack.
+    """
+    soon = window_probability(s, l1, l2, 0, within)
+    late = 1.0 - one_sided_probability(s, l1, l2, within)
+    if s >= l2:
+        return soon, late
+    in_order = 1.0 - trapezoid_cdf(-s, l1, l2)
+    return soon / in_order, late / in_order
+
+
+@compiled(allocates=True)
+def decide_dwells(
+    first_min: np.ndarray,
+    first_max: np.ndarray,
+    second_min: np.ndarray,
+    second_max: np.ndarray,
+    within: int,
+    threshold: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which of n pairs of successive events have a dwell time up to a limit, and which one above it.
+
+    Parameters
+    ----------
+    first_min, first_max, second_min, second_max : int64 arrays, shape (n,)
+        Ends of the timestamps, ticks.
+    within, threshold
+        As `DwellRule`.
+
+    Returns
+    -------
+    (bool array, bool array), shape (n,)
+        P(Δ <= within) and P(Δ > within) reach the threshold.
+    """
+    short = np.empty(first_min.size, np.bool_)
+    long = np.empty(first_min.size, np.bool_)
+    for i in range(first_min.size):
+        soon, late = dwell_probabilities(
+            second_max[i] - first_max[i],
+            first_max[i] - first_min[i],
+            second_max[i] - second_min[i],
+            within,
+        )
+        short[i] = soon >= threshold
+        long[i] = late >= threshold
+    return short, long
+
+
+@compiled(allocates=True)
+def decide_waits(
+    first_min: np.ndarray, first_max: np.ndarray, until: int, within: int, threshold: float
+) -> np.ndarray:
+    """Which of n events lie further back than a limit: P(T_first + within < until) qualifies.
+
+    Parameters
+    ----------
+    first_min, first_max : int64 arrays, shape (n,)
+        Ends of the timestamps, ticks.
+    until : int64
+        An exact instant, ticks, |until| < 2**61.
+    within, threshold
+        As `DwellRule`.
+
+    Returns
+    -------
+    bool array, shape (n,)
+    """
+    passed = np.empty(first_min.size, np.bool_)
+    for i in range(first_min.size):
+        length = first_max[i] - first_min[i]
+        late = 1.0 - one_sided_probability(until - first_max[i], length, 0, within)
+        passed[i] = late >= threshold
+    return passed
+
+
+STAYS = 2
+"""Added to the kind of the first event (`coincide.model.borders.crossings`) where none followed in time."""
+
+TRANSITIONS = ("O>I", "I>O", "O>!I", "I>!O")
+"""The word for each kind, in column `transition`: the paper's O▷I, I▷O, O▷¬I and I▷¬O."""
+
+
+_DIGIT_BITS = 16
+
+
+def stable_order(keys: np.ndarray) -> np.ndarray:
+    """As ``np.argsort(keys, kind="stable")``, digit by digit: NumPy sorts 16 bits by radix.
+
+    Parameters
+    ----------
+    keys : int64 array, shape (n,)
+        Not negative; the smaller the largest, the fewer digits.
+
+    Returns
+    -------
+    int64 array, shape (n,)
+    """
+    order = np.arange(keys.size)
+    if _ascends(keys):
+        return order
+    largest = int(keys.max())
+    for shift in range(0, largest.bit_length(), _DIGIT_BITS):
+        digit = (keys[order] >> shift).astype(np.uint16)
+        order = order[np.argsort(digit, kind="stable")]
+    return order
+
+
+def time_order(midpoints: np.ndarray) -> np.ndarray | None:
+    """A stable order by doubled midpoints: int64 array; None where they are in order."""
+    return None if _ascends(midpoints) else np.argsort(midpoints, kind="stable")
+
+
+def behind_their_group(keys: np.ndarray, midpoints: np.ndarray) -> np.ndarray:
+    """How far events lie behind the latest one of their key before them.
+
+    Parameters
+    ----------
+    keys : int64 array, shape (n,)
+        Equal ones next to each other.
+    midpoints : int64 array, shape (n,)
+        Of the events, in the order in which they came.
+
+    Returns
+    -------
+    int64 array, shape (n,)
+        0 for an event that comes after no later one; else in the unit of the midpoints.
+    """
+    same = keys[1:] == keys[:-1]
+    behind = np.zeros(keys.size, np.int64)
+    if not (same & (midpoints[1:] < midpoints[:-1])).any():
+        return behind
+    # The running maximum starts anew with each group: ranks, lifted above all of the groups before.
+    known, ranks = np.unique(midpoints, return_inverse=True)
+    lifts = keys.size * np.concatenate(([0], np.cumsum(~same)))
+    latest = np.maximum.accumulate(ranks.astype(np.int64) + lifts) - lifts
+    return known[latest] - midpoints
+
+
+def _ascends(values: np.ndarray) -> bool:
+    return bool((values[1:] >= values[:-1]).all())
+
+
+NONE = -1
+"""In place of the kind of an event where there is none."""
+
+
+def alternating_order(
+    keys: np.ndarray, midpoints: np.ndarray, kinds: np.ndarray, before: int
+) -> np.ndarray:
+    """The order of events whose rows have none of their own.
+
+    Of events at one midpoint, the first is of the kind that the one before them is not. Where none is
+    before them, it is of the kind of which there are more, and an I where there are as many: a stream
+    that is seen for the first time as it goes through a region comes from outside. From there on kinds
+    alternate as long as there are both, and those of one kind stay as they come.
+
+    Parameters
+    ----------
+    keys, midpoints : int64 arrays, shape (n,)
+        Equal ones next to each other.
+    kinds : int8 array, shape (n,)
+        `OUT` or `IN`; at one midpoint all `OUT` come first.
+    before : int
+        Kind of the event before the first one, if it is of its key; else `NONE`.
+
+    Returns
+    -------
+    int64 array, shape (n,)
+    """
+    order = np.empty(keys.size, np.int64)
+    _alternate(keys, midpoints, kinds, before, order)
+    return order
+
+
+@compiled
+def _alternate(
+    keys: np.ndarray, midpoints: np.ndarray, kinds: np.ndarray, before: int, order: np.ndarray
+) -> None:
+    start, last = 0, before
+    while start < keys.size:
+        if start > 0 and keys[start] != keys[start - 1]:
+            last = NONE
+        stop = middle = start
+        while (
+            stop < keys.size and keys[stop] == keys[start] and midpoints[stop] == midpoints[start]
+        ):
+            if kinds[stop] == OUT:
+                middle += 1
+            stop += 1
+        out, into = start, middle
+        wants_in = stop - middle >= middle - start if last == NONE else last == OUT
+        for place in range(start, stop):
+            if into < stop and (wants_in or out == middle):
+                order[place] = into
+                into += 1
+                wants_in = False
+            else:
+                order[place] = out
+                out += 1
+                wants_in = True
+        last = kinds[order[stop - 1]]
+        start = stop
+
+
+Repeated = Literal["raise", "first", "last"]
+"""What to do with an event of the kind of the one before it."""
+
+REPEATED: tuple[str, ...] = get_args(Repeated)
+
+
+class Crossings(NamedTuple):
+    """Events, in any order or the order that a function asks for.
+
+    Parameters
+    ----------
+    kind : int8 array, shape (n,)
+        `coincide.model.borders.crossings.OUT` or ``IN``.
+    min_time, max_time : int64 arrays, shape (n,)
+        Ticks.
+    latest : int64 array, shape (n,)
+        The largest doubled midpoint of the query and stream, up to this event: half ticks.
+    told : bool array, shape (n,)
+        Whether the stay that this event begins was given out already.
+    """
+
+    kind: np.ndarray
+    min_time: np.ndarray
+    max_time: np.ndarray
+    latest: np.ndarray
+    told: np.ndarray
+
+    @classmethod
+    def of(cls, kind: np.ndarray, min_time: np.ndarray, max_time: np.ndarray) -> Crossings:
+        """New events."""
+        return cls(kind, min_time, max_time, min_time + max_time, np.zeros(kind.size, bool))
+
+    def rows(self, index: np.ndarray) -> Crossings:
+        """Some of them, copied: an int64 or bool array."""
+        return Crossings(*(column[index] for column in self))
+
+    def with_inserted(self, before: np.ndarray, others: Crossings) -> Crossings:
+        """These and others, each of which goes before one of these: int64 array, ascending."""
+        return Crossings(
+            *(np.insert(own, before, new) for own, new in zip(self, others, strict=True))
+        )
+
+
+class Found(NamedTuple):
+    """Region transition events, as rows of the events that begin them.
+
+    Parameters
+    ----------
+    row : int64 array, shape (m,)
+        Which event begins it.
+    transition : int8 array, shape (m,)
+        A position in `coincide.model.transitions.TRANSITIONS`.
+    min_time, max_time : int64 arrays, shape (m,)
+        When it happened: of a transition the second event, of a stay the first one and t, ticks.
+    neither, both : int
+        Dwell times of which nothing qualifies, and those that are told as a transition and as a stay.
+    """
+
+    row: np.ndarray
+    transition: np.ndarray
+    min_time: np.ndarray
+    max_time: np.ndarray
+    neither: int = 0
+    both: int = 0
+
+
+def repeats(keys: np.ndarray, kind: np.ndarray) -> np.ndarray:
+    """Which events are of the kind of the one before them: bool array, shape (n,).
+
+    Parameters
+    ----------
+    keys, kind : arrays, shape (n,)
+        Of events in order, those of equal keys next to each other.
+    """
+    same = np.zeros(keys.size, bool)
+    same[1:] = (keys[1:] == keys[:-1]) & (kind[1:] == kind[:-1])
+    return same
+
+
+def first_of_each(keys: np.ndarray) -> np.ndarray:
+    """The first row of each run of equal keys: int64 array."""
+    return np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: keys.size])
+
+
+def last_of_each(keys: np.ndarray) -> np.ndarray:
+    """The last row of each run of equal keys: int64 array."""
+    return np.flatnonzero(np.append(keys[1:] != keys[:-1], True)[: keys.size])
+
+
+def decided_by_the_next(keys: np.ndarray, events: Crossings, rule: DwellRule) -> Found:
+    """What successive events say of each other.
+
+    A repeated event ends the watch before it: a stay if it came late enough, and never a transition.
+
+    Parameters
+    ----------
+    keys : int64 array, shape (n,)
+    events : Crossings
+        In order, those of equal keys next to each other.
+    rule : DwellRule
+    """
+    first = np.flatnonzero(keys[1:] == keys[:-1])
+    second = first + 1
+    short, long = decide_dwells(
+        events.min_time[first], events.max_time[first],
+        events.min_time[second], events.max_time[second], rule.within, rule.threshold,
+    )  # fmt: skip
+    alternate = events.kind[first] != events.kind[second]
+    short &= alternate
+    told = events.told[first]
+    neither = int((alternate & ~(short | long | told)).sum())
+    both = int((short & (long | told)).sum())
+    # A stay comes true before a transition does: where both qualify it is given out first.
+    which = np.flatnonzero(np.column_stack((long & ~told, short)).ravel())
+    is_stay = which % 2 == 0
+    row = first[which // 2]
+    ends = row + ~is_stay
+    delay = np.where(is_stay, rule.within, 0)
+    return Found(
+        row,
+        (events.kind[row] + STAYS * is_stay).astype(np.int8),
+        events.min_time[ends] + delay,
+        events.max_time[ends] + delay,
+        neither,
+        both,
+    )
+
+
+def decided_by_the_clock(events: Crossings, until: int, rule: DwellRule) -> Found:
+    """The stays of events that nothing followed, once all is known up to a time.
+
+    Parameters
+    ----------
+    events : Crossings
+    until : int
+        No event is to come that could lie before it, ticks.
+    rule : DwellRule
+    """
+    passed = decide_waits(events.min_time, events.max_time, until, rule.within, rule.threshold)
+    row = np.flatnonzero(passed & ~events.told)
+    return Found(
+        row,
+        (events.kind[row] + STAYS).astype(np.int8),
+        events.min_time[row] + rule.within,
+        events.max_time[row] + rule.within,
+    )

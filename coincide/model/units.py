@@ -1,0 +1,341 @@
+"""Ticks, units and durations. All time is int64 ticks; only this module knows about seconds."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field
+from datetime import timedelta
+from fractions import Fraction
+from numbers import Real
+from typing import NamedTuple, SupportsIndex
+
+import numpy as np
+
+from coincide.model.compiled import compiled
+from coincide.model.errors import ConditionError, brief
+
+TIME_LIMIT = 2**61
+"""|time| and |bound| must stay below this many ticks, so that no int64 difference overflows."""
+
+_MOST_DIGITS = 60
+"""Of a duration: three times those of 2^61."""
+
+NANOSECONDS_PER_UNIT = {
+    "ns": 1,
+    "us": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "min": 60 * 10**9,
+    "h": 3600 * 10**9,
+    "d": 86400 * 10**9,
+}
+
+_PART = r"(\d+(?:\.\d*)?|\.\d+)\s*(?![eE]\d)([A-Za-zµμ]+)"
+_DURATION = re.compile(rf"\s*([+-]?)\s*((?:{_PART}\s*)+)")
+_ALIASES = {
+    "µs": "us", "μs": "us", "m": "min", "hr": "h", "hrs": "h",
+    **{
+        word: unit
+        for unit, words in {
+            "ns": "nanosecond nsec", "us": "microsecond usec", "ms": "millisecond msec",
+            "s": "second sec", "min": "minute min", "h": "hour", "d": "day",
+        }.items()
+        for singular in words.split()
+        for word in (singular, singular + "s")
+    },
+}  # fmt: skip
+
+Duration = int | str | timedelta | np.timedelta64
+"""An int counts ticks; a string is a number and a unit, or several, such as ``"500ms"``, ``"-1.5 seconds"``
+or ``"1h30m"``; a timedelta is as long as it is."""
+
+
+class TypedInt(int):
+    """A whole number that was typed as text, where a unit may have been forgotten."""
+
+    typed: str
+
+    def __new__(cls, text: str | int) -> TypedInt:  # noqa: D102
+        made = super().__new__(cls, text)
+        made.typed = str(int(made))
+        return made
+
+    def __neg__(self) -> TypedInt:
+        made = TypedInt(-int(self))
+        made.typed = self.typed  # of a deadline for both ends the user has typed one
+        return made
+
+
+@dataclass(frozen=True)
+class Tick:
+    """How long one tick is.
+
+    Parameters
+    ----------
+    unit : str or None
+        ``"ns"``, ``"us"``, ``"ms"``, ``"s"``, ``"min"``, ``"h"``, ``"d"``; None for bare ticks, whose
+        length nobody said, so that durations must be ints.
+    is_of_columns : bool
+        Whether the columns say it, not the user, who may take it for another where durations are typed.
+    """
+
+    unit: str | None = None
+    is_of_columns: bool = field(default=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.unit is not None:
+            object.__setattr__(self, "unit", unit_name(self.unit))
+
+    @property
+    def nanoseconds(self) -> int | None:
+        """Length of a tick in nanoseconds, None for bare ticks."""
+        return None if self.unit is None else NANOSECONDS_PER_UNIT[self.unit]
+
+    def count(self, duration: Duration) -> int:
+        """Ticks in a duration, exactly.
+
+        Raises
+        ------
+        ConditionError
+            If the duration does not parse, is no whole number of ticks, is a string while ticks are
+            bare, or reaches 2**61 ticks.
+        """
+        duration = plain(duration)
+        if self.is_of_columns and duration and isinstance(duration, TypedInt):
+            typed = duration.typed
+            raise ConditionError(
+                f"the duration {typed} has no unit, and the times are timestamps or durations. Write it as"
+                f" {typed}s, or another unit; {typed}{self.unit} is what ticks would be"
+            )
+        ticks = self._count_text(duration) if isinstance(duration, str) else duration
+        if abs(ticks) >= TIME_LIMIT:
+            raise ConditionError(
+                f"the duration {brief(duration)} is {brief(ticks)} ticks; bounds must stay below 2^61"
+                " ticks. Use a coarser unit or a smaller bound"
+            )
+        return ticks
+
+    def _count_text(self, text: str) -> int:
+        nanoseconds = parse_duration(text)
+        if self.nanoseconds is None:
+            raise ConditionError(
+                f"the duration {brief(text)} has a unit, but the time columns are plain numbers of unknown"
+                " unit. Give the unit of the columns, as by options=CorrelateOptions(unit='us'), or the"
+                " duration as an int in ticks"
+            )
+        ticks = nanoseconds / self.nanoseconds
+        if ticks.denominator != 1:
+            # From the longest one down.
+            finer = [u for u, size in NANOSECONDS_PER_UNIT.items() if nanoseconds % size == 0]
+            way = f", or count in a finer tick, as by tick={finer[-1]!r}" if finer else ""
+            raise ConditionError(
+                f"the duration {brief(text)} is {float(ticks):g} ticks of 1 {self.unit}, not a whole"
+                f" number. Round it{way}"
+            )
+        return int(ticks)
+
+
+def plain(duration: Duration) -> int | str:
+    """A duration as an int, of ticks, or a string: of a timedelta in the largest unit that fits.
+
+    Raises
+    ------
+    ConditionError
+        If it is no duration.
+    """
+    if isinstance(duration, str):
+        return duration
+    nanoseconds = _nanoseconds(duration)
+    if nanoseconds is not None:
+        fitting = [u for u, size in NANOSECONDS_PER_UNIT.items() if nanoseconds % size == 0]
+        unit = fitting[-1] if nanoseconds else "ns"
+        return f"{nanoseconds // NANOSECONDS_PER_UNIT[unit]}{unit}"
+    if isinstance(duration, TypedInt):
+        return duration
+    if isinstance(duration, bool) or not isinstance(duration, SupportsIndex):
+        raise ConditionError(
+            "a duration is an int (ticks), a string such as '500ms', or a timedelta; found"
+            f" {brief(duration)} of type {type(duration).__name__}"
+        )
+    return duration.__index__()
+
+
+def size_of(duration: Duration) -> Fraction | int:
+    """How long a duration is, to compare with 0: nanoseconds, or ticks of an int.
+
+    Raises
+    ------
+    ConditionError
+        If it is no duration.
+    """
+    found = plain(duration)
+    return parse_duration(found) if isinstance(found, str) else Tick().count(found)
+
+
+def _nanoseconds(duration: object) -> int | None:
+    """Of a timedelta: of Python, of pandas, whose has nanoseconds, too, or of NumPy; else None."""
+    if isinstance(duration, np.timedelta64):
+        if np.isnat(duration) or np.datetime_data(duration.dtype)[0] in ("generic", "Y", "M"):
+            raise ConditionError(f"{brief(duration)} is no duration: how long it is, nobody says")
+        name, count = np.datetime_data(duration.dtype)
+        return int(duration.astype(np.int64)) * count * _whole_nanoseconds(name, duration)
+    if isinstance(duration, timedelta):
+        seconds = duration.days * 86400 + duration.seconds
+        own = getattr(duration, "nanoseconds", 0)
+        return (seconds * 10**6 + duration.microseconds) * 1000 + own
+    return None
+
+
+def _whole_nanoseconds(name: str, duration: np.timedelta64) -> int:
+    """Nanoseconds of NumPy's units."""
+    sizes = {
+        **NANOSECONDS_PER_UNIT,
+        "m": NANOSECONDS_PER_UNIT["min"],
+        "D": NANOSECONDS_PER_UNIT["d"],
+    }
+    sizes["W"] = 7 * sizes["D"]
+    if name not in sizes:
+        raise ConditionError(f"{brief(duration)} is finer than a nanosecond; round it")
+    return sizes[name]
+
+
+def unit_name(unit: str) -> str:
+    """The canonical name of a unit.
+
+    Raises
+    ------
+    ConditionError
+        If the unit is unknown.
+    """
+    name = _ALIASES.get(unit, unit) if isinstance(unit, str) else ""
+    if name not in NANOSECONDS_PER_UNIT:
+        raise ConditionError(
+            f"unknown unit {brief(unit)}; use one of {', '.join(NANOSECONDS_PER_UNIT)}"
+        )
+    return name
+
+
+def parse_duration(text: str) -> Fraction:
+    """Nanoseconds in a duration such as ``"250ms"``, ``"-1.5 s"`` or ``"1h 30min"``, exactly.
+
+    Raises
+    ------
+    ConditionError
+        If the text is not numbers each followed by a unit, or a number has more than 60 digits.
+    """
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise ConditionError(
+            f"cannot read the duration {brief(text)}; write a number and a unit, such as '250ms', '-1.5s'"
+            " or '1h30min'"
+        )
+    total = Fraction(0)
+    for number, unit in re.findall(_PART, match[2]):
+        if len(number) > _MOST_DIGITS:
+            raise ConditionError(
+                f"the duration {brief(text)} has {len(number):,} digits; at most {_MOST_DIGITS} are read."
+                " Round it, or give it in another unit"
+            )
+        total += Fraction(number) * NANOSECONDS_PER_UNIT[unit_name(unit)]
+    return -total if match[1] == "-" else total
+
+
+def as_float(number: Real) -> float:
+    """The nearest float; infinity for what has none."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf
+
+
+MOST_PLACES = 9
+EXACT = 2.0**51
+"""Below so many units of the last place one decimal at most reads as a float, and it is the nearest one."""
+EXACT_SINGLE = 2.0**22
+"""The same for floats of 32 bits."""
+
+
+class Places(NamedTuple):
+    """Decimals of 0 to 9 places, where one is a whole number of ticks: float64 arrays, shape (10,).
+
+    Parameters
+    ----------
+    powers : float64 array
+        Units of the last place in one.
+    over, under : float64 arrays
+        Ticks of such a unit: two whole numbers without a common divisor.
+    """
+
+    powers: np.ndarray
+    over: np.ndarray
+    under: np.ndarray
+
+
+def places_of(ticks: int) -> Places:
+    """How units of the last place become ticks, where one is so many ticks."""
+    powers = [10**places for places in range(MOST_PLACES + 1)]
+    shared = [math.gcd(power, ticks) for power in powers]
+    over = [ticks // each for each in shared]
+    under = [power // each for power, each in zip(powers, shared, strict=True)]
+    return Places(*(np.array(each, np.float64) for each in (powers, over, under)))
+
+
+def decimal_ticks(values: np.ndarray, ticks: int, *, is_single: bool) -> np.ndarray:
+    """Floats in ticks, each as the shortest decimal that reads as it, rounded half to even.
+
+    Where none of nine places does, what the float itself is, is rounded.
+
+    Parameters
+    ----------
+    values : float64 array, shape (n,)
+        Of less than 2^62 ticks.
+    ticks : int
+        In one; even.
+    is_single : bool
+        Whether they are floats of 32 bits.
+
+    Returns
+    -------
+    int64 array, shape (n,)
+    """
+    found = np.empty(values.size, np.int64)
+    if values.size:
+        exact = EXACT_SINGLE if is_single else EXACT
+        largest = max(abs(float(values.min())), abs(float(values.max())))
+        powers = places_of(ticks).powers.tolist()
+        # What has fewer places is a decimal of so many, too.
+        first = max((n for n, power in enumerate(powers) if largest < exact / power), default=1)
+        _fill(values, np.int64(ticks), places_of(ticks), np.int64(max(first, 1)), is_single, found)
+    return found
+
+
+@compiled
+def _fill(
+    values: np.ndarray, ticks: int, places: Places, first: int, is_single: bool, found: np.ndarray
+) -> None:
+    for i in range(values.size):
+        value = values[i]
+        whole = np.rint(value)
+        part = value - whole
+        found[i] = np.int64(whole) * ticks
+        if part != 0.0:
+            found[i] += np.int64(_part(value, whole, part, ticks, places, first, is_single))
+
+
+@compiled
+def _part(
+    value: float, whole: float, part: float, ticks: int, places: Places, first: int, is_single: bool
+) -> float:
+    for n in range(first, MOST_PLACES + 1):
+        power = places.powers[n]
+        units = np.rint(part * power)
+        if is_single:
+            read = np.float64(np.float32((whole * power + units) / power))
+        elif abs(value) < EXACT / power:
+            read = (whole * power + units) / power
+        else:
+            read = whole + units / power
+        if read == value:
+            return np.rint(units * places.over[n] / places.under[n])
+    return np.rint(part * ticks)

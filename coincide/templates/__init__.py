@@ -1,1 +1,0 @@
-"""Template histograms, and the exact times at which two of them meet a timing condition."""

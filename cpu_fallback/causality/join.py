@@ -1,0 +1,160 @@
+"""The causality join on the CPU: sort into buckets once, count, scan, fill in chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, partial
+
+import numpy as np
+
+from coincide.model.causality.condition import CausalityModel
+from coincide.model.causality.places import Way, choose_layout
+from coincide.model.causality.spaces import PlacedEvents, no_points
+from coincide.model.results import CountedJoin
+from cpu_fallback.blocks import blocks_of, run_tasks
+from cpu_fallback.causality import kernels
+
+_NO_INTS = np.empty(0, np.int64)
+_NOTHING = kernels.Wanted(_NO_INTS, _NO_INTS, _NO_INTS, np.empty(0))
+
+
+class CausalityJoin(CountedJoin):
+    """A causality join of two sides, or of one stream with itself, ready to be counted and filled.
+
+    Nothing is evaluated before it is asked for; `counts` is evaluated once.
+
+    Parameters
+    ----------
+    causes : PlacedEvents
+    effects : PlacedEvents or None
+        Their groups are codes of the same keys. None: the causes themselves, of which the earlier is the
+        cause, and of simultaneous ones the one in the lower row. Where both sides have ranks they are
+        parts of one stream, likewise.
+    model : CausalityModel
+        The condition. Both sides have points where it needs them.
+    way : {"place", "grid", "time"} or None
+        None: chosen from the data. The answer is the same.
+    threads : int
+        Threads that share sorting and counting. The rest is for the caller's threads: `pairs` and
+        `partners` of several runs of base positions may be called at the same time.
+    empty : callable
+        From a size to an int64 array for the pairs: a caller that has a pool of memory gives its own.
+    """
+
+    def __init__(
+        self,
+        causes: PlacedEvents,
+        effects: PlacedEvents | None,
+        model: CausalityModel,
+        *,
+        way: Way | None = None,
+        threads: int = 1,
+        empty: Callable[[int], np.ndarray] = lambda size: np.empty(size, np.int64),
+    ) -> None:
+        self.threads, self._empty = threads, empty
+        self._given = causes, causes if effects is None else effects
+        run = partial(run_tasks, threads=threads)
+        self.way, self.sides = choose_layout(causes, effects, model, way=way, run=run)
+
+    @property
+    def left_order(self) -> np.ndarray:
+        """Row of the cause at each base position: int64 array, shape (causes,)."""
+        return self.sides.base.order
+
+    @property
+    def right_order(self) -> np.ndarray:
+        """Row of the effect at each target position: int64 array, shape (effects,)."""
+        return self.sides.targets.order
+
+    @cached_property
+    def _counted(self) -> tuple[np.ndarray, np.ndarray]:
+        counts = np.zeros(self.left_order.size, np.int64)
+        tallies = run_tasks(
+            [
+                lambda a=a, b=b: kernels.walk_block(a, b, self.sides, counts[a:b], _NOTHING)  # type: ignore[misc]
+                for a, b in blocks_of(counts.size, self.threads)
+            ],
+            self.threads,
+        )
+        return counts, np.sum([np.zeros(3, np.int64), *tallies], axis=0)
+
+    def pairs(
+        self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The pairs of the base positions start ... stop.
+
+        Parameters
+        ----------
+        start, stop : int
+        left_values, right_values : int64 arrays
+            What to write for an event, by base and target position. `left_order` and `right_order`
+            give the rows.
+
+        Returns
+        -------
+        two int64 arrays, shape (pairs,)
+            Cause by cause; the effects of one in no order that means anything.
+        """
+        return self._fill(start, stop, left_values, right_values)[:2]
+
+    def partners(self, start: int, stop: int, right_values: np.ndarray) -> np.ndarray:
+        """As `pairs`, the effects only: int64 array, shape (pairs,)."""
+        return self._fill(start, stop, _NO_INTS, right_values)[1]
+
+    def measured_pairs(
+        self, start: int, stop: int, left_values: np.ndarray, right_values: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """As `pairs`, with delta and distance of each, as of `measured`."""
+        return self._fill(start, stop, left_values, right_values, measured=True)
+
+    def measured(
+        self, left_rows: np.ndarray, right_rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Delta and distance of given pairs.
+
+        Parameters
+        ----------
+        left_rows, right_rows : int64 arrays, shape (n,)
+            Rows in the caller's arrays.
+
+        Returns
+        -------
+        delta : int64 array, shape (n,)
+            T_effect - T_cause, ticks; of interval timestamps of their later ends.
+        distance : float64 array, shape (n,)
+            Empty where events have no places.
+        """
+        n = left_rows.size
+        delta, distance = self._empty(n), self._empty_distances(n)
+        sides = [
+            each
+            for side in self._given
+            for each in (side.times, no_points() if side.points is None else side.points)
+        ]
+        kernels.measures_of(self.sides.rule, *sides, left_rows, right_rows, delta, distance)
+        return delta, distance
+
+    def _empty_distances(self, size: int) -> np.ndarray:
+        placed = all(side.points is not None for side in self._given)
+        return self._empty(size if placed else 0).view(np.float64)
+
+    def _fill(
+        self,
+        start: int,
+        stop: int,
+        left_values: np.ndarray,
+        right_values: np.ndarray,
+        measured: bool = False,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        offsets = self.offsets
+        pairs = int(offsets[stop] - offsets[start])
+        left_out = self._empty(pairs if left_values.size else 0)
+        right_out, delta = self._empty(pairs), self._empty(pairs if measured else 0)
+        distance = self._empty_distances(pairs if measured else 0)
+        if pairs:
+            wanted = kernels.Wanted(right_values, right_out, delta, distance)
+            places = offsets[start:stop] - offsets[start]
+            kernels.walk_block(start, stop, self.sides, places, wanted)
+            if left_out.size:
+                kernels.repeat(left_values, offsets, start, stop, left_out)
+        return left_out, right_out, delta, distance

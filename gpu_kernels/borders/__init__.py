@@ -1,1 +1,0 @@
-"""Border crossings on a GPU."""

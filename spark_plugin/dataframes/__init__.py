@@ -1,1 +1,0 @@
-"""DataFrames as events: columns, checks, the look at both sides, the stage."""

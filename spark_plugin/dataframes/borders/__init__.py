@@ -1,1 +1,0 @@
-"""Border crossings of DataFrames, planned: readings as wire rows, queries collected, the stage."""

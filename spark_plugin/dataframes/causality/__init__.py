@@ -1,1 +1,0 @@
-"""Causality joins of DataFrames: where events are, in SQL."""

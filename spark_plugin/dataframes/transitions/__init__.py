@@ -1,1 +1,0 @@
-"""Region transitions of DataFrames, planned: events as wire rows, the stage."""

@@ -1,1 +1,0 @@
-"""Causality through a window for each key, on DataFrames."""

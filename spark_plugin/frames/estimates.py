@@ -1,0 +1,150 @@
+"""What Spark takes a side for before anything is read, and how many bytes its rows have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from spark_plugin.cluster.connect import context_of
+from spark_plugin.cluster.spark_errors import SPARK_ERRORS
+from spark_plugin.frames.columns import field_of, quoted, wire_bytes
+from spark_plugin.frames.events import EventFrame
+from spark_plugin.frames.plain_reads import KEEPING_ROWS, LOGICAL, class_of, is_made_of, plan_of
+
+_LEAVING_ROWS = KEEPING_ROWS | {"Filter"}
+"""And those that leave some of them out, of which Spark knows no number."""
+_STATISTICS_SETTING = "spark.sql.cbo.enabled"
+_MEASURED = frozenset((
+    "org.apache.spark.sql.execution.datasources.LogicalRelation",
+    "org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation",
+    "org.apache.spark.sql.catalyst.catalog.HiveTableRelation",
+    f"{LOGICAL}LocalRelation", f"{LOGICAL}Range",
+))  # fmt: skip
+"""What plans read, and Spark's estimate of it is of the rows that are there."""
+_NO_ESTIMATE = 1 << 60
+"""So many bytes Spark takes for what it knows nothing of."""
+_OF_ANY_ROW = 8
+"""Bytes that Spark takes a row for besides its columns."""
+_CACHE = "org.apache.spark.sql.execution.columnar.InMemoryRelation"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What Spark takes rows for.
+
+    Parameters
+    ----------
+    bytes, rows : int
+    is_filtered : bool
+        Whether a filter may leave any part of them.
+    """
+
+    bytes: int
+    rows: int
+    is_filtered: bool = False
+
+    def __add__(self, other: Estimate) -> Estimate:
+        return Estimate(self.bytes + other.bytes, self.rows + other.rows)
+
+
+def estimated_bytes(side: EventFrame) -> int | None:
+    """Spark's estimate of all rows as the user gave them; files it takes for as large as on disk.
+
+    None where it cannot be asked: on Spark Connect, of streams, and of a plan that cannot be, of which
+    the ordinary way tells.
+    """
+    if context_of(side.source.sparkSession) is None or side.plain.isStreaming:
+        return None
+    try:
+        return int(side.optimized.stats().sizeInBytes())
+    except SPARK_ERRORS:
+        return None
+
+
+def is_surely_larger(side: EventFrame, size: int) -> bool:
+    """Whether what a side is read from has so many bytes, too.
+
+    Of a join Spark may take the product of both inputs for its size, of which few rows can be left; and of
+    rows that somebody's program has made it knows no size.
+    """
+    leaves = side.optimized.collectLeaves()
+    read = sum(int(leaves.apply(i).stats().sizeInBytes()) for i in range(leaves.size()))
+    return size <= read < _NO_ESTIMATE
+
+
+def estimate_of_rows(side: EventFrame) -> Estimate | None:
+    """Spark's estimate of the columns that are needed of a side; None if it may be one of other rows.
+
+    What filters leave it takes for all that they are given. Where it multiplies what statistics say of
+    columns instead, that may be far too little, and there is none. Of a checkpoint, and of a cache that is
+    not computed yet, it is that of what these were made from.
+    """
+    if context_of(side.source.sparkSession) is None or side.plain.isStreaming:
+        return None
+    needed = side.plain.selectExpr(*map(quoted, side.needed))
+    try:
+        plan = plan_of(needed)
+        leaves = plan.collectLeaves()
+        if not all(_is_measured(leaves.apply(i)) for i in range(leaves.size())):
+            return None
+        is_filtered = not is_made_of(plan, KEEPING_ROWS)
+        if is_filtered and (_multiplies(side) or not is_made_of(plan, _LEAVING_ROWS)):
+            return None
+        size = int(plan.stats().sizeInBytes())
+        rows = size // (needed._jdf.schema().defaultSize() + _OF_ANY_ROW)
+        return Estimate(size, rows, is_filtered)
+    except SPARK_ERRORS:
+        return None
+
+
+def _multiplies(side: EventFrame) -> bool:
+    setting = side.source.sparkSession.conf.get(_STATISTICS_SETTING, None)
+    return (setting or "").lower() == "true"
+
+
+def _is_measured(leaf: Any) -> bool:
+    name = class_of(leaf)
+    if name == _CACHE:
+        return bool(leaf.cacheBuilder().isCachedColumnBuffersLoaded())
+    return name in _MEASURED
+
+
+_TIME_BYTES = 16
+_NARROW = 1 << 10
+
+
+def row_bytes(side: EventFrame) -> tuple[int, str | None] | None:
+    """Bytes of all rows alike, and SQL of what is each row's own, if any.
+
+    None where it cannot be told, as of nested columns.
+    """
+    alike, own = _fixed_bytes(side), []
+    for name in (*side.by, *side.payload, *side.tested):
+        kind = field_of(side.source, side.called, name).dataType
+        size = wire_bytes(quoted(name), kind)
+        if size is None:
+            return None
+        if isinstance(size, int):
+            alike += size
+        else:
+            own.append(size)
+    return alike, " + ".join(own) or None
+
+
+def are_narrow(sides: tuple[EventFrame, EventFrame]) -> bool:
+    """Whether all rows are so short that a bound on their number is one on their bytes."""
+    told = [row_bytes(side) for side in sides]
+    return all(size is not None and size[1] is None and size[0] <= _NARROW for size in told)
+
+
+def about_bytes(side: EventFrame) -> tuple[int, str | None]:
+    """As `row_bytes`, nested columns as long as their text would be."""
+    told = row_bytes(side)
+    if told is not None:
+        return told
+    names = ", ".join(quoted(name) for name in (*side.by, *side.payload, *side.tested))
+    return _fixed_bytes(side), f"octet_length(to_json(struct({names})))"
+
+
+def _fixed_bytes(side: EventFrame) -> int:
+    return _TIME_BYTES + 8 * (side.coordinates + 2 * bool(side.identity))

@@ -1,0 +1,318 @@
+"""One side of a Spark join: the user's DataFrame and the column expressions that make events of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from coincide.engine.events.time_columns import INVALID_REASONS
+from coincide.engine.events.timestamps import TimestampColumns
+from coincide.model.options import SideName
+from coincide.model.units import TIME_LIMIT
+from spark_plugin.cluster.connect import context_of
+from spark_plugin.cluster.spark_errors import SPARK_ERRORS
+from spark_plugin.frames.columns import (
+    can_be_hashed,
+    can_be_named,
+    field_of,
+    key_value,
+    literal,
+    quoted,
+    rounding,
+)
+from spark_plugin.frames.plain_reads import NO_MORE_ROWS, is_made_of, plan_of
+from spark_plugin.frames.timestamps import TimestampSql, timestamp_sql
+from spark_plugin.tasks.wire import HASHES, IDENTITY
+
+REASONS = ("ok", "null", *INVALID_REASONS)
+"""What a row can be; its index is the value of `EventFrame.reason`."""
+
+
+@dataclass(frozen=True)
+class EventFrame:
+    """A side as events.
+
+    Parameters
+    ----------
+    side : str
+        ``"left"`` or ``"right"``.
+    source : DataFrame
+        As the user gave it, with what `with_timestamps` adds.
+    times : TimestampColumns
+    by, payload : lists of str
+        Key columns and columns to hand out.
+    observation : Observation or None
+        Counts its rows while they are joined: where nobody has looked at them before.
+    identity : list of str
+        Of one stream that is joined with itself: all columns that are handed out of an event, on either
+        side.
+    case_fold : bool
+        Whether keys that are texts are equal if they are so in lower case.
+    tested : list of str
+        Columns of a condition on pairs.
+    has_like_keys : bool
+        Whether keys are of the same types on both sides: integers may be of other widths.
+    given : DataFrame or None
+        As the user gave it; None: nothing was added.
+    longer_than, up_to : int or None
+        Of the valid events only those of such lengths go on, ticks; of those that are longer than something
+        no rows that match nothing.
+    """
+
+    side: SideName
+    source: DataFrame
+    times: TimestampColumns
+    by: list[str]
+    payload: list[str]
+    observation: Observation | None = None
+    identity: list[str] = field(default_factory=list)
+    case_fold: bool = False
+    tested: list[str] = field(default_factory=list)
+    has_like_keys: bool = True
+    given: DataFrame | None = None
+    longer_than: int | None = None
+    up_to: int | None = None
+
+    @property
+    def plain(self) -> DataFrame:
+        """As the user gave it."""
+        return self.source if self.given is None else self.given
+
+    @cached_property
+    def optimized(self) -> Any:
+        """Spark's plan of `plain`: of what is cached every question would make a new one."""
+        return plan_of(self.plain)
+
+    @cached_property
+    def is_computed(self) -> bool:
+        """Whether rows are made of those that are read, as by a join, `explode` or a function of Python.
+
+        How many there are Spark does not know, and to compute them once more may take long.
+        """
+        if context_of(self.source.sparkSession) is None or self.plain.isStreaming:
+            return False
+        try:
+            return not is_made_of(self.optimized, NO_MORE_ROWS)
+        except SPARK_ERRORS:  # of a plan that cannot be the ordinary way tells
+            return False
+
+    @property
+    def needed(self) -> list[str]:
+        """Columns of `plain` that a join reads."""
+        names = (*self.times.names, *self.by, *self.payload, *self.tested)
+        return list(dict.fromkeys(names))
+
+    @property
+    def called(self) -> str:
+        """What messages call the side."""
+        return self.times.scales[0].column.side
+
+    @property
+    def columns(self) -> list[str]:
+        """What other expressions refer to, as select expressions over the source.
+
+        ``low`` and ``high``: ends of the timestamp's support in ticks, bigint, null for a null, just
+        out of range for what is no time: Spark may evaluate ``high - low`` of rows that another
+        condition excludes, so that it must not overflow for any. ``null_key``: whether a key is null,
+        boolean. ``key_hash``: bigint, 0 without keys.
+        """
+        names = [quoted(name) for name in self.by]
+        null_key = " OR ".join(f"{name} IS NULL" for name in names) or "false"
+        key_hash = f"xxhash64({', '.join(self._hashed_keys)})" if names else "0L"
+        low, high = self._sql.low, self._sql.high
+        return [
+            f"{low} AS low",
+            f"{high} AS high",
+            *self._sql.extras,
+            *(f"{value} AS {name}" for name, value in self._sql.places),
+            f"({null_key}) AS null_key",
+            f"{key_hash} AS key_hash",
+        ]
+
+    @property
+    def _hashed_keys(self) -> list[str]:
+        """SQL of what is equal where keys are: what they are called and how wide has no say."""
+        fields = [field_of(self.source, self.called, name) for name in self.by]
+        values = [key_value(quoted(f.name), f.dataType, self.case_fold) for f in fields]
+        if self.has_like_keys:
+            return values
+        # What the hash of a whole number is depends on its width.
+        return [
+            f"CAST({value} AS BIGINT)" if isinstance(f.dataType, T.IntegralType) else value
+            for value, f in zip(values, fields, strict=True)
+        ]
+
+    @property
+    def hashes(self) -> list[str]:
+        """`HASHES`, as select expressions over the source: of times, keys and all that can be hashed.
+
+        Events of equal ones have equal partners, whatever else they differ in.
+        """
+        names = [quoted(name) for name in self.by]
+        own = self._told_apart if self.identity else self._places
+        # Hashes pass over nulls, which a condition on pairs tells apart.
+        nulls = [f"{quoted(name)} IS NULL" for name in dict.fromkeys(self.tested)]
+        known = ", ".join([self._sql.low, self._sql.high, *names, *own, *self._hashable, *nulls])
+        return [f"xxhash64({i}L, {known}) AS {name}" for i, name in enumerate(HASHES)]
+
+    @property
+    def identities(self) -> list[str]:
+        """`IDENTITY`, as select expressions over the source.
+
+        Events of equal ones are alike in all that is asked of them. Hashes pass over nulls, so that
+        these have to be told.
+        """
+        known = ", ".join([self._sql.low, self._sql.high, *self._told_apart])
+        return [f"xxhash64({i}L, {known}) AS {name}" for i, name in enumerate(IDENTITY)]
+
+    @property
+    def _told_apart(self) -> list[str]:
+        names = dict.fromkeys([*self.by, *self.identity])
+        fields = [field_of(self.source, self.called, name) for name in names]
+        values = [_hashable_value(f.name, f.dataType) for f in fields]
+        nulls = [f"{quoted(name)} IS NULL" for name in names]
+        return [*self._places, *values, *nulls]
+
+    @property
+    def _places(self) -> list[str]:
+        return [value for _, value in self._sql.places]
+
+    @property
+    def _hashable(self) -> list[str]:
+        fields = self.source.schema.fields
+        names = [field.name.lower() for field in fields]
+        return [
+            quoted(field.name)
+            for field in fields
+            if can_be_hashed(field.dataType) and can_be_named(field.name, names)
+        ]
+
+    @property
+    def counted_columns(self) -> list[str]:
+        """What `counted` needs besides `columns`."""
+        return [] if self.observation is None else [f"{self.rounding} AS rounded"]
+
+    @property
+    def is_in_part(self) -> str | None:
+        """Whether a valid row goes on, over ``low`` and ``high``: boolean; None: each does."""
+        tests = [
+            f"high - low {sign} {literal(end)}"
+            for sign, end in ((">", self.longer_than), ("<=", self.up_to))
+            if end is not None
+        ]
+        return " AND ".join(tests) or None
+
+    def counted(self, rows: DataFrame) -> DataFrame:
+        """Rows of `columns` and `counted_columns`, counted on their way."""
+        if self.observation is None:
+            return rows
+        totals = {
+            "rows": "count(1)",
+            "unmatchable": f"count_if({self.reason} = {REASONS.index('null')})",
+            "rounded": f"max(CASE WHEN {self.is_ok} THEN rounded END)",
+        }
+        return rows.observe(
+            self.observation, *(F.expr(text).alias(name) for name, text in totals.items())
+        )
+
+    @property
+    def rounding(self) -> str:
+        """By how many ticks the times of a valid row are rounded: double, over the source."""
+        low, high = map(rounding, self.times.scales)
+        return low if low == high else f"greatest({low}, {high})"
+
+    @property
+    def has_floats(self) -> bool:
+        """Whether times can be rounded at all."""
+        return any(scale.column.family == "float" for scale in self.times.scales)
+
+    @property
+    def coordinates(self) -> int:
+        """How many say where an event is; 0 in timing correlation."""
+        return len(self._sql.places)
+
+    @property
+    def is_ok(self) -> str:
+        """Whether a row is an event that can match: boolean, null counts as no."""
+        return f"{self._is_time} AND NOT null_key" if self.by else self._is_time
+
+    @property
+    def _is_time(self) -> str:
+        # Of ordered ends only the outer sides can be out of range.
+        ok = f"low <= high AND low > {literal(-TIME_LIMIT)} AND high < {literal(TIME_LIMIT)}"
+        longest = self.times.longest
+        if self._sql.places:
+            ok += f" AND {self._sql.is_somewhere}"
+        return ok if longest is None else f"{ok} AND high - low <= {literal(longest)}"
+
+    @property
+    def is_null(self) -> str:
+        """Whether a row that is not `is_ok` matches nothing, and is not invalid: boolean, never null."""
+        tests, wrong = [], []
+        for reason, test in self._sql.faults:
+            if reason != "null":
+                wrong.append(f"({test})")
+            elif wrong:
+                tests.append(f"(({test}) AND NOT coalesce({' OR '.join(wrong)}, false))")
+            else:
+                tests.append(test)
+        null = " OR ".join(tests)
+        # A null key does not excuse an invalid time.
+        return f"{null} OR ({self._is_time})" if self.by else null
+
+    @property
+    def invalid_cases(self) -> list[tuple[str, str]]:
+        """Reasons and tests: the first that a row meets which is neither `is_ok` nor `is_null`."""
+        return [fault for fault in self._sql.faults if fault[0] != "null"]
+
+    @property
+    def reason(self) -> str:
+        """Index in `REASONS`: int, never null."""
+        index = {reason: i for i, reason in enumerate(REASONS)}
+        # A null key comes last: it does not excuse an invalid time.
+        cases = [("ok", self.is_ok), *self._sql.faults]
+        told = " ".join(f"WHEN {test} THEN {index[reason]}" for reason, test in cases)
+        return f"CASE {told} ELSE {index['null']} END"
+
+    @property
+    def longest(self) -> int | None:
+        """The longest support that an event can have, ticks; None where only a look could tell."""
+        table, declared = self.times.model.table, self.times.declared
+        if table is not None:
+            return int(table.lengths.max(initial=0))
+        return None if declared is None else declared[1]
+
+    @property
+    def shape(self) -> str:
+        """Shape of a row's timestamp, if it is valid: bigint."""
+        return self._sql.shape
+
+    @property
+    def midpoint(self) -> str:
+        """The key of a row's timestamp, if it is valid, by which events are near or far: bigint."""
+        return self._sql.midpoint
+
+    @cached_property
+    def _sql(self) -> TimestampSql:
+        return timestamp_sql(self.times)
+
+    def rows_of(self, reason: str) -> DataFrame:
+        """The source's rows of one of the `REASONS`, as text: Python has no date for every time."""
+        found = self.source.selectExpr("struct(*) AS source_row", *self.columns)
+        return found.where(f"{self.reason} = {REASONS.index(reason)}").selectExpr(
+            *(
+                f"CAST(source_row.{quoted(name)} AS STRING) AS {quoted(name)}"
+                for name in dict.fromkeys([*self.times.names, *self.by, *self.payload])
+            )
+        )
+
+
+def _hashable_value(name: str, kind: T.DataType) -> str:
+    """SQL of a value that hashes differently if the column does; nulls inside are told by the text."""
+    nested = (T.ArrayType, T.StructType, T.MapType, T.VariantType)
+    return f"to_json(struct({quoted(name)}))" if isinstance(kind, nested) else quoted(name)

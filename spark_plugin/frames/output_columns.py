@@ -1,0 +1,245 @@
+"""The columns of a result on Spark: their names, their types, and how they cross from the worker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import types as T
+from pyspark.sql.pandas.types import from_arrow_type
+
+from coincide.engine.join.spec import AnySpec, check_output_names
+from coincide.model.errors import ConditionError
+from spark_plugin.frames import columns as frames
+from spark_plugin.frames.columns import (
+    MidnightType,
+    decode,
+    field_of,
+    literal,
+    quoted,
+    text,
+    wire_type,
+)
+from spark_plugin.frames.events import EventFrame
+from spark_plugin.tasks.wire import METRICS, wire_layout
+
+Named = Sequence[tuple[str, T.DataType]]
+
+
+@dataclass(frozen=True)
+class OutputColumn:
+    """A column of the result: its name, its type, and whether in arrays."""
+
+    name: str
+    kind: T.DataType
+    in_lists: bool = False
+
+    @property
+    def wire_kind(self) -> T.DataType:
+        """Its type on the wire."""
+        kind = frames.wire_type(self.kind)
+        return T.ArrayType(kind) if self.in_lists else kind
+
+    @property
+    def crosses_as_is(self) -> bool:
+        """Whether the two types are one."""
+        return frames.wire_type(self.kind) == self.kind
+
+    def decoded(self) -> str:
+        """SQL that gives the column its own type."""
+        name = frames.quoted(self.name)
+        if self.crosses_as_is:
+            return name
+        if self.in_lists:
+            return f"transform({name}, value -> {frames.decode('value', self.kind)}) AS {name}"
+        return f"{frames.decode(name, self.kind)} AS {name}"
+
+
+def output_columns(spec: AnySpec, by: Named, left: Named, right: Named) -> list[OutputColumn]:
+    """The columns of a result, as `output_schema` has them.
+
+    Parameters
+    ----------
+    spec : AnySpec
+    by, left, right : sequences of (str, DataType)
+        Key columns, and columns to hand out.
+    """
+    columns = [OutputColumn(name, kind) for name, kind in by]
+    columns += [OutputColumn(f"{spec.prefixes[0]}_{name}", kind) for name, kind in left]
+    if spec.one_row_per_event:
+        return columns
+    if spec.emit == "counts":
+        return [*columns, OutputColumn("matches", T.LongType())]
+    in_lists = spec.emit == "lists"
+    columns += [OutputColumn(f"{spec.prefixes[1]}_{name}", kind, in_lists) for name, kind in right]
+    columns += [
+        OutputColumn(name, from_arrow_type(kind), in_lists) for name, kind in spec.measures.items()
+    ]
+    return columns
+
+
+def wire_schema(columns: Sequence[OutputColumn]) -> T.StructType:
+    """What the worker yields.
+
+    Raises
+    ------
+    SchemaError
+        If Spark's Arrow cannot carry a type.
+    """
+    return T.StructType([T.StructField(column.name, column.wire_kind) for column in columns])
+
+
+def metrics_name(names: Sequence[str]) -> str:
+    """A name for a column of counters that no output column has."""
+    name = METRICS
+    while name in (other.lower() for other in names):
+        name += "_"
+    return name
+
+
+def check_told_apart(names: Sequence[str]) -> None:
+    """Refuse output columns whose names Spark may not tell apart, as they differ in case alone.
+
+    Raises
+    ------
+    ConditionError
+    """
+    lowered = [name.lower() for name in names]
+    alike = [name for name in names if lowered.count(name.lower()) > 1]
+    if alike:
+        raise ConditionError(
+            f"output columns would be called {' and '.join(alike)}, which Spark cannot tell apart; rename"
+            " the columns that they come from"
+        )
+
+
+def decoded(frame: DataFrame, columns: Sequence[OutputColumn]) -> DataFrame:
+    """The worker's columns in their own types."""
+    if all(column.crosses_as_is for column in columns):
+        # Spared, since even a projection of nothing copies every row.
+        return frame
+    return frame.selectExpr(*(column.decoded() for column in columns))
+
+
+def with_rights(pairs: DataFrame, rights: DataFrame, keys: int, measures: int) -> DataFrame:
+    """Pairs, and right events without a partner, which have nulls in all other columns.
+
+    Parameters
+    ----------
+    pairs : DataFrame
+        Keys, left columns, right ones, those of pairs.
+    rights : DataFrame
+        Keys and right columns.
+    keys, measures : int
+        How many columns of `pairs` are keys, and are of pairs.
+    """
+    own = [frames.quoted(name) for name in rights.columns]
+    nothing = ["NULL"] * (len(pairs.columns) - measures - len(own))
+    placed = [*own[:keys], *nothing, *own[keys:], *["NULL"] * measures]
+    # By place: of whole numbers Spark takes the wider type, which a null has not.
+    named = zip(placed, pairs.columns, strict=True)
+    return pairs.unionAll(
+        rights.selectExpr(*(f"{value} AS {frames.quoted(n)}" for value, n in named))
+    )
+
+
+class ResultColumns:
+    """The output columns of a join of DataFrames: their names, types, and how they cross the wire.
+
+    Raises
+    ------
+    ConditionError
+        If two would have one name.
+    SchemaError
+        If Spark's Arrow cannot carry a type.
+    """
+
+    # `layout`: how events cross; `columns`; `wire_schema`: what the worker yields.
+
+    def __init__(self, sides: tuple[EventFrame, EventFrame], spec: AnySpec) -> None:
+        left, right = sides
+        keys, mine, theirs = (
+            [(name, field_of(side.source, side.called, name).dataType) for name in names]
+            for side, names in ((left, left.by), (left, left.payload), (right, right.payload))
+        )
+        cross = [[frames.crosses_as_int64(kind) for _, kind in side] for side in (mine, theirs)]
+        own, others = (
+            [field_of(side.source, side.called, name).dataType for name in side.tested]
+            for side in sides
+        )
+        tested = (
+            [frames.crosses_as_int64(kind) for kind in own],
+            [frames.crosses_as_int64(kind) for kind in others],
+        )
+        self.layout = wire_layout(
+            len(keys), *cross, coordinates=spec.coordinates, identity=spec.is_one_stream,
+            tested=tested,
+        )  # fmt: skip
+        self.columns = output_columns(spec, keys, mine, theirs)
+        check_output_names(list(self.names))
+        self.wire_schema = wire_schema(self.columns)
+
+    @property
+    def metrics_name(self) -> str:
+        """A name for a column of counters that no output column has."""
+        return metrics_name(self.names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the output columns, on the wire and off it."""
+        return tuple(column.name for column in self.columns)
+
+    def decoded(self, pairs: DataFrame) -> DataFrame:
+        """The worker's columns in their own types."""
+        return decoded(pairs, self.columns)
+
+
+def result_time(given: T.DataType) -> T.DataType:
+    """The type in which a time is handed out: as it came, but for numbers, which are ticks."""
+    if isinstance(given, T.DateType):
+        return MidnightType()
+    own = (T.TimestampType, T.TimestampNTZType, T.DayTimeIntervalType)
+    return given if isinstance(given, own) else T.LongType()
+
+
+def computed_time(given: T.DataType) -> T.DataType:
+    """As `result_time`, of times that no row has: beside dates, timestamps, as they are no midnights."""
+    return T.TimestampNTZType() if isinstance(given, T.DateType) else result_time(given)
+
+
+def result_wire_schema(kinds: Sequence[T.DataType]) -> T.StructType:
+    """Of what a task hands over, for columns of these types."""
+    return T.StructType([T.StructField(f"out{i}", wire_type(kind)) for i, kind in enumerate(kinds)])
+
+
+def handed_out(
+    found: DataFrame,
+    names: Sequence[str],
+    kinds: Sequence[T.DataType],
+    words: Mapping[str, Sequence[str]],
+) -> DataFrame:
+    """What tasks found, as users see it.
+
+    Parameters
+    ----------
+    found : DataFrame
+        Of `result_wire_schema`.
+    names : sequence of str
+        Of the result's columns.
+    kinds : sequence of DataType
+        Theirs; bigint for those of `words`.
+    words : mapping of str to sequence of str
+        Columns in which a number on the wire stands for the word in that place.
+    """
+    wires = result_wire_schema(kinds).names
+    columns = (
+        f"{_word(wire, words[name]) if name in words else decode(wire, kind)} AS {quoted(name)}"
+        for wire, name, kind in zip(wires, names, kinds, strict=True)
+    )
+    return found.selectExpr(*columns)
+
+
+def _word(wire: str, words: Sequence[str]) -> str:
+    cases = (f"WHEN {literal(i)} THEN {text(word)}" for i, word in enumerate(words))
+    return f"CASE {wire} {' '.join(cases)} END"

@@ -1,0 +1,206 @@
+"""DataFrames that are nothing but a read of Parquet files, and which files these are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any
+from urllib.parse import unquote
+
+from pyspark.sql import DataFrame, SparkSession
+
+from coincide.engine.files.finding import HIDDEN, ColumnNames
+from spark_plugin.cluster.connect import context_of
+from spark_plugin.cluster.spark_errors import SPARK_ERRORS
+
+LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
+"""Where the classes of operators are."""
+KEEPING_ROWS = frozenset((
+    "Project", "Sort", "Union", "Repartition", "RepartitionByExpression", "RebalancePartitions",
+    "SubqueryAlias", "View", "BatchEvalPython", "ArrowEvalPython", "CollectMetrics",
+))  # fmt: skip
+"""Operators that hand on just the rows that they are given, as Spark's logical plans call them."""
+NO_MORE_ROWS = KEEPING_ROWS | {
+    "Filter", "Aggregate", "Window", "GlobalLimit", "LocalLimit", "Offset",
+}  # fmt: skip
+"""What hands on no more rows than it is given; of anything else nobody knows."""
+
+
+def class_of(of: Any) -> str:
+    """The name of an object's class in the JVM."""
+    name: str = of.getClass().getName()
+    return name
+
+
+def is_made_of(plan: Any, names: frozenset[str]) -> bool:
+    """Whether all that a plan does, after it has read its input, is among these operators."""
+    children = plan.children()
+    count = children.size()
+    if not count:
+        return True
+    name = class_of(plan).removeprefix(LOGICAL)
+    return name in names and all(is_made_of(children.apply(i), names) for i in range(count))
+
+
+def plan_of(frame: DataFrame) -> Any:
+    """Spark's optimized plan."""
+    if frame.is_cached:  # what it was computed from before has no cache in its plan
+        frame = frame.select("*")
+    return frame._jdf.queryExecution().optimizedPlan()
+
+
+_SOURCES = "org.apache.spark.sql.execution.datasources"
+_NAMING = (f"{LOGICAL}SubqueryAlias", f"{LOGICAL}View")
+_PROJECT = f"{LOGICAL}Project"
+_EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
+_COLUMN, _RENAMED = f"{_EXPRESSIONS}.AttributeReference", f"{_EXPRESSIONS}.Alias"
+_CAST = f"{_EXPRESSIONS}.Cast"
+_SEQUENCE = "scala.collection.immutable.ArraySeq"
+_NOWHERE = -1
+_PARTS = {
+    "relation": f"{_SOURCES}.HadoopFsRelation",
+    "fileFormat": f"{_SOURCES}.parquet.ParquetFileFormat",
+    "location": f"{_SOURCES}.InMemoryFileIndex",
+}
+_PLAIN_SETTINGS = {
+    "spark.sql.files.ignoreCorruptFiles": {"FALSE"},
+    "spark.sql.files.ignoreMissingFiles": {"FALSE"},
+    "spark.sql.parquet.fieldId.read.enabled": {"FALSE"},
+    "spark.sql.parquet.datetimeRebaseModeInRead": {"CORRECTED"},
+}
+"""Settings by which Spark reads what the files say; with others it takes them for something else."""
+_SUMMARIES = {"_metadata", "_common_metadata"}
+"""Files that tell of all others of a folder; Spark lists them, and reads none of their rows."""
+_GLOB = frozenset("*?[]{}\\")
+
+
+@dataclass(frozen=True)
+class PlainRead:
+    """What a DataFrame reads.
+
+    Parameters
+    ----------
+    paths : tuple of str
+        Absolute ones.
+    names : ColumnNames
+        Of the columns that are needed.
+    """
+
+    paths: tuple[str, ...]
+    names: ColumnNames
+
+
+def plain_read(frame: DataFrame, needed: Sequence[str]) -> PlainRead | None:
+    """The Parquet files of this machine that a DataFrame reads, each whole and once, and nothing else.
+
+    Its columns may have been chosen and renamed, and others computed beside those that are needed. The
+    DataFrame may have a name. None of what has a filter, a limit, a sample, a hint, a partition column, an
+    option of the reader; of what is cached; of tables of a catalog; of a client of Spark Connect.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    needed : sequence of str
+        Columns of it.
+    """
+    spark = frame.sparkSession
+    if context_of(spark) is None or frame.isStreaming:
+        return None
+    columns = frame.columns
+    lowered = {name.lower() for name in columns}
+    if len(lowered) < len(columns) or not set(needed) <= set(columns):
+        return None
+    try:
+        traced = _traced(_with_cached_data(frame), columns, needed)
+        if traced is None or not _reads_plainly(spark):
+            return None
+        paths, stored = _files(spark, traced[0]), dict(zip(needed, traced[1], strict=True))
+        return None if paths is None else PlainRead(paths, ColumnNames.of(stored))
+    except SPARK_ERRORS:  # a release of Spark with other classes, or without a setting
+        return None
+
+
+def _reads_plainly(spark: SparkSession) -> bool:
+    # Asked with a default of ours, Spark would not look for older names of a setting.
+    return all(
+        str(spark.conf.get(name)).upper() in plain for name, plain in _PLAIN_SETTINGS.items()
+    )
+
+
+def _with_cached_data(frame: DataFrame) -> Any:
+    """The plan in which what is cached shows, and hints do: that of the optimizer has none any more.
+
+    A DataFrame that was run before remembers what was cached then.
+    """
+    manager = frame._jdf.sparkSession().sharedState().cacheManager()
+    return manager.useCachedData(frame._jdf.queryExecution().normalized())
+
+
+def _traced(
+    plan: Any, columns: Sequence[str], needed: Sequence[str]
+) -> tuple[Any, list[str]] | None:
+    """The relation whose rows a plan hands on, and what needed ones of the plan's columns are called there.
+
+    Each question to the JVM takes a part of a millisecond, and none is asked of other columns.
+    """
+    places: list[int] | None = None
+    while (kind := class_of(plan)) != f"{_SOURCES}.LogicalRelation":
+        if kind == _PROJECT:
+            given, below = plan.projectList(), plan.allAttributes()
+            places = [columns.index(name) for name in needed] if places is None else places
+            found = (_place(given.apply(place), below) for place in places)
+            places = list(takewhile(lambda place: place != _NOWHERE, found))
+            if len(places) < len(needed):
+                return None
+        elif kind not in _NAMING:
+            return None
+        plan = plan.child()
+    relation = plan.relation()
+    if class_of(relation) != _PARTS["relation"] or plan.catalogTable().isDefined():
+        return None
+    if places is None:
+        return relation, list(needed)
+    output = plan.output()
+    return relation, [output.apply(place).name() for place in places]
+
+
+def _place(column: Any, below: Any) -> int:
+    """Which of the columns below one of a projection is, as it is or renamed."""
+    kind = class_of(column)
+    if kind == _RENAMED:
+        column = column.child()
+        kind = class_of(column)
+    # Views in SQL cast every column to the type that it has.
+    if kind == _CAST and column.dataType().equals(column.child().dataType()):
+        column = column.child()
+        kind = class_of(column)
+    place: int = below.indexOf(column.exprId()) if kind == _COLUMN else _NOWHERE
+    return place
+
+
+def _files(spark: SparkSession, relation: Any) -> tuple[str, ...] | None:
+    for part in ("fileFormat", "location"):
+        if class_of(getattr(relation, part)()) != _PARTS[part]:
+            return None
+    options = relation.options()
+    if options.size() > int(options.contains("path")):
+        return None
+    if relation.partitionSchema().length() or relation.bucketSpec().isDefined():
+        return None
+    sequence = getattr(spark._jvm, _SEQUENCE).unsafeWrapArray(relation.location().inputFiles())
+    # One answer for all, of which there may be thousands; what ends a line is encoded in them.
+    uris = sequence.mkString("\n").split("\n")
+    paths = [unquote(uri.removeprefix("file:")) for uri in uris]
+    paths = [path for path in paths if _name(path) not in _SUMMARIES]
+    if not paths or any(_name(path).startswith(HIDDEN) for path in paths):
+        return None
+    if len(set(paths)) < len(paths):
+        return None
+    if not all(uri.startswith("file:/") for uri in uris) or any(_GLOB & set(p) for p in paths):
+        return None
+    return tuple("/" + path.lstrip("/") for path in paths)
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]

@@ -1,0 +1,72 @@
+"""Queries that run while a join is planned, and tables that are sent to every worker."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from coincide.model.errors import ConditionError
+from spark_plugin.cluster.connect import MESSAGE_SETTING, context_of, message_bytes
+from spark_plugin.tasks.wire import Shipment, as_stream
+
+_log = logging.getLogger("coincide")
+_told: ContextVar[list[str] | None] = ContextVar("queries of planning", default=None)
+
+
+def tell_query(what: str) -> None:
+    """Note that a query runs, and what it computes. Call it in the thread that plans."""
+    told = _told.get()
+    if told is not None:
+        told.append(what)
+
+
+@contextmanager
+def queries_told() -> Iterator[None]:
+    """Tell the log of the queries that run inside, if any do."""
+    told: list[str] = []
+    token = _told.set(told)
+    try:
+        yield
+    finally:
+        _told.reset(token)
+    if told:
+        times = "once" if len(told) == 1 else f"{len(told)} times"
+        _log.info("correlate: planning ran Spark %s: %s", times, ", ".join(told))
+
+
+_PLAN_BYTES = 1 << 20
+"""Room for all else in a plan."""
+
+
+def ship(table: pa.Table, spark: SparkSession, what: str, instead: str) -> Shipment:
+    """Send a table; without broadcasts (Spark Connect) it travels with the plan.
+
+    Parameters
+    ----------
+    table : pa.Table
+    spark : SparkSession
+    what, instead : str
+        What it is, and what to do where it is too large, in words.
+
+    Raises
+    ------
+    ConditionError
+        If a plan cannot hold it.
+    """
+    content = as_stream(table)
+    context = context_of(spark)
+    if context is not None:
+        return Shipment(context.broadcast(content))
+    most = message_bytes(spark)
+    if most is not None and len(content) + _PLAN_BYTES > most:
+        raise ConditionError(
+            f"{what} takes {len(content):,} bytes; on Spark Connect it travels with the plan, of"
+            f" which the server takes {most:,} ({MESSAGE_SETTING}): start the server with more, or"
+            f" {instead}"
+        )
+    return Shipment(content)

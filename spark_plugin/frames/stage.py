@@ -1,0 +1,316 @@
+"""The stage of a plan in which Python workers join, and what it asks of Spark."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Timer
+from typing import Any
+
+from pyspark.resource import ResourceProfile
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from coincide.engine.backends import RESOURCE
+from coincide.engine.reports.metrics import merged, of_all, of_one_run
+from coincide.model.errors import BackendError, ConditionError
+from spark_plugin.cluster.rapids import is_accelerated
+from spark_plugin.frames.columns import arrow_schema
+from spark_plugin.tasks.counting import CountingTask, TellingTask
+from spark_plugin.tasks.wire import METRICS
+
+_log = logging.getLogger("coincide")
+_SEEN = {
+    "given": "count_if({metrics} IS NULL)",
+    "told": "sum({metrics}[{count}])",
+    "tasks": "count_if(size({metrics}) = {count} + 1)",
+    "ends": "count_if(size({metrics}) = {count} + 2)",
+    "first": "min(CASE WHEN size({metrics}) = {count} + 2 THEN spark_partition_id() END)",
+    "last": "max(CASE WHEN size({metrics}) = {count} + 2 THEN spark_partition_id() END)",
+}
+"""What is observed besides: rows of results, and how many tasks gave that came to their end; these tasks;
+and the two partitions around them, of which Spark leaves one out where it takes some rows alone."""
+_PATIENCE = 3.0
+"""Seconds for which nobody wonders why numbers do not come."""
+_WAITS = (
+    "a report waits for an action on the result to end, which its numbers come from: if none runs,"
+    " interrupt it, and ask after one, such as write"
+)
+NOBODY = -1
+"""In place of a row's number where nobody is meant."""
+_ACCELERATED = (
+    "the RAPIDS Accelerator fails plans that are observed; for the numbers, compute the result once more in"
+    " a session with spark.rapids.sql.enabled=false"
+)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What the stage is given besides its rows.
+
+    Parameters
+    ----------
+    raise_invalid : bool
+        Whether invalid rows on the way to it fail the job: what a look has found may have changed.
+    profile : ResourceProfile or None
+        What its tasks ask of the scheduler.
+    metrics : str or None
+        Name of a column for the counters of tasks, that no other column has; None: not counted.
+    observation : Observation or None
+        Collects their sums.
+    apart : Observation or None
+        The same of the stage beside it, of events that are planned apart.
+    """
+
+    raise_invalid: bool
+    profile: ResourceProfile | None
+    metrics: str | None
+    observation: Observation | None
+    apart: Observation | None = None
+
+    def run(
+        self, rows: DataFrame, task: CountingTask, schema: T.StructType, *, is_joined: bool = False
+    ) -> DataFrame:
+        """What a task makes of rows on the wire, in the columns of the schema.
+
+        Parameters
+        ----------
+        rows : DataFrame
+        task : CountingTask
+        schema : StructType
+        is_joined : bool
+            Whether the result is only joined, by a number in its first column. Rows with `NOBODY`
+            may be in it then.
+        """
+        if self.metrics is None or self.observation is None:
+            return rows.mapInArrow(task, schema, profile=self.profile)
+        counters = T.StructField(self.metrics, T.ArrayType(T.LongType()))
+        wide = T.StructType([*schema.fields, counters])
+        # Tasks tell their counters in rows of their own.
+        telling = TellingTask(task, tuple(arrow_schema(wide).types))
+        found = rows.mapInArrow(telling, wide, profile=self.profile)
+        if not is_joined:
+            return observed(found, self.metrics, self.observation, task.counted)
+        # Adaptive execution takes a join with nothing out of the plan, and what was observed with it.
+        first, *others = schema.names
+        found = _with_ends(found, self.metrics, self.observation, task.counted)
+        return found.selectExpr(f"coalesce({first}, {NOBODY}L) AS {first}", *others)
+
+
+@dataclass(frozen=True)
+class CountedStage:
+    """The one stage of an operator whose tasks count everything that is told of it.
+
+    Parameters
+    ----------
+    stage : Stage
+    is_observable : bool
+        Whether it can be counted: the RAPIDS Accelerator fails plans that are observed.
+    """
+
+    stage: Stage
+    is_observable: bool
+
+    @classmethod
+    def of(cls, spark: SparkSession, backend: str, observe: bool) -> CountedStage:
+        """A stage on a session, for a backend, that is counted if asked for and possible.
+
+        Raises
+        ------
+        BackendError, ConditionError
+            As `gpu_profile`.
+        """
+        can = not is_accelerated(spark)
+        observation = Observation() if observe and can else None
+        metrics = None if observation is None else METRICS
+        return cls(Stage(True, gpu_profile(spark, backend), metrics, observation), can)
+
+    @property
+    def metrics(self) -> str | None:
+        """Name of the column for the counters of tasks."""
+        return self.stage.metrics
+
+    def run(self, rows: DataFrame, task: CountingTask, schema: T.StructType) -> DataFrame:
+        """What a task makes of rows on the wire; no column of the schema is called `METRICS`."""
+        return self.stage.run(rows, task, schema)
+
+    def counts(self) -> dict[str, int]:
+        """What tasks have counted, by name. Waits for an action.
+
+        Raises
+        ------
+        ConditionError
+            If nothing was counted.
+        """
+        found = None
+        if self.stage.observation is not None:
+            found = counted_by_tasks(self.stage.observation)
+        if found is None:
+            why = (
+                "Spark has left the stage out, or stopped it early"
+                if self.is_observable
+                else _ACCELERATED
+            )
+            raise ConditionError(f"nothing was counted: {why}")
+        return found.numbers
+
+
+def observed(
+    found: DataFrame, metrics: str, observation: Observation, names: Sequence[str]
+) -> DataFrame:
+    """Rows of results, those that tell what tasks counted taken out and added up.
+
+    Parameters
+    ----------
+    found : DataFrame
+    metrics : str
+        The column of the numbers, null in rows of results.
+    observation : Observation
+        Takes their sums, under their names.
+    names : sequence of str
+    """
+    found = _with_ends(found, metrics, observation, names)
+    return found.where(f"{metrics} IS NULL").drop(metrics)
+
+
+def _with_ends(
+    found: DataFrame, metrics: str, observation: Observation, names: Sequence[str]
+) -> DataFrame:
+    """The same with the rows that tell, and with one of zeros before and one after all others."""
+    zeros = F.array_repeat(F.lit(0).cast("long"), len(names) + 2)
+    nothing = F.lit(None)
+    values = [
+        (zeros if kind.name == metrics else nothing.cast(kind.dataType)).alias(kind.name)
+        for kind in found.schema
+    ]
+    end = found.sparkSession.range(0, 1, 1, 1).select(*values)
+    return end.unionAll(found).unionAll(end).observe(observation, *_totals(metrics, names))
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What the tasks of a stage have counted.
+
+    Parameters
+    ----------
+    numbers : dict
+        By name: of all rows, once.
+    runs : int
+        How often the stage was run, as it is more than once for a sort of its result.
+    """
+
+    numbers: dict[str, int]
+    runs: int
+
+
+def counted_by_tasks(observation: Observation, *others: Observation) -> Counted | None:
+    """What tasks of one stage have counted, or of several together, once an action has ended.
+
+    None if Spark has left out the stage, or some of its tasks, or stopped some, as for ``limit``, or if
+    some failed: what others counted is not of all rows.
+    """
+    if others:
+        each = [counted_by_tasks(one) for one in (observation, *others)]
+        known = [one for one in each if one is not None]
+        if len(known) < len(each):
+            return None
+        return Counted(of_all([one.numbers for one in known]), max(one.runs for one in known))
+    found = observed_numbers(observation) or {}
+    seen = {name: int(found.pop(name, None) or 0) for name in _SEEN}
+    runs, odd = divmod(seen["ends"], 2)
+    tasks = runs * (
+        seen["last"] - seen["first"] - 1
+    )  # where partitions are brought together, fewer
+    if not runs or odd or seen["given"] != seen["told"] or seen["tasks"] < tasks:
+        return None
+    numbers = of_one_run(found, runs)
+    return None if numbers is None else Counted(numbers, runs)
+
+
+def observed_numbers(observation: Observation) -> dict[str, Any] | None:
+    """What was observed, once an action has ended; a wait of seconds for it is told in the log.
+
+    None if Spark has left out what was to be.
+    """
+    try:
+        with _told_of_waiting():
+            return dict(observation.get)
+    except Exception as error:  # Spark has no error of its own for it: an assertion of the JVM
+        _log.debug("nothing observed: %s", error)
+        return None
+
+
+@contextmanager
+def _told_of_waiting() -> Iterator[None]:
+    timer = Timer(_PATIENCE, _log.warning, [_WAITS])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _totals(metrics: str, names: Sequence[str]) -> list[Column]:
+    numbers = {name: merged(name, f"{metrics}[{i}]") for i, name in enumerate(names)}
+    seen = {name: text.format(metrics=metrics, count=len(names)) for name, text in _SEEN.items()}
+    return [F.expr(text).alias(name) for name, text in {**numbers, **seen}.items()]
+
+
+WORKERS_SETTING = "spark.coincide.gpu.workers"
+"""Spark setting of ours: correlate tasks at once on one GPU."""
+
+_EXECUTOR_AMOUNT = f"spark.executor.resource.{RESOURCE}.amount"
+_TASK_AMOUNT = f"spark.task.resource.{RESOURCE}.amount"
+_CLUSTERS = ("spark://", "local-cluster", "yarn", "k8s://")
+"""Masters that schedule a stage's own resources: standalone, YARN, Kubernetes."""
+
+
+def gpu_profile(spark: SparkSession, backend: str) -> ResourceProfile | None:
+    """The resource profile of the correlate stage.
+
+    None unless ``backend="gpu"`` and either `WORKERS_SETTING` says how many tasks share a GPU, or
+    executors have GPUs for which no task asks: then one task a GPU. Where every task asks for a
+    share of a GPU anyway (``spark.task.resource.gpu.amount``, as the RAPIDS Accelerator wants it) the
+    stage needs nothing of its own.
+
+    Raises
+    ------
+    BackendError
+        If the master cannot schedule a stage's own resources, or executors have no GPU.
+    ConditionError
+        If the setting is no positive integer.
+    """
+    if backend != "gpu":
+        return None
+    master = spark.conf.get("spark.master", None) or ""
+    gpus = spark.conf.get(_EXECUTOR_AMOUNT, None)
+    told = spark.conf.get(WORKERS_SETTING, None)
+    if told is None:
+        unclaimed = gpus is not None and spark.conf.get(_TASK_AMOUNT, None) is None
+        if not unclaimed or not master.startswith(_CLUSTERS):
+            return None
+    workers = _positive(told or "1")
+    if not master.startswith(_CLUSTERS):
+        raise BackendError(
+            f"{WORKERS_SETTING} asks Spark to schedule GPUs, which master {master!r} cannot; use a"
+            " standalone, YARN or Kubernetes cluster, or leave the setting out"
+        )
+    if gpus is None:
+        raise BackendError(
+            f"{WORKERS_SETTING} asks for GPUs, but the executors have none; start the session with"
+            f" {_EXECUTOR_AMOUNT}=1 (docs/gpu-cluster.md)"
+        )
+    from pyspark.resource import ResourceProfileBuilder, TaskResourceRequests
+
+    share = TaskResourceRequests().resource(RESOURCE, 1 / workers)
+    return ResourceProfileBuilder().require(share).build
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise ConditionError(f"{WORKERS_SETTING} must be an integer of at least 1; found {text!r}")
+    return int(text)

@@ -1,0 +1,293 @@
+"""One pass over both sides: how many events, when, how long, how dense, and which rows are invalid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from coincide.engine.events.sides import SideCounts, example_row
+from coincide.engine.events.time_columns import INVALID_REASONS, describe_invalid
+from coincide.model.errors import DataError
+from spark_plugin.cluster.connect import at_once
+from spark_plugin.cluster.spark_errors import spark_errors_as_ours
+from spark_plugin.frames.columns import text
+from spark_plugin.frames.estimates import about_bytes, row_bytes
+from spark_plugin.frames.events import REASONS, EventFrame
+from spark_plugin.frames.queries import tell_query
+
+_SAMPLE_TIERS = ((256, 1), (1 << 12, 16), (1 << 16, 128), (1 << 20, 1024))
+"""Rows of a partition up to a position are sampled every so many: few rows whole, many rows thinly."""
+_LAST_STRIDE = 8192
+_OF_EVENTS = (("low", "first"), ("high", "last"), ("rounded", "rounded"))
+_LATE_PARTITION = 128
+"""From this partition on strides are twice as long, from the doubled one on four times, and so on: so
+many partitions give little more of a sample than some, though no task knows how many there are."""
+_DOUBLINGS = 18
+_FIRST_DOUBLINGS = 4
+"""Of the stride of the first rows, so that a late small partition still shows when its events are."""
+_SPREAD = 13
+"""Bits that numbers of samples have in common, at the end: those of the last stride."""
+_ROW_BITS = 33
+_ROW_MASK = (1 << _ROW_BITS) - 1
+"""Bits of `monotonically_increasing_id` that count the rows of a partition; those above number it."""
+
+
+@dataclass(frozen=True, eq=False)
+class SideStatistics:
+    """What is known of one side before slices are cut.
+
+    Parameters
+    ----------
+    counts : SideCounts
+    shortest, longest : int
+        rho and pi of the valid events, ticks; 0 without events.
+    midpoints : int64 array, shape (samples,), ascending
+        Doubled midpoints of a sample, half ticks.
+    weights : float64 array, shape (samples,)
+        Events for which each sample stands; in all those that can match.
+    hashes : int64 array, shape (samples,)
+        Hash of the keys of each sample, 0 without keys.
+    partitions : int64 array, shape (samples,)
+        Partition of each sample.
+    row_bytes : float
+        Bytes of a row on the way to a worker, on average, as the sample tells them.
+    own_bytes : int
+        Bytes of texts and the like in all rows; 0 where nested columns are handed out, too.
+    shapes : int64 array, shape (samples,)
+        Of the sample.
+    longest_of_group : int64 array
+        Longest length of each of the groups of rows that all rows are in.
+    first, last : int
+        Earliest min_time and latest max_time of the valid events, ticks; 0 without events.
+    """
+
+    counts: SideCounts
+    shortest: int
+    longest: int
+    midpoints: np.ndarray
+    weights: np.ndarray
+    hashes: np.ndarray
+    partitions: np.ndarray
+    shapes: np.ndarray
+    longest_of_group: np.ndarray
+    row_bytes: float = 0.0
+    own_bytes: int = 0
+    first: int = 0
+    last: int = 0
+
+    @property
+    def matchable(self) -> int:
+        """Events that can match."""
+        return self.counts.rows - self.counts.unmatchable - self.counts.dropped
+
+
+Looks = tuple[SideStatistics | None, SideStatistics | None]
+"""What is known of both sides: None of one at which nobody has looked."""
+NO_LOOK: Looks = (None, None)
+
+
+def measure(
+    left: EventFrame, right: EventFrame, is_one_stream: bool = False
+) -> tuple[SideStatistics, SideStatistics]:
+    """Both sides in one query that looks at each row once; of one stream the rows are looked at once.
+
+    Runs eagerly.
+
+    One group per side and reason of rows that cannot match, and one per sampled row with those after
+    it for which it stands. The key is a single bigint, which keeps the aggregate in Spark's fastest
+    path: the reason, or the number of the sampled row above all reasons; doubled, with the side as the
+    last bit.
+    """
+    if is_one_stream:  # its rows go to workers with what both roles hand out
+        left = right = replace(left, payload=left.identity, tested=[])
+    streams = (left,) if is_one_stream else (left, right)
+    sizes = [about_bytes(events) for events in streams]
+    wanted = _wanted(streams, has_own_bytes=any(own for _, own in sizes))
+    # Grouped before the union, which would have every row written and read between two stages.
+    grouped = at_once(
+        left.source.sparkSession,
+        [partial(_grouped, events, side, wanted) for side, events in enumerate(streams)],
+    )
+    tell_query(f"{' and '.join(events.called for events in streams)} looked at")
+    with spark_errors_as_ours():
+        table = reduce(DataFrame.unionAll, grouped).toArrow()
+    found = [_of_side(table, side, least_bytes) for side, (least_bytes, _) in enumerate(sizes)]
+    return found[0], found[-1]
+
+
+def _wanted(streams: Sequence[EventFrame], *, has_own_bytes: bool) -> list[Column]:
+    """What is asked of each group of rows; nothing that is the same of all."""
+    wanted = ["count(1) AS rows", "min(length) AS shortest", "max(length) AS longest"]
+    wanted += ["min(first) AS first", "max(last) AS last", "max(midpoint) AS midpoint"]
+    wanted += ["max(shape) AS shape"]
+    wanted += ["max(rounded) AS rounded"] if any(each.has_floats for each in streams) else []
+    wanted += ["max(hash) AS hash"] if streams[0].by else []
+    wanted += ["max(bytes) AS bytes", "sum(own_bytes) AS own_bytes"] if has_own_bytes else []
+    return list(map(F.expr, wanted))
+
+
+def _grouped(events: EventFrame, side: int, wanted: Sequence[Column]) -> DataFrame:
+    return _keyed(events, side).groupBy("code").agg(*wanted)
+
+
+def _keyed(events: EventFrame, side: int) -> DataFrame:
+    """Per row its group, its length, and if it is in the sample its midpoint and its keys' hash."""
+    own_bytes = f"CAST({about_bytes(events)[1] or '0'} AS BIGINT) AS own_bytes"
+    number = "monotonically_increasing_id() AS number"
+    rounded = f"{events.rounding} AS rounded"
+    numbered = events.source.selectExpr(*events.columns, own_bytes, number, rounded)
+    beyond = f"{_beyond_sample('number')} AS beyond"
+    rows = numbered.selectExpr("*", beyond, f"({events.is_ok}) AS is_ok")
+    sampled = _spread("(number - beyond)")
+    group = f"CASE WHEN is_ok THEN {sampled} + {len(REASONS)} ELSE {events.reason} END"
+    return rows.selectExpr(
+        f"({group}) * 2 + {side} AS code",
+        # Rows that are not valid have groups of their own, of which nothing but rows and bytes counts.
+        "high - low AS length",
+        *(f"{name} AS {alias}" for name, alias in _OF_EVENTS),
+        f"CASE WHEN is_ok AND beyond = 0 THEN {events.midpoint} END AS midpoint",
+        f"CASE WHEN is_ok AND beyond = 0 THEN {events.shape} END AS shape",
+        "CASE WHEN is_ok AND beyond = 0 THEN key_hash END AS hash",
+        "CASE WHEN is_ok AND beyond = 0 THEN own_bytes END AS bytes",
+        # Of nested columns it takes too long to tell of every row.
+        "own_bytes" if row_bytes(events) else "NULL AS own_bytes",
+    )
+
+
+def _spread(number: str) -> str:
+    """A number, its higher bits in the lower ones, too: SQL.
+
+    Spark's fastest aggregate looks for a group at two places that the last bits of its number tell, and
+    leaves it to a slower one if others are there. Of multiples of a stride the last bits are the same.
+    """
+    return f"({number} ^ shiftright({number}, {_SPREAD}))"
+
+
+def _gathered(numbers: np.ndarray) -> np.ndarray:
+    """What `_spread` was given: int64 array, of numbers that are not negative."""
+    for shift in (_SPREAD, 2 * _SPREAD, 4 * _SPREAD):  # those after it leave nothing of 63 bits
+        numbers = numbers ^ (numbers >> shift)
+    return numbers
+
+
+def _beyond_sample(number: str) -> str:
+    """How far a row is from the one in the sample that stands for it: SQL, 0 for that one itself.
+
+    All strides are powers of two, which spares a division, and those of later rows are multiples of
+    those of earlier ones, so that what stands for a row is in the sample itself.
+    """
+    row, partition = f"({number} & {_ROW_MASK}L)", f"shiftright({number}, {_ROW_BITS})"
+    tiers = [f"WHEN {row} < {limit} THEN {stride}L" for limit, stride in _SAMPLE_TIERS]
+    # As it is rounded, of a power of two it may be one less: which, all rows of a partition agree on.
+    late = f"CAST(log2({partition} div {_LATE_PARTITION // 2}) AS INT)"
+    late = f"if({partition} < {_LATE_PARTITION}L, 0, {late})"
+    most = f"if({row} < {_SAMPLE_TIERS[0][0]}, {_FIRST_DOUBLINGS}, {_DOUBLINGS})"
+    stride = f"CASE {' '.join(tiers)} ELSE {_LAST_STRIDE}L END"
+    doublings = f"least({late}, {most})"
+    return f"({row} & (shiftleft({stride}, {doublings}) - 1L))"
+
+
+def _of_side(table: pa.Table, side: int, least_bytes: int) -> SideStatistics:
+    """Statistics of one side; each of its rows has `least_bytes` and some of its own."""
+    data = {name: _numbers(table, name) for name in table.column_names}
+    data["is_chosen"] = table.column("midpoint").is_valid().to_numpy()
+    mine = data["code"] % 2 == side
+    data = {name: values[mine] for name, values in data.items()}
+    group = data["code"] // 2
+    sampled = group >= len(REASONS)
+    reasons = np.where(sampled, REASONS.index("ok"), group)
+    rows = np.zeros(len(REASONS), np.int64)
+    np.add.at(rows, reasons, data["rows"])
+    of_reason = dict(zip(REASONS, rows.tolist(), strict=True))
+    numbers = _gathered(group - len(REASONS))
+    chosen, weights = _weighted(numbers, sampled, data["is_chosen"], data["rows"])
+    order = np.argsort(data["midpoint"][chosen], kind="stable")
+    chosen, weights = chosen[order], weights[order]
+    own = (
+        float(data["bytes"][chosen] @ weights / weights.sum())
+        if "bytes" in data and chosen.size
+        else 0
+    )
+    return SideStatistics(
+        SideCounts(
+            rows=sum(of_reason.values()),
+            unmatchable=of_reason["null"],
+            invalid={reason: of_reason[reason] for reason in INVALID_REASONS if of_reason[reason]},
+            rounded=float(data["rounded"][sampled].max(initial=0.0)) if "rounded" in data else 0.0,
+        ),
+        shortest=int(data["shortest"][sampled].min()) if sampled.any() else 0,
+        longest=int(data["longest"][sampled].max(initial=0)),
+        midpoints=data["midpoint"][chosen],
+        weights=weights,
+        hashes=data["hash"][chosen] if "hash" in data else np.zeros(chosen.size, np.int64),
+        partitions=numbers[chosen] >> _ROW_BITS,
+        shapes=data["shape"][chosen],
+        longest_of_group=data["longest"][sampled],
+        row_bytes=least_bytes + own,
+        own_bytes=int(data["own_bytes"].sum()) if "own_bytes" in data else 0,
+        first=int(data["first"][sampled].min()) if sampled.any() else 0,
+        last=int(data["last"][sampled].max()) if sampled.any() else 0,
+    )
+
+
+def _weighted(
+    numbers: np.ndarray, sampled: np.ndarray, is_chosen: np.ndarray, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Where the samples are, in order of their numbers, and the rows for which each stands.
+
+    Rows whose sample cannot match itself are those of the one before.
+    """
+    places = np.flatnonzero(sampled)
+    places = places[np.argsort(numbers[places])]
+    found = is_chosen[places]
+    if not found.any():
+        return places[:0], np.empty(0)
+    stands_for = np.maximum(np.cumsum(found) - 1, 0)
+    return places[found], np.bincount(stands_for, rows[places].astype(np.float64))
+
+
+def _numbers(table: pa.Table, name: str) -> np.ndarray:
+    return table.column(name).combine_chunks().fill_null(0).to_numpy(zero_copy_only=False)
+
+
+def refuse_invalid(sides: Sequence[EventFrame], statistics: Sequence[SideStatistics]) -> None:
+    """Raise if rows are invalid, with the count and one example.
+
+    Raises
+    ------
+    DataError
+    """
+    messages = []
+    for events, found in zip(sides, statistics, strict=True):
+        for reason, count in found.counts.invalid.items():
+            rows = events.rows_of(reason).limit(1).collect()
+            example = example_row(rows[0].asDict()) if rows else "none"
+            messages.append(describe_invalid(events.times, reason, count, example))
+    if messages:
+        raise DataError("; ".join(messages))
+
+
+def example(columns: Sequence[tuple[str, T.StructField]]) -> str:
+    """SQL of a row's values with their names, as ``name=value, name=value``.
+
+    Parameters
+    ----------
+    columns : sequence of (str, StructField)
+        Where each value stands, and the column that it is of.
+    """
+    parts = [f"{text(field.name + '=')}, {_shown(value, field)}" for value, field in columns]
+    between = text(", ")
+    return f"concat({f', {between}, '.join(parts)})"
+
+
+def _shown(value: str, field: T.StructField) -> str:
+    # Bytes may be no text.
+    plain = f"hex({value})" if isinstance(field.dataType, T.BinaryType) else value
+    return f"coalesce(CAST({plain} AS STRING), 'None')"

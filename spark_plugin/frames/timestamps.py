@@ -1,0 +1,344 @@
+"""The timestamps and places of a side in SQL, for each model, and the closed form of two intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import singledispatch
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from coincide.engine.causality.arguments import Coordinate, PlacedColumns, names_of_coordinates
+from coincide.engine.events.around import AroundColumns, AroundRowsColumns
+from coincide.engine.events.histograms import HistogramColumns
+from coincide.engine.events.intervals import IntervalColumns
+from coincide.engine.events.schemas import check_label, check_width
+from coincide.engine.events.time_columns import TimeColumn, TimeScale
+from coincide.engine.events.time_names import TimestampNames
+from coincide.engine.events.timestamps import TimestampColumns
+from coincide.model.condition import Window
+from coincide.model.errors import SchemaError
+from coincide.model.probability import DECISION_SLACK
+from coincide.model.units import TIME_LIMIT
+from spark_plugin.frames.columns import (
+    NOT_FINITE,
+    can_be_label,
+    field_of,
+    literal,
+    quoted,
+    spark_time_column,
+    ticks,
+)
+from spark_plugin.frames.float_ticks import reads_decimals, with_ticks
+from spark_plugin.tasks.wire import place_names
+
+_ID, _TIME = "coincide_template_id", "coincide_time"
+_NUMBER, _OFFSET = "coincide_template", "coincide_offset"
+_BEFORE, _AFTER = "coincide_before", "coincide_after"
+_LOW, _HIGH = "coincide_low", "coincide_high"
+_LENGTH, _LEAN = "coincide_length", "coincide_lean"
+
+
+@dataclass(frozen=True)
+class TimestampSql:
+    """What makes events of rows.
+
+    Parameters
+    ----------
+    low, high : str
+        Where supports begin and end, over the source: bigint, ticks, as `EventFrame.columns` has them.
+    extras : tuple of str
+        Columns of the source that `shape` and `midpoint` need.
+    shape : str
+        Shapes of events that can match, over ``low``, ``high`` and the extras: bigint.
+    midpoint : str
+        Their keys, half ticks, likewise.
+    faults : tuple of (str, str)
+        What rows can be that are no events, ``"null"`` or one of `INVALID_REASONS`, and the condition on
+        ``low`` and ``high`` for it. The first one that is met counts.
+    places : tuple of (str, str)
+        Further columns with the coordinates of an event: names, and SQL over the source of a double, NaN
+        where one is missing.
+    is_somewhere : str
+        Condition on these that an event meets which can match.
+    """
+
+    low: str
+    high: str
+    extras: tuple[str, ...]
+    shape: str
+    midpoint: str
+    faults: tuple[tuple[str, str], ...]
+    places: tuple[tuple[str, str], ...] = ()
+    is_somewhere: str = "true"
+
+
+@singledispatch
+def timestamp_sql(columns: TimestampColumns) -> TimestampSql:
+    """The timestamps of a side; each model registers its own."""
+    raise NotImplementedError(columns)
+
+
+@timestamp_sql.register
+def _(columns: IntervalColumns) -> TimestampSql:
+    made = _made(columns)
+    low, high = (
+        next((name for name, own in made.items() if own == scale), ticks(scale))
+        for scale in columns.scales
+    )
+    not_finite = literal(NOT_FINITE)
+    too_long = "false" if columns.longest is None else f"high - low > {literal(columns.longest)}"
+    faults = (
+        ("null", "low IS NULL OR high IS NULL"),
+        # Not IN: the RAPIDS Accelerator has it for lists of literals only.
+        (finiteness(columns), f"low = {not_finite} OR high = {not_finite}"),
+        ("range", f"NOT ({in_range('low')} AND {in_range('high')})"),
+        ("order", "low > high"),
+        ("length", too_long),
+    )
+    return TimestampSql(low, high, (), "high - low", "low + high", faults)
+
+
+@timestamp_sql.register
+def _(columns: HistogramColumns) -> TimestampSql:
+    high = _moved(f"coalesce({_OFFSET}, 0L)")
+    faults = (
+        ("null", "high IS NULL"),
+        (finiteness(columns), f"high = {literal(NOT_FINITE)}"),
+        ("range", f"NOT ({in_range('high')})"),
+        ("template", "low IS NULL"),
+        ("range", f"NOT ({in_range('low')})"),
+    )
+    midpoint = f"2L * high - {_LEAN}"
+    return TimestampSql(f"{high} - {_LENGTH}", high, (_NUMBER, _LEAN), _NUMBER, midpoint, faults)
+
+
+@timestamp_sql.register
+def _(columns: AroundColumns) -> TimestampSql:
+    low, high = (_moved(literal(end)) for end in columns.beyond)
+    faults = (
+        ("null", "high IS NULL"),
+        (finiteness(columns), f"high = {literal(NOT_FINITE)}"),
+        ("range", f"NOT ({in_range('low')} AND {in_range('high')})"),
+    )
+    return TimestampSql(low, high, (), "high - low", "low + high", faults)
+
+
+@timestamp_sql.register
+def _(columns: AroundRowsColumns) -> TimestampSql:
+    wrong = f"NOT (coalesce({_BEFORE}, -1L) >= 0L AND coalesce({_AFTER}, -1L) >= 0L)"
+    for width in (_BEFORE, _AFTER):
+        wrong += f" OR {width} >= {literal(TIME_LIMIT)}"
+    # By their values the ends say what is wrong: with the time, high does; with half-widths, low.
+    early = f"greatest({_TIME} - {_BEFORE}, {literal(-TIME_LIMIT)})"
+    late = f"least({_TIME} + {_AFTER}, {literal(TIME_LIMIT)})"
+    low = (
+        f"CASE WHEN {in_range(_TIME)} THEN IF({wrong}, {literal(TIME_LIMIT)}, {early})"
+        f" WHEN {_TIME} IS NOT NULL THEN {literal(-TIME_LIMIT)} END"
+    )
+    high = f"IF(({in_range(_TIME)}) AND NOT ({wrong}), {late}, {_TIME})"
+    too_long = "false" if columns.longest is None else f"high - low > {literal(columns.longest)}"
+    faults = (
+        ("null", "high IS NULL"),
+        (finiteness(columns), f"high = {literal(NOT_FINITE)}"),
+        ("width", f"low = {literal(TIME_LIMIT)}"),
+        ("range", f"NOT ({in_range('low')} AND {in_range('high')})"),
+        ("length", too_long),
+    )
+    return TimestampSql(low, high, (), "high - low", "low + high", faults)
+
+
+def _moved(ticks: str) -> str:
+    """SQL of a time that is so much later: out of range it says by its value what is wrong with it.
+
+    So it stays as it is there, and nothing else comes to lie at `NOT_FINITE`.
+    """
+    later = f"greatest({_TIME} + {ticks}, {literal(-TIME_LIMIT)})"
+    return f"IF({in_range(_TIME)}, {later}, {_TIME})"
+
+
+@singledispatch
+def with_timestamps(columns: TimestampColumns, source: DataFrame) -> DataFrame:
+    """The source, with what the SQL of its timestamps needs besides its columns."""
+    return source
+
+
+@with_timestamps.register
+def _(columns: IntervalColumns, source: DataFrame) -> DataFrame:
+    made = _made(columns)
+    if not made:
+        return source
+    _check_free(source, *made)
+    return with_ticks(source, made)
+
+
+@with_timestamps.register
+def _(columns: HistogramColumns, source: DataFrame) -> DataFrame:
+    table = columns.table
+    templates = {
+        _ID: pa.array(table.ids, pa.string()),
+        _NUMBER: pa.array(np.arange(len(table))),
+        _OFFSET: pa.array(table.offsets),
+        _LENGTH: pa.array(table.lengths),
+        _LEAN: pa.array(table.leans),
+    }
+    _check_free(source, _TIME, *templates)
+    frame = source.sparkSession.createDataFrame(pa.table(templates))
+    label = f"CAST({quoted(columns.template)} AS STRING)"
+    # As text, and in order of bytes, whatever the collation of the column.
+    joined = source.join(F.broadcast(frame), F.expr(f"{label} = {_ID}"), "left")
+    return with_ticks(joined.drop(_ID), {_TIME: columns.scale})
+
+
+@with_timestamps.register
+def _(columns: AroundColumns, source: DataFrame) -> DataFrame:
+    _check_free(source, _TIME)
+    return with_ticks(source, {_TIME: columns.scale})
+
+
+@with_timestamps.register
+def _(columns: AroundRowsColumns, source: DataFrame) -> DataFrame:
+    widths = (_of_its_type(scale, source) for scale in (columns.before, columns.after))
+    made = dict(zip((_TIME, _BEFORE, _AFTER), (columns.scale, *widths), strict=True))
+    _check_free(source, *made)
+    return with_ticks(source, made)
+
+
+def _of_its_type(scale: TimeScale, source: DataFrame) -> TimeScale:
+    """How half-widths become ticks, whose column may be a float of 32 bits or a decimal."""
+    field = field_of(source, scale.column.side, scale.column.name)
+    if isinstance(field.dataType, (T.FloatType, T.DecimalType)):
+        return replace(scale, column=spark_time_column(scale.column.side, field))
+    return scale
+
+
+def _made(columns: IntervalColumns) -> dict[str, TimeScale]:
+    """Ends of intervals that need columns of their own, each once."""
+    lower, upper = columns.scales
+    ends = {_LOW: lower} if lower == upper else {_LOW: lower, _HIGH: upper}
+    return {name: scale for name, scale in ends.items() if reads_decimals(scale)}
+
+
+def _check_free(source: DataFrame, *names: str) -> None:
+    taken = [name for name in names if name in map(str.lower, source.columns)]
+    if taken:
+        raise SchemaError(f"a column is called {taken[0]!r}, which is needed here; rename it")
+
+
+def finiteness(columns: TimestampColumns) -> str:
+    """What is wrong with a time that is `NOT_FINITE`."""
+    floats = any(scale.column.family == "float" for scale in columns.scales)
+    return "not_finite" if floats else "range"
+
+
+def in_range(name: str) -> str:
+    """SQL of whether a column is within the limits of time."""
+    return f"{name} > {literal(-TIME_LIMIT)} AND {name} < {literal(TIME_LIMIT)}"
+
+
+def spark_clocks(side: str, names: TimestampNames, source: DataFrame) -> list[TimeColumn]:
+    """What the clocks of a side mean as times: `coincide.engine.events.time_names.arrow_clocks`."""
+    for name in names.labels:
+        kind = field_of(source, side, name).dataType
+        check_label(side, name, kind.simpleString(), can_be_label(kind))
+    for name in names.widths:
+        kind = field_of(source, side, name).dataType
+        check_width(side, name, kind.simpleString(), isinstance(kind, T.NumericType))
+    return [spark_time_column(side, field_of(source, side, name)) for name in names.clocks]
+
+
+def window_probability(s: Column, l1: Column, l2: Column, lo: int, hi: int) -> Column:
+    """P(lo <= T_right - T_left <= hi), double: `coincide.model.probability.window_probability`.
+
+    Parameters
+    ----------
+    s, l1, l2 : Column
+        max_right - max_left and the two lengths, ticks: bigint, never null, lengths >= 0.
+    lo, hi : int
+        The window, ticks.
+    """
+    first, last = F.lit(lo), F.lit(hi)
+    exact = F.when((s >= first) & (s <= last), 1.0).otherwise(0.0)
+    found = _trapezoid_cdf(last - s, l1, l2) - _trapezoid_cdf(first - s, l1, l2)
+    return F.when((l1 == 0) & (l2 == 0), exact).otherwise(found)
+
+
+def reaches(probability: Column, window: Window) -> Column:
+    """Whether a probability qualifies: `coincide.model.probability.qualifies`."""
+    return probability >= F.lit(window.confidence - DECISION_SLACK)
+
+
+def _trapezoid_cdf(z: Column, l1: Column, l2: Column) -> Column:
+    # Branches are evaluated in order: where u could overflow, or a divisor be 0, an earlier one is met.
+    u, v = (z + l2), (l1 - z)
+    shorter, longer = F.least(l1, l2), F.greatest(l1, l2)
+    area = _double(l1) * _double(l2)
+    return (
+        F.when(z <= -l2, 0.0)
+        .when(z >= l1, 1.0)
+        .when(u <= shorter, F.lit(0.5) * (_double(u) * _double(u)) / area)
+        .when(u <= longer, _double(F.lit(2) * u - shorter) / (F.lit(2.0) * _double(longer)))
+        .otherwise(F.lit(1.0) - F.lit(0.5) * (_double(v) * _double(v)) / area)
+    )
+
+
+def _double(whole: Column) -> Column:
+    return whole.cast("double")
+
+
+_NUMBERS = (T.IntegralType, T.FloatType, T.DoubleType, T.DecimalType)
+
+
+def check_spark_coordinates(frame: DataFrame, side: str, place: tuple[Coordinate, ...]) -> None:
+    """Refuse columns that are missing, or hold no numbers.
+
+    Raises
+    ------
+    SchemaError
+    """
+    for name in names_of_coordinates(place):
+        kind = field_of(frame, side, name).dataType
+        if not isinstance(kind, _NUMBERS):
+            raise SchemaError(
+                f"{side}.{name} is {kind.simpleString()}; a coordinate must be a number. Cast it, or name"
+                " another column"
+            )
+
+
+@timestamp_sql.register
+def _(columns: PlacedColumns) -> TimestampSql:
+    times, names = timestamp_sql(columns.times), place_names(len(columns.place))
+    if not names:
+        return times
+    limits = columns.space.limits(len(names))
+    missing = " OR ".join(f"isnan({name})" for name in names)
+    # To Spark, NaN is above all else.
+    known = [f"nanvl({name}, {_double_sql(0.0)})" for name in names]
+    far = " OR ".join(
+        f"abs({name}) > {_double_sql(limit)}" for name, limit in zip(known, limits, strict=True)
+    )
+    return replace(
+        times,
+        # A missing coordinate comes last: it does not excuse an impossible time.
+        faults=(*times.faults, ("place", far), ("null", missing)),
+        places=tuple(zip(names, map(_value, columns.place), strict=True)),
+        is_somewhere=f"NOT ({missing} OR {far})",
+    )
+
+
+@with_timestamps.register
+def _(columns: PlacedColumns, source: DataFrame) -> DataFrame:
+    return with_timestamps(columns.times, source)
+
+
+def _value(each: Coordinate) -> str:
+    if isinstance(each, str):
+        return f"coalesce(CAST({quoted(each)} AS DOUBLE), double('NaN'))"
+    return _double_sql(each)
+
+
+def _double_sql(number: float) -> str:
+    return f"double('{number!r}')".replace("'inf'", "'Infinity'").replace("'-inf'", "'-Infinity'")

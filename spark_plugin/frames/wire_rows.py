@@ -1,0 +1,164 @@
+"""Events as Spark rows in the columns of the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from coincide.engine.events.time_columns import INVALID_REASONS, range_hint
+from spark_plugin.cluster.rapids import is_accelerated
+from spark_plugin.frames import columns as frames
+from spark_plugin.frames.columns import field_of
+from spark_plugin.frames.events import EventFrame
+from spark_plugin.tasks.wire import CODED, HASHES, TIME, UNMATCHED, WireLayout
+
+_TOLD = (
+    T.IntegralType, T.FloatType, T.DoubleType, T.DateType, T.TimestampType, T.TimestampNTZType,
+)  # fmt: skip
+"""Columns that an error shows of a row: those that cost valid rows nothing to have ready."""
+_MOST_SHOWN = 4
+
+
+def wire_rows(
+    side: EventFrame,
+    layout: WireLayout,
+    keeps_unmatched: bool,
+    raise_invalid: bool,
+    *,
+    place: Sequence[str] = (),
+    near: Column | None = None,
+) -> DataFrame:
+    """Wire columns of one side.
+
+    Parameters
+    ----------
+    side : EventFrame
+    layout : WireLayout
+        Columns that are of the other side alone are null.
+    keeps_unmatched : bool
+        Whether left events that match nothing, since their time or a key is null, go on.
+    raise_invalid : bool
+        Whether an invalid row fails the job.
+    place : sequence of str
+        Further columns, which tell where a row goes: of `midpoint`, `key_hash` and `HASHES`.
+    near : Column or None
+        Whether a valid row of ``low`` and ``high`` goes on: of those with no partner none need. None: all
+        do.
+    """
+    is_left = side.side == "left"
+    payload = _encoded(side, layout.payload(side.side), side.payload)
+    tested = _encoded(side, layout.tested(side.side), side.tested)
+    columns = {**_encoded(side, layout.keys, side.by), **payload, **tested}
+    known = {*columns, *layout.places, *layout.identity}
+    barrier, above = _barrier(side)
+    shown = _shown(side) if raise_invalid else {}
+    rows = side.source.selectExpr(
+        *side.columns,
+        *(side.hashes if HASHES[0] in place else []),
+        *(side.identities if layout.identity else []),
+        *side.counted_columns,
+        *(f"{value} AS {name}" for name, value in columns.items()),
+        *(f"{frames.quoted(name)} AS {slot}" for slot, name in shown.items()),
+        *barrier,
+    )
+    with_null = is_left and keeps_unmatched and side.longer_than is None
+    kept = F.expr(f"{above}({_kept(side, with_null, raise_invalid, shown)})")
+    if side.is_in_part is not None:
+        part = F.expr(side.is_in_part)
+        near = part if near is None else near & part
+    if near is not None:
+        # Spark may look at it before the other test, which then is never asked of a row without partners.
+        kept &= F.when(F.expr(side.is_ok), near).otherwise(F.lit(True))
+    rows = side.counted(rows).where(kept)
+    time, coded = "high", side.shape if is_left else f"-1L - ({side.shape})"
+    midpoint = side.midpoint
+    if with_null:
+        time, coded, midpoint = (
+            f"CASE WHEN {side.is_ok} THEN {x} END" for x in (time, coded, midpoint)
+        )
+        time, coded = f"coalesce({time}, 0L)", f"coalesce({coded}, {frames.literal(UNMATCHED)})"
+    slots = [name if name in known else f"NULL AS {name}" for name in layout.columns[2:]]
+    return rows.selectExpr(
+        f"{time} AS {TIME}",
+        f"{coded} AS {CODED}",
+        *slots,
+        *(f"{midpoint} AS midpoint" if name == "midpoint" else name for name in place),
+    )
+
+
+def _barrier(side: EventFrame) -> tuple[list[str], str]:
+    """A column, and a condition on it that is always met: they keep Spark from moving a test below.
+
+    There it would write out ``low`` and ``high`` wherever the test names them, in methods that are too
+    long for Java's compiler. In streams Spark has no such column.
+    """
+    if side.source.isStreaming:
+        return [], ""
+    return ["monotonically_increasing_id() AS number"], "number >= 0L AND "
+
+
+def _shown(side: EventFrame) -> dict[str, str]:
+    """Columns by which the owner finds a row that is invalid, and what they are called on the way.
+
+    None beside RAPIDS, where one that it does not know would bring the whole test back to the CPU.
+    """
+    if is_accelerated(side.source.sparkSession):
+        return {}
+    names = dict.fromkeys([*side.times.names, *side.by, *side.payload])
+    told = (
+        name
+        for name in names
+        if isinstance(field_of(side.source, side.called, name).dataType, _TOLD)
+    )
+    return {f"shown_{i}": name for i, name in enumerate(islice(told, _MOST_SHOWN))}
+
+
+def _kept(side: EventFrame, with_null: bool, raise_invalid: bool, shown: dict[str, str]) -> str:
+    """Which rows go on: events that can match, and with_null those of no time or key."""
+    if not raise_invalid:
+        return f"{side.is_ok} OR {side.is_null}" if with_null else side.is_ok
+    raised = f"CAST(raise_error({_words_of_invalid(side, shown)}) AS BOOLEAN)"
+    keep = "true" if with_null else "false"
+    return f"CASE WHEN {side.is_ok} THEN true WHEN {side.is_null} THEN {keep} ELSE {raised} END"
+
+
+def _words_of_invalid(side: EventFrame, shown: dict[str, str]) -> str:
+    """SQL of what to say of an invalid row, of which `shown` columns are told."""
+    hint = range_hint(side.times.scales[0].tick, side.times.scales)
+    words = dict(INVALID_REASONS)
+    if hint:
+        words["range"] = f"times that reach 2^61 ticks ({hint}) in"
+    reasons = " ".join(
+        f"WHEN {test} THEN {frames.text(f'{words[reason]} {_blamed(side, reason)}')}"
+        for reason, test in side.invalid_cases
+    )
+    row = [
+        f"{frames.text(f', {name}=')}, coalesce(CAST({slot} AS STRING), 'null')"
+        for slot, name in shown.items()
+    ]
+    found = (
+        ". Mend the data, or leave such rows out with"
+        " options=CorrelateOptions(invalid='drop'); other rows may be invalid, too."
+        " Where the join was planned by a look at all rows, which found none, the source has changed since,"
+        " or gives other rows each time it is computed: compute it once before, as by df.localCheckpoint()"
+    )
+    parts = [
+        frames.text(side.called + ": "), f"CASE {reasons} END", frames.text(" of a row"),
+        *row, frames.text(found),
+    ]  # fmt: skip
+    return f"concat({', '.join(parts)})"
+
+
+def _blamed(side: EventFrame, reason: str) -> str:
+    return " and ".join(side.times.blamed(reason))
+
+
+def _encoded(side: EventFrame, wire_names: Sequence[str], names: list[str]) -> dict[str, str]:
+    return {
+        wire: frames.encode(frames.quoted(name), field_of(side.source, side.called, name).dataType)
+        for wire, name in zip(wire_names, names, strict=True)
+    }

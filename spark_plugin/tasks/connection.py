@@ -1,0 +1,95 @@
+"""The connection between Spark and its Python workers, and their reuse."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import io
+import itertools
+import socket
+import sys
+import zipimport
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+
+_ACKNOWLEDGE_NOW = getattr(socket, "TCP_QUICKACK", None)
+"""Linux only; the kernel takes it back by and by."""
+_WORKER = "pyspark.worker"
+_READER = "infile"
+_ON = ctypes.c_int(1)
+
+
+def acknowledged(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same batches. What has been received is acknowledged now, and about each batch."""
+    connection = _connection()
+    if connection is None or _ACKNOWLEDGE_NOW is None:
+        return iter(batches)
+    acknowledge(connection)
+    return _acknowledged(batches, connection)
+
+
+def _acknowledged(batches: Iterable[pa.RecordBatch], connection: int) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        acknowledge(connection)
+        yield batch
+        acknowledge(connection)
+
+
+def acknowledge(connection: int) -> None:
+    """Acknowledge what has been received, if a descriptor is that of a TCP connection.
+
+    By the C library's call: a socket object of Python's would let Spark's connection no longer block, where
+    somebody has set a default timeout. Of anything but TCP it is refused, and nothing is the matter.
+    """
+    _set_option()(connection, socket.IPPROTO_TCP, _ACKNOWLEDGE_NOW, ctypes.byref(_ON), 4)
+
+
+@cache
+def _set_option() -> Any:
+    return ctypes.CDLL(None).setsockopt
+
+
+def _connection() -> int | None:
+    """The descriptor that Spark's worker, which has called this, reads; None outside of one.
+
+    The worker hands it to nobody: it is a variable of the function that runs the task. Workers that
+    Spark's daemon has started have it; without a daemon they are scripts of another name.
+    """
+    frame = sys._getframe()
+    while frame.f_back is not None:
+        frame = frame.f_back
+        if frame.f_globals.get("__name__") == _WORKER and _READER in frame.f_locals:
+            try:
+                descriptor: int = frame.f_locals[_READER].fileno()
+            except (AttributeError, io.UnsupportedOperation):
+                return None
+            return descriptor
+    return None
+
+
+_tasks = itertools.count(1)
+
+
+def begin_task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """To be called at the begin of each task; gives the batches to go through instead of these."""
+    forget_archive_finders()
+    if next(_tasks) == 2:
+        # Spark's worker collects garbage after each task, which takes 50 to 100 ms for what is imported
+        # here alone. By now all is loaded; from here on none of it is looked through.
+        gc.freeze()
+    return acknowledged(batches)
+
+
+def forget_archive_finders() -> None:
+    """Drop the import system's finders of folders inside zip archives; they come back when needed.
+
+    Spark's worker calls `importlib.invalidate_caches` before each task, upon which each such finder
+    reads the archive's whole directory again (seen with Python 3.11). Of pyspark.zip there are sixteen:
+    more processor time a task than joining a million events takes.
+    """
+    for path, finder in list(sys.path_importer_cache.items()):
+        if isinstance(finder, zipimport.zipimporter):
+            sys.path_importer_cache.pop(path, None)

@@ -1,0 +1,362 @@
+"""The worker of the exchange: joins the slices of a partition, and holds the plan against their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coincide.engine.events.rows import numbers_in_runs
+from coincide.engine.events.sides import Side
+from coincide.engine.events.timestamps import SideModel
+from coincide.engine.join.emission import Emission
+from coincide.engine.join.partial_results import parts_of_best
+from coincide.engine.join.spec import AnySpec
+from coincide.model.errors import DataError
+from coincide.model.options import SideName
+from coincide.model.sides import LEFT, RIGHT, SIDES
+from spark_plugin.tasks.blobs import rows_of, unpacked
+from spark_plugin.tasks.joins import WireTask
+from spark_plugin.tasks.packing import PackTask, Placing
+from spark_plugin.tasks.wire import (
+    CODED,
+    HASHES,
+    LABEL,
+    SALT,
+    UNMATCHED,
+    LabelCode,
+    is_left,
+    read_side,
+)
+
+CHANGED = (
+    "the source has changed since the join was planned, or gives other rows each time it is computed, as"
+    " current_timestamp() and rand() do. Compute it once before: df.localCheckpoint(), df.cache(), or write"
+    " it to files"
+)
+
+
+class SliceWire(Protocol):
+    """How slices cross the exchange."""
+
+    def slices(
+        self, batches: Iterable[pa.RecordBatch], task: SliceTask
+    ) -> Iterator[tuple[Side, Side, int | None]]:
+        """Left and right events of each slice of a partition, with its label; None: that match nothing."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Slices that cross as rows of both sides.
+
+    Parameters
+    ----------
+    code : LabelCode
+        How rows say which slice they are of.
+    """
+
+    code: LabelCode
+
+    def slices(
+        self, batches: Iterable[pa.RecordBatch], task: SliceTask
+    ) -> Iterator[tuple[Side, Side, int | None]]:
+        """As of `SliceWire`."""
+        gathered = list(batches)
+        if not gathered:
+            return
+        table = pa.Table.from_batches(gathered)
+        del gathered
+        table, labels = self._decoded(table)
+        matchable = table.column(CODED).to_numpy() != UNMATCHED
+        found = np.unique(labels[matchable]).tolist()
+        if not found or (len(found) == 1 and (matchable.all() or task.keeps_whole(found[0]))):
+            yield *_sides(table, task), found[0] if found else None
+            return
+        # Spark promises that rows of one label meet, not that those of two are kept apart.
+        for label in found:
+            yield *_sides(_rows(table, matchable & (labels == label)), task), label
+        if not matchable.all():
+            yield *_sides(_rows(table, ~matchable), task), None
+
+    def _decoded(self, table: pa.Table) -> tuple[pa.Table, np.ndarray]:
+        """The columns of the layout, and the label of each row: int64 array."""
+        coded, labels = self.code.decoded(table.column(CODED).to_numpy())
+        if self.code.bits == 0:
+            labels = table.column(LABEL).to_numpy()
+        place = table.schema.get_field_index(CODED)
+        return table.set_column(place, CODED, pa.array(coded)), labels
+
+
+@dataclass(frozen=True)
+class Packs:
+    """Slices that cross as what a `PackTask` makes of them.
+
+    Parameters
+    ----------
+    schemas : (pa.Schema, pa.Schema)
+        Of the events of each side, for slices that have none.
+    room : Room or None
+        What a slice may hold; None: as much as there is.
+    """
+
+    schemas: tuple[pa.Schema, pa.Schema]
+    room: Room | None = None
+
+    def slices(
+        self, batches: Iterable[pa.RecordBatch], task: SliceTask
+    ) -> Iterator[tuple[Side, Side, int | None]]:
+        """As of `SliceWire`."""
+        of_slices: dict[int, Packed] = {}
+        for batch in batches:
+            for label, is_of_left, blob in zip(*batch.columns, strict=True):
+                packs = of_slices.setdefault(label.as_py(), ([], []))
+                packs[LEFT if is_of_left.as_py() else RIGHT].append(blob.as_buffer())
+        for label in sorted(of_slices):
+            for part in self._parts(of_slices.pop(label), task):
+                left, right = (
+                    read_side(
+                        unpacked(packs) if packs else schema.empty_table(),
+                        task.layout.only(name),
+                        name,
+                        model,
+                    )
+                    for name, model, schema, packs in zip(
+                        SIDES, task.spec.models, self.schemas, part, strict=True
+                    )
+                )
+                yield left, right, label
+
+    def _parts(self, packs: Packed, task: SliceTask) -> Iterable[Packed]:
+        """A slice, in parts that can be joined one after the other if it is too large."""
+        count = 1 if self.room is None else self.room.parts(packs)
+        if self.room is None or count == 1:
+            return [packs]
+        return divided(packs, self.room.plan.finer(count), self.schemas, task.spec.models)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SliceTask(WireTask):
+    """Gathers the slices of a partition, mostly one, and joins each.
+
+    Parameters
+    ----------
+    wire : SliceWire
+    shapes : ((int, int), (int, int))
+        Smallest and largest shape of the events of each side, as the slices were cut for.
+    """
+
+    wire: SliceWire
+    shapes: tuple[tuple[int, int], tuple[int, int]]
+
+    def emissions(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Emission]:
+        """The joins of the partition."""
+        for left, right, label in self.wire.slices(batches, self):
+            for name, side, planned in zip(SIDES, (left, right), self.shapes, strict=True):
+                _check_shapes(name, side, *planned)
+            yield self.joined_slice(left, right, label)
+
+    def keeps_whole(self, label: int) -> bool:
+        """Whether left events that match nothing may stand with those of a slice."""
+        return True
+
+    def joined_slice(self, left: Side, right: Side, label: int | None) -> Emission:
+        """The join of one slice; without a label of events that match nothing."""
+        return self.joined(left, right)
+
+
+def _sides(table: pa.Table, task: SliceTask) -> tuple[Side, Side]:
+    is_base = is_left(table.column(CODED).to_numpy())
+    left, right = (
+        read_side(table, task.layout, name, model, np.flatnonzero(is_own))
+        for name, model, is_own in zip(SIDES, task.spec.models, (is_base, ~is_base), strict=True)
+    )
+    return left, right
+
+
+def _rows(table: pa.Table, chosen: np.ndarray) -> pa.Table:
+    return table.take(pa.array(np.flatnonzero(chosen)))
+
+
+def _check_shapes(name: str, side: Side, smallest: int, largest: int) -> None:
+    """Refuse events that may have partners in slices to which the plan has not brought them.
+
+    Raises
+    ------
+    DataError
+    """
+    shapes = side.shapes
+    if side.matchable is not None:
+        shapes = shapes[side.matchable]
+    if not shapes.size or (shapes.min() >= smallest and shapes.max() <= largest):
+        return
+    what = f"longer than {largest}" if shapes.max() > largest else f"shorter than {smallest}"
+    raise DataError(
+        f"{name}: a timestamp is {what} ticks, which none was when the join was planned: {CHANGED}."
+        f" Or declare the longest length, {name}_longest, which the plan then counts on"
+    )
+
+
+Packed = tuple[list[pa.Buffer], list[pa.Buffer]]
+"""Packs of both sides."""
+
+
+class Divided(Placing, Protocol):
+    """A plan of so many parts."""
+
+    @property
+    def count(self) -> int:
+        """Number of parts."""
+
+
+class Dividing(Protocol):
+    """A plan whose slices can be divided."""
+
+    def finer(self, count: int) -> Divided:
+        """A plan for the events of one of its slices."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a worker may join at once.
+
+    Parameters
+    ----------
+    plan : Dividing
+        By which slices were cut.
+    rows, bytes : int
+        Most events of both sides, and bytes of their packs.
+    """
+
+    plan: Dividing
+    rows: int
+    bytes: int
+
+    def parts(self, packs: Packed) -> int:
+        """Into how many parts a slice is to be divided."""
+        both = [pack for of_side in packs for pack in of_side]
+        rows, size = sum(map(rows_of, both)), sum(pack.size for pack in both)
+        return max(1, -(-rows // self.rows), -(-size // self.bytes))
+
+
+def divided(
+    packs: Packed,
+    plan: Divided,
+    schemas: tuple[pa.Schema, pa.Schema],
+    models: tuple[SideModel, SideModel],
+) -> Iterator[Packed]:
+    """The parts of a slice, each with all partners of its left events.
+
+    Parameters
+    ----------
+    packs : (list of pa.Buffer, list of pa.Buffer)
+        Taken out of the lists as they are cut.
+    plan : Divided
+        Says in which parts an event is.
+    schemas : (pa.Schema, pa.Schema)
+        Of the events of each side.
+    models : (SideModel, SideModel)
+        Of their timestamps.
+    """
+    parts: list[Packed] = [([], []) for _ in range(plan.count)]
+    sides: tuple[SideName, SideName] = ("left", "right")
+    for i, side in enumerate(sides):
+        task = PackTask(side, schemas[i], models[i], plan, np.arange(plan.count))
+        for number, blob in task.packs(_unpacked_rows(packs[i])):
+            parts[number][i].append(blob)
+    parts.reverse()
+    while parts:
+        yield parts.pop()
+
+
+def _unpacked_rows(packs: list[pa.Buffer]) -> Iterator[pa.RecordBatch]:
+    """Events of all packs, with salts for those that match nothing: nobody cuts them another time."""
+    while packs:
+        rows = unpacked([packs.pop()])
+        yield from rows.append_column(SALT, pa.array(np.arange(rows.num_rows))).to_batches()
+
+
+def needs_adding_up(spec: AnySpec) -> bool:
+    """Whether a slice that lacks partners of its left events yields no final rows."""
+    return spec.how != "inner" or spec.emit != "pairs"
+
+
+def dealt_spec(spec: AnySpec) -> AnySpec:
+    """What a slice computes of a join whose parts are added up."""
+    if spec.emit == "best":
+        return spec.with_merits().but(how="left")
+    if spec.one_row_per_event:
+        return spec.but(how="left", emit="counts")
+    return spec.but(how="left")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DealtSliceTask(SliceTask):
+    """Yields of each left event of a slice: which it is, its columns, what it met there.
+
+    `spec` is from `dealt_spec`; the left payload ends with `HASHES`.
+
+    Parameters
+    ----------
+    first_labels : int64 array
+        Labels of the slices with first parts. They tell of each left event; others only of those that
+        have partners there, and unless they yield pairs without their columns.
+    """
+
+    first_labels: np.ndarray
+
+    def keeps_whole(self, label: int) -> bool:
+        """Left events that match nothing are told of by slices with first parts alone."""
+        return bool(np.isin(label, self.first_labels))
+
+    def joined_slice(self, left: Side, right: Side, label: int | None) -> Emission:
+        """The join of one slice."""
+        is_first = label is None or bool(np.isin(label, self.first_labels))
+        *columns, first_hash, second_hash = left.payload
+        hashes = [first_hash, second_hash]
+        event = [*hashes, pa.array(_occurrences(*(column.to_numpy() for column in hashes)))]
+        if not is_first and self.spec.emit != "pairs":
+            columns = [pa.nulls(len(left), column.type) for column in columns]
+        told = [pa.array(np.full(len(left), is_first)), *event]
+        if self.spec.emit == "best":
+            told.append(pa.array(left.min_time + left.max_time))
+            times = [pa.array(right.max_time), pa.array(right.min_time)]
+            right = replace(right, payload=[*right.payload, *times])
+        if self.spec.emit == "pairs":
+            # Tells a partner whose columns are null from none.
+            right = replace(
+                right, payload=[pa.array(np.ones(len(right), np.int64)), *right.payload]
+            )
+        left = replace(left, payload=[*told, *columns])
+        spec = self.spec if is_first else self.spec.but(how="inner")
+        return replace(self, spec=spec).joined(left, right)
+
+    def finished(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        """Which event, its keys and columns, what it met, and for the best what their order goes by."""
+        keys, rest = np.split(np.arange(batch.num_columns), [len(self.layout.keys)])
+        is_first, *columns = [batch.column(int(i)) for i in rest]
+        own = [batch.column(int(i)) for i in keys]
+        if self.spec.emit != "pairs":
+            own = [pc.if_else(is_first, key, pa.scalar(None, key.type)) for key in own]
+        known = len(HASHES) + 1
+        event, columns = columns[:known], columns[known:]
+        if self.spec.emit != "best":
+            return [*event, *own, *columns]
+        return [*event, *own, *parts_of_best(self.spec, columns)]
+
+
+def _occurrences(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """The how-many-eth of its kind each event is: int64 array.
+
+    Events that are alike in all are together in all slices, so that numbers tell them apart everywhere.
+    """
+    order = np.lexsort((second, first))
+    ordered = first[order], second[order]
+    begins = np.ones(first.size, bool)
+    begins[1:] = (ordered[0][1:] != ordered[0][:-1]) | (ordered[1][1:] != ordered[1][:-1])
+    numbers = np.empty(first.size, np.int64)
+    numbers[order] = numbers_in_runs(begins)
+    return numbers

@@ -1,0 +1,78 @@
+"""A task of joins, whatever the way: joins in, Arrow batches in wire types out."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import ClassVar
+
+import pyarrow as pa
+
+from coincide.engine.events.schemas import narrow_type
+from coincide.engine.events.sides import Side
+from coincide.engine.join.emission import Emission
+from coincide.engine.join.emissions import task_emission
+from coincide.engine.join.spec import AnySpec, output_schema
+from coincide.engine.reports.metrics import COUNTERS
+from coincide.model.results import JoinCounters
+from spark_plugin.tasks.counting import Answer, CountingTask
+from spark_plugin.tasks.wire import WireLayout
+
+
+@dataclass(frozen=True)
+class WireTask(CountingTask):
+    """Joins rows on the wire.
+
+    Parameters
+    ----------
+    spec : AnySpec
+    layout : WireLayout
+    names : tuple of str
+        Names of the output columns: keys, left columns, right columns and what follows them.
+    metrics : str or None
+        Name of a column to add, null but in one last row: the numbers of `counted`.
+    """
+
+    counted: ClassVar[tuple[str, ...]] = COUNTERS
+
+    spec: AnySpec
+    layout: WireLayout
+    names: tuple[str, ...]
+    metrics: str | None = None
+
+    @abstractmethod
+    def emissions(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Emission]:
+        """The joins of one partition, one after the other."""
+
+    def finished(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        """The output columns, from a batch of an emission."""
+        return batch.columns
+
+    def joined(self, left: Side, right: Side) -> Emission:
+        """The join of two sides."""
+        return joined(self.spec, left, right)
+
+    def answers(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Answer]:
+        """The output columns of all joins."""
+        counters, schema = JoinCounters(), None
+        for emission in self.emissions(batches):
+            schema = emission.schema
+            for batch in emission:
+                yield self.finished(batch), None
+            counters += emission.counters
+        if schema is not None:
+            nothing = self.finished(pa.RecordBatch.from_pylist([], schema=schema))
+            yield [pa.nulls(1, column.type) for column in nothing], asdict(counters)
+
+
+def joined(spec: AnySpec, left: Side, right: Side) -> Emission:
+    """The join of two sides on the wire, in columns of the types in which theirs came.
+
+    Those of Spark have short offsets, unless it is told otherwise, and it takes such ones always.
+    """
+    fields = [
+        [pa.field(f"{name}{i}", narrow_type(column.type)) for i, column in enumerate(columns)]
+        for name, columns in (("by", left.keys), ("left", left.payload), ("right", right.payload))
+    ]
+    return task_emission(spec, left, right, output_schema(spec, *fields))

@@ -1,0 +1,271 @@
+"""A plan of slices: how the time axis is cut, and which slices an event goes to. NumPy only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from coincide.model.errors import several
+from spark_plugin.tasks import packing as placing
+from spark_plugin.tasks.packing import Places, stable_order
+from spark_plugin.tasks.samples import FARTHEST, Reach, shifted
+
+
+@dataclass(frozen=True, eq=False)
+class SlicePlan:
+    """Which slice an event goes to.
+
+    Parameters
+    ----------
+    cuts : int64 array, shape (T - 1,), ascending
+        Left events at or above cuts[t] (doubled midpoints) are in a time slice after t.
+    buckets : int
+        Key buckets per time slice, B.
+    left_parts, right_parts : int64 arrays, shape (T * B,)
+        Into how many parts the events of each cell (time slice t, bucket b) are dealt, cell = t * B + b.
+        Each pair of parts is a slice: part i of the left and part j of the right of a cell are in its
+        slice i * right_parts + j.
+    reach : Reach
+    replication : float
+        Estimated copies per right event.
+    apart : int or None
+        Left events that are longer than that, ticks, are in no slice: each worker gets them.
+    """
+
+    cuts: np.ndarray
+    buckets: int
+    left_parts: np.ndarray
+    right_parts: np.ndarray
+    reach: Reach
+    replication: float
+    apart: int | None = None
+    way: ClassVar[str] = "exchange"
+
+    @cached_property
+    def first_slices(self) -> np.ndarray:
+        """First slice of each cell: int64 array, shape (T * B,)."""
+        slices = self.left_parts * self.right_parts
+        return np.cumsum(slices) - slices
+
+    @property
+    def count(self) -> int:
+        """Number of slices."""
+        return int((self.left_parts * self.right_parts).sum())
+
+    @property
+    def needs_keys(self) -> bool:
+        """Whether the hash of an event's keys has a say."""
+        return self.buckets > 1
+
+    @property
+    def is_split(self) -> bool:
+        """Whether some cell is shared by several slices."""
+        return bool((self.left_parts > 1).any()) or self.deals_right
+
+    @property
+    def deals_right(self) -> bool:
+        """Whether some left events are in several slices, each with some of their partners."""
+        return bool((self.right_parts > 1).any())
+
+    @cached_property
+    def first_parts(self) -> np.ndarray:
+        """Slices with the first part of the right events of a cell: int64 array.
+
+        Each left event is in just one of them.
+        """
+        slices = self.left_parts * self.right_parts
+        within = np.arange(self.count) - np.repeat(self.first_slices, slices)
+        return np.flatnonzero(within % np.repeat(self.right_parts, slices) == 0)
+
+    @property
+    def seen_cuts(self) -> tuple[np.ndarray, np.ndarray]:
+        """The cuts as right events see them: two int64 arrays, shape (T - 1,).
+
+        A right event at m reaches the time slices from the number of first cuts <= m up to the number
+        of second cuts <= m, both included. The cuts move rather than m: no sum can overflow.
+        """
+        return shifted(self.cuts, self.reach.last), shifted(self.cuts, self.reach.first)
+
+    def copies_of(self, places: Places, *, is_left: bool) -> np.ndarray:
+        """In how many slices events are, at most: int64 array, shape (n,)."""
+        copies = placing.copies_of_left if is_left else placing.copies_of_right
+        return copies(places, self)
+
+    def slices_of(self, places: Places, *, is_left: bool) -> tuple[np.ndarray, np.ndarray]:
+        """The slices of events: `placing.slices_of_left`, `placing.slices_of_right`."""
+        slices = placing.slices_of_left if is_left else placing.slices_of_right
+        return slices(places, self)
+
+    def describe(self) -> str:
+        """The plan in one line, for the log."""
+        parts = [several(self.count, "slice"), f"{self.cuts.size + 1} in time"]
+        if self.buckets > 1:
+            parts.append(several(self.buckets, "key bucket"))
+        if self.is_split:
+            heavy = (self.left_parts > 1) | (self.right_parts > 1)
+            parts.append(f"{several(int(heavy.sum()), 'heavy cell')} split")
+        told = f"{', '.join(parts)}, {self.replication:.2f} copies of a right event"
+        return told if self.apart is None else f"{told}, left ones over {self.apart:,} ticks apart"
+
+
+def uniform_plan(
+    first: int, last: int, reach: Reach, slices: int, max_replication: float
+) -> SlicePlan:
+    """Slices of equal duration over doubled midpoints first ... last, for declared statistics.
+
+    Fewer slices than asked for where more would copy right events too often.
+    """
+    copies_per_cut = (reach.last - reach.first) / max(last - first, 1)
+    slices = max(1, int(min(slices, (max_replication - 1.0) / max(copies_per_cut, 1e-300))))
+    edges = [first + (last - first) * i // slices for i in range(1, slices)]
+    cuts = np.unique(np.array([max(-FARTHEST, min(FARTHEST, e)) for e in edges], np.int64))
+    replication = 1.0 + cuts.size * min(copies_per_cut, 1.0)
+    whole = np.ones(cuts.size + 1, np.int64)
+    return SlicePlan(cuts, 1, whole, whole, reach, replication)
+
+
+_REACHES, _REACHES_OF_KEYS = 8, 16
+"""A cell is at least so many times as long as pairs reach: one right event in as many is in two.
+
+Of fewer events where keys do not share a cell out, so that a short day has cells enough.
+"""
+_FINE_REACHES = 2
+_LONGEST = 62
+"""Binary logarithm of the longest cell, half ticks: two of them are all of time."""
+_FARTHEST = 1 << _LONGEST
+_ODD = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xD6E8FEB86659FD93)
+
+
+@dataclass(frozen=True)
+class CellPlan:
+    """Which slices an event goes to.
+
+    Parameters
+    ----------
+    count : int
+        Number of slices.
+    reach : Reach
+        Of events of any lengths that rows may have.
+    needs_keys : bool
+        Whether events of several keys in a cell are dealt to several slices.
+    level : int
+        How often slices have been divided: each time another hash deals their cells, which are shorter.
+    """
+
+    count: int
+    reach: Reach
+    needs_keys: bool
+    level: int = 0
+    way: ClassVar[str] = "exchange"
+    is_split: ClassVar[bool] = False
+    deals_right: ClassVar[bool] = False
+
+    @property
+    def width(self) -> int:
+        """Binary logarithm of a cell, half ticks."""
+        span = max(1, self.reach.last - self.reach.first)
+        reaches = _REACHES_OF_KEYS if self.needs_keys else _REACHES
+        return min(((_FINE_REACHES if self.level else reaches) * span - 1).bit_length(), _LONGEST)
+
+    @property
+    def replication(self) -> float:
+        """Expected copies per right event, at most."""
+        return 1.0 + min(1.0, max(0, self.reach.last - self.reach.first) / 2**self.width)
+
+    def describe(self) -> str:
+        """The plan in one line, for the log."""
+        return f"{several(self.count, 'slice')} of cells in time, no look at either side"
+
+    def finer(self, count: int) -> CellPlan:
+        """A plan that divides the events of a slice again."""
+        return replace(self, count=count, needs_keys=False, level=self.level + 1)
+
+    def copies_of(self, places: Places, *, is_left: bool) -> np.ndarray:
+        """In how many slices events are, at most: int64 array, shape (n,)."""
+        return np.full(places.midpoints.size, 1 if is_left else 2)
+
+    def slices_of(self, places: Places, *, is_left: bool) -> tuple[np.ndarray, np.ndarray]:
+        """The slices of events.
+
+        Parameters
+        ----------
+        places : Places
+            Of at least one event; those that match nothing go by their salts.
+        is_left : bool
+            Their side.
+
+        Returns
+        -------
+        rows, slices : int64 arrays, shape (m,)
+            Ascending by slice, and by midpoint within.
+        """
+        order = places.by_time
+        cells = self._cells(places, order, is_left)
+        keys = [places.hashes[order]] if self.needs_keys else []
+        starts = _starts(*cells, *keys)
+        first, last = (self._slices(*(part[starts] for part in (each, *keys))) for each in cells)
+        runs, slices = _by_slice(first, last)
+        lengths = np.diff(starts, append=order.size)[runs]
+        begins = np.cumsum(lengths) - lengths
+        rows = np.repeat(starts[runs] - begins, lengths) + np.arange(lengths.sum())
+        return order[rows], np.repeat(slices, lengths)
+
+    def _cells(
+        self, places: Places, order: np.ndarray, is_left: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The first and the last cell that each event is in, or reaches; at most one apart."""
+        midpoints = places.midpoints[order]
+        if not is_left:
+            # Beyond the ends of time there is no left event.
+            first, last = (
+                np.clip(shifted(midpoints, -end), -_FARTHEST, _FARTHEST - 1) >> self.width
+                for end in (self.reach.last, self.reach.first)
+            )
+            return first, last
+        cells = midpoints >> self.width
+        if places.matchable is not None:  # what has no partner may be anywhere
+            cells = np.where(places.matchable[order], cells, places.salts[order])
+        return cells, cells
+
+    def _slices(self, cells: np.ndarray, keys: np.ndarray | None = None) -> np.ndarray:
+        """The slice of each cell, or of a key in it: int64 array, shape as theirs."""
+        blocks = cells // self.count
+        bits = blocks.view(np.uint64) * np.uint64(_ODD[0]) + np.uint64(_ODD[self.level % 3])
+        if keys is not None:
+            bits += keys.view(np.uint64)
+        for odd in _ODD[1:]:
+            bits = (bits ^ (bits >> np.uint64(29))) * np.uint64(odd)
+        # Cells that follow each other are one in each slice, beginning with any: few are even, too.
+        turn = ((bits >> np.uint64(32)) * np.uint64(self.count)) >> np.uint64(32)
+        return (cells - blocks * self.count + turn.view(np.int64)) % self.count
+
+
+def _starts(*columns: np.ndarray) -> np.ndarray:
+    """Where rows differ from the one before, the first row among them: int64 array."""
+    differs = np.zeros(columns[0].size - 1, bool)
+    for column in columns:
+        differs |= column[1:] != column[:-1]
+    return np.concatenate([[0], np.flatnonzero(differs) + 1])
+
+
+def _by_slice(first: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Runs of events by slice, in their order within, and those of two slices in both.
+
+    Parameters
+    ----------
+    first, last : int64 arrays, shape (runs,)
+        The slices of each.
+
+    Returns
+    -------
+    runs, slices : int64 arrays
+    """
+    copies = 1 + (first != last)
+    runs = np.repeat(np.arange(first.size), copies)
+    slices = first[runs]
+    slices[np.cumsum(copies) - 1] = last
+    by_slice = stable_order(slices)
+    return runs[by_slice], slices[by_slice]

@@ -1,0 +1,324 @@
+"""How events cross from the JVM to the Python worker and pairs cross back: int64 wherever possible."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coincide.engine.events.schemas import one_array
+from coincide.engine.events.sides import Side
+from coincide.engine.events.timestamps import SideModel
+
+TIME, CODED = "max_time", "coded"
+LABEL = "label"
+"""Column of the label of a row's slice, where `LabelCode` has no room for it."""
+KEY_HASH, SALT = "key_hash", "salt"
+"""Columns of rows that are yet to be cut into slices: what says which bucket of keys, and which part."""
+HASHES = ("hash0", "hash1")
+"""Hashes of all that is known of an event: they deal those of one instant, and tell them apart."""
+IDENTITY = ("identity0", "identity1")
+"""Hashes that say which event of a stream it is, on both sides of a join of one with itself."""
+METRICS = "coincide_metrics"
+"""Name of the extra output column that carries a task's counters in one last row, if asked for."""
+
+UNMATCHED = -(2**63)
+"""Coded shape of a left event that matches nothing: its time or a key is null."""
+
+_LARGEST_CODE = 2**62
+
+
+@dataclass(frozen=True)
+class WireLayout:
+    """Names of the columns on the wire.
+
+    Parameters
+    ----------
+    keys, left, right : tuples of str
+        Wire column of each key, left column and right column. Left and right may share.
+    places : tuple of str
+        Of each coordinate, where the join asks where events are.
+    identity : tuple of str
+        `IDENTITY` where one stream is joined with itself.
+    left_tested, right_tested : tuples of str
+        Of each column of a condition on pairs.
+    """
+
+    keys: tuple[str, ...]
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+    places: tuple[str, ...] = ()
+    identity: tuple[str, ...] = ()
+    left_tested: tuple[str, ...] = ()
+    right_tested: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns in wire order."""
+        common = (TIME, CODED, *self.keys, *self.places, *self.identity)
+        tested = *self.left_tested, *self.right_tested
+        return tuple(dict.fromkeys((*common, *self.left, *self.right, *tested)))
+
+    def payload(self, side: str) -> tuple[str, ...]:
+        """Wire columns of what one side hands out."""
+        return self.left if side == "left" else self.right
+
+    def tested(self, side: str) -> tuple[str, ...]:
+        """Wire columns of what a condition on pairs needs of one side."""
+        return self.left_tested if side == "left" else self.right_tested
+
+    def with_hashes(self) -> WireLayout:
+        """The layout where left events also tell what sets them apart."""
+        return replace(self, left=(*self.left, *HASHES))
+
+    def only(self, side: str) -> WireLayout:
+        """The layout where events of one side travel alone."""
+        left, right = (self.payload(each) if each == side else () for each in ("left", "right"))
+        own, others = (self.tested(each) if each == side else () for each in ("left", "right"))
+        return replace(self, left=left, right=right, left_tested=own, right_tested=others)
+
+
+def place_names(coordinates: int) -> tuple[str, ...]:
+    """Wire columns of so many coordinates."""
+    return tuple(f"place{i}" for i in range(coordinates))
+
+
+def wire_layout(
+    keys: int,
+    left: Sequence[bool],
+    right: Sequence[bool],
+    *,
+    coordinates: int = 0,
+    identity: bool = False,
+    tested: tuple[Sequence[bool], Sequence[bool]] = ((), ()),
+) -> WireLayout:
+    """Assign wire columns.
+
+    Parameters
+    ----------
+    keys : int
+        Number of key columns.
+    left, right : sequences of bool
+        For each column to hand out, whether it crosses as int64 and so can share a slot.
+    coordinates : int
+        Of an event.
+    identity : bool
+        Whether events are to be told apart.
+    tested : (sequence of bool, sequence of bool)
+        As `left` and `right`, of the columns of a condition on pairs.
+    """
+    return WireLayout(
+        tuple(f"key{i}" for i in range(keys)), _slots("left", left), _slots("right", right),
+        place_names(coordinates), IDENTITY if identity else (),
+        _slots("left_tested", tested[0], "tested"), _slots("right_tested", tested[1], "tested"),
+    )  # fmt: skip
+
+
+def _slots(side: str, shareable: Sequence[bool], slot: str = "slot") -> tuple[str, ...]:
+    names, shared = [], 0
+    for i, can_share in enumerate(shareable):
+        names.append(f"{slot}{shared}" if can_share else f"{side}{i}")
+        shared += can_share
+    return tuple(names)
+
+
+@dataclass(frozen=True)
+class LabelCode:
+    """How the label of a row's slice crosses: in the lowest bits of its coded shape, where there is room.
+
+    Parameters
+    ----------
+    bits : int
+        What the label takes of the coded shape. 0: it crosses in a column of its own.
+    largest : (int, int)
+        Largest shapes that cross as they are, left and right. Larger ones are cut to one more, which
+        tells them apart and cannot overflow.
+    """
+
+    bits: int
+    largest: tuple[int, int]
+
+    @classmethod
+    def of(cls, largest_label: int, largest: tuple[int, int]) -> LabelCode:
+        """The code for labels from 0 to the largest."""
+        bits = max(1, int(largest_label).bit_length())
+        fits = (max(largest) + 2) << bits < _LARGEST_CODE
+        return cls(bits if fits else 0, largest)
+
+    def decoded(self, coded: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The coded shapes without labels, and the labels; those of `UNMATCHED` mean nothing.
+
+        Parameters
+        ----------
+        coded : int64 array, shape (n,)
+
+        Returns
+        -------
+        int64 array, int64 array
+        """
+        right = (coded < 0) & (coded != UNMATCHED)
+        plain = np.where(right, -1 - coded, coded)
+        shapes = plain >> self.bits
+        shapes = np.where(right, -1 - shapes, shapes)
+        return np.where(coded == UNMATCHED, UNMATCHED, shapes), plain & ((1 << self.bits) - 1)
+
+
+def is_left(coded: np.ndarray) -> np.ndarray:
+    """Which coded shapes are of left events: those >= 0, and `UNMATCHED`."""
+    return (coded >= 0) | (coded == UNMATCHED)
+
+
+def right_shapes(coded: np.ndarray) -> np.ndarray:
+    """Shapes of right events: they cross as -1 - shape."""
+    return -1 - coded
+
+
+def read_side(
+    table: pa.Table,
+    layout: WireLayout,
+    side: str,
+    model: SideModel,
+    rows: np.ndarray | None = None,
+) -> Side:
+    """The events of one side.
+
+    Parameters
+    ----------
+    table : pa.Table
+        Columns of the wire.
+    layout : WireLayout
+    side : {"left", "right"}
+    model : SideModel
+        Of its timestamps.
+    rows : int64 array or None
+        Rows of the table that are of this side; None: all.
+    """
+    picked = None if rows is None else pa.array(rows)
+
+    def column(name: str) -> pa.Array:
+        whole = one_array(table.column(name))
+        return whole if picked is None else whole.take(picked)
+
+    latest, shapes = column(TIME).to_numpy(), column(CODED).to_numpy()
+    matchable = None
+    if side == "right":
+        shapes = right_shapes(shapes)
+    elif shapes.size and shapes.min() == UNMATCHED:
+        matchable = shapes != UNMATCHED
+        shapes = np.where(matchable, shapes, 0)
+    return Side(
+        latest,
+        shapes,
+        model,
+        matchable,
+        [column(name) for name in layout.keys],
+        [column(name) for name in layout.payload(side)],
+        [column(name) for name in layout.places],
+        [column(name) for name in layout.identity],
+        tested=[column(name) for name in layout.tested(side)],
+    )
+
+
+@dataclass(frozen=True)
+class Shipment:
+    """A table on its way to the workers: `spark_plugin.frames.queries.ship` sends it.
+
+    Parameters
+    ----------
+    content : pyspark.Broadcast or bytes
+        The table as an Arrow stream. Broadcast, it reaches each worker once; else with every task.
+    """
+
+    content: Any
+
+    def close(self) -> None:
+        """Let go of it: it can be joined with no longer."""
+        if hasattr(self.content, "destroy"):
+            self.content.destroy()
+
+    def table(self) -> pa.Table:
+        """The table, where it has arrived; no copy is made."""
+        content = getattr(self.content, "value", self.content)
+        return pa.ipc.open_stream(pa.py_buffer(content)).read_all()
+
+
+def as_stream(table: pa.Table) -> bytes:
+    """A table as an Arrow stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def chunks(batches: Iterable[pa.RecordBatch], rows: int, size: int) -> Iterator[pa.Table]:
+    """Gather batches until they have so many rows or bytes."""
+    gathered: list[pa.RecordBatch] = []
+    count = held = 0
+    for batch in batches:
+        gathered.append(batch)
+        count += batch.num_rows
+        held += batch.nbytes
+        if count >= rows or held >= size:
+            yield pa.Table.from_batches(gathered)
+            gathered, count, held = [], 0, 0
+    if gathered:
+        yield pa.Table.from_batches(gathered)
+
+
+class Runs:
+    """Numbers the keys of rows, chunk by chunk.
+
+    In each chunk the key with which the one before it ended is number 0, whether or not it goes on, and
+    those that begin are numbered from 1.
+    """
+
+    def __init__(self) -> None:
+        self._last: list[pa.Scalar] | None = None
+
+    def numbered(self, keys: Sequence[pa.Array]) -> np.ndarray:
+        """The numbers of rows.
+
+        Parameters
+        ----------
+        keys : sequence of pa.Array, shape (n,), n > 0
+            Columns of the key, without nulls, equal keys next to each other.
+
+        Returns
+        -------
+        int64 array, shape (n,)
+            Ascending.
+        """
+        is_new = begins(keys)
+        first = [key[0] for key in keys]
+        is_new[0] = self._last is None or not all(map(pa.Scalar.equals, first, self._last))
+        self._last = [key[-1] for key in keys]
+        return np.cumsum(is_new)
+
+
+def begins(keys: Sequence[pa.Array]) -> np.ndarray:
+    """Which rows begin a key, the first one among them: bool array, shape (n,), n > 0.
+
+    Parameters
+    ----------
+    keys : sequence of pa.Array, shape (n,)
+        Columns of the key, without nulls, equal keys next to each other.
+    """
+    found = np.zeros(len(keys[0]), np.bool_)
+    found[0] = True
+    for key in keys:
+        found[1:] |= _differ(key)
+    return found
+
+
+def _differ(key: pa.Array) -> np.ndarray:
+    """Which values differ from the one before them: bool array, shape (n - 1,)."""
+    if pa.types.is_int64(key.type):
+        values = key.to_numpy()
+        return values[1:] != values[:-1]
+    differ = pc.not_equal(key.slice(1), key.slice(0, len(key) - 1))
+    return np.asarray(differ.to_numpy(zero_copy_only=False))

@@ -1,1 +1,0 @@
-"""What runs in Spark's Python workers after the exchange."""

@@ -1,1 +1,0 @@
-"""What reads and joins a slice of files, wherever there is Python."""

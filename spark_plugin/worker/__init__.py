@@ -1,1 +1,0 @@
-"""The half of the plug-in without a JVM: Arrow in, Arrow out."""

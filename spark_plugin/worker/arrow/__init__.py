@@ -1,1 +1,0 @@
-"""Arrow columns as the kernels want them, and back."""

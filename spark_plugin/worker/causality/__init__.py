@@ -1,1 +1,0 @@
-"""Causality joins of Arrow data in one process: arguments, coordinates, output."""

@@ -1,1 +1,0 @@
-"""What a join counts and says of itself."""

@@ -1,1 +1,0 @@
-"""Causality through a bounded window: Arrow tables in, pairs out."""

@@ -1,1 +1,0 @@
-"""How events cross from the JVM to the worker and results cross back."""

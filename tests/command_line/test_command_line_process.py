@@ -1,0 +1,186 @@
+"""`coincide` as a process: help, imports, signals, the demo."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from coincide.command_line import run
+from coincide.command_line.app import app
+from tests.helpers.places import ROOT
+from tests.helpers.workplace import WINDOW, coincide, interrupted
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["--help"], ["join", "--help"], ["demo", "-h"], ["doctor", "-h"]]
+)
+def test_help(arguments):
+    answer = coincide(*arguments, COLUMNS="120")
+    assert answer.returncode == 0
+    assert "coincide" in answer.stdout
+    assert answer.stderr == ""
+    if arguments[:1] == ["join"]:
+        for word in ("--within -250ms 250ms", "--how anti", "--unit ms", "130 interrupted"):
+            assert word in answer.stdout
+
+
+@pytest.mark.parametrize(
+    "command", [None, *(each.callback.__name__ for each in app.registered_commands)]
+)
+def test_help_shows_flags_without_a_type(command, capsys):
+    assert run([command, "--help"] if command else ["--help"]) == 0
+    said = capsys.readouterr().out
+    assert "--help" in said
+    assert "<bool>" not in said
+
+
+def test_version():
+    assert coincide("--version").stdout.startswith("coincide")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "absent"),
+    [
+        (["--help"], ("pyspark", "pyarrow", "numba")),
+        (["join", "--help"], ("pyspark", "pyarrow", "numba")),
+        (["--version"], ("pyspark", "pyarrow", "numba")),
+        (None, ("pyspark", "py4j")),
+    ],
+    ids=["help", "join help", "version", "local join"],
+)
+def test_imports_no_more_than_it_needs(work, arguments, absent):
+    if arguments is None:
+        arguments = ["join", str(work.left), str(work.right), "-o", str(work.output), *WINDOW]
+        arguments += ["--engine", "local"]
+    script = (
+        "import sys; from coincide.command_line import run; code = run(sys.argv[1:]);"
+        f"print([m for m in {absent!r} if m in sys.modules], file=sys.stderr); sys.exit(code)"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert answer.stderr == "[]\n"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_leave_no_output(work, number, code):
+    many = {"id": list(range(12_000)), "min_time": [0] * 12_000, "max_time": [10] * 12_000}
+    for name in ("left.parquet", "right.parquet"):
+        work.write(name, pa.table(many))
+    words = ["join", str(work.left), str(work.right), "-o", str(work.output), *WINDOW]
+    exit_code, err = interrupted(work, *words, "--engine", "local", number=number)
+    assert exit_code == code
+    assert "Traceback" not in err
+    assert list(work.output.parent.iterdir()) == []
+
+
+SELF_INTERRUPTED = """
+import os, signal, sys
+
+number, moment = int(sys.argv[1]), sys.argv[2]
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+def interrupt(*_):
+    if not done:
+        done.append(True)
+        os.kill(os.getpid(), number)
+
+done = []
+if moment == "fills a class":  # as dataclasses do, by exec
+    import coincide.command_line.app as module
+    module.app = lambda **_: exec("interrupt(); [None for _ in range(1000)]")
+elif moment == "has started Spark":
+    from pyspark import SparkContext
+    def busy(self):
+        raise RuntimeError("this is the middle of another talk with the JVM")
+    SparkContext.cancelAllJobs, SparkContext.setLogLevel = busy, interrupt
+elif moment == "drops exceptions":
+    from pyspark import SparkContext
+    class Dropped:
+        def __del__(self):
+            interrupt()
+    def log_level(self, level):
+        Dropped()
+    SparkContext.setLogLevel = log_level
+else:
+    sys.addaudithook(lambda event, args: moment == f"{event} {args[0]}"[-len(moment):] and interrupt())
+from coincide.command_line import main
+sys.argv = ["coincide", *sys.argv[3:]]
+main()
+"""
+
+
+BEFORE_SPARK = ["import typer", "import coincide.command_line.join", "fills a class"]
+ON_SPARK = ["import pyspark.sql", "spark-submit", "has started Spark", "drops exceptions"]
+SLOW = [("has started Spark", signal.SIGINT), ("drops exceptions", signal.SIGTERM)]
+"""Spark has started by then, and either signal ends it in the same way."""
+
+
+def starts() -> Iterator[Any]:
+    for moment in BEFORE_SPARK + ON_SPARK:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            marks = [pytest.mark.spark] * (moment in ON_SPARK)
+            marks += [pytest.mark.slow] * ((moment, number) in SLOW)
+            yield pytest.param(moment, number, marks=marks)
+
+
+@pytest.mark.parametrize(("moment", "number"), list(starts()))
+def test_signals_while_it_starts(work, number, moment):
+    answer = subprocess.run(
+        [
+            *(sys.executable, "-c", SELF_INTERRUPTED, str(int(number)), moment),
+            *("join", str(work.left), str(work.right), "-o", str(work.output), *WINDOW),
+            *("--master", "local[1]"),
+        ],
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert answer.returncode == 128 + number, answer.stderr
+    said = [line for line in answer.stderr.splitlines() if line.startswith("coincide")]
+    assert said == ["coincide: interrupted; no output was left"] * (number == signal.SIGINT)
+    assert list(work.output.parent.iterdir()) == []
+
+
+def test_demo_in_one_process():
+    answer = coincide("demo", "--engine", "local", "--rows", "5000", COLUMNS="140")
+    assert answer.returncode == 0, answer.stderr
+    for words in ("plain, on the middles", "confidence 0.9", "planted found", "coincide join"):
+        assert words in answer.stdout
+
+
+def test_demo_keeps_its_sample(tmp_path):
+    answer = coincide("demo", "--engine", "local", "--rows", "500", "--keep", TMPDIR=str(tmp_path))
+    (folder,) = tmp_path.glob("coincide-demo-*")
+    assert {path.name for path in folder.iterdir()} >= {"badges.parquet", "doors.parquet"}
+    again = next(line for line in answer.stdout.splitlines() if line.startswith("  coincide join"))
+    assert coincide(*again.split()[1:], "--engine", "local").returncode == 0
+
+
+ASKED_LATE = """
+import atexit, sys
+from spark_plugin import command_line
+class Late:
+    def __del__(self):
+        print("python was taken down")
+sys.late = Late()
+atexit.register(print, "exit functions ran")
+sys.argv = ["coincide", "join", "--nonsense"]
+command_line.main()
+"""
+
+
+def test_an_error_ends_the_process_before_threads_that_decode_can_abort_it():
+    answer = subprocess.run(
+        [sys.executable, "-c", ASKED_LATE],
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert answer.returncode == 2, answer.stderr
+    assert answer.stderr.startswith("coincide: ")
+    assert answer.stdout == "exit functions ran\n"

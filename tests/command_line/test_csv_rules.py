@@ -1,0 +1,259 @@
+"""CSV of any kind: what the options of CSV mean, and what is said of a cell that is wrong."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from coincide import DataError, SchemaError
+from coincide.command_line import run
+from coincide.engine.files.arrow_inputs import ArrowInput
+from coincide.engine.files.csv_rules import csv_rules
+from coincide.engine.files.source import find_source
+from tests.helpers.engine_cases import sorted_rows
+
+TIMES = ("t",)
+
+
+def given(
+    path: Path, text: str | bytes, times: tuple[str, ...] = TIMES, **words: Any
+) -> ArrowInput:
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    rules = csv_rules({f"csv_{key}": value for key, value in words.items()})
+    return ArrowInput(find_source("left", str(path), "csv", rules), times=times)
+
+
+def rows(path: Path, text: str | bytes, times: tuple[str, ...] = TIMES, **words: Any) -> list:
+    found = given(path, text, times, **words)
+    return [tuple(row.values()) for row in found.table(found.schema.names).to_pylist()]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "a.csv"
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "found"),
+    [
+        ("id;t\n1;2\n", {"delimiter": ";"}, [(1, 2)]),
+        ("id\tt\n1\t2\n", {"delimiter": "tab"}, [(1, 2)]),
+        ("id\tt\n1\t2\n", {"delimiter": "\\t"}, [(1, 2)]),
+        ("id|t\n'a|b'|2\n", {"delimiter": "|", "quote": "'"}, [("a|b", 2)]),
+        ('id,t\n"a,2\n', {"quote": "none"}, [('"a', 2)]),
+        ("id;t\n1,50;2,25\n", {"delimiter": ";", "decimal": ","}, [(1.5, 2.25)]),
+        ("id;t\n1,5;2\n1,50;3\n", {"delimiter": ";", "decimal": ","}, [("1,5", 2), ("1,50", 3)]),
+        ("id,t\nNA,2\n7,-\n", {"null": ["NA", "-"]}, [(None, 2), (7, None)]),
+        ("id,t\nNA,2\n", {}, [("NA", 2)]),
+        ("id,t\n7,2\n", {"type": ["id=text"]}, [("7", 2)]),
+        ("id,t\n007,2\n", {"type": ["id=integer"]}, [(7, 2)]),
+        ("id,t\n007,2\n", {}, [("007", 2)]),
+        ("id,t\n1,2\n", {"type": ["id=Double", "t=int"]}, [(1.0, 2)]),
+        ("id,t\ntrue,2\n", {"type": ["id=string"]}, [("true", 2)]),
+        ("1,2\n3,4\n", {"names": ["id,t"]}, [(1, 2), (3, 4)]),
+        ("made by x\n\nid,t\n1,2\n", {"skip": 2}, [(1, 2)]),
+        ("id,t\n\xe9,2\n".encode("latin-1"), {"encoding": "latin-1"}, [("\xe9", 2)]),
+        ("id,t\n\xe9,2\n".encode("utf-16"), {"encoding": "utf-16"}, [("\xe9", 2)]),
+        ("id,t\n1,2026-01-02\n", {}, [(1, datetime(2026, 1, 2))]),
+        (
+            "id,t\n1,2026-01-02T00:00:00Z\n",
+            {"type": ["t=timestamp"]},
+            [(1, datetime(2026, 1, 2, tzinfo=UTC))],
+        ),
+        (
+            "id,t\n1,2026-07-02 10:00\n,\n2,2026-01-02\n",
+            {"type": ["t=timestamp@Europe/Rome"]},
+            [
+                (1, datetime(2026, 7, 2, 8, tzinfo=UTC)),
+                (None, None),
+                (2, datetime(2026, 1, 1, 23, tzinfo=UTC)),
+            ],
+        ),
+        ("id,t\n1,2026-01-02\n", {"type": ["t=timestamp@UTC"]}, [(1, datetime(2026, 1, 2, tzinfo=UTC))]),
+    ],
+)  # fmt: skip
+def test_what_the_options_mean(path, text, words, found):
+    assert rows(path, text, **words) == found
+
+
+def test_nanoseconds_that_were_written_are_read_back(path):
+    """Also without a word of it: only the time columns of a join have to be of one tick."""
+    kind = pa.timestamp("ns", "UTC")
+    table = pa.table({"id": [1, 2], "t": pa.array([1_700_000_000_123_456_789, 0], kind)})
+    pa.csv.write_csv(table, path)
+    found = ArrowInput(find_source("left", str(path))).table(["id", "t"])
+    assert found.equals(table)
+
+
+def test_tabs_go_by_the_name(tmp_path):
+    (tmp_path / "a.tsv").write_text("id\tt\n1\t2\n")
+    found = ArrowInput(find_source("left", str(tmp_path / "a.tsv")))
+    assert found.table(["t", "id"]).to_pylist() == [{"t": 2, "id": 1}]
+    with pytest.raises(SchemaError, match="left has no column 'x'; it has 'id', 't'"):
+        found.table(["x"])
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "said"),
+    [
+        ("id,t\n1,2\n2,x\n", {}, "line 3, column 't': 'x' is no number; mend it, or say --csv-null 'x'"),
+        ("id,t\n1,\n\n2,x\n", {}, "line 4, column 't': 'x' is no time; write ISO 8601"),
+        ("id,t\n1,11/23/2026\n", {}, "line 2, column 't': '11/23/2026' is no time; write ISO 8601"),
+        ("#\nid,t\n1,2\n2,x\n", {"skip": 1}, "line 4, column 't': 'x' is no number"),
+        ("1,2\n2,x\n", {"names": ["id,t"]}, "line 2, column 't': 'x' is no number"),
+        ('id,t\n"a\n\nb",2\n2,x\n', {}, "line 5, column 't': 'x' is no number"),
+        ("id,t\n1,2026-01-01T00:00:00Z\n2,2026-01-02\n", {}, "line 3, column 't': '2026-01-02' has no"),
+        ("id,t\n1,2026-01-01\n2,2026-01-02T00:00:00Z\n", {}, "--csv-type t=timestamp where all have"),
+        ("id,t\n1,2026-01-01\n", {"type": ["t=timestamp"]}, "--csv-type t=timestamp_ntz where none has"),
+        ("id,t\nx,2\n", {"type": ["id=integer"]}, "'x' is no whole number; mend it, or say --csv-null 'x'"
+         " if it stands for nothing, or --csv-type id=text"),
+        ('id,t\n1,"2026-01-01 08:00:00,250"\n', {}, "'2026-01-01 08:00:00,250' has a comma before its"
+         " fraction; make it a point, such as by sed -E"),
+        ("id,t\n1,2026-01-02T00:00:00.123456789\n", {"type": ["t=timestamp_ntz"]}, "has more than six"
+         " decimals of a second; say --tick ns"),
+        ("id,t\n1,\n1,2026-03-29 02:30\n", {"type": ["t=timestamp@Europe/Rome"]}, "line 3,"
+         " column 't': clocks of Europe/Rome showed 2026-03-29 02:30:00 twice or never;"),
+        ("id,t\n1,2\n1,2,3\n", {}, "line 3 has 3 cells where the header has 2; mend it, quote cells"),
+        ("1,2,3\n", {"names": ["id,t"]}, "line 1 has 3 cells where 2 columns are named"),
+        ("id,t\n\xe9,2\n".encode("latin-1"), {}, "column 'id': the text is not UTF-8; say --csv-encoding"),
+        ("\xe9,id,t\n1,2,3\n".encode("latin-1"), {}, "; say --csv-encoding, such as latin-1"),
+        ("id;t\n1;2\n", {}, "semicolons, and are read as by commas; say --csv-delimiter ';'"),
+        ("id,t\n1,2\n", {"delimiter": ";"}, "and are read as by semicolons; say --csv-delimiter ','"),
+        ("id\tt\n1\t2\n", {}, "separated by tabs, and are read as by commas; say --csv-delimiter tab"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named_with_its_cure(path, text, words, said):
+    with pytest.raises(DataError) as refused:
+        given(path, text, **words).table(["id", "t"])
+    assert said in str(refused.value)
+    assert str(refused.value).startswith("left: ")
+    assert "\n" not in str(refused.value)
+
+
+def test_a_bad_cell_far_down_is_named(path):
+    text = "id,t\n" + "1,2\n" * 200_000 + "1,2x\n"
+    wanted = given(path, text)
+    with pytest.raises(DataError, match=r"line 200,002, column 't': '2x' is no number"):
+        wanted.table(["t"])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"delimiter": "::"}, "--csv-delimiter takes one character, or one of tab, space"),
+        ({"quote": "\n"}, "--csv-quote takes one character, or none"),
+        ({"delimiter": ","}, None),
+        ({"decimal": ","}, "--csv-delimiter and --csv-decimal are both ','; say another one"),
+        ({"type": ["id"]}, "--csv-type takes COLUMN=TYPE, such as key=text; found 'id'"),
+        ({"type": ["id=number"]}, "--csv-type id must be one of text, integer, float"),
+        ({"type": ["t=timestamp@Rome"]}, "--csv-type t: there is no zone 'Rome'; name one"),
+        ({"names": ["a,,b"]}, "--csv-names takes the names of all columns"),
+        ({"names": ["a,a"]}, "each of its own"),
+        ({"skip": -1}, "--csv-skip takes how many lines stand above the header; found -1"),
+        ({"encoding": "nonsense"}, "--csv-encoding takes an encoding that Python knows, such as latin-1"),
+    ],
+)  # fmt: skip
+def test_options_that_make_no_sense(words, said):
+    words = {f"csv_{key}": value for key, value in words.items()}
+    if said is None:
+        assert csv_rules(words).delimiter == ","
+        return
+    with pytest.raises(Exception, match=said.split("(")[0]):
+        csv_rules(words)
+
+
+def test_commands_take_them(tmp_path, capsys):
+    left, right = tmp_path / "left.csv", tmp_path / "right.parquet"
+    left.write_text("Nr;wann;tuer\n1;2026-01-02T03:04:05Z;007\n2;-;8\n")
+    when = pa.array([datetime(2026, 1, 2, 3, 4, 6, tzinfo=UTC)])
+    pq.write_table(pa.table({"id": [5], "t": when, "tuer": ["007"]}), right)
+    words = ["join", str(left), str(right), "-o", str(tmp_path / "out.parquet")]
+    words += ["--within", "0s", "3s", "--confidence", "0.5", "--by", "tuer", "--left-time", "wann"]
+    words += ["--right-time", "t", "--left-columns", "Nr", "--engine", "local"]
+    csv = ["--csv-delimiter", ";", "--csv-null", "-", "--csv-type", "Nr=float"]
+    assert run([*words, *csv]) == 0, capsys.readouterr().err
+    (row,) = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    assert row == {"tuer": "007", "left_Nr": 1.0, "right_id": 5}
+    capsys.readouterr()
+    for more, said in (
+        (
+            [*csv, "--csv-type", "nr=text"],
+            "--csv-type nr: no input has such a column; they have 'Nr'",
+        ),
+        ([*csv, "--csv-quote", ";"], "--csv-delimiter and --csv-quote are both ';'"),
+    ):
+        assert run([*words, *more, "--overwrite"]) == 2
+        assert said in capsys.readouterr().err
+    words[1] = str(right)
+    assert run([*words, "--csv-null", "NA", "--csv-skip", "1"]) == 2
+    said = capsys.readouterr().err
+    assert "--csv-null and --csv-skip mean nothing, as no input is CSV; leave them out" in said
+
+
+LEFT = "Nr;wann;wert\n1;2026-01-02T03:04:05Z;1,5\n2;-;2,5\n"
+RIGHT = "id\tt\n5\t2026-01-02T03:04:06Z\n"
+BOTH = ["--within", "0s", "3s", "--confidence", "0.5", "--left-time", "wann", "--right-time", "t"]
+BOTH += ["--left-columns", "Nr,wert", "--engine", "local"]
+
+
+@pytest.mark.parametrize(
+    ("csv", "said"),
+    [
+        (["--left-csv", "delimiter=; decimal=, null=-", "--right-csv", "delimiter=tab"], None),
+        (["--left-csv", "delimiter=; null=-", "--csv-decimal", ",", "--right-csv", "delimiter=tab"], None),
+        (["--csv-null", "-", "--csv-decimal", ",", "--csv-delimiter", ";", "--right-csv", "delimiter=tab"],
+         None),
+        (["--left-csv", "colour=red"], "--left-csv: 'colour' is none of decimal, delimiter, encoding"),
+        (["--left-csv", "delimiter"], "--left-csv takes NAME=VALUE, such as 'delimiter=; null=NA'"),
+        (["--left-csv", "null='"], "--left-csv: No closing quotation"),
+        (["--left-csv", "skip=x"], "--left-csv: skip takes a number of lines; found 'x'"),
+        (["--left-csv", "decimal=,"], "--left-csv: --csv-delimiter and --csv-decimal are both ','"),
+        (["--left-csv", "delimiter=; null=- type=t=text"], "--left-csv type=t: "),
+    ],
+)  # fmt: skip
+def test_sides_are_written_in_their_own_ways(tmp_path, capsys, csv, said):
+    left, right = tmp_path / "left.csv", tmp_path / "right.csv"
+    left.write_text(LEFT)
+    right.write_text(RIGHT)
+    words = ["join", str(left), str(right), "-o", str(tmp_path / "out.parquet"), *BOTH, *csv]
+    assert (run(words) == 0) == (said is None)
+    if said is not None:
+        assert said in capsys.readouterr().err
+        return
+    (row,) = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    assert row == {"left_Nr": 1, "left_wert": 1.5, "right_id": 5}
+
+
+def test_of_a_side_that_is_not_there_nothing_is_said(tmp_path, capsys):
+    path = tmp_path / "left.csv"
+    path.write_text(LEFT)
+    words = ["join", str(path), "-o", str(tmp_path / "out"), *BOTH[:7], "--left-csv", "delimiter=;"]
+    assert run([*words, "--right-csv", "null=NA"]) == 2
+    assert "--right-csv is of RIGHT, and there is one stream" in capsys.readouterr().err
+
+
+def test_of_a_side_that_is_no_csv_nothing_is_said(tmp_path, capsys):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"t": [1]}), path)
+    words = ["join", str(path), str(path), "-o", str(tmp_path / "out"), *BOTH]
+    assert run([*words, "--right-csv", "null=NA"]) == 2
+    assert "--right-csv means nothing, as" in capsys.readouterr().err
+
+
+@pytest.mark.spark
+def test_spark_reads_the_same(path, command_spark):
+    from coincide.command_line.spark import spark_frame
+
+    words = {"delimiter": ";", "null": ["NA"], "quote": "'", "type": ["n=text"], "skip": 1}
+    text = "made by x\nid;t;n\n'a;b';2026-01-02;1\nNA;NA;2\n"
+    one = given(path, text, **words)
+    names = one.schema.names
+    found = spark_frame(command_spark, one, names).select(*names).toArrow()
+    assert sorted_rows(found) == sorted_rows(one.table(names))
+    assert sorted_rows(found)[1] == "{'id': None, 't': None, 'n': '2'}"

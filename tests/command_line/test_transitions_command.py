@@ -1,0 +1,127 @@
+"""`coincide transitions`: those of tables, from files, on both engines."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as csv
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from coincide import transition_tables
+from coincide.command_line import run
+from tests.helpers.border_tables import sorted_rows
+from tests.helpers.transition_cases import GARAGE, event_table
+
+EVENTS = event_table(GARAGE, pa.timestamp("s", "UTC"))
+WITHIN = ["--within", "3min"]
+EXACT = ["--time", "min_time"]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    pq.write_table(EVENTS, tmp_path / "events.parquet")
+    (tmp_path / "out").mkdir()
+    return tmp_path
+
+
+def transitions(
+    place: Path, *options: str, engine: str = "local", name: str = "events.parquet"
+) -> int:
+    output = str(place / "out" / "found.parquet")
+    return run(["transitions", str(place / name), "-o", output, "--engine", engine, *options])
+
+
+def result(place: Path) -> pa.Table:
+    return ds.dataset(str(place / "out" / "found.parquet"), format="parquet").to_table()
+
+
+def test_the_transitions_of_tables_are_written(place: Path, capsys: Any) -> None:
+    assert transitions(place, *WITHIN, *EXACT, "--json") == 0
+    wanted = transition_tables(EVENTS, within="3min", time="min_time")
+    assert result(place).equals(wanted)
+    told = json.loads(capsys.readouterr().out)
+    assert told["found"] == {"O>I": 1, "I>O": 2, "O>!I": 2, "I>!O": 3}
+    assert (told["events"], told["undecided"], told["rows"]) == (10, 2, 8)
+
+
+def test_the_summary_in_words(place: Path, capsys: Any) -> None:
+    assert (
+        transitions(place, *WITHIN, "--confidence", "0.5", "--until", "1970-01-01T01:00:00Z") == 0
+    )
+    told = dict(line.split("  ", 1) for line in capsys.readouterr().out.splitlines())
+    told = {name.strip(): words.strip() for name, words in told.items()}
+    assert told["events"] == "10 rows"
+    assert (told["I>!O"], told["undecided"]) == ("4", "0")
+    assert "out/found.parquet" in told["output"]
+
+
+def test_csv_and_times_as_numbers(place: Path) -> None:
+    table = pa.table(
+        {"query_id": ["007"] * 2, "stream_id": [1, 1], "event": ["I", "O"], "at": [5, 9]}
+    )
+    csv.write_csv(table, place / "events.csv")
+    options = ["--unit", "s", "--time", "at", "--until", "1000"]
+    assert transitions(place, *WITHIN, *options, name="events.csv") == 0
+    assert result(place)["transition"].to_pylist() == ["I>O", "O>!I"]
+    assert result(place)["query_id"].to_pylist() == ["007"] * 2
+
+
+def test_no_events_at_all(place: Path) -> None:
+    pq.write_table(
+        pa.table({name: pa.nulls(0) for name in EVENTS.column_names}), place / "events.parquet"
+    )
+    assert transitions(place, *WITHIN) == 0
+    assert result(place).schema.field("min_time").type == pa.timestamp("us")
+    assert not result(place).num_rows
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--within", "soon"], "soon"),
+        ([*WITHIN, "--until", "noon"], "--until takes a number, or a time"),
+        ([*WITHIN, "--until", "12"], "--until must be a time as events.max_time holds them"),
+        ([*WITHIN, "--time", "a,b,c"], "time must be the name of a column"),
+        ([*WITHIN, "--query", "garage"], "events has no column 'garage'"),
+        ([*WITHIN, "--conf", "a=b"], "--conf means nothing with --engine local"),
+        ([*WITHIN, "--repeated", "both"], "repeated must be one of"),
+    ],
+)
+def test_bad_use_is_one_line(place: Path, capsys: Any, options: list[str], words: str) -> None:
+    assert transitions(place, *options) == 2
+    said = capsys.readouterr()
+    assert words in said.err
+    assert said.out == ""
+    assert len(said.err.splitlines()) == 1
+    assert not list((place / "out").iterdir())
+
+
+def test_advice_names_options(place: Path, capsys: Any) -> None:
+    wide = EVENTS.set_column(3, "min_time", pa.array([0] * 10, pa.timestamp("s", "UTC")))
+    pq.write_table(wide, place / "events.parquet")
+    assert transitions(place, *WITHIN) == 2
+    assert "for example --confidence 0.9; above" in capsys.readouterr().err
+    twice = pa.concat_tables([EVENTS, EVENTS])
+    pq.write_table(twice, place / "events.parquet")
+    assert transitions(place, *WITHIN) == 2
+    assert "by --repeated first or --repeated last" in capsys.readouterr().err
+
+
+@pytest.mark.spark
+def test_spark_writes_the_same_rows(place: Path, command_spark: Any, capsys: Any) -> None:
+    options = [*WITHIN, *EXACT, "--until", "1970-01-01T01:00:00Z", "--json"]
+    assert transitions(place, *options, engine="spark") == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    end = dt.datetime(1970, 1, 1, 1, tzinfo=dt.UTC)
+    wanted = transition_tables(EVENTS, within="3min", time="min_time", until=end)
+    assert sorted_rows(result(place)) == sorted_rows(wanted)
+    told = json.loads(said.out)
+    assert told["found"] == {"O>I": 1, "I>O": 2, "O>!I": 3, "I>!O": 4}
+    assert (told["events"], told["undecided"], told["rows"]) == (10, 0, 10)

@@ -1,0 +1,84 @@
+"""A GPU whose memory does not do: the CPU goes on from there, and says so once."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from itertools import count
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import cpu_fallback
+from coincide import CorrelateOptions, TimingCondition, correlate_tables, within
+from coincide.engine.join import join as worker
+from coincide.model.errors import MemoryBudgetError
+from tests.helpers.comparison import OF_ONE_STREAM
+
+CALLS = ("left_order", "right_order", "counts", "offsets", "counters", "pairs", "partners", "best")
+
+
+def made_up_gpu(fails_at: int) -> ModuleType:
+    """A GPU backend that has no more memory from some use on; use 0 is making the join."""
+    used = count()
+
+    def use() -> None:
+        if next(used) >= fails_at:
+            raise MemoryBudgetError("the GPU's memory is full")
+
+    class Join(cpu_fallback.EventJoin):
+        def __init__(self, *given: Any, **more: Any) -> None:
+            use()
+            super().__init__(*given, **more)
+
+        def __getattribute__(self, name: str) -> Any:
+            if name in CALLS:
+                use()
+            return super().__getattribute__(name)
+
+    def event_probabilities(*given: Any) -> np.ndarray:
+        use()
+        return cpu_fallback.event_probabilities(*given)
+
+    package = ModuleType("gpu_kernels")
+    vars(package).update(EventJoin=Join, event_probabilities=event_probabilities)
+    return package
+
+
+def table(seed: int) -> pa.Table:
+    random = np.random.default_rng(seed)
+    low = random.integers(0, 20_000, 800)
+    columns = {"min_time": low, "max_time": low + random.integers(0, 90, 800), "id": range(800)}
+    return pa.table(columns)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("fails_at", [0, 1, 2, 5, 9, 14, 10**9])
+def test_no_pair_is_lost_or_doubled(
+    fails_at: int,
+    threads: int,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    tables, condition = (table(1), table(2)), TimingCondition(within(-50, 70), 0.4)
+    options = CorrelateOptions(batch_pairs=300, threads=threads)
+    # right and full are two joins, each of which would warn.
+    for how, emit, probability in OF_ONE_STREAM:
+        shape = {"how": how, "emit": emit, "probability": probability, "options": options}
+        expected = correlate_tables(*tables, condition, **shape, backend="cpu")
+        gpu = made_up_gpu(fails_at)
+        with monkeypatch.context() as patch, caplog.at_level(logging.WARNING):
+            caplog.clear()
+            patch.setattr(worker, "load_task_backend", lambda name, gpu=gpu: gpu)
+            patch.setitem(sys.modules, gpu.__name__, gpu)
+            found = correlate_tables(*tables, condition, **shape)
+        assert found.equals(expected)
+        told = [record.message for record in caplog.records]
+        assert told.count("going on on the CPU: the GPU's memory is full") == len(told) <= 1
+        if fails_at == 0:
+            assert len(told) == 1
+        if fails_at == 10**9:
+            assert not told

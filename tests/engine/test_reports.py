@@ -1,0 +1,329 @@
+"""What joins tell of themselves: numbers in a report, and each warning once, at the caller's line."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from coincide import (
+    ConditionError,
+    CorrelateOptions,
+    DroppedRowsWarning,
+    JoinReport,
+    NoPairsWarning,
+    RoundedTimesWarning,
+    TimingCondition,
+    UnmatchableRowsWarning,
+    correlate,
+    correlate_files,
+    correlate_tables,
+    within,
+)
+from coincide.engine.events.sides import SideCounts
+from coincide.engine.reports.reports import side_words
+from coincide.model.units import Tick
+from tests.helpers.spark_cases import frame
+
+DROP = CorrelateOptions(invalid="drop")
+CONDITION = TimingCondition(within(0, 5), 0.9)
+NONE = TimingCondition(within(503, 505), 0.9)
+FAR = TimingCondition(within(10**6, 10**6 + 5), 0.9)
+N = 3000
+COUNTS = SideCounts(N, 2, {"order": 2})
+
+
+def events(shift: int = 0, **more: Any) -> pa.Table:
+    """Instants 10 apart; of the first rows two have no time, and two end before they begin."""
+    times = (10 * np.arange(N) + shift).tolist()
+    late = [None, None, times[2] - 1, times[3] - 1, *times[4:]]
+    return pa.table({"min_time": times, "max_time": late, "id": range(N), **more})
+
+
+@contextmanager
+def told(*kinds: type[Warning]) -> Iterator[list[str]]:
+    """Exactly these warnings are given, in order and at this file's lines; their texts."""
+    texts: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield texts
+    ours = [each for each in caught if each.category.__module__ == "coincide.model.errors"]
+    assert [each.category for each in ours] == list(kinds)
+    assert {each.filename for each in ours} <= {__file__}
+    texts += [str(each.message) for each in ours]
+
+
+BOTH = [UnmatchableRowsWarning, DroppedRowsWarning]
+
+
+def test_tables() -> None:
+    report = JoinReport()
+    with told(*BOTH, *BOTH) as texts:
+        found = correlate_tables(events(), events(1), CONDITION, options=DROP, report=report)
+    assert texts[0] == f"left, {N:,} rows: 2 without time or key"
+    assert texts[3] == f"right, {N:,} rows: 2 invalid, left out (2 whose min is above max)"
+    done = report.summary()
+    assert (done.left, done.right, done.way, done.no_pairs) == (COUNTS, COUNTS, "in memory", None)
+    assert done.counters is not None
+    assert done.counters.pairs == found.num_rows == N - 4
+    assert done.seconds is not None
+
+
+def test_a_good_join_warns_of_nothing() -> None:
+    good = events().slice(4)
+    with told():
+        correlate_tables(good, good, CONDITION)
+        correlate_tables(good, good.slice(0, 0), CONDITION)  # empty, as its input
+
+
+def test_why_nothing_was_found() -> None:
+    good = events().slice(4)
+    with told(NoPairsWarning) as texts:
+        correlate_tables(good, good, FAR)
+    assert texts[0].startswith("no pair is found: all right times are 970,050 ticks or more too")
+
+
+def test_events_without_a_partner_may_be_what_is_wanted() -> None:
+    good, report = events().slice(4), JoinReport()
+    with told():
+        found = correlate_tables(good, good, FAR, how="anti", report=report)
+    assert found.num_rows == N - 4
+    no_pairs = report.summary().no_pairs
+    assert no_pairs is not None
+    assert no_pairs.as_dict()["is_asked_for"] is True
+    nothing = good.set_column(0, "min_time", pa.nulls(N - 4, pa.int64()))
+    with told(UnmatchableRowsWarning):
+        correlate_tables(good, nothing, FAR, how="anti")
+    with told(NoPairsWarning):
+        correlate_tables(good, good, FAR, how="left", report=report)
+    no_pairs = report.summary().no_pairs
+    assert no_pairs is not None
+    assert "is_asked_for" not in no_pairs.as_dict()
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("not_finite", "2 with NaN or infinity"),
+        ("range", "2 out of range"),
+        ("order", "2 whose min is above max"),
+        ("length", "2 longer than declared"),
+    ],
+)
+def test_dropped_rows_in_words(reason: str, words: str) -> None:
+    assert side_words(SideCounts(5, 0, {reason: 2}), Tick("us")) == [
+        f"2 invalid, left out ({words})"
+    ]
+
+
+def test_rounding_and_range_are_told() -> None:
+    floats = pa.table({"t": [1.0000004, 4e9, 2.0], "id": [0, 1, 2]})
+    given: dict[str, Any] = {"left_time": "t", "right_time": "t"}
+    options = CorrelateOptions(unit="s", invalid="drop")
+    condition = TimingCondition(within("0s", "1s"), 1.0)
+    with told(DroppedRowsWarning, DroppedRowsWarning) as texts:
+        correlate_tables(floats, floats, condition, options=options, **given)
+    assert "1 invalid, left out (1 out of range): a tick is 1 ns" in texts[0]
+    assert "options=CorrelateOptions(tick='us') reaches 73,000, if no time is finer" in texts[0]
+    options = CorrelateOptions(unit="s", tick="us")
+    with told(RoundedTimesWarning, RoundedTimesWarning) as texts:
+        correlate_tables(floats, floats, condition, options=options, **given)
+    assert texts[0] == "left, 3 rows: times rounded by up to 400 ns"
+
+
+def test_a_report_is_a_report() -> None:
+    with pytest.raises(ConditionError, match=r"JoinReport\(\)"):
+        correlate_tables(events(), events(), CONDITION, report=print)  # type: ignore[arg-type]
+    with pytest.raises(ConditionError, match="give this report to one"):
+        JoinReport().summary()
+
+
+# --- on Spark ---
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("way", ["exchange", "broadcast"])
+def test_dataframes(spark: SparkSession, way: str) -> None:
+    report, frames = JoinReport(), (frame(spark, events()), frame(spark, events(1)))
+    options = CorrelateOptions(
+        invalid="drop", way="exchange" if way == "exchange" else "broadcast-right"
+    )
+    with told(*BOTH, *BOTH):
+        found = correlate(*frames, CONDITION, options=options, report=report)
+    assert (report.left, report.right) == (COUNTS, COUNTS)
+    with told():
+        assert len(found.collect()) == N - 4
+        done = report.summary()
+    assert (done.left, done.right, done.way, done.no_pairs) == (COUNTS, COUNTS, way, None)
+    assert done.counters is not None
+    assert done.counters.pairs == N - 4
+
+
+def declared(**more: Any) -> CorrelateOptions:
+    return CorrelateOptions(
+        left_longest=0, right_longest=0, time_range=(0, 10 * N), slices=2, **more
+    )
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("way", ["exchange", "broadcast-left", "broadcast-right"])
+@pytest.mark.parametrize("how", ["inner", "left"])
+def test_declared_statistics_spare_the_look_not_the_counts(
+    spark: SparkSession, way: str, how: str
+) -> None:
+    left, right = (
+        frame(spark, pa.table({"t": [None, *range(shift, 10 * N, 10)], "id": range(N + 1)}))
+        for shift in (0, 1)
+    )
+    report = JoinReport()
+    found = correlate(
+        left, right, CONDITION, left_time="t", right_time="t", how=how, report=report,
+        options=declared(way=way),
+    )  # fmt: skip
+    assert report.left is None
+    assert len(found.collect()) == N + (how == "left")
+    with told(UnmatchableRowsWarning, UnmatchableRowsWarning):
+        done = report.summary()
+    assert (done.left, done.right) == (SideCounts(N + 1, 1), SideCounts(N + 1, 1))
+    assert done.counters is not None
+    assert done.counters.pairs == N
+
+
+@pytest.mark.spark
+def test_what_the_look_foresees(spark: SparkSession) -> None:
+    good = events().slice(4)
+    near, keyed = frame(spark, good), good.append_column("k", pa.array(["A"] * (N - 4)))
+    other = good.append_column("k", pa.array(["a"] * (N - 4)))
+    with told(NoPairsWarning) as texts:
+        correlate(near, near, FAR)
+    assert "all right times are" in texts[0]
+    with told(NoPairsWarning) as texts:
+        correlate(widened(spark, good), near, TimingCondition(within(3, 4), 1.0))
+    assert "below the confidence 1" in texts[0]
+    few = [frame(spark, table.slice(0, 200)) for table in (keyed, other)]
+    with told(NoPairsWarning) as texts:
+        correlate(*few, CONDITION, by="k")
+    assert "'A' and 'a' differ only in case" in texts[0]
+    with told():
+        correlate(near, near, FAR, how="anti")
+        correlate(near, near, NONE)  # which only the join can tell
+
+
+def widened(spark: SparkSession, table: pa.Table) -> Any:
+    return frame(spark, table).selectExpr("min_time", "max_time + 7 AS max_time", "id")
+
+
+@pytest.mark.spark
+def test_why_a_dataframe_is_empty(spark: SparkSession) -> None:
+    keys = [f"key{i % 50}" for i in range(N)]
+    left, right = (frame(spark, events(k=keys).slice(4)) for _ in range(2))
+    report = JoinReport()
+    for given in (CorrelateOptions(), declared()):
+        with told():
+            found = correlate(
+                left,
+                right,
+                TimingCondition(within(1, 5), 0.9),
+                by="k",
+                report=report,
+                options=given,
+            )
+            assert found.collect() == []
+        with told(NoPairsWarning) as texts:
+            assert report.summary().no_pairs is not None
+        assert "the sides share 50 keys (k)" in texts[0]
+        assert report.summary() is report.summary()
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> tuple[str, str]:
+    for name, shift in (("left", 0), ("right", 1)):
+        pq.write_table(events(shift), tmp_path / f"{name}.parquet", row_group_size=500)
+    return str(tmp_path / "left.parquet"), str(tmp_path / "right.parquet")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("way", ["direct", "broadcast", "exchange"])
+def test_files_into_files(
+    spark: SparkSession, paths: tuple[str, str], tmp_path: Path, way: Any
+) -> None:
+    report = JoinReport()
+    with told(*BOTH, *BOTH):
+        done = correlate_files(
+            spark,
+            *paths,
+            CONDITION,
+            output=tmp_path / "out",
+            options=replace(DROP, way=way),
+            report=report,
+        )
+    assert (done.left, done.right) == (COUNTS, COUNTS)
+    told_ = report.summary()
+    assert (told_.left, told_.right, told_.way) == (COUNTS, COUNTS, way)
+    assert told_.counters == done.counters
+    with told(*BOTH, *BOTH):
+        out = tmp_path / "anti"
+        correlate_files(spark, *paths, NONE, output=out, how="anti", options=replace(DROP, way=way))
+    with told(*BOTH, *BOTH, NoPairsWarning) as texts:
+        done = correlate_files(
+            spark, *paths, NONE, output=tmp_path / "none", options=replace(DROP, way=way)
+        )
+    assert done.no_pairs is not None
+    assert "times: left 40 to 29990" in texts[-1].replace(",", "")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("slices", [1, 4])
+def test_files_as_a_dataframe(spark: SparkSession, paths: tuple[str, str], slices: int) -> None:
+    report = JoinReport()
+    options = CorrelateOptions(invalid="drop", slices=slices)
+    with told():
+        found = correlate_files(
+            spark,
+            *paths,
+            CONDITION,
+            options=replace(options, way="direct"),
+            report=report,
+            probability=True,
+        )
+    assert report.left is None
+    assert found.columns == ["left_id", "right_id", "probability"]
+    assert len(found.collect()) == N - 4
+    with told(*BOTH, *BOTH):
+        done = report.summary()
+    assert (done.left, done.right, done.way) == (COUNTS, COUNTS, "direct")
+    assert done.counters is not None
+    assert done.counters.pairs == N - 4
+    # Without a report nobody counts; who drops rows is told so.
+    with told(DroppedRowsWarning) as texts:
+        correlate_files(spark, *paths, CONDITION, options=replace(options, way="direct"))
+    assert "give report=JoinReport()" in texts[0]
+
+
+@pytest.mark.spark
+def test_rounding_on_every_way(spark: SparkSession, tmp_path: Path) -> None:
+    table = pa.table({"t": [1.0000004, 2.0, 3.0], "id": [0, 1, 2]})
+    path = str(tmp_path / "floats.parquet")
+    pq.write_table(table, path)
+    given: dict[str, Any] = {"left_time": "t", "right_time": "t"}
+    condition = TimingCondition(within("0s", "1s"), 1.0)
+    options = CorrelateOptions(unit="s", tick="us")
+    for way in ("direct", "exchange"):
+        report = JoinReport()
+        found = correlate_files(
+            spark, path, path, condition, options=replace(options, way=way), report=report, **given
+        )
+        found.collect()
+        done = report.summary()
+        assert done.left is not None
+        assert done.left.rounded == pytest.approx(0.4, rel=1e-6)
+        assert done.tick.unit == "us"

@@ -1,0 +1,71 @@
+"""Conditions on pairs where SQL and Arrow differ, and what users get wrong."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pyarrow as pa
+import pytest
+
+from coincide import correlate_tables
+from coincide.model.errors import CoincideError, ConditionError, DataError, SchemaError
+
+LEFT = pa.table(
+    {
+        "id": [0, 1],
+        "t": [0, 10],
+        "x": [0, 2],
+        "small": pa.array([100, 1], pa.int8()),
+        "text": ["\ta ", " b "],
+        "at": pa.array([dt.datetime(2024, 1, 1)] * 2, pa.timestamp("us", "UTC")),
+    }
+)
+RIGHT = pa.table({"id": [5, 6], "t": [1, 11]})
+
+
+def found(where: str) -> list[int]:
+    pairs = correlate_tables(
+        LEFT, RIGHT, within=(0, 5), confidence=0.5, left_time="t", right_time="t", where=where
+    )
+    return pairs["left_id"].to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("left_x <> 0 AND 1 / left_x > 0", [1]),
+        ("1 / left_x IS NULL", [0]),
+        ("left_id > -9223372036854775808", [0, 1]),
+        ("left_id < 9223372036854775807", [0, 1]),
+        ("left_x - -1 = 1", [0]),
+        ("trim(left_text) = 'b'", [1]),
+        ("length(trim(left_text)) = 2", [0]),
+    ],
+)
+def test_what_is_the_same_as_in_sql(where: str, expected: list[int]) -> None:
+    assert found(where) == expected
+
+
+@pytest.mark.parametrize(
+    ("where", "error", "told"),
+    [
+        ("left_small + left_small > 0", DataError, "overflow.*a wider type"),
+        ("left_id < 99999999999999999999", ConditionError, "beyond whole numbers of 64 bits"),
+        ("left_x --1 > 0", ConditionError, "'--' is not expected there"),
+        ("left_at > TIMESTAMP '2024-01-01 00:00:00'", SchemaError, "timezone.*Cast one"),
+    ],
+)
+def test_what_is_refused_in_one_line(where: str, error: type[CoincideError], told: str) -> None:
+    with pytest.raises(error, match=told) as refused:
+        found(where)
+    assert "\n" not in str(refused.value)
+
+
+def test_keys_are_no_mapping() -> None:
+    with pytest.raises(ConditionError, match=r"no mapping: say by=\[\('id', 'id'\)\]"):
+        correlate_tables(LEFT, RIGHT, within=(0, 5), confidence=0.5, by={"id": "id"})  # type: ignore[arg-type]
+
+
+def test_an_empty_answer_names_the_condition_on_pairs() -> None:
+    with pytest.warns(UserWarning, match="a pair must meet where= besides"):
+        assert found("left_id = 77") == []

@@ -1,0 +1,72 @@
+"""Options are checked when they are made."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from typing import Any
+
+import pytest
+
+from coincide import CorrelateOptions
+from coincide.model.classes import MAX_CLASSES
+from coincide.model.errors import ConditionError
+from coincide.model.options import MOST_SLICES
+
+
+def test_defaults_are_valid_and_values() -> None:
+    assert CorrelateOptions() == CorrelateOptions()
+    assert pickle.loads(pickle.dumps(CorrelateOptions(unit="us"))) == CorrelateOptions(unit="us")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        CorrelateOptions().classes = 3
+
+
+def test_units_get_their_canonical_name() -> None:
+    assert CorrelateOptions(unit="µs").unit == "us"
+    assert CorrelateOptions(unit="m").unit == "min"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"unit": "fortnight"},
+        {"invalid": "ignore"},
+        {"invalid": None},
+        {"classes": 0},
+        {"classes": MAX_CLASSES + 1},
+        {"classes": 1.0},
+        {"classes": True},
+        {"threads": 0},
+        {"threads": -1},
+        {"threads": "2"},
+        {"batch_pairs": 0},
+        {"slices": 0},
+        {"slice_rows": 0},
+        {"max_replication": 0.9},
+        {"max_replication": "4"},
+        {"time_range": (1, 2, 3)},
+        {"time_range": (None, 3)},
+        {"time_range": (0, 2**61)},
+        {"max_replication": float("nan")},
+        {"time_range": (1, 0)},
+        {"slices": MOST_SLICES + 1},
+        {"slices": 10**5000},
+        {"slice_rows": 2**63},
+        {"threads": -(10**5000)},
+        {"classes": 10**5000},
+        {"time_range": (0, 10**5000)},
+        {"invalid": "x" * 5000},
+    ],
+)
+def test_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ConditionError) as caught:
+        CorrelateOptions(**options)
+    name = next(iter(options))
+    assert name in str(caught.value)
+    assert len(str(caught.value)) < 200
+
+
+def test_allowed_extremes() -> None:
+    CorrelateOptions(classes=MAX_CLASSES, threads=1, batch_pairs=1, slices=1, time_range=(5, 5))
+    CorrelateOptions(slices=MOST_SLICES, max_replication=float("inf"))
+    assert CorrelateOptions(max_replication=10**5000).max_replication == float("inf")
